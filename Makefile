@@ -24,7 +24,7 @@ PKG ?= ./...
 LONG := $(if $(filter ./...,$(PKG)),./test/deploy ./test/envoy ./test/parity ./test/browser ./test/spend)
 # What `make race` runs, under a race detector that makes a test take three to four times as long: the suites that have callers at once, and
 # of these folders the packages, or tests of packages, whose goroutines share state.
-SHARING = $(shell grep -rlE '"sync(/atomic)?"|\bgo func|[.]Go\b' --include=*.go gateway ratelimit policies/ledger policies/load policies/record policies/catalog | xargs -n1 dirname | sort -u)
+SHARING = $(shell grep -rlE '"sync(/atomic)?"|\bgo func|[.]Go\b' --include=*.go gateway ratelimit policies/ledger policies/compiler policies/policyinput policies/catalog | xargs -n1 dirname | sort -u)
 RACED = $(or $(filter-out ./...,$(PKG)),./test/spend $(addprefix ./,$(SHARING)) ./test/limits/... ./test/runs ./test/hostile)
 # Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take. Half of a suite is
 # waiting: more packages run at once than there are processors.

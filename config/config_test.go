@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -185,7 +185,7 @@ orgs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": loaded.Config.Orgs[1].Policies}, policies.Deps{})
+	_, err = policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"acme": loaded.Config.Orgs[1].Policies}, policies.Deps{})
 	const want = `tollgate.yaml:11:25: orgs[1].exceptions[0].policy: unknown policy "mien", did you mean "mine"?`
 	if err = loaded.Locate(err); err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -106,7 +106,7 @@ func (l *Loaded) ofOrgs(err error) error {
 		}
 		return errors.Join(errs...)
 	}
-	f, ok := errors.AsType[*section.Error](err)
+	f, ok := errors.AsType[*policyconfig.Error](err)
 	i := -1
 	if ok {
 		i = slices.IndexFunc(l.Config.Orgs, func(o settings.Org) bool { return o.ID == f.Org })
@@ -285,8 +285,8 @@ func (l *Loaded) complete(dir string) {
 			runs[name] = r
 		}
 		for _, name := range unlisted {
-			if !slices.ContainsFunc(p.Policies, func(e section.Entry) bool { return e.Policy == name }) {
-				p.Policies = append(slices.Clip(p.Policies), section.Entry{Policy: name}) // last, so that the places of faults stay
+			if !slices.ContainsFunc(p.Policies, func(e policyconfig.Entry) bool { return e.Policy == name }) {
+				p.Policies = append(slices.Clip(p.Policies), policyconfig.Entry{Policy: name}) // last, so that the places of faults stay
 			}
 		}
 		l.watchRego(&l.Config.Orgs[i])

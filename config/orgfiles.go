@@ -51,7 +51,7 @@ func (l *Loaded) noteOrgs() {
 	for i := range l.Config.Orgs {
 		o := &l.Config.Orgs[i]
 		part := l.files[o.File]
-		if part == nil || part.made != nil || o.Policies.Stands || len(o.KeyFiles) > 0 {
+		if part == nil || part.made != nil || o.Policies.KeepOnFailure || len(o.KeyFiles) > 0 {
 			continue
 		}
 		o.CachedText = new(strictyaml.TextCache)
@@ -195,7 +195,7 @@ func (l *Loaded) keepOrgs() {
 		f := settings.RejectedFile{File: path, Fault: l.refused[path]}
 		if i := slices.IndexFunc(before.Config.Orgs, func(o settings.Org) bool { return o.File == path }); i >= 0 {
 			o := before.Config.Orgs[i]
-			o.Policies.Stands, o.Reused, o.CachedText = true, false, nil // it stays without its file, by what the main file is now
+			o.Policies.KeepOnFailure, o.Reused, o.CachedText = true, false, nil // it stays without its file, by what the main file is now
 			l.Config.Orgs, f.Org = append(l.Config.Orgs, o), o.ID
 			l.files[path] = before.files[path]
 			l.watchRego(&o)

@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // tree is a main file with organisations in files of their own, below a directory of the test.
@@ -302,14 +302,14 @@ func TestRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := next.WithoutFaultyFiles(&section.Error{Org: "acme", Message: "rego_type_error"})
-	if err != nil || served(kept)["acme"] != 50 || len(kept.Config.RejectedFiles) != 1 || !kept.Config.Org("acme").Policies.Stands {
+	kept, err := next.WithoutFaultyFiles(&policyconfig.Error{Org: "acme", Message: "rego_type_error"})
+	if err != nil || served(kept)["acme"] != 50 || len(kept.Config.RejectedFiles) != 1 || !kept.Config.Org("acme").Policies.KeepOnFailure {
 		t.Errorf("acme has %v, %v, refused %v", served(kept), err, kept.Config.RejectedFiles)
 	}
-	if _, err := kept.WithoutFaultyFiles(&section.Error{Org: "acme", Message: "rego_type_error"}); err == nil {
+	if _, err := kept.WithoutFaultyFiles(&policyconfig.Error{Org: "acme", Message: "rego_type_error"}); err == nil {
 		t.Error("what stands is refused without a fault")
 	}
-	if _, err := next.WithoutFaultyFiles(&section.Error{Org: "main", Message: "rego_type_error"}); err == nil {
+	if _, err := next.WithoutFaultyFiles(&policyconfig.Error{Org: "main", Message: "rego_type_error"}); err == nil {
 		t.Error("a fault of the main file is none")
 	}
 }
@@ -394,14 +394,14 @@ func TestUnchangedOrgFilesStay(t *testing.T) {
 			o := &l.Config.Orgs[i]
 			if o.Reused {
 				stay = append(stay, o.ID)
-				if was := before.Org(o.ID); &was.Policies.Policies[0] != &o.Policies.Policies[0] || o.Policies.Stands {
+				if was := before.Org(o.ID); &was.Policies.Policies[0] != &o.Policies.Policies[0] || o.Policies.KeepOnFailure {
 					t.Errorf("%s: the section of %s is not that of before", tt.name, o.ID)
 				}
 			}
 			if want := value + "KEY_" + strings.ToUpper(o.ID); o.ID != "main" && o.Credential.Reveal() != want {
 				t.Errorf("%s: %s has the credential %q, want %q", tt.name, o.ID, o.Credential.Reveal(), want)
 			}
-			if err := l.Locate(fault.Errorf(fault.Index("orgs", i)+".budget", "x")); o.File != "" && !o.Policies.Stands && !strings.Contains(err.Error(), o.ID+".yaml:3:1: ") {
+			if err := l.Locate(fault.Errorf(fault.Index("orgs", i)+".budget", "x")); o.File != "" && !o.Policies.KeepOnFailure && !strings.Contains(err.Error(), o.ID+".yaml:3:1: ") {
 				t.Errorf("%s: %v is not placed in its file", tt.name, err)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // TestCorrectionDuringRefusal corrects a file, and files beside it, after they were read and before the rest is read again without the
@@ -46,7 +46,7 @@ func TestCorrectionDuringRefusal(t *testing.T) {
 		write("conf.d/acme.yaml", acme+"contact: wrong\n")
 		next := load(first)
 		correct()
-		kept, err := next.WithoutFaultyFiles(&section.Error{Org: "acme", Message: "rego_type_error"})
+		kept, err := next.WithoutFaultyFiles(&policyconfig.Error{Org: "acme", Message: "rego_type_error"})
 		if err != nil || len(kept.Config.RejectedFiles) != 1 {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -83,7 +83,7 @@ func (k *kit) meterOf(pkg string) metric.Meter {
 }
 
 // AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
-func AdminRows() []row.Row {
+func AdminRows() []adminapi.Endpoint {
 	p := &parts{audit: new(audit.Shipping)}
-	return admin.Deps{Features: rowsOf(p.list())}.Rows()
+	return admin.Deps{Features: rowsOf(p.list())}.Endpoints()
 }

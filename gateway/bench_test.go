@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -85,7 +85,7 @@ func benchGateway(tb testing.TB, client redisstore.Client) *gateway.Gateway {
 // dominate the measurement.
 func unchecked(t testing.TB) *decisionlog.Log {
 	t.Helper()
-	l, err := decisionlog.New(section.DefaultDecisionLog(), decisionlog.Deps{})
+	l, err := decisionlog.New(policyconfig.DefaultDecisionLog(), decisionlog.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}

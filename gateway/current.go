@@ -87,7 +87,7 @@ func (c *current) job(ctx context.Context, org string, h *ledger.Hold) (*ledger.
 	if o == nil || now.runs.Client == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
-	return money.JobOutcome(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.Of(h.Metadata.Name))
+	return money.JobOutcome(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.For(h.Metadata.Name))
 }
 
 // allows reports whether an open event stream may go on at a time, and for how long, 0 without an end.

@@ -9,7 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
@@ -51,7 +51,7 @@ func chainOrder() (order struct{ Head, Content, Call []string }) {
 type feature struct {
 	name string
 	// rows are the questions of operators. They can be described without a gateway.
-	rows func() []row.Row
+	rows func() []adminapi.Endpoint
 	// routes are the routes of v2 that the feature answers itself, with answers by the id of the route.
 	routes  func() []route.Route
 	answers func() map[string]filter.Responder
@@ -70,23 +70,23 @@ type feature struct {
 // parts are the values of features. Those of the zero value describe their rows.
 type parts struct {
 	*kit
-	scripts   *store.BatchClient // groups calls to Redis
-	store     *redisstore.Store  // of counts
-	rows      []row.Row          // of the operators' listener
+	scripts   *store.BatchClient  // groups calls to Redis
+	store     *redisstore.Store   // of counts
+	rows      []adminapi.Endpoint // of the operators' listener
 	health    *health
-	engines   *operator.Engines
+	engines   *operator.EngineFactory
 	drafts    operator.Drafts
 	prices    *catalog.Catalog
 	keys      *callers.Keys
 	operators callers.Operators
 	decisions *decisions.Decisions
 	audit     *audit.Shipping
-	approvals approval.Answers
+	approvals approval.Service
 	alerts    *alerts.Alerts
 	reports   alerts.Reports
 	intents   *idempotency.Tracker
 	money     *money.Money
-	counts    *operator.Counts
+	counts    *operator.Limiters
 	limits    operator.Limits
 	room      filter.Capacity
 	gate      *overload.Gate
@@ -95,11 +95,11 @@ type parts struct {
 	self      *selfservice.Service
 	envoys    *envoy.Server
 	legacy    *legacy.Calls
-	questions *operator.Questions
+	questions *operator.Explainer
 	follower  *platform.Follower
 	fleet     *operator.Fleet
 	revisions *operator.Revisions
-	overview  operator.Sources
+	overview  operator.OverviewSources
 }
 
 // list lists the features.
@@ -108,8 +108,8 @@ func (p *parts) list() []feature {
 		{name: "traffic", compile: p.compileTraffic, stages: p.trafficStages, apply: p.applyTelemetry, tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "work behind answers", Until: tasks.Drained, Run: tasks.UntilDone, Drain: p.drainBackground}}
 		}},
-		{name: "overview", rows: p.overview.Rows},
-		{name: "spending", rows: p.money.Rows, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
+		{name: "overview", rows: p.overview.Endpoints},
+		{name: "spending", rows: p.money.Endpoints, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
 				{Name: "ledger images", Until: tasks.Drained, Run: p.money.Watcher.Run},
@@ -118,7 +118,7 @@ func (p *parts) list() []feature {
 				{Name: "reconciler", Until: tasks.Stopping, Run: p.money.Loop.Run},
 			}
 		}},
-		{name: "quotas", rows: p.limits.Rows, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
+		{name: "quotas", rows: p.limits.Endpoints, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "limiter", Until: tasks.Drained, Run: p.counts.Run}, // permits drawn while the doors drain are given back, too
 				{Name: "store check", Until: tasks.Drained, Run: p.health.watchStore},
@@ -128,9 +128,9 @@ func (p *parts) list() []feature {
 		{name: "idempotency", compile: p.compileIntents, stages: onceStages, tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "intents", Until: tasks.Drained, Run: p.intents.Run}}
 		}},
-		{name: "approvals", rows: p.approvals.Rows, compile: p.compileApprovals},
+		{name: "approvals", rows: p.approvals.Endpoints, compile: p.compileApprovals},
 		{
-			name: "callers", rows: p.operators.Rows, routes: callers.Routes, answers: p.keys.Answers, compile: p.compileCallers, stages: p.callerStages,
+			name: "callers", rows: p.operators.Endpoints, routes: callers.Routes, answers: p.keys.Answers, compile: p.compileCallers, stages: p.callerStages,
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
 					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Tokens.Issuers().Run)},
@@ -142,10 +142,10 @@ func (p *parts) list() []feature {
 			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
 		}},
 		{
-			name: "policies", rows: p.drafts.Rows, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
+			name: "policies", rows: p.drafts.Endpoints, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
 			tasks: func() []tasks.Task { return []tasks.Task{{Name: "policies", Until: tasks.Stopping, Run: p.follow}} },
 		},
-		{name: "alerts", rows: p.alerts.Rows, tasks: func() []tasks.Task {
+		{name: "alerts", rows: p.alerts.Endpoints, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "exceptions", Until: tasks.Stopping, Run: func(ctx context.Context) error {
 					return p.alerts.WatchExceptions(ctx, p.money.Notices, p.money.Loop.Lead)
@@ -153,30 +153,30 @@ func (p *parts) list() []feature {
 				{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.alerts.WatchReports(ctx, p.reports.Weekly) }},
 			}
 		}},
-		{name: "reports", rows: p.reports.Rows},
+		{name: "reports", rows: p.reports.Endpoints},
 		{name: "keep", routes: money.SnoozeRoutes, answers: p.keep.Answers},
 		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
 		{name: "reference", answers: p.referenceAnswers},
-		{name: "self-service", routes: selfservice.Routes, answers: p.self.Answers},
-		{name: "questions", rows: p.questions.Rows, stages: p.estimateStages},
-		{name: "fleet", rows: p.fleet.Rows, tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
+		{name: "self-service", routes: selfservice.Routes, answers: p.self.Responders},
+		{name: "questions", rows: p.questions.Endpoints, stages: p.estimateStages},
+		{name: "fleet", rows: p.fleet.Endpoints, tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
 		{name: "platform's description", tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "platform's description", Until: tasks.Stopping, Run: p.follower.Run}}
 		}},
-		{name: "Envoy", rows: p.envoys.Rows},
-		{name: "revisions", rows: p.revisions.Rows},
+		{name: "Envoy", rows: p.envoys.Endpoints},
+		{name: "revisions", rows: p.revisions.Endpoints},
 		// What is delivered to others ends first: the counts after it wait for a store that may be away.
-		{name: "audit", rows: p.audit.Rows, compile: p.compileAudit, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
+		{name: "audit", rows: p.audit.Endpoints, compile: p.compileAudit, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
 		{
-			name: "decisions", rows: p.decisions.Rows, compile: p.compileDecisions, tasks: p.decisions.Tasks,
+			name: "decisions", rows: p.decisions.Endpoints, compile: p.compileDecisions, tasks: p.decisions.Tasks,
 			apply: func(_, now *state) { p.decisions.Apply(now.Config) },
 		},
-		{name: "legacy", rows: p.legacy.Rows, compile: p.compileLegacy, stages: p.legacyStages, tasks: p.legacy.Tasks},
+		{name: "legacy", rows: p.legacy.Endpoints, compile: p.compileLegacy, stages: p.legacyStages, tasks: p.legacy.Tasks},
 	}
 }
 
 // rowsOf lists the rows of features, in their order.
-func rowsOf(features []feature) (out []row.Row) {
+func rowsOf(features []feature) (out []adminapi.Endpoint) {
 	for i := range features {
 		if features[i].rows != nil {
 			out = append(out, features[i].rows()...)
@@ -188,7 +188,7 @@ func rowsOf(features []feature) (out []row.Row) {
 // sources lists what the gateway works from: the configuration, and the sources of features.
 func (g *Gateway) sources() []telemetry.Source {
 	report := g.current.status.Report()
-	out := []telemetry.Source{{Kind: "configuration", Good: report.Loaded, Failed: report.Why() != ""}}
+	out := []telemetry.Source{{Kind: "configuration", LastSuccess: report.Loaded, Failed: report.Problem() != ""}}
 	if g.current.Load() == nil {
 		return out
 	}
@@ -263,7 +263,7 @@ func (p *parts) spendStages(c *compiled) stages {
 }
 
 func (p *parts) estimateStages(*compiled) stages {
-	return stages{"Content.Estimate": filter.AnswerDryRun{Run: p.questions.AnswerEstimate}}
+	return stages{"Content.Estimate": filter.AnswerDryRun{Run: p.questions.Estimate}}
 }
 
 func auditStages(*compiled) stages {
@@ -279,8 +279,8 @@ func newParts(k *kit, cfg *settings.Config) (*parts, error) {
 			return nil, err
 		}
 	}
-	p.rows = admin.Deps{Ready: p.health.readiness, Metrics: k.deps.Providers.Handler(), Features: rowsOf(p.list())}.Rows()
-	p.self = selfservice.New(selfservice.Deps{Rows: p.rows, Access: p.access, Current: k.current.view, Logger: k.deps.Logger})
+	p.rows = admin.Deps{Ready: p.health.readiness, Metrics: k.deps.Providers.Handler(), Features: rowsOf(p.list())}.Endpoints()
+	p.self = selfservice.New(selfservice.Deps{Endpoints: p.rows, Access: p.access, Current: k.current.view, Logger: k.deps.Logger})
 	return p, nil
 }
 
@@ -302,7 +302,7 @@ func (p *parts) close() {
 
 // makePolicies makes the engines of policies, and the price lists that they judge by.
 func (p *parts) makePolicies(cfg *settings.Config) (err error) {
-	p.engines = &operator.Engines{Logger: p.deps.Logger, Changed: p.streams.Recheck, Isolate: p.deps.Isolate, Arriving: p.reconsider}
+	p.engines = &operator.EngineFactory{Logger: p.deps.Logger, OnChange: p.streams.Recheck, Isolate: p.deps.Isolate, OnNewBundle: p.reconsider}
 	p.prices, err = catalog.New(cfg.Catalog, catalog.Deps{Fetch: prices{p.current, p.engines}.fetch, Now: p.deps.Now, Logger: p.deps.Logger})
 	if err != nil {
 		return fmt.Errorf("catalog: %w", err)
@@ -314,7 +314,7 @@ func (p *parts) makePolicies(cfg *settings.Config) (err error) {
 // before.
 type prices struct {
 	*current
-	policies *operator.Engines
+	policies *operator.EngineFactory
 }
 
 // fetch reads the lists of an organisation.
@@ -324,7 +324,7 @@ func (p prices) fetch(ctx context.Context, org string, last *catalog.Snapshot) (
 	if o := now.Orgs[org]; err == nil && o != nil {
 		l = o.Prices.Apply(l)
 		if last == nil {
-			p.policies.TellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, time.Time{}))
+			p.policies.LogUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, time.Time{}))
 		}
 	}
 	return l, err
@@ -343,7 +343,7 @@ func (p *parts) makeCallers(cfg *settings.Config) error {
 func (p *parts) makeRecords(cfg *settings.Config) (err error) {
 	p.decisions, err = decisions.New(cfg, decisions.Deps{
 		Redis: p.deps.Redis, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), PolicyMeter: p.meterOf("policies"),
-		Go: p.background.Go, Stdout: p.deps.Stdout, Also: p.deps.Decisions, Current: p.current.view, Chain: p.current.chain, Draining: p.current.status.Drains(),
+		Go: p.background.Go, Stdout: p.deps.Stdout, Additional: p.deps.Decisions, Current: p.current.view, Chain: p.current.chain, Draining: p.current.status.Draining(),
 	})
 	if err == nil {
 		p.audit, err = audit.OpenShipping(&cfg.Audit, p.deps.Now, p.deps.Logger, p.deps.Providers, p.meter())
@@ -356,7 +356,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	if p.store, err = redisstore.New(p.deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return fmt.Errorf("limits: %w", err)
 	}
-	p.approvals = approval.NewAnswers(p.scripts, cfg.Redis.Prefix, p.current.view)
+	p.approvals = approval.NewService(p.scripts, cfg.Redis.Prefix, p.current.view)
 	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
 	p.alerts = &alerts.Alerts{
 		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), SnoozeLinks: money.SnoozeLinks{Current: p.current.view},
@@ -371,7 +371,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	}
 	p.intents.SetPeers(p.name, peers)
 	p.money = money.New(cfg, self, money.Deps{
-		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.Did, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
+		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.RecordOwnAction, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
 		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history, Job: p.current.job, Current: p.current.view, Account: p.current.account,
 	})
 	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}
@@ -382,7 +382,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 // makeQuotas makes the counters of calls, which prove which ledgers the store has lost before they restore their counts, and the answers about
 // what callers may do.
 func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
-	p.counts, err = operator.NewCounts(cfg, operator.CountsDeps{
+	p.counts, err = operator.NewLimiters(cfg, operator.LimitersDeps{
 		Store: money.LossDetector{Store: p.store, Detect: p.money.DetectLosses}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
 	})
 	if err != nil {
@@ -418,7 +418,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
-	p.questions = &operator.Questions{
+	p.questions = &operator.Explainer{
 		Current: p.current.view, DryRun: func() (*explain.DryRun, error) { return p.current.dryRun(dry) }, Account: p.current.account,
 		Catalog: p.prices, API: p.api, Now: p.deps.Now,
 	}
@@ -434,6 +434,6 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.revisions = &operator.Revisions{
 		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
 	}
-	p.overview = operator.Sources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.Refused}
+	p.overview = operator.OverviewSources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.RefusalCounts}
 	return nil
 }

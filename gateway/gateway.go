@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
@@ -65,19 +65,19 @@ type Deps struct {
 type Gateway struct {
 	*kit
 	features   []feature
-	rows       []row.Row // of the operators' listener
+	rows       []adminapi.Endpoint // of the operators' listener
 	health     *health
-	counts     *operator.Counts
+	counts     *operator.Limiters
 	keys       *callers.Keys
 	decisions  *decisions.Decisions
-	questions  *operator.Questions
+	questions  *operator.Explainer
 	audit      *audit.Shipping
 	envoys     *envoy.Server
 	closeFiles func() // of features
 }
 
 // Questions answers about requests that are not made, and about existing resources.
-func (g *Gateway) Questions() *operator.Questions { return g.questions }
+func (g *Gateway) Questions() *operator.Explainer { return g.questions }
 
 // Close releases the resources of a Gateway that is not running.
 func (g *Gateway) Close() {

@@ -45,7 +45,7 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 			return store.NewReplica(c, "k:", store.ReplicaConfig[*callers.RevokedToken]{Now: time.Now, Orgs: func() []string { return []string{"all"} }})
 		},
 		"ledger":    func(c redis.Cmdable) any { return spendstore.New(c, "s:", nil) },
-		"tally":     func(c redis.Cmdable) any { return decisions.NewTally(c, "t:") },
+		"tally":     func(c redis.Cmdable) any { return decisions.NewCountStore(c, "t:") },
 		"translate": func(c redis.Cmdable) any { return legacy.NewRecords(c, "l:") },
 		"usage":     func(c redis.Cmdable) any { return usage.NewStore(c, "u:") },
 	}

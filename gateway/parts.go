@@ -78,7 +78,7 @@ func (p *parts) compileCallers(c *compiled) (err error) {
 	}
 	admins, err := operator.Admins(&c.cfg.Admin)
 	if err == nil {
-		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.keys.Tokens.Issuers()).Over(callers.Orgs(c.cfg))
+		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.keys.Tokens.Issuers()).WithOrgs(callers.Orgs(c.cfg))
 	}
 	return err
 }
@@ -158,7 +158,7 @@ func (p *parts) applyPolicies(before, now *state) {
 	}
 	for i := range now.Config.Orgs {
 		if o := &now.Config.Orgs[i]; !o.EqualTo(before.Orgs[o.ID]) {
-			p.engines.TellUnlisted(o, p.prices.Last(o.ID))
+			p.engines.LogUnlisted(o, p.prices.Last(o.ID))
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (p *parts) bundleSources() (out []telemetry.Source) {
 	now := p.current.Load()
 	for _, s := range now.engine.Status() {
 		if o := now.Orgs[s.Org]; o != nil && o.Policies.Bundle != nil {
-			out = append(out, telemetry.Source{Kind: "bundle", Org: s.Org, Good: s.Fetched, Failed: s.Err != nil})
+			out = append(out, telemetry.Source{Kind: "bundle", Org: s.Org, LastSuccess: s.Fetched, Failed: s.Err != nil})
 		}
 	}
 	return out
@@ -187,7 +187,7 @@ func (p *parts) bundleSources() (out []telemetry.Source) {
 // priceSources are the price lists of organisations.
 func (p *parts) priceSources() (out []telemetry.Source) {
 	for _, s := range p.prices.Status() {
-		out = append(out, telemetry.Source{Kind: "prices", Org: s.Org, Good: s.Fetched, Failed: s.Err != nil})
+		out = append(out, telemetry.Source{Kind: "prices", Org: s.Org, LastSuccess: s.Fetched, Failed: s.Err != nil})
 	}
 	return out
 }
@@ -198,15 +198,15 @@ func (p *parts) keySources() (out []telemetry.Source) {
 	issuers, list := telemetry.Source{Kind: "issuers"}, p.keys.Tokens.Issuers().Status()
 	for i, one := range list {
 		issuers.Failed = issuers.Failed || one.Err != nil
-		if i == 0 || one.Fetched.Before(issuers.Good) {
-			issuers.Good = one.Fetched
+		if i == 0 || one.Fetched.Before(issuers.LastSuccess) {
+			issuers.LastSuccess = one.Fetched
 		}
 	}
-	if len(list) > 0 && (issuers.Failed || !issuers.Good.IsZero()) {
+	if len(list) > 0 && (issuers.Failed || !issuers.LastSuccess.IsZero()) {
 		out = append(out, issuers)
 	}
 	if keys, err := p.keys.State(); !keys.IsZero() || err != nil {
-		out = append(out, telemetry.Source{Kind: "keys", Good: keys, Failed: err != nil})
+		out = append(out, telemetry.Source{Kind: "keys", LastSuccess: keys, Failed: err != nil})
 	}
 	return out
 }

@@ -24,7 +24,7 @@ import (
 type health struct {
 	*kit
 	store   *redisstore.Store
-	counts  *operator.Counts
+	counts  *operator.Limiters
 	catalog *catalog.Catalog
 	money   *money.Money
 

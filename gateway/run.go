@@ -30,7 +30,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	life := tasks.NewLifecycle(ctx, g.tasks)
 	life.Start(g.listTasks(on, life.Stopping(), over))
 	g.health.checkStore(ctx)
-	g.current.status.Serving(true)
+	g.current.status.SetServing(true)
 	defer time.AfterFunc(bundleHold, func() { g.health.waited.Store(true) }).Stop()
 	if g.deps.Serving != nil {
 		g.deps.Serving()
@@ -39,7 +39,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		"revision", cfg.Revision, "version", g.deps.Version)
 
 	<-life.Stopping().Done()
-	g.current.status.Serving(false)
+	g.current.status.SetServing(false)
 	g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.ShutdownNotice().String(), "drain", cfg.Timeouts.Drain.String())
 	<-time.After(cfg.ShutdownNotice())
 	time.AfterFunc(cfg.Timeouts.Drain, cutOff)

@@ -31,12 +31,12 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 		err = g.envoys.SetGroups(envoy.Groups(&cfg), cfg.Envoy.XDS.Token.Reveal())
 	}
 	if err != nil {
-		g.current.status.Failed(g.deps.Now(), err)
+		g.current.status.SetFailed(g.deps.Now(), err)
 		return err
 	}
 	old := g.current.Swap(next)
 	g.current.view.Set(next.View)
-	g.current.status.Loaded(next.Loaded, cfg.Revision, restart, cfg.RejectedFiles)
+	g.current.status.SetLoaded(next.Loaded, cfg.Revision, restart, cfg.RejectedFiles)
 	for i := range g.features {
 		if apply := g.features[i].apply; apply != nil {
 			apply(old, next)
@@ -61,7 +61,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 // reconsider has a refused configuration read again, and reports whether another one came into force.
 func (k *kit) reconsider(ctx context.Context) bool {
 	report := k.current.status.Report()
-	if k.deps.Reread == nil || report.Why() == "" {
+	if k.deps.Reread == nil || report.Problem() == "" {
 		return false
 	}
 	before := k.current.engine()
@@ -71,7 +71,7 @@ func (k *kit) reconsider(ctx context.Context) bool {
 
 // Rejected notes a configuration that could not even be read, so that the
 // admin listener shows it.
-func (g *Gateway) Rejected(err error) { g.current.status.Failed(g.deps.Now(), err) }
+func (g *Gateway) Rejected(err error) { g.current.status.SetFailed(g.deps.Now(), err) }
 
 // changeCallers puts the callers in force that change makes of the callers in force, for every request that starts from now on, and ends the
 // streams of callers that are not in force any more.

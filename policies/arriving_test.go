@@ -50,12 +50,12 @@ func TestArrivingBundleMeetsItsSection(t *testing.T) {
 			replaced := make(chan *policies.Engine, 1)
 			var first *policies.Engine
 			first, err := policies.NewEngine(unhurried(), section(policies.Entry{Policy: "mine"}), policies.Deps{
-				Arriving: func(context.Context) bool {
+				OnNewBundle: func(context.Context) bool {
 					if !refused.Load() {
 						return false
 					}
 					once.Do(func() {
-						second, err := policies.NewEngine(unhurried(), section(tt.next...), policies.Deps{Before: first})
+						second, err := policies.NewEngine(unhurried(), section(tt.next...), policies.Deps{Previous: first})
 						if err != nil {
 							t.Errorf("the section with the arriving bundle: %v", err)
 						}
@@ -72,7 +72,7 @@ func TestArrivingBundleMeetsItsSection(t *testing.T) {
 			go func() { done <- first.Run(ctx) }()
 			eventually(t, "the first bundle is in force", func() bool { _, ok := first.Revision("acme"); return ok })
 			eventually(t, "the first bundle is kept", func() bool { _, err := os.Stat(persist); return err == nil })
-			if _, err := policies.NewEngine(unhurried(), section(tt.next...), policies.Deps{Before: first}); err == nil {
+			if _, err := policies.NewEngine(unhurried(), section(tt.next...), policies.Deps{Previous: first}); err == nil {
 				t.Fatal("a section with a policy that no bundle has was taken")
 			}
 			revision, _ := first.Revision("acme")

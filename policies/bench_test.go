@@ -12,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // benchPolicies are in the order they are added; none refuses the call.
@@ -93,7 +93,7 @@ func BenchmarkLoad(b *testing.B) {
 	orgs := map[string]policies.Config{"acme": {Policies: benchPolicies()}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := policies.NewEngine(section.DefaultLimits(), orgs, policies.Deps{}); err != nil {
+		if _, err := policies.NewEngine(policyconfig.DefaultLimits(), orgs, policies.Deps{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -129,14 +129,14 @@ func BenchmarkReload(b *testing.B) {
 				}
 				return m
 			}
-			before, err := policies.NewEngine(section.DefaultLimits(), orgs(0), policies.Deps{})
+			before, err := policies.NewEngine(policyconfig.DefaultLimits(), orgs(0), policies.Deps{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			began := processorTime(b)
 			for turn := 1; b.Loop(); turn++ {
-				if before, err = policies.NewEngine(section.DefaultLimits(), orgs(turn), policies.Deps{Before: before}); err != nil {
+				if before, err = policies.NewEngine(policyconfig.DefaultLimits(), orgs(turn), policies.Deps{Previous: before}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -161,7 +161,7 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var err error
-				if engine, err = policies.NewEngine(section.DefaultLimits(), orgs, policies.Deps{}); err != nil {
+				if engine, err = policies.NewEngine(policyconfig.DefaultLimits(), orgs, policies.Deps{}); err != nil {
 					b.Fatal(err)
 				}
 			}

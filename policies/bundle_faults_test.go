@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // TestBundlesMayNotDropPolicies: a bundle that would switch policies off by not
@@ -87,7 +87,7 @@ func TestDroppedPoliciesAfterARestart(t *testing.T) {
 	put := func(file string, raw []byte) { replaceFile(t, file, raw) }
 	cfg := policies.Config{Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), Poll: time.Hour, AllowUnsigned: true, Persist: files.UnrestrictedTarget(kept)}}
 	load := func() (*policies.Engine, error) {
-		return policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
+		return policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	}
 	put(file, bundleOf(t, "r0", map[string]string{"data.json": "{}"}))
 	if _, err := load(); err == nil || !strings.Contains(err.Error(), "holds no policy") {
@@ -155,7 +155,7 @@ func TestBundleFaultsAreLogged(t *testing.T) {
 		good := bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2")})
 		replaceFile(t, file, good)
 		var log bytes.Buffer
-		e, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
+		e, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{
 			"acme": {Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), Poll: time.Second, AllowUnsigned: true}},
 		}, policies.Deps{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
@@ -221,7 +221,7 @@ func TestArchivesThatAreNoBundles(t *testing.T) {
 			if err := os.WriteFile(file, tt.raw, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
+			_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{
 				"acme": {Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), AllowUnsigned: true}},
 			}, policies.Deps{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {

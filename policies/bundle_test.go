@@ -30,7 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // denyAbove is a policy that refuses more than the given number of GPUs.
@@ -121,7 +121,7 @@ func (s *bundleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // unhurried are limits under which the first decision is in time on a busy machine.
 func unhurried() policies.Limits {
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = 10 * time.Second
 	return limits
 }
@@ -189,7 +189,7 @@ func TestBundleLife(t *testing.T) {
 	e := follow(t, cfg)
 
 	eventually(t, "a failed look", func() bool { return e.Status()[0].Err != nil })
-	if got := denials(t, e, "3"); !strings.Contains(got, policies.ErrPending.Error()) {
+	if got := denials(t, e, "3"); !strings.Contains(got, policies.ErrBundlePending.Error()) {
 		t.Errorf("before the first bundle: got %q, want an error", got)
 	}
 	srv.set(`"a"`, makeBundle(t, "r1", denyAbove("2"), private), http.StatusOK)

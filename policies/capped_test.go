@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
 // cappedEnv tells the test binary that it runs as the capped process.
@@ -121,7 +121,7 @@ func TestCapped(t *testing.T) {
 	if os.Getenv(cappedEnv) == "" {
 		t.Skip("run by TestGreedyRego")
 	}
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline, limits.Concurrency = 200*time.Millisecond, 1
 	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`)
 	for name, rego := range greedy() {
@@ -174,7 +174,7 @@ deny contains message if {
 	some message in [concat("", [x]) | some x in ["nested"]]
 }
 `
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = 10 * time.Second
 	e, err := ownEngine(t, limits, rego)
 	if err != nil {
@@ -255,7 +255,7 @@ o8 := {k: o7 | some k in ks}
 		"strings.any_prefix_match": {`strings.any_prefix_match("x", [large])`},
 		"strings.any_suffix_match": {`strings.any_suffix_match("x", [large])`},
 	}
-	if got, want := slices.Sorted(maps.Keys(tests)), sandbox.Bounded(); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(tests)), regosandbox.Bounded(); !slices.Equal(got, want) {
 		t.Errorf("cases are %v\nwant one for each of %v", got, want)
 	}
 	rego := strings.Builder{}
@@ -267,7 +267,7 @@ o8 := {k: o7 | some k in ks}
 			fmt.Fprintf(&rego, "deny contains \"x\" if {\n\tinput.request.path == %q\n\ttype_name(%s) == \"x\"\n}\n\n", paths[expr], expr)
 		}
 	}
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = time.Minute
 	e, err := ownEngine(t, limits, rego.String())
 	if err != nil {
@@ -305,7 +305,7 @@ func TestWithinBounds(t *testing.T) {
 	} {
 		fmt.Fprintf(&tests, "deny contains `%s` if not holds_%d\n\nholds_%[2]d if %[1]s\n\n", expr, tests.Len())
 	}
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = time.Minute
 	e, err := ownEngine(t, limits, `package policies.mine
 

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // An entry that contradicts itself, or can never do anything, is a fault of the section.
@@ -74,7 +74,7 @@ violations(params) := {"too many" | input.resource.after.gpu.count > params.most
 // Own Rego that can never have its intended effect is a fault when it is
 // loaded, with its place.
 func TestOwnRegoThatIsWrong(t *testing.T) {
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	load := func(rego string, entries ...policies.Entry) error {
 		dir := t.TempDir()
 		write(t, dir, "mine.rego", rego)

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/bundle"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // Deps are the live things an Engine may use; the zero value is usable.
@@ -28,20 +28,20 @@ type Deps struct {
 	// Logger is told when a bundle is not taken, and when one is again; nil is
 	// none.
 	Logger *slog.Logger
-	// Before is the engine that this one takes the place of: a directory that lost
+	// Previous is the engine that this one takes the place of: a directory that lost
 	// a policy which was in force there is refused. nil is none.
-	Before *Engine
-	// Changed is called after a bundle came into force; nil is none.
-	Changed func()
+	Previous *Engine
+	// OnChange is called after a bundle came into force; nil is none.
+	OnChange func()
 	// Isolate compiles own Rego in a child process before this process does; nil compiles it
 	// here alone, for tests and for tools of its author.
 	Isolate *isolate.Runner
-	// Patience is how long NewEngine waits for child processes. Own Rego that has not been
-	// compiled by then is a fault, whose cause is isolate.ErrPending. 0 waits for all of it.
-	Patience time.Duration
-	// Arriving is called with a new bundle fetched and not yet in force. It may make an engine with other sections, with this one as Before, which
+	// CompileWait is how long NewEngine waits for child processes. Own Rego that has not been
+	// compiled by then is a fault, whose cause is isolate.ErrCompiling. 0 waits for all of it.
+	CompileWait time.Duration
+	// OnNewBundle is called with a new bundle fetched and not yet in force. It may make an engine with other sections, with this one as Before, which
 	// then takes the bundle, and reports whether it put one in this one's place. nil is none.
-	Arriving func(ctx context.Context) (replaced bool)
+	OnNewBundle func(ctx context.Context) (replaced bool)
 }
 
 // Errors of Decide. On any error, the call must be refused.
@@ -84,16 +84,16 @@ type state struct {
 
 // orgState is one organisation in a state; a nil one waits for its bundle.
 type orgState struct {
-	*load.Compiled
+	*compiler.Compiled
 
 	section    Config
-	sources    string       // names its sources
-	own        load.OrgRego // its own Rego
-	revision   string       // of the policies and the exceptions
+	sources    string           // names its sources
+	own        compiler.OrgRego // its own Rego
+	revision   string           // of the policies and the exceptions
 	exceptions []exception
-	memory     *record.Memory[*Decision] // nil if none are remembered
-	share      chan struct{}             // one per place the organisation may hold
-	converter  record.Converter
+	memory     *policyinput.Cache[*Decision] // nil if none are remembered
+	share      chan struct{}                 // one per place the organisation may hold
+	converter  policyinput.Converter
 }
 
 // NewEngine compiles and prepares every organisation. An organisation without
@@ -116,7 +116,7 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	if err := e.Reload(context.Background(), orgs); err != nil { //nolint:forbidigo // compiling is not cancelled
 		return nil, err
 	}
-	e.deps.Before = nil // it is not needed any more
+	e.deps.Previous = nil // it is not needed any more
 	return e, nil
 }
 
@@ -130,9 +130,9 @@ func (e *Engine) Revision(org string) (revision string, ok bool) {
 	return o.revision, true
 }
 
-// Readers lists the policies of an organisation that read anything at, above or below
+// PoliciesReading lists the policies of an organisation that read anything at, above or below
 // a path of the input, each once.
-func (e *Engine) Readers(org string, path ...string) []string {
+func (e *Engine) PoliciesReading(org string, path ...string) []string {
 	o := e.now.Load().orgs[org]
 	if o == nil {
 		return nil
@@ -155,7 +155,7 @@ func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, e
 		return Decision{}, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
 	}
 	if o == nil {
-		return Decision{}, fmt.Errorf("%w: %s", ErrPending, org)
+		return Decision{}, fmt.Errorf("%w: %s", ErrBundlePending, org)
 	}
 	doc, err := in.Document()
 	if err != nil {

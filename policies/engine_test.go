@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // decode reads JSON as the gateway does: numbers stay text.
@@ -68,20 +68,20 @@ func call(tb testing.TB, id, after string) *policies.Input {
 	tb.Helper()
 	body, _ := decode(tb, after).(map[string]any)
 	snap := prices(tb)
-	row, _ := operation.Of(id)
+	row, _ := operation.Lookup(id)
 	return &policies.Input{
 		Request:  policies.Request{Operation: id, Body: body, Dialect: "v2"},
 		Caller:   policies.Caller{Org: "acme", Team: "research", Key: "k1", Roles: []string{"operator"}},
 		Resource: policies.Resource{After: body},
 		Catalog:  snap,
-		Cost:     snap.Price(id, row.Does(body), body),
+		Cost:     snap.Price(id, row.EffectiveVerb(body), body),
 		Time:     noon(),
 	}
 }
 
 func newEngine(tb testing.TB, cfg policies.Config) *policies.Engine {
 	tb.Helper()
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = 10 * time.Second // the machine may be busy
 	e, err := policies.NewEngine(limits, map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	if err != nil {
@@ -256,7 +256,7 @@ func TestNewEngineLocatesFaults(t *testing.T) {
 	write(t, dir, "bad.rego", "package policies.bad\n\ndeny contains \"x\" if http.send({})\n")
 	write(t, dir, "worse.rego", "package policies.worse\n\ndeny if {\n")
 	write(t, dir, "mine.rego", "package tollgate.entrypoint\n\ndecision := {}\n")
-	_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
+	_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{
 		"acme": {Policies: []policies.Entry{
 			{Policy: "gpu_alow_list"},
 			{Policy: "gpu_count", Params: map[string]any{"max_per_pods": 1}},
@@ -307,7 +307,7 @@ func write(tb testing.TB, dir, name, text string) {
 func TestRatchetsNeedResources(t *testing.T) {
 	for policy, fine := range map[string]bool{"disk": true, "images": true, "naming": true, "roles": false, "kill_switch": false, "operations": false, "account_changes": false} {
 		params := map[string]map[string]any{"disk": {"max_gb": 1}, "naming": {"pattern": "x"}, "operations": {"deny": []any{"createPod"}}}[policy]
-		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
+		_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{
 			"acme": {Policies: []policies.Entry{{Policy: policy, Ratchet: true, Params: params}}},
 		}, policies.Deps{})
 		if fine != (err == nil) || err != nil && !strings.Contains(err.Error(), "policies[0].ratchet: the policy judges calls") {

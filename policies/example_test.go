@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 func ExampleEngine_Decide() {
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = 10 * time.Second
 	engine, err := policies.NewEngine(limits, map[string]policies.Config{
 		"acme": {Policies: []policies.Entry{{

@@ -8,10 +8,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // Excepted is a violation that an exception lifted.
@@ -40,16 +40,16 @@ func validateException(x *Exception, path string) []error {
 		errs = append(errs, fault.Errorf(path+".until", "is not after from"))
 	}
 	for _, op := range x.Operations {
-		if _, ok := operation.Of(op); !ok {
+		if _, ok := operation.Lookup(op); !ok {
 			errs = append(errs, fault.Errorf(path+".operations", "unknown operation %q", op))
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(x.Where)) {
-		if _, err := record.Split(p); err != nil {
+		if _, err := policyinput.SplitPointer(p); err != nil {
 			errs = append(errs, fault.Errorf(path+".where", "%w", err))
 		}
 		for _, v := range x.Where[p] {
-			if _, err := record.Plain(v); err != nil {
+			if _, err := policyinput.Plain(v); err != nil {
 				errs = append(errs, fault.Errorf(fault.Key(path+".where", p), "%w", err))
 			}
 		}
@@ -62,18 +62,18 @@ func validateException(x *Exception, path string) []error {
 	return errs
 }
 
-// nowhere reports the pointers to places that neither a resource nor the body of one of the
+// unknownPointers reports the pointers to places that neither a resource nor the body of one of the
 // operations has. Jobs may have anything.
-func nowhere(x *Exception) []error {
+func unknownPointers(x *Exception) []error {
 	var out fault.Found
-	bodies := []*operation.Shape{operation.States(), operation.AnyBody()}
+	bodies := []*operation.Shape{operation.States(), operation.AllBodies()}
 	for _, id := range x.Operations {
-		if row, ok := operation.Of(id); !ok || row.Kind == operation.KindJob {
+		if row, ok := operation.Lookup(id); !ok || row.Kind == operation.KindJob {
 			return nil
 		}
 	}
 	for _, pointer := range slices.Sorted(maps.Keys(x.Where)) {
-		path, err := record.Split(pointer)
+		path, err := policyinput.SplitPointer(pointer)
 		out.If(err == nil && !slices.ContainsFunc(bodies, func(s *operation.Shape) bool { return s.Has(path) }),
 			fault.Key("", pointer), "no state and no body of an operation has %s", pointer)
 	}
@@ -96,7 +96,7 @@ func validateExceptions(list []Exception) []error {
 // lifted reports exceptions from policies that are not in force. own lists the
 // organisation's own policies; with the scope WithOwn they are not known yet, and
 // only names of the library are judged.
-func lifted(c *Config, own []string, scope load.Scope) []error {
+func lifted(c *Config, own []string, scope compiler.Scope) []error {
 	var inForce []string
 	for _, e := range c.Policies {
 		inForce = append(inForce, e.Policy)
@@ -107,10 +107,10 @@ func lifted(c *Config, own []string, scope load.Scope) []error {
 		path := fault.Index("exceptions", i) + ".policy"
 		switch {
 		case x.Policy == "" || slices.Contains(inForce, x.Policy): // Validate reports empty ones
-		case load.Known(x.Policy):
+		case compiler.IsLibraryPolicy(x.Policy):
 			errs = append(errs, fault.Errorf(path, "policy %q is not in force, so there is nothing to lift", x.Policy))
-		case scope == load.LibraryOnly:
-			errs = append(errs, fault.Errorf(path, "%w", load.Unknown("policy", x.Policy, inForce)))
+		case scope == compiler.LibraryOnly:
+			errs = append(errs, fault.Errorf(path, "%w", compiler.Unknown("policy", x.Policy, inForce)))
 		}
 	}
 	return errs
@@ -129,11 +129,11 @@ func prepareException(x Exception) (exception, error) {
 	out := exception{Exception: x, where: map[string][]any{}, paths: map[string][]string{}}
 	var errs []error
 	for pointer, values := range x.Where {
-		path, err := record.Split(pointer)
+		path, err := policyinput.SplitPointer(pointer)
 		errs = append(errs, err)
 		out.paths[pointer] = path
 		for _, v := range values {
-			p, err := record.Plain(v)
+			p, err := policyinput.Plain(v)
 			errs = append(errs, err)
 			out.where[pointer] = append(out.where[pointer], p)
 		}
@@ -162,8 +162,8 @@ func (x *exception) covers(policy string, in *Input) bool {
 		state = in.Request.Body
 	}
 	for pointer, path := range x.paths {
-		have, present := record.At(state, path)
-		if !present || !slices.ContainsFunc(x.where[pointer], func(v any) bool { return record.Equal(v, have) }) {
+		have, present := policyinput.Lookup(state, path)
+		if !present || !slices.ContainsFunc(x.where[pointer], func(v any) bool { return policyinput.Equal(v, have) }) {
 			return false
 		}
 	}
@@ -203,9 +203,9 @@ func (d *Decision) except(list []exception, in *Input) {
 func prepareExceptions(org string, cfg Config, own []string) ([]exception, error) {
 	list := cfg.Exceptions
 	var faults []error
-	for _, err := range append(validateExceptions(list), lifted(&cfg, own, load.LibraryOnly)...) {
+	for _, err := range append(validateExceptions(list), lifted(&cfg, own, compiler.LibraryOnly)...) {
 		for _, f := range fault.List(err) {
-			faults = append(faults, &section.Error{Org: org, Path: f.Path, Message: f.Err.Error()})
+			faults = append(faults, &policyconfig.Error{Org: org, Path: f.Path, Message: f.Err.Error()})
 		}
 	}
 	if len(faults) > 0 {
@@ -215,7 +215,7 @@ func prepareExceptions(org string, cfg Config, own []string) ([]exception, error
 	for _, x := range list {
 		prepared, err := prepareException(x)
 		if err != nil {
-			return nil, &section.Error{Org: org, Policy: x.Policy, Message: "exception " + x.ID + ": " + err.Error()}
+			return nil, &policyconfig.Error{Org: org, Policy: x.Policy, Message: "exception " + x.ID + ": " + err.Error()}
 		}
 		out = append(out, prepared)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 func h100() policies.Exception {
@@ -141,7 +141,7 @@ func TestExceptionsFromOwnPolicies(t *testing.T) {
 	if err := policies.Validate(&cfg); err != nil {
 		t.Errorf("without reading files: %v", err)
 	}
-	_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
+	_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	const want = `org acme: exceptions[0].policy: unknown policy "mien", did you mean "mine"?`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -104,15 +104,15 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 		e.activate(org, next)
 	}
 	before, after, sent := s.Took(found, err, e.deps.Now())
-	if sent && e.deps.Changed != nil {
-		e.deps.Changed()
+	if sent && e.deps.OnChange != nil {
+		e.deps.OnChange()
 	}
 	return before, after
 }
 
 // offered offers a new bundle to an engine with another configuration, and reports whether one took the place of e.
 func (e *Engine) offered(ctx context.Context, org string, found *bundle.Found) bool {
-	if e.deps.Arriving == nil {
+	if e.deps.OnNewBundle == nil {
 		return false
 	}
 	e.mu.Lock()
@@ -123,7 +123,7 @@ func (e *Engine) offered(ctx context.Context, org string, found *bundle.Found) b
 		defer e.mu.Unlock()
 		delete(e.arriving, org)
 	}()
-	return e.deps.Arriving(ctx)
+	return e.deps.OnNewBundle(ctx)
 }
 
 // sameFault reports whether two looks failed for the same reason, or both did not fail. Network errors have the ports of their connections in

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // ownEngine loads one Rego policy of an organisation's own.
@@ -52,7 +52,7 @@ func TestHostileRegoAtLoad(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := ownEngine(t, section.DefaultLimits(), "package policies.mine\n\n"+tt.rego+"\n")
+			_, err := ownEngine(t, policyconfig.DefaultLimits(), "package policies.mine\n\n"+tt.rego+"\n")
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "mine.rego:") {
 				t.Errorf("got %v, want a located error about %s", err, tt.want)
 			}
@@ -110,7 +110,7 @@ deny contains "x" if {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			limits := section.DefaultLimits()
+			limits := policyconfig.DefaultLimits()
 			limits.Deadline = 10 * time.Second
 			if errors.Is(tt.want, policies.ErrDeadline) {
 				limits.Deadline = 200 * time.Millisecond
@@ -190,7 +190,7 @@ func TestDepthIsTheEvaluationsOwn(t *testing.T) {
 	defer func() { close(leave); <-left }()
 	<-there
 
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = time.Minute
 	e, err := ownEngine(t, limits, `package policies.mine
 
@@ -225,7 +225,7 @@ deny contains "x" if {
 	concat("", [a, b, c, d, e, f, g, h]) == "none"
 }
 `)
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline, limits.Concurrency = 2*time.Second, 1
 	e, err := policies.NewEngine(limits, map[string]policies.Config{
 		"hostile": {Directory: files.UnrestrictedPath(dir)}, "acme": demo(),
@@ -259,7 +259,7 @@ deny contains "x" if {
 }
 `)
 	hostile := policies.Config{Directory: files.UnrestrictedPath(dir)}
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline, limits.Concurrency = time.Hour, 3 // nothing ends by itself
 	for _, tt := range []struct {
 		name string

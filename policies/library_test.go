@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // Each policy reads the members it judges and nothing else, so that its verdict on a create
@@ -19,7 +19,7 @@ func TestPoliciesReadWhatTheyJudge(t *testing.T) {
 		"lifetime":      {"time.ns"},
 		"working_hours": {"time.ns"},
 	}
-	lib, err := load.Library()
+	lib, err := compiler.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestPoliciesReadWhatTheyJudge(t *testing.T) {
 // TestExamplesCompile switches every policy on with the example of its
 // METADATA.
 func TestExamplesCompile(t *testing.T) {
-	lib, err := load.Library()
+	lib, err := compiler.Library()
 	if err != nil {
 		t.Fatal(err)
 	}

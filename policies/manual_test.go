@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // between lists the texts of the manual that stand between a begin and the next end.
@@ -49,7 +49,7 @@ func TestManualYAML(t *testing.T) {
 // TestManualRego: the manual's examples can be loaded, and work.
 func TestManualRego(t *testing.T) {
 	for _, block := range between(t, "nights.rego <<'EOF'\n", "\nEOF\n") {
-		limits := section.DefaultLimits()
+		limits := policyconfig.DefaultLimits()
 		limits.Deadline = 1e10
 		e, err := ownEngine(t, limits, block)
 		if err != nil {

@@ -9,15 +9,15 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // everything switches the whole library on, each policy with its example. The
 // ones that refuse every call are left out.
 func everything(tb testing.TB) policies.Config {
 	tb.Helper()
-	lib, err := load.Library()
+	lib, err := compiler.Library()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func without(cfg policies.Config, names ...string) policies.Config {
 
 func engineRemembering(tb testing.TB, size int, cfg policies.Config) *policies.Engine {
 	tb.Helper()
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline, limits.Remember = 10*time.Second, size
 	e, err := policies.NewEngine(limits, map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	if err != nil {

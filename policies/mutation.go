@@ -12,8 +12,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // Mutation is a change of the body that a policy asks for.
@@ -50,7 +50,7 @@ var ErrMutation = errors.New("policy mutation failed")
 // as it is. The result must be validated, resolved and decided on again.
 func Apply(body any, changes []Mutation) (any, error) {
 	for _, m := range changes {
-		path, err := record.Split(m.Pointer)
+		path, err := policyinput.SplitPointer(m.Pointer)
 		if err != nil {
 			return nil, fmt.Errorf("%w: policy %s: %w", ErrMutation, m.Policy, err)
 		}
@@ -66,7 +66,7 @@ func set(v any, path []string, m Mutation) (any, error) {
 	if len(path) == 0 {
 		return m.Value, nil
 	}
-	switch x := record.Decoded(v).(type) {
+	switch x := policyinput.Decoded(v).(type) {
 	case map[string]any:
 		old, present := x[path[0]]
 		if len(path) == 1 && m.Op == OpDefault && present {
@@ -106,7 +106,7 @@ func set(v any, path []string, m Mutation) (any, error) {
 }
 
 // takeMutation adds a change in the way the entry's mode asks for.
-func (d *Decision) takeMutation(c load.Call, item *ast.Term) error {
+func (d *Decision) takeMutation(c compiler.Call, item *ast.Term) error {
 	m, err := mutation(item)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func mutation(t *ast.Term) (Mutation, error) {
 	if m.Op != OpDefault && m.Op != OpForce {
 		return Mutation{}, fmt.Errorf("the mutation %q is neither default nor force", op)
 	}
-	if _, err := record.Split(pointer); err != nil {
+	if _, err := policyinput.SplitPointer(pointer); err != nil {
 		return Mutation{}, err
 	}
 	value := o.Get(ast.InternedTerm("value"))
@@ -173,11 +173,11 @@ func (d *Decision) combineMutations(body any, most int) error {
 	})
 	var kept []Mutation
 	for _, m := range changes {
-		path, err := record.Split(m.Pointer)
+		path, err := policyinput.SplitPointer(m.Pointer)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrMutation, err)
 		}
-		if have, present := record.At(body, path); present && (m.Op == OpDefault || record.Equal(have, m.Value)) {
+		if have, present := policyinput.Lookup(body, path); present && (m.Op == OpDefault || policyinput.Equal(have, m.Value)) {
 			if err := conflict(kept, m); err != nil {
 				return err
 			}
@@ -203,7 +203,7 @@ func conflict(kept []Mutation, m Mutation) error {
 	for _, k := range kept {
 		same := k.Pointer == m.Pointer
 		switch {
-		case same && k.Op == m.Op && !record.Equal(k.Value, m.Value):
+		case same && k.Op == m.Op && !policyinput.Equal(k.Value, m.Value):
 			return fmt.Errorf("%w: policies %s and %s want different values for %s", ErrMutation, k.Policy, m.Policy, m.Pointer)
 		case !same && (strings.HasPrefix(m.Pointer, k.Pointer+"/") || strings.HasPrefix(k.Pointer, m.Pointer+"/")):
 			return fmt.Errorf("%w: policies %s and %s change %s and %s, one inside the other",

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 const ownRego = `package policies.team_rules
@@ -128,7 +128,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			{Policy: "disk", Params: map[string]any{"max_gb": 10 * max}},
 		}}}
 	}
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = 1e10
 	e, err := policies.NewEngine(limits, set(1), policies.Deps{})
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Open is a policy that cannot be judged, because it looked at something
+// Undetermined is a policy that cannot be judged, because it looked at something
 // hidden: its verdict may depend on it.
-type Open struct {
+type Undetermined struct {
 	// Policy is the policy's name.
 	Policy string
 	// Mode is how its verdict would count.
@@ -30,20 +30,20 @@ type Open struct {
 // an object counts as a look at everything in it, so a policy may be open that
 // a closer look would settle; one that is not open does not depend on anything
 // hidden.
-func (e *Engine) DecideRecorded(ctx context.Context, org string, r *record.Recorded) (Decision, []Open, error) {
+func (e *Engine) DecideRecorded(ctx context.Context, org string, r *policyinput.Recorded) (Decision, []Undetermined, error) {
 	o, known := e.now.Load().orgs[org]
 	if !known {
 		return Decision{}, nil, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
 	}
 	if o == nil {
-		return Decision{}, nil, fmt.Errorf("%w: %s", ErrPending, org)
+		return Decision{}, nil, fmt.Errorf("%w: %s", ErrBundlePending, org)
 	}
 	in := r.Input
 	doc, err := in.Document()
 	if err != nil {
 		return Decision{}, nil, err
 	}
-	w := &openings{watch: record.NewWatch(r), open: map[openKey][]string{}}
+	w := &undetermined{watch: policyinput.NewAccessTracer(r), open: map[undeterminedKey][]string{}}
 	q := o.ask(doc, in.Time)
 	q.w = w
 	verdict, err := e.evaluate(ctx, q)
@@ -61,36 +61,36 @@ func (e *Engine) DecideRecorded(ctx context.Context, org string, r *record.Recor
 	return d, w.list(), nil
 }
 
-// openings collects the open policies of one decision.
-type openings struct {
-	watch *record.Watch
-	open  map[openKey][]string // the hidden places looked at
+// undetermined collects the open policies of one decision.
+type undetermined struct {
+	watch *policyinput.AccessTracer
+	open  map[undeterminedKey][]string // the hidden places looked at
 }
 
-// openKey distinguishes open policies.
-type openKey struct {
+// undeterminedKey distinguishes open policies.
+type undeterminedKey struct {
 	policy string
 	mode   Mode
 }
 
-func (o *openings) add(policy string, mode Mode, looked []string) {
+func (o *undetermined) add(policy string, mode Mode, looked []string) {
 	if len(looked) > 0 {
-		k := openKey{policy, mode}
+		k := undeterminedKey{policy, mode}
 		o.open[k] = append(o.open[k], looked...)
 	}
 }
 
 // end reports whether the call that was followed is certain, and notes it if it
 // is not.
-func (o *openings) end(c load.Call) bool {
-	looked := o.watch.Looked()
+func (o *undetermined) end(c compiler.Call) bool {
+	looked := o.watch.HiddenReads()
 	o.add(c.Entry.Policy, c.Entry.Mode.OrDefault(), looked)
 	return len(looked) == 0
 }
 
 // exceptions leaves open the denials that an exception may lift, depending on
 // something hidden.
-func (o *openings) exceptions(d *Decision, list []exception, in *Input) {
+func (o *undetermined) exceptions(d *Decision, list []exception, in *Input) {
 	for i := range list {
 		x := &list[i]
 		applies := slices.ContainsFunc(d.Deny, func(v Violation) bool { return v.Policy == x.Policy }) ||
@@ -104,7 +104,7 @@ func (o *openings) exceptions(d *Decision, list []exception, in *Input) {
 
 // ratchet leaves denials open unless the resource was no better before: a
 // record does not hold the price list that tells.
-func (o *openings) ratchet(d *Decision, org *orgState, in *Input) {
+func (o *undetermined) ratchet(d *Decision, org *orgState, in *Input) {
 	for _, policy := range org.ratcheting(d, in) {
 		o.add(policy, ModeEnforce, []string{"/resource/current"})
 		drop(d, policy)
@@ -112,9 +112,9 @@ func (o *openings) ratchet(d *Decision, org *orgState, in *Input) {
 }
 
 // mutations leaves open changes of a field whose present value is hidden.
-func (o *openings) mutations(d *Decision) {
+func (o *undetermined) mutations(d *Decision) {
 	for _, m := range d.Mutate {
-		path, err := record.Split(m.Pointer)
+		path, err := policyinput.SplitPointer(m.Pointer)
 		if err != nil {
 			continue // reported when the changes are combined
 		}
@@ -132,13 +132,13 @@ func drop(d *Decision, policy string) {
 }
 
 // list returns the open policies, by policy and mode.
-func (o *openings) list() []Open {
-	out := make([]Open, 0, len(o.open))
+func (o *undetermined) list() []Undetermined {
+	out := make([]Undetermined, 0, len(o.open))
 	for k, looked := range o.open {
 		slices.Sort(looked)
-		out = append(out, Open{Policy: k.policy, Mode: k.mode, Hidden: slices.Compact(looked)})
+		out = append(out, Undetermined{Policy: k.policy, Mode: k.mode, Hidden: slices.Compact(looked)})
 	}
-	slices.SortFunc(out, func(a, b Open) int {
+	slices.SortFunc(out, func(a, b Undetermined) int {
 		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Mode, b.Mode))
 	})
 	return out

@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/nextstate"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // ratchet turns denials into warnings where an update violates a policy no more than
@@ -30,23 +30,23 @@ func (e *Engine) ratchet(ctx context.Context, o *orgState, in *Input, d *Decisio
 	}
 	for _, policy := range ratcheting {
 		of := func(v Violation) bool { return v.Policy == policy }
-		if !noMore(having(d.Deny, of), having(before.Deny, of)) {
+		if !noWorseThan(filtered(d.Deny, of), filtered(before.Deny, of)) {
 			continue
 		}
 		warn := slices.Clone(d.Warn) // it may be a remembered one
-		for _, v := range having(d.Deny, of) {
+		for _, v := range filtered(d.Deny, of) {
 			v.Message = "let pass, since the resource was no better before: " + v.Message
 			warn = append(warn, v)
 		}
 		d.Warn = warn
-		d.Deny = having(d.Deny, func(v Violation) bool { return !of(v) })
+		d.Deny = filtered(d.Deny, func(v Violation) bool { return !of(v) })
 	}
 }
 
 // ratcheting lists the policies that deny an update and ratchet for its caller: by
 // every entry in force that concerns it.
 func (o *orgState) ratcheting(d *Decision, in *Input) []string {
-	row, _ := operation.Of(in.Request.Operation)
+	row, _ := operation.Lookup(in.Request.Operation)
 	if row.Verb != operation.VerbUpdate || in.Resource.Current == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (o *orgState) ratcheting(d *Decision, in *Input) []string {
 		firm := false
 		for _, c := range o.Calls {
 			firm = firm || c.Entry.Policy == v.Policy && !c.Entry.Ratchet &&
-				c.Entry.Mode.OrDefault() == ModeEnforce && c.Entry.Concerns(in.Caller.Team, in.Caller.Roles)
+				c.Entry.Mode.OrDefault() == ModeEnforce && c.Entry.AppliesTo(in.Caller.Team, in.Caller.Roles)
 		}
 		if !firm && !slices.Contains(out, v.Policy) {
 			out = append(out, v.Policy)
@@ -66,10 +66,10 @@ func (o *orgState) ratcheting(d *Decision, in *Input) []string {
 
 // unchanged is an update as if it changed nothing. A price that is not known is none
 // to compare with, and counts as nothing.
-func unchanged(in *Input) (*record.Document, error) {
+func unchanged(in *Input) (*policyinput.Document, error) {
 	current, _ := in.Resource.Current.(map[string]any)
 	body := map[string]any{}
-	after, err := effective.Update(in.Request.Operation, current, body, nil)
+	after, err := nextstate.Update(in.Request.Operation, current, body, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func unchanged(in *Input) (*record.Document, error) {
 	return out.Document()
 }
 
-// noMore reports whether each violation after has one before of its own that it is no
+// noWorseThan reports whether each violation after has one before of its own that it is no
 // worse than.
-func noMore(after, before []Violation) bool {
+func noWorseThan(after, before []Violation) bool {
 	worstFirst := func(a, b Violation) int { return cmp.Compare(b.Excess, a.Excess) }
 	slices.SortStableFunc(after, worstFirst)
 	slices.SortStableFunc(before, worstFirst)
@@ -119,7 +119,7 @@ var (
 	particular = regexp.MustCompile(`[0-9.]+|\(.*`)
 )
 
-// having returns a new list of those that satisfy a condition.
-func having(list []Violation, ok func(Violation) bool) []Violation {
+// filtered returns a new list of those that satisfy a condition.
+func filtered(list []Violation, ok func(Violation) bool) []Violation {
 	return slices.DeleteFunc(slices.Clone(list), func(v Violation) bool { return !ok(v) })
 }

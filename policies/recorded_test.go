@@ -13,8 +13,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // documentOf is an input's document as a log would give it back.
@@ -56,7 +56,7 @@ func TestReadInput(t *testing.T) {
 	for name, in := range recordedCalls(t) {
 		t.Run(name, func(t *testing.T) {
 			want := documentOf(t, in)
-			r, err := record.Read(want, nil)
+			r, err := policyinput.ParseRecorded(want, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestReadInputRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			doc := documentOf(t, call(t, "createPod", `{}`))
 			doc[tt.at] = decode(t, tt.value)
-			_, err := record.Read(doc, nil)
+			_, err := policyinput.ParseRecorded(doc, nil)
 			if !errors.Is(err, policies.ErrInput) || !strings.Contains(fmt.Sprint(err), tt.want) {
 				t.Errorf("got %v, want ErrInput about %s", err, tt.want)
 			}
@@ -98,12 +98,12 @@ func TestReadInputRefuses(t *testing.T) {
 	}
 	doc := documentOf(t, call(t, "createPod", `{}`))
 	delete(doc, "version")
-	if _, err := record.Read(doc, nil); !errors.Is(err, policies.ErrInput) || !strings.Contains(err.Error(), `no version: add "version": 1`) {
+	if _, err := policyinput.ParseRecorded(doc, nil); !errors.Is(err, policies.ErrInput) || !strings.Contains(err.Error(), `no version: add "version": 1`) {
 		t.Errorf("without a version: %v, want what to add", err)
 	}
 	doc = documentOf(t, call(t, "createPod", `{}`))
 	doc["cost"], doc["caller"] = "***", map[string]any{"org": true}
-	r, err := record.Read(doc, []string{"/cost", "/caller/org"})
+	r, err := policyinput.ParseRecorded(doc, []string{"/cost", "/caller/org"})
 	if err != nil || !slices.Contains(r.Hidden, "/cost") {
 		t.Errorf("got %+v, %v; want masked values of any type", r, err)
 	}
@@ -174,7 +174,7 @@ func TestOpenIsSound(t *testing.T) {
 	if raceDetector {
 		t.Skip("decides two thousand times, one after the other: make test runs it without the race detector")
 	}
-	lib, err := load.Library()
+	lib, err := compiler.Library()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestOpenIsSound(t *testing.T) {
 				continue // without these nothing is judged at all, or they follow from others
 			}
 			places++
-			r, err := record.Read(replaced(doc, at, "***"), []string{at})
+			r, err := policyinput.ParseRecorded(replaced(doc, at, "***"), []string{at})
 			if err != nil {
 				t.Fatalf("%s%s: %v", name, at, err)
 			}
@@ -216,7 +216,7 @@ func TestOpenIsSound(t *testing.T) {
 				isOpen[o.Policy], opened[o.Policy] = true, true
 			}
 			for _, value := range []any{"v", "w", json.Number("7"), nil, []any{"v"}, map[string]any{"K": "v"}} {
-				other, err := record.Read(replaced(doc, at, value), nil)
+				other, err := policyinput.ParseRecorded(replaced(doc, at, value), nil)
 				if err != nil {
 					continue // the gateway makes no such input
 				}
@@ -305,28 +305,28 @@ func TestDecideRecorded(t *testing.T) {
 		call   string
 		hidden []string
 		denied []string
-		open   []policies.Open
+		open   []policies.Undetermined
 	}{
 		{"nothing hidden", "pod", nil, []string{"gpu_allow_list"}, nil},
-		{"a value of env", "pod", []string{"/resource/after/env/HF_TOKEN", "/request/body/env/HF_TOKEN"}, []string{"gpu_allow_list"}, []policies.Open{
+		{"a value of env", "pod", []string{"/resource/after/env/HF_TOKEN", "/request/body/env/HF_TOKEN"}, []string{"gpu_allow_list"}, []policies.Undetermined{
 			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/env/HF_TOKEN", "/resource/secrets"}},
 		}},
-		{"the GPU, whose count is taken from the whole object", "pod", []string{"/resource/after/gpu/id"}, nil, []policies.Open{
+		{"the GPU, whose count is taken from the whole object", "pod", []string{"/resource/after/gpu/id"}, nil, []policies.Undetermined{
 			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/gpu/id", "/resource/secrets"}},
 			{Policy: "gpu_allow_list", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/gpu/id"}},
 			{Policy: "gpu_count", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/gpu/id"}},
 		}},
-		{"what an exception asks for", "pod", []string{"/resource/after/image"}, []string{"gpu_allow_list"}, []policies.Open{
+		{"what an exception asks for", "pod", []string{"/resource/after/image"}, []string{"gpu_allow_list"}, []policies.Undetermined{
 			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/image", "/resource/secrets"}},
 			{Policy: "gpu_count", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/image"}},
 		}},
-		{"members of a pool", "endpoint", nil, nil, []policies.Open{
+		{"members of a pool", "endpoint", nil, nil, []policies.Undetermined{
 			{Policy: "gpu_allow_list", Mode: policies.ModeEnforce, Hidden: []string{"/catalog/pools"}},
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := record.Read(documentOf(t, recordedCalls(t)[tt.call]), tt.hidden)
+			r, err := policyinput.ParseRecorded(documentOf(t, recordedCalls(t)[tt.call]), tt.hidden)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -341,7 +341,7 @@ func TestDecideRecorded(t *testing.T) {
 			if diff := cmp.Diff(tt.denied, denied); diff != "" {
 				t.Errorf("denied (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(append([]policies.Open{}, tt.open...), open); diff != "" {
+			if diff := cmp.Diff(append([]policies.Undetermined{}, tt.open...), open); diff != "" {
 				t.Errorf("open (-want +got):\n%s", diff)
 			}
 		})

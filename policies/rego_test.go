@@ -17,9 +17,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/tester"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite generated and formatted files")
@@ -75,12 +75,12 @@ func TestRego(t *testing.T) {
 	}
 	compiler := func() *ast.Compiler {
 		var schema any
-		if err := json.Unmarshal(record.Schema(), &schema); err != nil {
+		if err := json.Unmarshal(policyinput.Schema(), &schema); err != nil {
 			t.Fatal(err)
 		}
 		schemas := ast.NewSchemaSet()
 		schemas.Put(ast.SchemaRootRef, schema)
-		return ast.NewCompiler().WithSchemas(schemas).WithCapabilities(sandbox.Capabilities()).WithStrict(true).WithDefaultRegoVersion(ast.RegoV1)
+		return ast.NewCompiler().WithSchemas(schemas).WithCapabilities(regosandbox.Capabilities()).WithStrict(true).WithDefaultRegoVersion(ast.RegoV1)
 	}
 	tracer := cover.New()
 	results, err := tester.NewRunner().SetCompiler(compiler()).SetStore(inmem.New()).
@@ -136,7 +136,7 @@ func rows(ranges []cover.Range) string {
 // TestEveryPolicyHasAllowAndDeny holds each policy to at least one test of
 // either outcome, named so.
 func TestEveryPolicyHasAllowAndDeny(t *testing.T) {
-	lib, err := load.Library()
+	lib, err := compiler.Library()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,14 +18,14 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// ErrPending is returned by Decide for an organisation whose bundle has not
+// ErrBundlePending is returned by Decide for an organisation whose bundle has not
 // been fetched yet.
-var ErrPending = errors.New("the organisation's policy bundle is not there yet")
+var ErrBundlePending = errors.New("the organisation's policy bundle is not there yet")
 
 // Reload compiles the given organisations and, if all are good, puts them in
 // place of the present ones at once. The lists of a section must not be changed afterwards. Decisions under way end on the state they
@@ -57,9 +57,9 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		}
 		if err == nil && pending {
 			next.orgs[org] = nil
-			_, err = e.compile(ctx, org, withoutOwn(cfg), load.OrgRego{}, nil)
+			_, err = e.compile(ctx, org, withoutOwn(cfg), compiler.OrgRego{}, nil)
 		}
-		if last := standing[org]; err != nil && cfg.Stands && last != nil {
+		if last := standing[org]; err != nil && cfg.KeepOnFailure && last != nil {
 			next.orgs[org], err = &orgState{
 				Compiled: last.Compiled, section: last.section, sources: last.sources, own: last.own, revision: last.revision, exceptions: last.exceptions, memory: last.memory,
 				share: e.shareOf(org),
@@ -95,14 +95,14 @@ func ofRego(err error) bool {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(many.Unwrap(), func(e error) bool { return !ofRego(e) })
 	}
-	f, ok := errors.AsType[*section.Error](err)
+	f, ok := errors.AsType[*policyconfig.Error](err)
 	return ok && f.Path == ""
 }
 
-// owned is an organisation's own Rego, and the source of its bundle; nil without a bundle.
-type owned struct {
+// ownSource is an organisation's own Rego, and the source of its bundle; nil without a bundle.
+type ownSource struct {
 	source *bundle.Source
-	rego   load.OrgRego
+	rego   compiler.OrgRego
 	err    error
 }
 
@@ -111,17 +111,17 @@ const readers = 16
 
 // allOwn finds the own Rego of all organisations. Child processes compile that of several at
 // once, and none waits for another beyond Deps.Patience. Called with mu held.
-func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing map[string]*orgState) map[string]*owned {
-	if e.deps.Patience > 0 {
+func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing map[string]*orgState) map[string]*ownSource {
+	if e.deps.CompileWait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, e.deps.Patience)
+		ctx, cancel = context.WithTimeout(ctx, e.deps.CompileWait)
 		defer cancel()
 	}
-	out := make(map[string]*owned, len(orgs))
+	out := make(map[string]*ownSource, len(orgs))
 	var reads errgroup.Group
 	reads.SetLimit(readers)
 	for org, cfg := range orgs {
-		found := new(owned)
+		found := new(ownSource)
 		out[org] = found
 		if cfg.Directory.IsZero() && cfg.Bundle == nil {
 			continue
@@ -137,10 +137,10 @@ func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing ma
 
 // own finds an organisation's own Rego: from its directory, from the bundle it
 // had already, or from its persisted copy. Called with mu held.
-func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, load.OrgRego, error) {
+func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, compiler.OrgRego, error) {
 	if faults := fault.List(bundle.Validate(cfg.Bundle)); len(faults) > 0 {
 		f := faults[0]
-		return nil, load.OrgRego{}, &section.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
+		return nil, compiler.OrgRego{}, &policyconfig.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
 	}
 	if cfg.Bundle == nil {
 		mine, err := e.directory(ctx, org, cfg, standing)
@@ -150,13 +150,13 @@ func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgS
 		return nil, mine, err
 	}
 	if !cfg.Directory.IsZero() {
-		return nil, load.OrgRego{}, &section.Error{Org: org, Message: "directory and bundle cannot both be given"}
+		return nil, compiler.OrgRego{}, &policyconfig.Error{Org: org, Message: "directory and bundle cannot both be given"}
 	}
 	s := e.sources[org].Follows(bundle.Config(*cfg.Bundle))
 	if s == nil {
 		var err error
 		if s, err = bundle.Open(org, bundle.Config(*cfg.Bundle), e.admit(ctx, org, cfg)); err != nil {
-			return nil, load.OrgRego{}, err
+			return nil, compiler.OrgRego{}, err
 		}
 	}
 	mine, _ := s.Current()
@@ -165,13 +165,13 @@ func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgS
 
 // directory reads an organisation's directory. Rego that the organisation has in force is not
 // parsed again.
-func (e *Engine) directory(ctx context.Context, org string, cfg Config, standing *orgState) (load.OrgRego, error) {
-	d, err := load.OpenDirectory(org, cfg.Directory)
+func (e *Engine) directory(ctx context.Context, org string, cfg Config, standing *orgState) (compiler.OrgRego, error) {
+	d, err := compiler.OpenDirectory(org, cfg.Directory)
 	if err != nil {
-		return load.OrgRego{}, err
+		return compiler.OrgRego{}, err
 	}
 	if err := e.admit(ctx, org, cfg)(d.Rego()); err != nil {
-		return load.OrgRego{}, err
+		return compiler.OrgRego{}, err
 	}
 	if standing != nil && d.Holds(standing.own) {
 		return standing.own, nil
@@ -190,7 +190,7 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 		if err == nil {
 			return nil
 		}
-		f := &section.Error{Org: org, File: cfg.Directory.String(), Path: "rego", Message: "organisation " + org + ": " + err.Error(), Cause: err}
+		f := &policyconfig.Error{Org: org, File: cfg.Directory.String(), Path: "rego", Message: "organisation " + org + ": " + err.Error(), Cause: err}
 		if b := cfg.Bundle; b != nil {
 			f.File, f.Path = cmp.Or(b.File.String(), b.URL.String()), "bundle"
 		}
@@ -205,7 +205,7 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 // takes the place of, and nil if none is or if the section does not fit it: a section that names a policy may be read before
 // the bundle arrives that has the policy.
 func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, *bundle.Found, *orgState) {
-	before := e.deps.Before
+	before := e.deps.Previous
 	if before == nil || cfg.Bundle == nil || len(fault.List(bundle.Validate(cfg.Bundle))) > 0 {
 		return nil, nil, nil
 	}
@@ -235,7 +235,7 @@ func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *
 
 // dropped refuses a directory that would switch policies off by not holding them
 // any more.
-func (e *Engine) dropped(org string, cfg Config, next load.OrgRego) error {
+func (e *Engine) dropped(org string, cfg Config, next compiler.OrgRego) error {
 	if cfg.MayDrop || cfg.Directory.IsZero() {
 		return nil
 	}
@@ -244,7 +244,7 @@ func (e *Engine) dropped(org string, cfg Config, next load.OrgRego) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return &section.Error{
+	return &policyconfig.Error{
 		Org: org, File: cfg.Directory.String(), Path: "rego",
 		Message: "lacks what was in force: policies." + strings.Join(lost, ", policies.") + "; rego_may_drop takes it all the same",
 	}
@@ -254,7 +254,7 @@ func (e *Engine) dropped(org string, cfg Config, next load.OrgRego) error {
 // the engine that this one takes the place of. Called with mu held.
 func (e *Engine) inForce(org string, directory files.Path) []string {
 	now, configs := e.now.Load(), e.configs
-	if before := e.deps.Before; now == nil && before != nil {
+	if before := e.deps.Previous; now == nil && before != nil {
 		before.mu.Lock()
 		defer before.mu.Unlock()
 		now, configs = before.now.Load(), before.configs
@@ -269,9 +269,9 @@ func (e *Engine) inForce(org string, directory files.Path) []string {
 // resolve, so that the rest of a pending organisation's section is checked at
 // once.
 func withoutOwn(cfg Config) Config {
-	cfg.Policies = load.OfLibrary(cfg.Policies)
+	cfg.Policies = compiler.LibraryEntries(cfg.Policies)
 	cfg.Exceptions = slices.DeleteFunc(slices.Clone(cfg.Exceptions), func(x Exception) bool {
-		return x.Policy != "" && !load.Known(x.Policy)
+		return x.Policy != "" && !compiler.IsLibraryPolicy(x.Policy)
 	})
 	return cfg
 }
@@ -287,7 +287,7 @@ func (e *Engine) activate(org string, o *orgState) {
 // place of. Called with mu held.
 func (e *Engine) standing() map[string]*orgState {
 	now := e.now.Load()
-	if before := e.deps.Before; now == nil && before != nil && before.deps.DocURL == e.deps.DocURL {
+	if before := e.deps.Previous; now == nil && before != nil && before.deps.DocURL == e.deps.DocURL {
 		now = before.now.Load()
 	}
 	if now == nil {
@@ -299,7 +299,7 @@ func (e *Engine) standing() map[string]*orgState {
 // prepare compiles an organisation, unless what stands of it, nil for nothing, is made from the
 // same. Remembered verdicts stay while it is made from the same: the mode
 // of a policy is part of a verdict, but not of the compiled form.
-func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.OrgRego, standing *orgState) (*orgState, error) {
+func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine compiler.OrgRego, standing *orgState) (*orgState, error) {
 	sources, err := sourcesOf(cfg, mine, standing)
 	if err != nil {
 		return nil, fmt.Errorf("org %s: %w", org, err)
@@ -316,7 +316,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.
 	case standing != nil && standing.sources == sources && standing.memory != nil && standing.memory.Size() == e.limits.Remember:
 		next.memory = standing.memory
 	default:
-		if next.memory, err = record.NewMemory[*Decision](e.limits.Remember); err != nil {
+		if next.memory, err = policyinput.NewCache[*Decision](e.limits.Remember); err != nil {
 			return nil, fmt.Errorf("org %s: %w", org, err)
 		}
 	}
@@ -326,7 +326,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.
 // sourcesOf names all that an organisation's policies are compiled from, beside the
 // library: its section, and its own Rego with the directory that its places are told by. Those of a section that shares its lists with the
 // standing one are known.
-func sourcesOf(cfg Config, mine load.OrgRego, standing *orgState) (string, error) {
+func sourcesOf(cfg Config, mine compiler.OrgRego, standing *orgState) (string, error) {
 	if standing != nil && shared(cfg.Policies, standing.section.Policies) && shared(cfg.Exceptions, standing.section.Exceptions) &&
 		cfg.Directory == standing.section.Directory && mine.Digest() == standing.own.Digest() {
 		return standing.sources, nil
@@ -350,12 +350,12 @@ func shared[T any](a, b []T) bool {
 }
 
 // compile compiles an organisation's policies and exceptions.
-func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine load.OrgRego, standing *orgState) (*orgState, error) {
-	section := load.Section{Org: org, Entries: cfg.Policies, Rego: mine, DocURL: e.deps.DocURL}
+func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine compiler.OrgRego, standing *orgState) (*orgState, error) {
+	section := compiler.Options{Org: org, Entries: cfg.Policies, Rego: mine, DocURL: e.deps.DocURL}
 	if standing != nil {
-		section.Known = standing.own.Digest()
+		section.KnownSource = standing.own.Digest()
 	}
-	c, err := load.Compile(ctx, &section)
+	c, err := compiler.Compile(ctx, &section)
 	if err != nil {
 		return nil, err
 	}

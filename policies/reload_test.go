@@ -8,7 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // An engine takes over unchanged organisations, with their remembered verdicts, and
@@ -32,13 +32,13 @@ func TestReloadTakesOver(t *testing.T) {
 		}
 	}
 	engine := func(limits policies.Limits, orgs map[string]policies.Config, before *policies.Engine) *policies.Engine {
-		e, err := policies.NewEngine(limits, orgs, policies.Deps{Before: before})
+		e, err := policies.NewEngine(limits, orgs, policies.Deps{Previous: before})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	first := engine(limits, orgs(), nil)
 	if compiled, memory := policies.Shared(first, "acme", first, "alike"); !compiled || memory {
 		t.Errorf("alike organisations: compiled once %t, one memory %t", compiled, memory)
@@ -103,7 +103,7 @@ func TestReloadChangesModes(t *testing.T) {
 	in := call(t, "createPod", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)
 	var before *policies.Engine
 	for _, mode := range []policies.Mode{policies.ModeShadow, policies.ModeEnforce, policies.ModeWarn, policies.ModeEnforce} {
-		e, err := policies.NewEngine(section.DefaultLimits(), config(mode), policies.Deps{Before: before})
+		e, err := policies.NewEngine(policyconfig.DefaultLimits(), config(mode), policies.Deps{Previous: before})
 		if err != nil {
 			t.Fatal(err)
 		}

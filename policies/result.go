@@ -9,11 +9,11 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // take adds one call's answer.
-func (d *Decision) take(c load.Call, got *ast.Term) error {
+func (d *Decision) take(c compiler.Call, got *ast.Term) error {
 	if c.Rule == "mutations" || c.Rule == "mutate" {
 		return each(got, func(item *ast.Term) error { return d.takeMutation(c, item) })
 	}

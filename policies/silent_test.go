@@ -12,10 +12,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // seedBodies are states after a call, with the members that policies read.
@@ -101,7 +101,7 @@ func (c *chooser) input(tb testing.TB) *policies.Input {
 	}
 	in := call(tb, "createPod", `{}`)
 	in.Request.Operation, in.Request.Body, in.Resource.After = row.ID, body, body
-	in.Cost = in.Catalog.Price(row.ID, row.Does(body), body)
+	in.Cost = in.Catalog.Price(row.ID, row.EffectiveVerb(body), body)
 	in.Request.Params = map[string]string{"id": choose(c, []string{"p1", "wan-2-5", "e1"})}
 	in.Caller.Team = choose(c, []string{"research", "platform", ""})
 	in.Caller.Roles = choose(c, [][]string{{"operator"}, {"viewer"}, {"admin"}, {}, {"x", "operator"}})
@@ -126,35 +126,35 @@ func (c *chooser) input(tb testing.TB) *policies.Input {
 
 // silentEntries are all policies of the library, with parameters of several kinds and for
 // some callers only.
-func silentEntries(tb testing.TB) []section.Entry {
+func silentEntries(tb testing.TB) []policyconfig.Entry {
 	tb.Helper()
-	lib, err := load.Library()
+	lib, err := compiler.Library()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var out []section.Entry
+	var out []policyconfig.Entry
 	for _, p := range lib {
-		out = append(out, section.Entry{Policy: p.Name, Params: p.Example}, section.Entry{Policy: p.Name, Params: p.Example, Teams: []string{"research"}, ExceptRoles: []string{"admin"}})
+		out = append(out, policyconfig.Entry{Policy: p.Name, Params: p.Example}, policyconfig.Entry{Policy: p.Name, Params: p.Example, Teams: []string{"research"}, ExceptRoles: []string{"admin"}})
 	}
 	return append(append(out, benchPolicies()...),
-		section.Entry{Policy: "env_rules", Params: map[string]any{"required": []any{"A"}, "max": 1, "credential_patterns": []any{"^p"}}},
-		section.Entry{Policy: "gpu_allow_list", Params: map[string]any{"by_offer": map[string]any{"SERVERLESS": []any{"NVIDIA L4"}}}},
-		section.Entry{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1, "max_per_resource": 4}, Roles: []string{"operator", "x"}},
-		section.Entry{Policy: "images", Params: map[string]any{"allow": []any{"docker.io/library", "localhost:5000"}, "deny_latest": true, "require_digest": true}},
-		section.Entry{Policy: "ports", Params: map[string]any{"deny": []any{"22/tcp"}, "max": 1}, ExceptTeams: []string{"platform"}},
-		section.Entry{Policy: "storage", Params: map[string]any{"allow_persistent": true, "max_persistent_gb": 5, "volumes": []any{"v1"}, "volume_types": []any{"STANDARD"}}},
+		policyconfig.Entry{Policy: "env_rules", Params: map[string]any{"required": []any{"A"}, "max": 1, "credential_patterns": []any{"^p"}}},
+		policyconfig.Entry{Policy: "gpu_allow_list", Params: map[string]any{"by_offer": map[string]any{"SERVERLESS": []any{"NVIDIA L4"}}}},
+		policyconfig.Entry{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1, "max_per_resource": 4}, Roles: []string{"operator", "x"}},
+		policyconfig.Entry{Policy: "images", Params: map[string]any{"allow": []any{"docker.io/library", "localhost:5000"}, "deny_latest": true, "require_digest": true}},
+		policyconfig.Entry{Policy: "ports", Params: map[string]any{"deny": []any{"22/tcp"}, "max": 1}, ExceptTeams: []string{"platform"}},
+		policyconfig.Entry{Policy: "storage", Params: map[string]any{"allow_persistent": true, "max_persistent_gb": 5, "volumes": []any{"v1"}, "volume_types": []any{"STANDARD"}}},
 	)
 }
 
 // silence holds runs against evaluations.
 type silence struct {
-	compiled  *load.Compiled
-	converter record.Converter
+	compiled  *compiler.Compiled
+	converter policyinput.Converter
 }
 
 func newSilence(tb testing.TB) *silence {
 	tb.Helper()
-	c, err := load.Compile(tb.Context(), &load.Section{Org: "acme", Entries: silentEntries(tb)})
+	c, err := compiler.Compile(tb.Context(), &compiler.Options{Org: "acme", Entries: silentEntries(tb)})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (s *silence) check(tb testing.TB, in *policies.Input) (silent, loud int) {
 		return 0, 0
 	}
 	found := make([]bool, len(s.compiled.Calls))
-	s.compiled.Silent(input, func(int) bool { return true }, func(i int) { found[i] = true })
+	s.compiled.EachSilent(input, func(int) bool { return true }, func(i int) { found[i] = true })
 	for i, c := range s.compiled.Calls {
 		answer, err := s.evaluate(tb, input, in.Time, i)
 		empty := false
@@ -204,7 +204,7 @@ func (s *silence) evaluate(tb testing.TB, input *ast.Term, now time.Time, call i
 	}
 	defer e.End(tb.Context())
 	err = e.Query(call, topdown.NewCancel()).Iter(tb.Context(), func(r topdown.QueryResult) error {
-		answer = r[load.Answer]
+		answer = r[compiler.Answer]
 		return nil
 	})
 	return answer, err
@@ -240,7 +240,7 @@ func FuzzSilent(f *testing.F) {
 // its number, is refused like anything else.
 func TestNoCredentialIsMissed(t *testing.T) {
 	const key = "AKIAABCDEFGHIJKLMNOP"
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = time.Minute
 	e, err := policies.NewEngine(limits, map[string]policies.Config{"acme": {Policies: []policies.Entry{{Policy: "env_rules"}}}}, policies.Deps{})
 	if err != nil {

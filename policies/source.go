@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // Compilation is own Rego that a child process compiles before this process does. Data is left
@@ -18,11 +18,11 @@ type Compilation struct {
 
 // Run compiles the Rego, and drops its faults.
 func (c *Compilation) Run(ctx context.Context) {
-	own, err := load.Parse("", "", c.Rego, nil)
+	own, err := compiler.Parse("", "", c.Rego, nil)
 	if err != nil {
 		return
 	}
-	_, _ = load.Compile(ctx, &load.Section{Entries: c.Entries, Rego: own}) // the parent finds the faults
+	_, _ = compiler.Compile(ctx, &compiler.Options{Entries: c.Entries, Rego: own}) // the parent finds the faults
 }
 
 // Source is all that an organisation's policies are made from, as data: a child process makes
@@ -44,7 +44,7 @@ func (e *Engine) Source(org string) (*Source, error) {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
 	}
 	if now == nil {
-		return nil, fmt.Errorf("%w: %s", ErrPending, org)
+		return nil, fmt.Errorf("%w: %s", ErrBundlePending, org)
 	}
 	e.mu.Lock()
 	cfg := e.configs[org]

@@ -14,9 +14,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 	"github.com/open-policy-agent/opa/v1/topdown/print"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
 // Draft is a change of an organisation's policies that is tried and never in force.
@@ -31,16 +31,16 @@ type Draft struct {
 const DraftFile = "draft.rego"
 
 // with returns the policies with a draft, and the names of the policies that the draft is about.
-func (s *Source) with(d Draft) (*load.Section, []string, error) {
+func (s *Source) with(d Draft) (*compiler.Options, []string, error) {
 	var about []string
 	for _, entry := range d.Entries {
 		about = append(about, entry.Policy)
 	}
 	entries := append(slices.DeleteFunc(slices.Clone(s.Entries), func(have Entry) bool { return slices.Contains(about, have.Policy) }), d.Entries...)
-	var own load.OrgRego
+	var own compiler.OrgRego
 	if len(s.Rego) > 0 || len(s.Data) > 0 {
 		var err error
-		if own, err = load.Parse(s.Org, s.Digest, s.Rego, s.Data); err != nil {
+		if own, err = compiler.Parse(s.Org, s.Digest, s.Rego, s.Data); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -51,7 +51,7 @@ func (s *Source) with(d Draft) (*load.Section, []string, error) {
 		}
 		own, about = with, append(about, policy)
 	}
-	return &load.Section{Org: s.Org, Entries: entries, Rego: own, DocURL: s.DocURL}, about, nil
+	return &compiler.Options{Org: s.Org, Entries: entries, Rego: own, DocURL: s.DocURL}, about, nil
 }
 
 // Draft returns an engine of the organisation that decides by its policies with a draft's changes. Faults of the draft are each a
@@ -73,15 +73,15 @@ func (s *Source) Draft(ctx context.Context, d Draft, limits Limits) (*Engine, er
 	return next, nil
 }
 
-// Tried holds the verdicts of a draft's policies on one call.
-type Tried struct {
+// TrialResult holds the verdicts of a draft's policies on one call.
+type TrialResult struct {
 	// Policies names those that the draft is about.
 	Policies []string
 	Decision Decision
-	// Open lists what policies looked at that is hidden: they say nothing then.
-	Open []Open
-	// Prints are the lines that print has written, and where.
-	Prints []string
+	// Undetermined lists what policies looked at that is hidden: they say nothing then.
+	Undetermined []Undetermined
+	// Output are the lines that print has written, and where.
+	Output []string
 	// Covered are the lines of the draft's Rego that were evaluated, Missed those that were not, both by number from 1.
 	Covered, Missed []int
 }
@@ -91,13 +91,13 @@ const maxPrints = 64 << 10
 
 // Try asks the policies that a draft is about, and no others, about a recorded call. It compiles and evaluates in this process and may
 // never end: run it in a child process. Faults of the draft are each a *section.Error.
-func (s *Source) Try(ctx context.Context, d Draft, call *record.Recorded) (tried *Tried, err error) {
+func (s *Source) Try(ctx context.Context, d Draft, call *policyinput.Recorded) (tried *TrialResult, err error) {
 	with, about, err := s.with(d)
 	if err != nil {
 		return nil, err
 	}
 	with.Prints = true
-	err = sandbox.Run(func() (err error) {
+	err = regosandbox.Run(func() (err error) {
 		tried, err = try(ctx, with, about, call, topdown.NewCancel())
 		return err
 	})
@@ -105,8 +105,8 @@ func (s *Source) Try(ctx context.Context, d Draft, call *record.Recorded) (tried
 }
 
 // try compiles a section and asks some of its policies.
-func try(ctx context.Context, s *load.Section, about []string, call *record.Recorded, halt topdown.Cancel) (*Tried, error) {
-	compiled, err := load.Compile(ctx, s)
+func try(ctx context.Context, s *compiler.Options, about []string, call *policyinput.Recorded, halt topdown.Cancel) (*TrialResult, error) {
+	compiled, err := compiler.Compile(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func try(ctx context.Context, s *load.Section, about []string, call *record.Reco
 	if err != nil {
 		return nil, err
 	}
-	var convert record.Converter
+	var convert policyinput.Converter
 	input, err := convert.Term(doc, compiled.Reads)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
@@ -124,14 +124,14 @@ func try(ctx context.Context, s *load.Section, about []string, call *record.Reco
 		return nil, err
 	}
 	defer run.End(ctx)
-	out, watch := &Tried{Policies: about, Decision: Decision{Revision: compiled.Revision}}, &openings{watch: record.NewWatch(call), open: map[openKey][]string{}}
+	out, watch := &TrialResult{Policies: about, Decision: Decision{Revision: compiled.Revision}}, &undetermined{watch: policyinput.NewAccessTracer(call), open: map[undeterminedKey][]string{}}
 	printed, covered := &prints{left: maxPrints}, cover.New()
 	for i, c := range compiled.Calls {
 		if !slices.Contains(about, c.Entry.Policy) {
 			continue
 		}
 		var answer *ast.Term
-		err := sandbox.RunDeep(1, func() (err error) {
+		err := regosandbox.RunDeep(1, func() (err error) {
 			answer, err = one(ctx, watch.watch.Begin(run.Query(i, halt)).WithPrintHook(printed).WithQueryTracer(covered))
 			return err
 		})
@@ -146,7 +146,7 @@ func try(ctx context.Context, s *load.Section, about []string, call *record.Reco
 		}
 	}
 	out.Decision.sort()
-	out.Open, out.Prints = watch.list(), printed.lines
+	out.Undetermined, out.Output = watch.list(), printed.lines
 	if m := s.Rego.Module(DraftFile); m != nil {
 		if f := covered.Report(map[string]*ast.Module{DraftFile: m}).Files[DraftFile]; f != nil {
 			out.Covered, out.Missed = linesOf(f.Covered), linesOf(f.NotCovered)

@@ -10,15 +10,15 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // recordedPod is a recorded call of two GPUs whose environment is masked.
-func recordedPod(t *testing.T) *record.Recorded {
+func recordedPod(t *testing.T) *policyinput.Recorded {
 	t.Helper()
 	doc := documentOf(t, call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":2},"env":{"K":"***"}}`))
-	r, err := record.Read(doc, []string{"/resource/after/env/K"})
+	r, err := policyinput.ParseRecorded(doc, []string{"/resource/after/env/K"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ warn contains "never" if {
 	if len(tried.Decision.Deny) != 1 || tried.Decision.Deny[0].Message != "in the draft" || len(tried.Decision.Warn) != 0 {
 		t.Errorf("said %+v, want the draft's denial alone", tried.Decision)
 	}
-	if diff := cmp.Diff([]string{"draft.rego:6: count 2"}, tried.Prints); diff != "" {
+	if diff := cmp.Diff([]string{"draft.rego:6: count 2"}, tried.Output); diff != "" {
 		t.Errorf("prints (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]int{11, 13}, tried.Missed); diff != "" || len(tried.Covered) == 0 {
@@ -83,7 +83,7 @@ warn contains "never" if {
 		t.Errorf("revision %s, want %s: the draft is in force", after, before)
 	}
 	masked, err := src.Try(t.Context(), policies.Draft{Rego: "package policies.look\n\ndeny contains \"x\" if input.resource.after.env.K == \"v\"\n"}, recordedPod(t))
-	if err != nil || len(masked.Decision.Deny) != 0 || len(masked.Open) != 1 || masked.Open[0].Policy != "look" {
+	if err != nil || len(masked.Decision.Deny) != 0 || len(masked.Undetermined) != 1 || masked.Undetermined[0].Policy != "look" {
 		t.Errorf("a look at what is masked: %+v, %v", masked, err)
 	}
 	entries, err := src.Try(t.Context(), policies.Draft{Entries: []policies.Entry{{Policy: "gpu_count", Mode: policies.ModeShadow, Params: map[string]any{"max_per_pod": 1}}}}, recordedPod(t))
@@ -95,7 +95,7 @@ warn contains "never" if {
 // A draft's engine decides recorded calls as if the draft were in force.
 func TestDraft(t *testing.T) {
 	e := newEngine(t, policies.Config{Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 2}}}})
-	next, err := sourceOf(t, e).Draft(t.Context(), policies.Draft{Entries: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1}}}}, section.DefaultLimits())
+	next, err := sourceOf(t, e).Draft(t.Context(), policies.Draft{Entries: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1}}}}, policyconfig.DefaultLimits())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
 // verdict returns the decision of the policies themselves. The decision on an equal call is
 // remembered: of all policies together, and of each, so that those alone are judged
 // anew which read something new.
-func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document, now time.Time) (*Decision, error) {
+func (e *Engine) verdict(ctx context.Context, o *orgState, doc *policyinput.Document, now time.Time) (*Decision, error) {
 	key, kept := o.key(doc, o.Reads, -1)
 	if kept {
 		if d, known := o.memory.Get(key); known {
@@ -39,30 +39,30 @@ func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document,
 	return d, nil
 }
 
-// question is a call that is put to the policies of an organisation.
-type question struct {
+// evaluation is a call that is put to the policies of an organisation.
+type evaluation struct {
 	*orgState
 
-	doc   *record.Document
+	doc   *policyinput.Document
 	now   time.Time
-	input *ast.Term // the part read of the document; nil before it is converted
-	w     *openings // follows the evaluation; nil does not
-	said  []said    // one per call
+	input *ast.Term     // the part read of the document; nil before it is converted
+	w     *undetermined // follows the evaluation; nil does not
+	said  []callResult  // one per call
 }
 
-func (o *orgState) ask(doc *record.Document, now time.Time) *question {
-	return &question{orgState: o, doc: doc, now: now, said: make([]said, len(o.Calls))}
+func (o *orgState) ask(doc *policyinput.Document, now time.Time) *evaluation {
+	return &evaluation{orgState: o, doc: doc, now: now, said: make([]callResult, len(o.Calls))}
 }
 
-// said is the decision of one call.
-type said struct {
+// callResult is the decision of one call.
+type callResult struct {
 	decision *Decision // nil before it is evaluated
-	key      record.Key
+	key      policyinput.Key
 	kept     bool // under the key, once it is known
 }
 
-// key is under which a verdict is remembered, as record.Memory.Key has it.
-func (o *orgState) key(doc *record.Document, reads *record.Projection, of int) (key record.Key, kept bool) {
+// key is under which a verdict is remembered, as record.Cache.Key has it.
+func (o *orgState) key(doc *policyinput.Document, reads *policyinput.Projection, of int) (key policyinput.Key, kept bool) {
 	if o.memory == nil {
 		return key, false
 	}
@@ -70,7 +70,7 @@ func (o *orgState) key(doc *record.Document, reads *record.Projection, of int) (
 }
 
 // recall finds the remembered decision of each call.
-func (q *question) recall() {
+func (q *evaluation) recall() {
 	for i, c := range q.Calls {
 		s := &q.said[i]
 		if s.key, s.kept = q.key(q.doc, c.Reads, i); !s.kept {
@@ -83,7 +83,7 @@ func (q *question) recall() {
 }
 
 // remember keeps the new decisions.
-func (q *question) remember() {
+func (q *evaluation) remember() {
 	for _, s := range q.said {
 		if s.kept {
 			q.memory.Add(s.key, s.decision)
@@ -92,7 +92,7 @@ func (q *question) remember() {
 }
 
 // answer combines the decisions of the calls.
-func (q *question) answer() *Decision {
+func (q *evaluation) answer() *Decision {
 	d := &Decision{Revision: q.revision}
 	for _, s := range q.said {
 		d.Deny = append(d.Deny, s.decision.Deny...)
@@ -107,8 +107,8 @@ func (q *question) answer() *Decision {
 // evaluate runs the policies on a goroutine of their own, so that a built-in
 // function that does not look at the clock cannot hold the caller past its
 // deadline. An evaluation left behind keeps its place until it ends.
-func (e *Engine) evaluate(ctx context.Context, q *question) (*Decision, error) {
-	if !slices.ContainsFunc(q.said, said.open) {
+func (e *Engine) evaluate(ctx context.Context, q *evaluation) (*Decision, error) {
+	if !slices.ContainsFunc(q.said, callResult.open) {
 		return q.answer(), nil
 	}
 	deadline := time.NewTimer(e.limits.Deadline)
@@ -150,10 +150,10 @@ func (e *Engine) evaluate(ctx context.Context, q *question) (*Decision, error) {
 }
 
 // decide evaluates the calls; a panic in one is an error like any other.
-func (q *question) decide(cancel topdown.Cancel) error {
-	err := sandbox.Run(q.convert)
+func (q *evaluation) decide(cancel topdown.Cancel) error {
+	err := regosandbox.Run(q.convert)
 	if err == nil {
-		err = sandbox.RunDeep(len(q.Calls), func() error { return q.run(q.input, cancel) })
+		err = regosandbox.RunDeep(len(q.Calls), func() error { return q.run(q.input, cancel) })
 	}
 	if err != nil && !errors.Is(err, ErrInput) {
 		err = fmt.Errorf("%w: %w", ErrEvaluation, err)
@@ -162,7 +162,7 @@ func (q *question) decide(cancel topdown.Cancel) error {
 }
 
 // convert makes the input of the document, once.
-func (q *question) convert() (err error) {
+func (q *evaluation) convert() (err error) {
 	if q.input != nil {
 		return nil
 	}
@@ -177,27 +177,27 @@ var quiet = new(Decision)
 
 // silent finds calls that say nothing, which takes no evaluation. It is bounded work,
 // done at once: calls that it cannot find, or fails at, are left to the evaluation.
-func (q *question) silent() {
-	if !q.Quick() || !slices.ContainsFunc(q.said, said.open) {
+func (q *evaluation) silent() {
+	if !q.HasProgram() || !slices.ContainsFunc(q.said, callResult.open) {
 		return
 	}
-	_ = sandbox.Run(func() error {
+	_ = regosandbox.Run(func() error {
 		if err := q.convert(); err != nil {
 			return err
 		}
-		q.Silent(q.input, func(i int) bool { return q.said[i].open() }, func(i int) { q.said[i].decision = quiet })
+		q.EachSilent(q.input, func(i int) bool { return q.said[i].open() }, func(i int) { q.said[i].decision = quiet })
 		return nil
 	})
 }
 
 // open reports whether it is not known yet.
-func (s said) open() bool { return s.decision == nil }
+func (s callResult) open() bool { return s.decision == nil }
 
 // run evaluates one call after another, but for those that are known.
 //
 // With openings, a call that looked at something hidden says nothing, not even
 // that it failed.
-func (q *question) run(input *ast.Term, cancel topdown.Cancel) error {
+func (q *evaluation) run(input *ast.Term, cancel topdown.Cancel) error {
 	// Not the caller's context: the store is in memory, and the evaluation is
 	// ended by cancel.
 	ctx := context.Background() //nolint:forbidigo // see above
@@ -235,7 +235,7 @@ func one(ctx context.Context, q *topdown.Query) (*ast.Term, error) {
 	var answer *ast.Term
 	answers := 0
 	err := q.Iter(ctx, func(r topdown.QueryResult) error {
-		answer = r[load.Answer]
+		answer = r[compiler.Answer]
 		answers++
 		return nil
 	})

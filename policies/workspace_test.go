@@ -13,14 +13,14 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // TestWorkspaceModules: the library is there, and never the workspace's own.
 func TestWorkspaceModules(t *testing.T) {
-	w, err := load.ReadWorkspace(ownDirectory(t))
+	w, err := compiler.ReadWorkspace(ownDirectory(t))
 	if err == nil || !strings.Contains(err.Error(), "rules_test.rego:1:1") {
 		t.Errorf("got %v, want the fault of the test that is no Rego", err)
 	}
@@ -44,7 +44,7 @@ func TestWorkspaceModules(t *testing.T) {
 // inputFor evaluates an expression of data.tollgate.testing, as decoded JSON.
 func inputFor(t *testing.T, expression string) map[string]any {
 	t.Helper()
-	sources, err := load.Sources()
+	sources, err := compiler.Sources()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestInputsForTestsNameOperations(t *testing.T) {
 		for _, verb := range verbs {
 			of, _ := named[kind].(map[string]any)
 			id, _ := of[verb].(string)
-			if got, ok := operation.Of(id); id != "unknownRead" && (!ok || got.Kind != row.Kind || got.Verb != row.Verb) {
+			if got, ok := operation.Lookup(id); id != "unknownRead" && (!ok || got.Kind != row.Kind || got.Verb != row.Verb) {
 				t.Errorf("%s %s: operation %q, want one of that kind and verb", verb, kind, id)
 			}
 		}
@@ -100,7 +100,7 @@ func TestInputsForTestsHaveTheMembersOfCalls(t *testing.T) {
 	} {
 		got := inputFor(t, expression)
 		real := policies.Input{Request: request, Time: time.Unix(1e9, 0)}
-		if row, _ := operation.Of(request.Operation); row.Does(request.Body).HasAfter() {
+		if row, _ := operation.Lookup(request.Operation); row.EffectiveVerb(request.Body).HasResultState() {
 			real.Resource.After = pod
 		}
 		want, err := real.Decoded()
@@ -130,7 +130,7 @@ func TestInputsForTestsHaveTheMembersOfCalls(t *testing.T) {
 		if err := decoder.Decode(&doc); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := record.Read(doc, nil); err != nil {
+		if _, err := policyinput.ParseRecorded(doc, nil); err != nil {
 			t.Errorf("%s cannot be read: %v", expression, err)
 		}
 	}

@@ -85,7 +85,7 @@ func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) e
 
 // adoptAll gives back resources whose maker an audit log knows and the ledger does not.
 func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer) error {
-	made, err := audit.Makers(org, file)
+	made, err := audit.Creators(org, file)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ keep the head elsewhere from time to time, and name it with --head.`,
 			if c.Incomplete > 0 {
 				_, _ = fmt.Fprintf(w, "%d incomplete: a gateway ended while it wrote\n", c.Incomplete)
 			}
-			for _, seq := range c.Open() {
+			for _, seq := range c.Unfinished() {
 				_, _ = fmt.Fprintf(w, "line %d has no result: under way, or the gateway was killed\n", seq)
 			}
 			return nil
@@ -64,7 +64,7 @@ func auditPage(l *audit.Page, _ asked) (p page) {
 	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
 	for _, c := range l.Changes {
 		by, operation := cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision)
-		s.add(strconv.FormatInt(c.Seq, 10), c.Time, c.About(), c.Team, by, operation, c.Resource, c.Name, usd(c.PerHour), endOf(&c), c.Carried)
+		s.add(strconv.FormatInt(c.Seq, 10), c.Time, c.SubjectOrg(), c.Team, by, operation, c.Resource, c.Name, usd(c.PerHour), endOf(&c), c.Carried)
 	}
 	if p.sheets = []sheet{s}; l.Incomplete != "" {
 		p.said = append(p.said, l.Incomplete)

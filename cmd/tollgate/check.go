@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -97,7 +97,7 @@ func printCoverage(w io.Writer, out *output) error {
 	}
 	t := sheet{{"operation", "changes", "body", "state judged", "price", "policies see", "gaps"}}
 	gaps := 0
-	list := operator.Of(slices.Concat(api.Operations(), runs.Operations()))
+	list := operator.CoverageOf(slices.Concat(api.Operations(), runs.Operations()))
 	for _, c := range list {
 		changes := ""
 		if c.Mutates {
@@ -127,7 +127,7 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	write := map[string]func(io.Writer, []finding) error{"json": writeFindings, "sarif": writeSARIF, "github": writeAnnotations}[c.out.format]
 	isolated, stop := isolation(ctx)
 	defer stop()
-	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets}, operator.Judge{Isolate: isolated})
+	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets}, operator.Validator{Isolate: isolated})
 	if err == nil {
 		var g *gateway.Gateway
 		if g, err = compile(ctx, loaded, isolated); g != nil {
@@ -206,7 +206,7 @@ func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolat
 		return nil, closeStore, err
 	}
 	cfg := loaded.Config
-	cfg.Decisions.DecisionLog, cfg.Audit.File = section.DefaultDecisionLog(), nil // nothing is written
+	cfg.Decisions.DecisionLog, cfg.Audit.File = policyconfig.DefaultDecisionLog(), nil // nothing is written
 	g, err = gateway.New(cfg, gateway.Deps{
 		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(), Isolate: isolated,
 	})

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // How bad a finding is; the words are those of SARIF and GitHub.
@@ -41,7 +41,7 @@ func findings(path, severity string, err error) []finding {
 	if !ok {
 		f = strictyaml.Fault{File: path, Message: err.Error()}
 	}
-	if rego, ok := errors.AsType[*section.Error](err); ok && rego.Row > 0 {
+	if rego, ok := errors.AsType[*policyconfig.Error](err); ok && rego.Row > 0 {
 		f.File, f.Line, f.Column, f.Message = rego.File, rego.Row, rego.Col, rego.Message
 	}
 	return []finding{{severity, f}}

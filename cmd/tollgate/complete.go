@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // completionTime bounds how long a shell waits for a gateway.
@@ -28,13 +28,13 @@ func complete(cmd *cobra.Command, flag string, with completion) {
 }
 
 // completeParam completes the flag of a parameter: configured names, and enumerations.
-func completeParam(cmd *cobra.Command, flag string, p *row.Param) {
+func completeParam(cmd *cobra.Command, flag string, p *adminapi.Param) {
 	switch {
 	case p.OneOf != nil:
 		complete(cmd, flag, cobra.FixedCompletions(p.OneOf, cobra.ShellCompDirectiveNoFileComp))
-	case p.Type == reflect.TypeFor[row.Org]():
+	case p.Type == reflect.TypeFor[adminapi.Org]():
 		complete(cmd, flag, orgNames)
-	case p.Type == reflect.TypeFor[row.Team](), p.Type == reflect.TypeFor[row.PastTeam]():
+	case p.Type == reflect.TypeFor[adminapi.Team](), p.Type == reflect.TypeFor[adminapi.PastTeam]():
 		complete(cmd, flag, teamNames)
 	case p.Name == "operation":
 		complete(cmd, flag, operationNames)
@@ -150,8 +150,8 @@ func askBriefly(cmd *cobra.Command, target string, answer any) {
 }
 
 // configuredOrgs asks the gateway for its organisations; none where it does not answer.
-func configuredOrgs(cmd *cobra.Command) []row.Tenant {
-	var answer struct{ Orgs []row.Tenant }
+func configuredOrgs(cmd *cobra.Command) []adminapi.Tenant {
+	var answer struct{ Orgs []adminapi.Tenant }
 	askBriefly(cmd, "/admin/orgs", &answer)
 	return answer.Orgs
 }
@@ -179,7 +179,7 @@ func teamNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.She
 
 // policyNames are the policies of the library; a directory is named as well.
 func policyNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	list, err := load.Library()
+	list, err := compiler.Library()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -184,7 +184,7 @@ func demoConfig(f demoFlags, public string, change func(text string) string) (*c
 	return config.Parse("demo.yaml", []byte(change(text)), config.Sources{
 		Env:      func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
 		DemoKeys: true,
-	}, operator.Judge{})
+	}, operator.Validator{})
 }
 
 // portsTried bounds the search for a free port.

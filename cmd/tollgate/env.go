@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // export is a variable that a client reads: a name and the path of an address of the gateway. A name that begins with "_" follows the platform's name,
@@ -82,7 +82,7 @@ func (f *envFlags) print(ctx context.Context, client string, w io.Writer) error 
 	list, ok := all[client]
 	switch {
 	case !ok:
-		return usagef("%s", row.Unknown("client", client, slices.Sorted(maps.Keys(all))))
+		return usagef("%s", adminapi.UnknownName("client", client, slices.Sorted(maps.Keys(all))))
 	case client == "openai" && f.endpoint == "":
 		return usagef("an OpenAI client asks one endpoint: name it with --endpoint")
 	case strings.HasPrefix(list[0].name, "_") && !brandName.MatchString(f.brand):

@@ -40,7 +40,7 @@ func (f *envoyFlags) add(cmd *cobra.Command) {
 
 // load reads the configuration, and of it the node group and its gateways.
 func (f *envoyFlags) load() (loaded *config.Loaded, group envoy.Group, gateways []envoy.Gateway, err error) {
-	if loaded, err = config.Load(f.path, config.Sources{}, operator.Judge{}); err == nil {
+	if loaded, err = config.Load(f.path, config.Sources{}, operator.Validator{}); err == nil {
 		group, gateways, err = envoy.NodeGroup(&loaded.Config, f.group)
 	}
 	return loaded, group, gateways, err
@@ -62,7 +62,7 @@ envoy.tls.certificate.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			loaded, err := config.LoadEnvoys(f.path, operator.Judge{}.Envoys)
+			loaded, err := config.LoadEnvoys(f.path, operator.Validator{}.Envoys)
 			if err != nil {
 				return err
 			}
@@ -236,7 +236,7 @@ func rendered(g *envoy.Group, gateways []envoy.Gateway) (map[string]string, erro
 
 // compare writes the differences between the configured groups and those that a gateway serves. It returns errReported if there are any.
 func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) error {
-	loaded, err := config.Load(f.path, config.Sources{}, operator.Judge{})
+	loaded, err := config.Load(f.path, config.Sources{}, operator.Validator{})
 	if err != nil {
 		return err
 	}

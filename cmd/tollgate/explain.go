@@ -120,7 +120,7 @@ func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) 
 }
 
 // posted is a question as the admin listener takes it.
-func posted(q operator.Question) map[string]any {
+func posted(q operator.ExplainRequest) map[string]any {
 	header := make(map[string]string, len(q.Header))
 	for name := range q.Header {
 		header[name] = q.Header.Get(name)
@@ -132,7 +132,7 @@ func posted(q operator.Question) map[string]any {
 
 // explainOffline explains by a configuration alone. Its secrets are not needed
 // and not looked up.
-func explainOffline(ctx context.Context, path string, q operator.Question) (*explain.Report, error) {
+func explainOffline(ctx context.Context, path string, q operator.ExplainRequest) (*explain.Report, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func explainOffline(ctx context.Context, path string, q operator.Question) (*exp
 }
 
 // question is the question of flags, arguments and a captured file.
-func (f *explainFlags) question(args []string, stdin io.Reader) (operator.Question, error) {
-	var q operator.Question
+func (f *explainFlags) question(args []string, stdin io.Reader) (operator.ExplainRequest, error) {
+	var q operator.ExplainRequest
 	if f.file != "" {
 		text, err := readFile(f.file, stdin)
 		if err != nil {
@@ -200,8 +200,8 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 
 // captured reads a request from a file: as it is sent, or as JSON. Credentials
 // in it are left out.
-func captured(text []byte) (operator.Question, error) {
-	var q operator.Question
+func captured(text []byte) (operator.ExplainRequest, error) {
+	var q operator.ExplainRequest
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
 		var m struct {
 			Method, Path, Body, Org, Key, Team string
@@ -213,7 +213,7 @@ func captured(text []byte) (operator.Question, error) {
 		if err := d.Decode(&m); err != nil {
 			return q, err
 		}
-		q = operator.Question{Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team, Roles: m.Roles, Header: http.Header{}}
+		q = operator.ExplainRequest{Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team, Roles: m.Roles, Header: http.Header{}}
 		for name, v := range m.Header {
 			q.Header.Set(name, v)
 		}
@@ -229,7 +229,7 @@ func captured(text []byte) (operator.Question, error) {
 	if u, err := url.Parse(target); err == nil && u.Host != "" { // the absolute form
 		target = u.RequestURI()
 	}
-	q = operator.Question{Method: method, Target: target, Header: http.Header{}}
+	q = operator.ExplainRequest{Method: method, Target: target, Header: http.Header{}}
 	if found {
 		q.Body = strings.TrimSuffix(string(body), "\n")
 	}

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
@@ -122,7 +122,7 @@ func (f *follower) row(rows ...[]any) error {
 	last := len(t) - 1
 	switch f.out.format {
 	case "csv":
-		return row.WriteCSV(f.w, t.texts()[last:])
+		return adminapi.WriteCSV(f.w, t.texts()[last:])
 	case "table":
 		_, err := fmt.Fprintln(f.w, t.lines(f.widths, inColour(f.w))[last])
 		return err

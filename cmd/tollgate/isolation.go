@@ -5,9 +5,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // isolation returns a runner of child processes for Rego that is not known to end. The children
@@ -24,14 +24,14 @@ func isolation(ctx context.Context) (r *policies.Isolator, stop func()) {
 // compiles reports a directory whose Rego does not compile in bounded time and memory. Other
 // faults are left to the caller.
 func compiles(ctx context.Context, dir string) error {
-	d, err := load.OpenDirectory("", files.UnrestrictedPath(dir))
+	d, err := compiler.OpenDirectory("", files.UnrestrictedPath(dir))
 	if err != nil || d == nil {
 		return nil // the caller finds the same error
 	}
 	r, stop := isolation(ctx)
 	defer stop()
 	if err := r.Compile(ctx, "", &policies.Compilation{Rego: d.Rego()}); err != nil {
-		return &section.Error{File: dir, Path: "rego", Message: err.Error(), Cause: err}
+		return &policyconfig.Error{File: dir, Path: "rego", Message: err.Error(), Cause: err}
 	}
 	return nil
 }

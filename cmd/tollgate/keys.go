@@ -66,7 +66,7 @@ func findKey(path, name string) (settings.Key, error) {
 	if err != nil {
 		return settings.Key{}, err
 	}
-	loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, operator.Judge{})
+	loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, operator.Validator{})
 	if err != nil {
 		return settings.Key{}, err
 	}
@@ -128,7 +128,7 @@ and when each of their secrets is accepted.`,
 			if path == "" {
 				return listMade(cmd, c, url.Values{"org": {args[0]}, "search": {search}, "sort": {order}}, out)
 			}
-			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, operator.Judge{})
+			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, operator.Validator{})
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -120,7 +120,7 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 	}
 	if s.expires != "" {
 		end, err := time.Parse(time.RFC3339, s.expires)
-		if length, asLength := row.ParseSpan(s.expires); asLength == nil {
+		if length, asLength := adminapi.ParseDuration(s.expires); asLength == nil {
 			end, err = now.Add(length), nil
 		}
 		if err != nil {
@@ -211,7 +211,7 @@ func (s *span) Type() string { return "duration" }
 
 // Set takes a length.
 func (s *span) Set(text string) error {
-	d, err := row.ParseSpan(text)
+	d, err := adminapi.ParseDuration(text)
 	*s = span(d)
 	return err
 }

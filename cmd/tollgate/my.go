@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 )
 
@@ -64,7 +64,7 @@ func (m *mine) command() *cobra.Command {
 	given := url.Values{}
 	cmd := &cobra.Command{Use: m.use, Short: m.short, Example: indent(m.example), Args: named(nil)}
 	out := outputFlag(cmd)
-	flags := rowCommand{told: row.Command{Defaults: m.defaults}, given: given}
+	flags := rowCommand{told: adminapi.Command{Defaults: m.defaults}, given: given}
 	for _, p := range m.parameters() {
 		flags.flag(cmd, &p)
 	}
@@ -82,10 +82,10 @@ func (m *mine) command() *cobra.Command {
 }
 
 // parameters returns the parameters of the operators' row, without those that choose whose records are shown.
-func (m *mine) parameters() []row.Param {
+func (m *mine) parameters() []adminapi.Param {
 	for _, r := range gateway.AdminRows() {
 		if r.Pattern == m.like {
-			return slices.DeleteFunc(slices.Clone(r.Parameters()), func(p row.Param) bool { return p.Name == "org" || p.Name == "team" })
+			return slices.DeleteFunc(slices.Clone(r.Parameters()), func(p adminapi.Param) bool { return p.Name == "org" || p.Name == "team" })
 		}
 	}
 	return nil

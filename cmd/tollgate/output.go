@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // output is how a command writes an answer: a flag that is one of some formats.
@@ -97,7 +97,7 @@ func (o *output) tables(w io.Writer, sheets []sheet) error {
 		}
 		write := s.print
 		if o.format == "csv" {
-			write = func(w io.Writer) error { return row.WriteCSV(w, s.texts()) }
+			write = func(w io.Writer) error { return adminapi.WriteCSV(w, s.texts()) }
 		}
 		if err := write(w); err != nil {
 			return err
@@ -199,7 +199,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return errors.New(row.Unknown("command of "+cmd.CommandPath(), args[0], names))
+	return errors.New(adminapi.UnknownName("command of "+cmd.CommandPath(), args[0], names))
 }
 
 // wrongFlag explains a flag that there is none of.
@@ -217,7 +217,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if !ok {
 		return err
 	}
-	if near := row.Nearest(written, flagNames(cmd)); near != "" {
+	if near := adminapi.Nearest(written, flagNames(cmd)); near != "" {
 		return fmt.Errorf("%w, did you mean --%s?", err, near)
 	}
 	return err

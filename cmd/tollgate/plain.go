@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // plain is the view of an answer that has no other: see plainPage.
@@ -111,7 +111,7 @@ func cell(name string, v reflect.Value) any {
 		return x
 	case []string:
 		return strings.Join(x, ", ")
-	case []row.Entry:
+	case []adminapi.Entry:
 		var list []string
 		for _, e := range x {
 			list = append(list, e.String())

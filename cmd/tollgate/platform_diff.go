@@ -64,7 +64,7 @@ func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.W
 	list, t := []needed{}, sheet{{"operation", "change", "part", "older", "newer", "needs"}}
 	for _, d := range differences {
 		for _, c := range d.Changes {
-			n := needed{d.Operation, d.Method, d.Path, c, operator.Needs(d, c)}
+			n := needed{d.Operation, d.Method, d.Path, c, operator.RequiredChanges(d, c)}
 			list = append(list, n)
 			t.add(n.Operation, c.What, strings.TrimSpace(c.In+" "+c.Name), c.Older, c.Newer, n.Needs)
 		}

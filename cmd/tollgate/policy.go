@@ -25,7 +25,7 @@ platform or secrets, but audit, which reads the resources of an organisation.`
 func loadWithoutSecrets(path string) (*config.Loaded, error) {
 	return config.Load(path, config.Sources{
 		WithoutSecrets: true, DemoKeys: true,
-	}, operator.Judge{})
+	}, operator.Validator{})
 }
 
 // orgsOf are the policy sections of a configuration.

@@ -80,7 +80,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 		x := new(explain.Audit)
 		return x, p.client.get(ctx, "/admin/audit", url.Values{"org": {org}}, x)
 	}
-	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true}, operator.Judge{})
+	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true}, operator.Validator{})
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/authoring"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 func newPolicyCheck() *cobra.Command {
@@ -70,7 +70,7 @@ func inspect(cmd *cobra.Command, dir string, fix bool) (*authoring.Checked, erro
 	return authoring.Check(dir)
 }
 
-func summary(w io.Writer, what string, own []load.OwnPolicy) error {
+func summary(w io.Writer, what string, own []compiler.OwnPolicy) error {
 	var list []string
 	for _, p := range own {
 		list = append(list, fmt.Sprintf("%s (%s)", p.Name, strings.Join(p.Rules, ", ")))
@@ -84,7 +84,7 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 	if err != nil {
 		return faulty(cmd, path, err)
 	}
-	var faults []*section.Error
+	var faults []*policyconfig.Error
 	entries := 0
 	for _, o := range loaded.Config.Orgs {
 		entries += len(o.Policies.Policies)

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies/authoring"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 func newPolicyDocs() *cobra.Command {
@@ -48,7 +48,7 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 	} else if what != "" {
 		if info, err := os.Stat(what); err != nil || !info.IsDir() {
 			names, _ := policyNames(cmd, nil, "")
-			return errors.New(row.Unknown("policy or directory", what, names))
+			return errors.New(adminapi.UnknownName("policy or directory", what, names))
 		}
 		if pages, err = ownDocs(what); err != nil {
 			return faulty(cmd, what, authoring.Join(authoring.Faults(err)))
@@ -70,7 +70,7 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 
 // listLibrary writes a line per built-in policy.
 func listLibrary(w io.Writer) error {
-	list, err := load.Library()
+	list, err := compiler.Library()
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func listLibrary(w io.Writer) error {
 }
 
 func ownDocs(dir string) (map[string][]byte, error) {
-	w, err := load.ReadWorkspace(dir)
+	w, err := compiler.ReadWorkspace(dir)
 	if err != nil {
 		return nil, err
 	}

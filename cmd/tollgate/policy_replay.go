@@ -18,10 +18,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config/files"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/policies/replay"
-	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // policyReplay is the command line of `policy replay`.
@@ -100,7 +100,7 @@ func (p *policyReplay) span() (time.Duration, error) {
 	if p.since == "" {
 		return 0, nil
 	}
-	d, err := row.ParseSpan(p.since)
+	d, err := adminapi.ParseDuration(p.since)
 	if err != nil || d <= 0 {
 		return 0, fmt.Errorf("--since %s: want a time such as 7d or 12h", p.since)
 	}
@@ -161,7 +161,7 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policies.Engine, error) {
 	unhurried := func(l *policies.Limits) { l.Deadline, l.Remember = max(l.Deadline, replayDeadline), 0 }
 	if isDir && p.config == "" {
-		limits := section.DefaultLimits()
+		limits := policyconfig.DefaultLimits()
 		unhurried(&limits)
 		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: files.UnrestrictedPath(p.policies)}}, policies.Deps{Isolate: isolated})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // addRows adds the commands that are rows of the operators' listener, below the groups in root.
@@ -59,8 +59,8 @@ func argumentsOf(use string) []string {
 
 // rowCommand is a row as a command.
 type rowCommand struct {
-	row    *row.Row
-	told   row.Command
+	row    *adminapi.Endpoint
+	told   adminapi.Command
 	name   string
 	client *adminClient
 	out    *output
@@ -76,10 +76,10 @@ func (c *rowCommand) command(use string) *cobra.Command {
 		RunE: action(func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }),
 	}
 	cmd.Short = cmp.Or(cmd.Short, c.row.Summary)
-	if c.row.Media == "" {
+	if c.row.ContentType == "" {
 		c.out = outputFlag(cmd)
 	}
-	if c.row.Method() == "GET" && c.row.Media == "" {
+	if c.row.Method() == "GET" && c.row.ContentType == "" {
 		cmd.Flags().DurationVar(&c.watch, "watch", 0, "ask again and again, at this distance, e.g. 5s")
 	}
 	if c.name == followedCommand {
@@ -99,7 +99,7 @@ func (c *rowCommand) command(use string) *cobra.Command {
 }
 
 // flag adds the flag of a parameter.
-func (c *rowCommand) flag(cmd *cobra.Command, p *row.Param) {
+func (c *rowCommand) flag(cmd *cobra.Command, p *adminapi.Param) {
 	p = new(*p)
 	if d, ok := c.told.Defaults[p.Name]; ok {
 		p.Default = d
@@ -109,7 +109,7 @@ func (c *rowCommand) flag(cmd *cobra.Command, p *row.Param) {
 	if p.OneOf != nil {
 		usage += ": " + strings.Join(p.OneOf, ", ")
 	}
-	if p.Many {
+	if p.Repeatable {
 		usage += "; may be given more than once"
 	}
 	f := cmd.Flags().VarPF(&paramFlag{p: p, to: c.given}, name, "", usage)
@@ -124,7 +124,7 @@ func (c *rowCommand) flag(cmd *cobra.Command, p *row.Param) {
 
 // paramFlag is a flag that is a parameter of a row.
 type paramFlag struct {
-	p  *row.Param
+	p  *adminapi.Param
 	to url.Values
 }
 
@@ -144,7 +144,7 @@ func (f *paramFlag) Set(text string) error {
 	if err := f.p.Check(text); err != nil {
 		return err
 	}
-	if f.p.Many {
+	if f.p.Repeatable {
 		f.to.Add(f.p.Name, text)
 	} else {
 		f.to.Set(f.p.Name, text)
@@ -155,9 +155,9 @@ func (f *paramFlag) Set(text string) error {
 // Type is how help names the values.
 func (f *paramFlag) Type() string {
 	switch f.p.Type {
-	case reflect.TypeFor[row.Span]():
+	case reflect.TypeFor[adminapi.Duration]():
 		return "duration"
-	case reflect.TypeFor[row.Moment](), reflect.TypeFor[row.Since]():
+	case reflect.TypeFor[adminapi.Timestamp](), reflect.TypeFor[adminapi.Since]():
 		return "time"
 	}
 	return f.p.Type.Kind().String()
@@ -166,7 +166,7 @@ func (f *paramFlag) Type() string {
 // positions are the parameters that arguments give, in order.
 func (c *rowCommand) positions(arguments []string) (names []string) {
 	has := func(name string) bool {
-		return slices.ContainsFunc(c.row.Parameters(), func(p row.Param) bool { return p.Name == name })
+		return slices.ContainsFunc(c.row.Parameters(), func(p adminapi.Param) bool { return p.Name == name })
 	}
 	for _, word := range arguments {
 		for part := range strings.SplitSeq(strings.ToLower(word), "/") {
@@ -250,7 +250,7 @@ func (c *rowCommand) run(cmd *cobra.Command, args []string) error {
 		return c.follow(ctx, q, w, cmd.ErrOrStderr())
 	}
 	target := c.row.Path() + "?" + q.Encode()
-	if c.row.Media != "" {
+	if c.row.ContentType != "" {
 		return c.client.copy(ctx, target, w)
 	}
 	for {
@@ -272,12 +272,12 @@ func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writ
 	if err != nil {
 		return err
 	}
-	if c.row.Answers() == nil {
+	if c.row.ResponseType() == nil {
 		text = []byte("{}\n")
 	}
 	view, ok := views()[c.name]
 	if !ok {
-		view = plain(c.row.Answers())
+		view = plain(c.row.ResponseType())
 	}
 	p, err := view(text, a)
 	if err != nil {

@@ -62,7 +62,7 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 	tuneHeap()
 	isolated, stop := isolation(ctx)
 	defer stop()
-	judge := operator.Judge{Isolate: isolated}
+	judge := operator.Validator{Isolate: isolated}
 	loaded, err := config.Load(path, config.Sources{}, judge)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 // followed is a configuration file that is read again when it changes.
 type followed struct {
 	path   string
-	judge  operator.Judge
+	judge  operator.Validator
 	loaded *config.Loaded // in force
 	again  chan chan<- struct{}
 	hup    chan os.Signal
@@ -112,7 +112,7 @@ func (f *followed) reread(ctx context.Context) {
 
 // watch puts changes in force until ctx ends.
 func (f *followed) watch(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-	config.Watch(ctx, f.loaded.Inputs, config.ReloadRequests{Signals: f.hup, Reload: f.again, Expired: f.judge.Isolate.Ended()}, logger, func(asked bool) config.Inputs {
+	config.Watch(ctx, f.loaded.Inputs, config.ReloadRequests{Signals: f.hup, Reload: f.again, Expired: f.judge.Isolate.CompileEnded()}, logger, func(asked bool) config.Inputs {
 		notifyManager(logger, reloading())
 		defer notifyManager(logger, daemon.SdNotifyReady)
 		return f.reload(g, logger, asked)
@@ -184,7 +184,7 @@ const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
 	instance := loaded.Config.InstanceName()
 	annotated := func(h slog.Handler) *slog.Logger {
-		return slog.New(telemetry.Annotated(h, slog.String("instance", instance)))
+		return slog.New(telemetry.WithAttrs(h, slog.String("instance", instance)))
 	}
 	// Libraries that log by themselves write into our log. These are the
 	// process's own settings, so they belong here and nowhere below. The cause of a

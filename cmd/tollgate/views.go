@@ -91,7 +91,7 @@ func views() map[string]view {
 		"approvals deny":  told(func(r *approval.Record) string { return fmt.Sprintf("%s: denied until %s", r.ID, moment(&r.Until)) }),
 		"decisions":       of(decisionsPage),
 		"audit list":      of(auditPage),
-		"config show": told(func(c *operator.InForce) string {
+		"config show": told(func(c *operator.ActiveConfig) string {
 			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
 		}),
 		"config diff":    told(diffText),
@@ -380,7 +380,7 @@ func approvalsPage(l *struct{ Approvals []approval.Record }, _ asked) page {
 		if r.Answer != nil {
 			answered = r.Answer.By
 		}
-		t.add(r.ID, r.State, r.Until, owner(r.Team, r.Key), r.Call, r.Asks, usd(r.USD), r.Per, strings.Join(by, ", "), answered, r.UsedBy)
+		t.add(r.ID, r.State, r.Until, owner(r.Team, r.Key), r.Call, r.Summary, usd(r.USD), r.Per, strings.Join(by, ", "), answered, r.UsedBy)
 	}
 	return page{sheets: []sheet{t}}
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
@@ -26,7 +26,7 @@ type listener struct {
 	admin.Deps
 }
 
-func (l listener) handler() http.Handler { return admin.New(l.Guard, l.Deps.Rows()) }
+func (l listener) handler() http.Handler { return admin.New(l.Guard, l.Deps.Endpoints()) }
 
 func deps(token string) listener {
 	return listener{
@@ -44,7 +44,7 @@ func deps(token string) listener {
 func now() time.Time { return time.Unix(1e9, 0) }
 
 // tenants are the organisations of tests. Those that are away have stores that do not answer.
-var tenants = []row.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}, {ID: "away"}, {ID: "none"}}
+var tenants = []adminapi.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}, {ID: "away"}, {ID: "none"}}
 
 // directory has the admin of the shared token, if there is one.
 func directory(token string, accounts ...settings.AdminAccount) *admin.Directory {
@@ -52,7 +52,7 @@ func directory(token string, accounts ...settings.AdminAccount) *admin.Directory
 	if err != nil {
 		panic(err) // the accounts are those of tests
 	}
-	return d.Over(tenants)
+	return d.WithOrgs(tenants)
 }
 
 // attempts bounds the wrong tokens of an address: how many at once, and how many a minute.
@@ -71,37 +71,39 @@ type clock struct{}
 func (clock) Now() time.Time { return now() }
 
 // features are the rows of a feature that knows one organisation.
-func features() []row.Row {
+func features() []adminapi.Endpoint {
 	type scope struct {
-		row.Scoped
+		adminapi.OrgParam
 
 		Scope string `query:"scope"`
 	}
-	type posted struct{ Question row.Body }
+	type posted struct{ Question adminapi.Body }
 	type one struct {
 		ID string `query:"id,required"`
 	}
 	known := func(p scope) error {
 		switch {
 		case p.Org != "acme":
-			return row.ErrNoOrg
+			return adminapi.ErrUnknownOrg
 		case p.Scope == "nonsense":
-			return row.BadRequestError{Reason: "want kind:id"}
+			return adminapi.BadRequestError{Reason: "want kind:id"}
 		}
 		return nil
 	}
-	return []row.Row{
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/limits", Summary: "Windows in use", Role: row.Viewer, Watched: true, About: row.OfOrg,
-			Ask: row.Do(func(_ context.Context, _ row.Scope, p scope) (int, error) { return 5, known(p) }),
+			Pattern: "GET /admin/limits", Summary: "Windows in use", Role: adminapi.Viewer, AuditsReads: true, Subject: adminapi.SubjectOrg,
+			Handler: adminapi.HandlerFor(func(_ context.Context, _ adminapi.Principal, p scope) (int, error) { return 5, known(p) }),
 		},
 		{
-			Pattern: "POST /admin/limits/reset", Summary: "Empty windows", Role: row.Operator, About: row.OfOrg, Changes: true,
-			Ask: row.Do(func(_ context.Context, _ row.Scope, p scope) (none row.Nothing, err error) { return none, known(p) }),
+			Pattern: "POST /admin/limits/reset", Summary: "Empty windows", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true,
+			Handler: adminapi.HandlerFor(func(_ context.Context, _ adminapi.Principal, p scope) (none adminapi.NoContent, err error) {
+				return none, known(p)
+			}),
 		},
 		{
-			Pattern: "GET /admin/decisions/{id}", Summary: "One", Role: row.Viewer, About: row.OfAsker,
-			Ask: row.Do(func(_ context.Context, _ row.Scope, p one) (string, error) {
+			Pattern: "GET /admin/decisions/{id}", Summary: "One", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller,
+			Handler: adminapi.HandlerFor(func(_ context.Context, _ adminapi.Principal, p one) (string, error) {
 				if p.ID == "away" {
 					return "", errors.New("dial 10.0.0.1: refused")
 				}
@@ -109,8 +111,10 @@ func features() []row.Row {
 			}),
 		},
 		{
-			Pattern: "POST /admin/explain", Summary: "Explain", Role: row.Viewer, About: row.OfAsker, Body: reflect.TypeFor[string](),
-			Ask: row.Do(func(_ context.Context, _ row.Scope, p posted) (string, error) { return string(p.Question), nil }),
+			Pattern: "POST /admin/explain", Summary: "Explain", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Body: reflect.TypeFor[string](),
+			Handler: adminapi.HandlerFor(func(_ context.Context, _ adminapi.Principal, p posted) (string, error) {
+				return string(p.Question), nil
+			}),
 		},
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -16,12 +16,12 @@ import (
 type scopeKey struct{}
 
 // asking returns the asker of a request that passed the guard.
-func asking(r *http.Request) row.Scope {
-	s, _ := r.Context().Value(scopeKey{}).(row.Scope)
+func asking(r *http.Request) adminapi.Principal {
+	s, _ := r.Context().Value(scopeKey{}).(adminapi.Principal)
 	return s
 }
 
-func attach(r *http.Request, s row.Scope) *http.Request {
+func attach(r *http.Request, s adminapi.Principal) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), scopeKey{}, s))
 }
 
@@ -30,12 +30,12 @@ type Directory struct {
 	byDigest map[identity.Digest]entry
 	issuers  map[string]*settings.AdminIssuer // by URL
 	verifier *identity.Verifier               // of their tokens
-	orgs     []row.Tenant
+	orgs     []adminapi.Tenant
 }
 
 // entry is an admin, and until when the token is accepted; zero is without an end.
 type entry struct {
-	admin   row.Scope
+	admin   adminapi.Principal
 	expires time.Time
 }
 
@@ -45,7 +45,7 @@ func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, e
 	d := &Directory{byDigest: make(map[identity.Digest]entry, len(accounts)+1)}
 	names := make(map[string]bool, len(accounts))
 	if token != "" {
-		d.byDigest[identity.DigestOf(token)] = entry{admin: row.Scope{Name: row.SharedAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}}
+		d.byDigest[identity.DigestOf(token)] = entry{admin: adminapi.Principal{Name: adminapi.SharedAdmin, Roles: []adminapi.Role{adminapi.Admin}, Anonymous: true}}
 	}
 	for i, a := range accounts {
 		if names[a.Name] {
@@ -55,23 +55,23 @@ func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, e
 		if first, ok := d.byDigest[a.Digest]; ok {
 			return nil, fault.Errorf(fault.Index("admins", i)+".sha256", "is the token of %s, too", first.admin.Name)
 		}
-		d.byDigest[a.Digest] = entry{row.Scope{Name: a.Name, Org: a.Org, Roles: a.Roles}, a.Expires}
+		d.byDigest[a.Digest] = entry{adminapi.Principal{Name: a.Name, Org: a.Org, Roles: a.Roles}, a.Expires}
 	}
 	return d, nil
 }
 
-// Over returns a Directory of admins who may ask about organisations, as far as they are not bound to one.
-func (d *Directory) Over(orgs []row.Tenant) *Directory {
+// WithOrgs returns a Directory of admins who may ask about organisations, as far as they are not bound to one.
+func (d *Directory) WithOrgs(orgs []adminapi.Tenant) *Directory {
 	all := *d
 	all.orgs = orgs
 	return &all
 }
 
-// Open reports whether the listener requires no token: none was ever configured.
-func (d *Directory) Open() bool { return len(d.byDigest)+len(d.issuers) == 0 }
+// IsOpen reports whether the listener requires no token: none was ever configured.
+func (d *Directory) IsOpen() bool { return len(d.byDigest)+len(d.issuers) == 0 }
 
-// Knows reports whether a digest is that of a token.
-func (d *Directory) Knows(digest identity.Digest) bool {
+// HasToken reports whether a digest is that of a token.
+func (d *Directory) HasToken(digest identity.Digest) bool {
 	_, ok := d.byDigest[digest]
 	return ok
 }
@@ -83,18 +83,18 @@ var errUnknown = errors.New("an admin token is required")
 // token that cannot be judged, errNoRole or errNoName for one whose holder is no admin,
 // and any other for one that is not accepted. The look-up is by digest, so its time does
 // not reveal how close a guess came.
-func (d *Directory) Find(ctx context.Context, token string, now time.Time) (row.Scope, error) {
+func (d *Directory) Find(ctx context.Context, token string, now time.Time) (adminapi.Principal, error) {
 	if len(d.issuers) > 0 && identity.LooksLikeToken(token) {
 		return d.issued(ctx, token, now)
 	}
 	e, ok := d.byDigest[identity.DigestOf(token)]
 	if !ok || !e.expires.IsZero() && !now.Before(e.expires) {
-		return row.Scope{}, errUnknown
+		return adminapi.Principal{}, errUnknown
 	}
 	return e.admin, nil
 }
 
 // openAdmin is the asker where no token is required.
-func openAdmin() row.Scope {
-	return row.Scope{Name: row.OpenAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}
+func openAdmin() adminapi.Principal {
+	return adminapi.Principal{Name: adminapi.OpenAdmin, Roles: []adminapi.Role{adminapi.Admin}, Anonymous: true}
 }

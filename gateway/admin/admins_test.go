@@ -12,25 +12,25 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // account has a token of its name.
-func account(name, org string, roles ...row.Role) settings.AdminAccount {
+func account(name, org string, roles ...adminapi.Role) settings.AdminAccount {
 	return settings.AdminAccount{Name: name, Digest: identity.DigestOf("token-of-" + name), Roles: roles, Org: org}
 }
 
 // Routes that do more than read, by the role they require. A route that is not here
 // requires a viewer, or nothing.
-var beyondReading = map[row.Role][]string{
-	row.Operator: {
+var beyondReading = map[adminapi.Role][]string{
+	adminapi.Operator: {
 		"GET /admin/audit/log", "GET /admin/decisions/log", "GET /debug/pprof/", "GET /debug/pprof/profile", "GET /debug/pprof/symbol", "GET /debug/pprof/trace",
 		"POST /admin/limits/reset", "POST /admin/spend/adjust", "POST /admin/spend/adopt", "POST /admin/spend/adopt-team", "POST /admin/spend/holds/release", "POST /admin/spend/keep", "POST /admin/spend/reconcile",
 	},
-	row.Approver: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},
-	row.Admin:    {"GET /admin/config", "GET /admin/config/diff", "GET /admin/config/revisions", "POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate", "POST /admin/policies/replay", "POST /admin/policies/try", "POST /admin/tokens/revoke"},
+	adminapi.Approver: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},
+	adminapi.Admin:    {"GET /admin/config", "GET /admin/config/diff", "GET /admin/config/revisions", "POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate", "POST /admin/policies/replay", "POST /admin/policies/try", "POST /admin/tokens/revoke"},
 }
 
 // Each role is admitted to each route that requires it, of the organisation it is bound
@@ -38,18 +38,18 @@ var beyondReading = map[row.Role][]string{
 func TestRolesByRoute(t *testing.T) {
 	d := deps("the-shared-token")
 	var accounts []settings.AdminAccount
-	for _, role := range row.Role("").Values() {
-		accounts = append(accounts, account("all-"+role, "", row.Role(role)), account("acme-"+role, "acme", row.Role(role)))
+	for _, role := range adminapi.Role("").Values() {
+		accounts = append(accounts, account("all-"+role, "", adminapi.Role(role)), account("acme-"+role, "acme", adminapi.Role(role)))
 	}
 	d.Admins = func() *admin.Directory { return directory("the-shared-token", accounts...) }
 	routes, h := admin.Routes(d.Guard, gateway.AdminRows(), func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
-	listed := make(map[row.Role][]string)
+	listed := make(map[adminapi.Role][]string)
 	for _, rt := range routes {
 		name := rt.Method + " " + rt.Path
-		if rt.Role != "" && rt.Role != row.Viewer {
+		if rt.Role != "" && rt.Role != adminapi.Viewer {
 			listed[rt.Role] = append(listed[rt.Role], name)
 		}
-		if rt.Changes && (rt.Role == "" || rt.Role == row.Viewer) {
+		if rt.Changes && (rt.Role == "" || rt.Role == adminapi.Viewer) {
 			t.Errorf("%s changes something, and viewers may ask it", name)
 		}
 		refused := http.StatusUnauthorized
@@ -65,7 +65,7 @@ func TestRolesByRoute(t *testing.T) {
 			t.Errorf("%s with the shared token: %d, want 200", name, w.Code)
 		}
 		for _, a := range accounts {
-			may := rt.Role == "" || rt.Role == row.Viewer || slices.Contains(a.Roles, rt.Role) || slices.Contains(a.Roles, row.Admin)
+			may := rt.Role == "" || rt.Role == adminapi.Viewer || slices.Contains(a.Roles, rt.Role) || slices.Contains(a.Roles, adminapi.Admin)
 			want := map[bool]int{true: 200, false: 403}[may && (a.Org == "" || rt.Org)]
 			if w := ask(h, rt.Method, rt.Path, "192.0.2.1:1", "token-of-"+a.Name); w.Code != want {
 				t.Errorf("%s as %s: %d %s, want %d", name, a.Name, w.Code, w.Body, want)
@@ -83,7 +83,7 @@ func TestRolesByRoute(t *testing.T) {
 // An admin bound to an organisation names it or none, however the request spells it.
 func TestAdminsOfAnOrganisation(t *testing.T) {
 	d := deps("")
-	d.Admins = func() *admin.Directory { return directory("", account("ann", "acme", row.Admin)) }
+	d.Admins = func() *admin.Directory { return directory("", account("ann", "acme", adminapi.Admin)) }
 	_, h := admin.Routes(d.Guard, gateway.AdminRows(), func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
 	for query, want := range map[string]string{
 		"": "200 acme", "?org=acme": "200 acme", "?org=": "200 acme", "?org=acme&org=globex": "200 acme", "?org=;&org=acme": "200 acme",
@@ -100,9 +100,9 @@ func TestAdminsOfAnOrganisation(t *testing.T) {
 // A token ends with its time, and with its account.
 func TestAdminsEnd(t *testing.T) {
 	d := deps("")
-	until := account("ann", "", row.Viewer)
+	until := account("ann", "", adminapi.Viewer)
 	until.Expires = time.Unix(1000, 0)
-	now, accounts := time.Unix(999, 0), []settings.AdminAccount{until, account("bob", "", row.Viewer)}
+	now, accounts := time.Unix(999, 0), []settings.AdminAccount{until, account("bob", "", adminapi.Viewer)}
 	d.Now, d.Admins = func() time.Time { return now }, func() *admin.Directory { return directory("", accounts...) }
 	h := d.handler()
 	for _, step := range []struct {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // maxBody bounds the content of a request.
@@ -15,25 +15,25 @@ const maxBody = 1 << 20
 
 // answered returns the handler of a row: it passes the parameters of a request on, and writes the reply or the
 // refusal.
-func (g *Guard) answered(r *row.Row) http.HandlerFunc {
+func (g *Guard) answered(r *adminapi.Endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		values := valuesOf(r, req)
 		var body []byte
 		if r.Body != nil {
 			var err error
 			if body, err = io.ReadAll(http.MaxBytesReader(nil, req.Body, maxBody)); err != nil {
-				fail(w, row.BadRequestError{Reason: "the content of the request cannot be read"})
+				fail(w, adminapi.BadRequestError{Reason: "the content of the request cannot be read"})
 				return
 			}
 		}
-		v, err := g.Reply(req.Context(), r, asking(req), values, body)
-		text, isText := v.(row.Writer)
+		v, err := g.Invoke(req.Context(), r, asking(req), values, body)
+		text, isText := v.(adminapi.Writer)
 		switch {
 		case err != nil:
 			fail(w, err)
 		case isText:
-			WriteText(w, r.Media, text)
-		case r.Answers() == nil:
+			WriteText(w, r.ContentType, text)
+		case r.ResponseType() == nil:
 			w.WriteHeader(r.Success())
 		default:
 			write(w, r.Success(), v)
@@ -42,7 +42,7 @@ func (g *Guard) answered(r *row.Row) http.HandlerFunc {
 }
 
 // valuesOf returns the parameters of a request, those of its path among them.
-func valuesOf(r *row.Row, req *http.Request) url.Values {
+func valuesOf(r *adminapi.Endpoint, req *http.Request) url.Values {
 	values := req.URL.Query()
 	for _, p := range r.Parameters() {
 		if v := req.PathValue(p.Name); v != "" {
@@ -69,7 +69,7 @@ func (b *begun) Write(p []byte) (int, error) {
 }
 
 // WriteText writes an answer that is not JSON, of a media type, or the refusal. It aborts the connection of an answer that ends early, so that it does not look whole.
-func WriteText(w http.ResponseWriter, media string, text row.Writer) {
+func WriteText(w http.ResponseWriter, media string, text adminapi.Writer) {
 	w.Header().Set("Content-Type", media)
 	b := &begun{ResponseWriter: w}
 	err := text(b)
@@ -82,21 +82,21 @@ func WriteText(w http.ResponseWriter, media string, text row.Writer) {
 
 // problem is every refusal of this listener (RFC 9457). Errors are those of parameters.
 type problem struct {
-	Title  string          `json:"title"`
-	Status int             `json:"status"`
-	Detail string          `json:"detail"`
-	Errors row.FaultsError `json:"errors,omitempty"`
+	Title  string               `json:"title"`
+	Status int                  `json:"status"`
+	Detail string               `json:"detail"`
+	Errors adminapi.FaultsError `json:"errors,omitempty"`
 }
 
 // fail answers with the problem of an error.
 func fail(w http.ResponseWriter, err error) {
-	status, detail := row.StatusOf(err)
-	faults, _ := errors.AsType[row.FaultsError](err)
+	status, detail := adminapi.StatusOf(err)
+	faults, _ := errors.AsType[adminapi.FaultsError](err)
 	refuse(w, status, detail, faults...)
 }
 
 // refuse answers with a problem.
-func refuse(w http.ResponseWriter, status int, detail string, faults ...row.Fault) {
+func refuse(w http.ResponseWriter, status int, detail string, faults ...adminapi.Fault) {
 	encode(w, "application/problem+json", status, problem{http.StatusText(status), status, detail, faults})
 }
 

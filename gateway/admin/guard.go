@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/ratelimit"
@@ -34,9 +34,9 @@ type Guard struct {
 }
 
 // guarded admits askers with the role of a row, and its organisation if they are bound to one.
-func (g *Guard) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
+func (g *Guard) guarded(r *adminapi.Endpoint, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		s, err := g.Identify(req, req.Header.Get("Authorization"))
+		s, err := g.AuthenticateRequest(req, req.Header.Get("Authorization"))
 		if err != nil {
 			reject(w, err)
 			return
@@ -51,19 +51,19 @@ func (g *Guard) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 			q.Set("org", org)
 			req.URL.RawQuery = q.Encode()
 		}
-		s.Still = g.still(r, req, org)
+		s.StillAllowed = g.still(r, req, org)
 		next(w, attach(req, s))
 	}
 }
 
 // still returns a function that reports whether the asker of a request may still ask a row about an organisation.
-func (g *Guard) still(r *row.Row, req *http.Request, org string) func(context.Context) bool {
+func (g *Guard) still(r *adminapi.Endpoint, req *http.Request, org string) func(context.Context) bool {
 	token := bearer(req.Header.Get("Authorization"))
 	return func(ctx context.Context) bool {
-		if g.Admins().Open() {
+		if g.Admins().IsOpen() {
 			return true
 		}
-		s, err := g.Holder(ctx, token)
+		s, err := g.Authenticate(ctx, token)
 		if err != nil {
 			return false
 		}
@@ -73,7 +73,7 @@ func (g *Guard) still(r *row.Row, req *http.Request, org string) func(context.Co
 }
 
 // admit is Admit of a row. It logs refusals.
-func (g *Guard) admit(ctx context.Context, r *row.Row, s row.Scope, org string) (string, error) {
+func (g *Guard) admit(ctx context.Context, r *adminapi.Endpoint, s adminapi.Principal, org string) (string, error) {
 	org, err := r.Admit(s, org)
 	if err != nil {
 		g.Logger.WarnContext(ctx, "admin refused", "who", s.Name, "client.address", s.Peer.String(), "http.request.method", r.Method(), "url.path", r.Path(), "reason", err.Error())
@@ -92,49 +92,49 @@ func bearer(authorization string) string {
 
 // TokenError is the refusal of a token, with the status of the answer.
 type TokenError struct {
-	row.RefusedError
+	adminapi.RefusedError
 
 	// Wait is the time until another attempt can succeed, 0 where waiting does not help.
 	Wait time.Duration
 }
 
-// Identify returns the asker of a request by the value of its header Authorization. The error is a [TokenError]. Without any admin it asks
+// AuthenticateRequest returns the asker of a request by the value of its header Authorization. The error is a [TokenError]. Without any admin it asks
 // for a host that no page elsewhere can have: a name can be pointed to this address behind a browser's back, which then takes that page
 // for ours (DNS rebinding).
 //
 // Guessing is slow: an address with too many wrong tokens gets 429 for each further one. The right one passes despite its address's requests
 // before, so that a key can always be revoked.
-func (g *Guard) Identify(r *http.Request, authorization string) (row.Scope, error) {
-	if g.Admins().Open() {
+func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (adminapi.Principal, error) {
+	if g.Admins().IsOpen() {
 		if !fixedHost(r.Host) {
-			return row.Scope{}, TokenError{RefusedError: row.RefusedError{Status: http.StatusMisdirectedRequest, Reason: "without an admin token, ask by address or as localhost"}}
+			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusMisdirectedRequest, Reason: "without an admin token, ask by address or as localhost"}}
 		}
 		s := g.reaching(openAdmin())
 		s.Peer = peerOf(r)
 		return s, nil
 	}
 	peer := peerOf(r)
-	s, err := g.Holder(r.Context(), bearer(authorization))
+	s, err := g.Authenticate(r.Context(), bearer(authorization))
 	if s.Peer = peer; err == nil || authorization == "" {
 		return s, err
 	}
 	if refused, ok := errors.AsType[TokenError](err); ok && refused.Status == http.StatusUnauthorized {
 		if ok, wait := g.Attempts.Take(peer); !ok {
-			return s, TokenError{row.RefusedError{Status: http.StatusTooManyRequests, Reason: "too many wrong admin tokens came from this address"}, wait}
+			return s, TokenError{adminapi.RefusedError{Status: http.StatusTooManyRequests, Reason: "too many wrong admin tokens came from this address"}, wait}
 		}
 	}
 	g.Logger.WarnContext(r.Context(), "wrong admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path", r.URL.Path, "reason", err.Error())
 	return s, err
 }
 
-// Holder returns the admin with a token. The error is a [TokenError]. It does not count wrong tokens.
-func (g *Guard) Holder(ctx context.Context, token string) (row.Scope, error) {
-	return g.HolderAt(ctx, token, g.Now())
+// Authenticate returns the admin with a token. The error is a [TokenError]. It does not count wrong tokens.
+func (g *Guard) Authenticate(ctx context.Context, token string) (adminapi.Principal, error) {
+	return g.AuthenticateAt(ctx, token, g.Now())
 }
 
-// HolderAt is Holder for a token that was presented at a time. The token of an issuer may have expired since, and must not be revoked.
-func (g *Guard) HolderAt(ctx context.Context, token string, at time.Time) (row.Scope, error) {
-	s, err := row.Scope{}, errUnknown
+// AuthenticateAt is Holder for a token that was presented at a time. The token of an issuer may have expired since, and must not be revoked.
+func (g *Guard) AuthenticateAt(ctx context.Context, token string, at time.Time) (adminapi.Principal, error) {
+	s, err := adminapi.Principal{}, errUnknown
 	if token != "" {
 		s, err = g.Admins().Find(ctx, token, at)
 	}
@@ -142,18 +142,18 @@ func (g *Guard) HolderAt(ctx context.Context, token string, at time.Time) (row.S
 	case err == nil:
 		return g.reaching(s), nil
 	case errors.Is(err, identity.ErrIssuerUnavailable):
-		return row.Scope{}, TokenError{row.RefusedError{Status: http.StatusServiceUnavailable, Reason: identity.ErrIssuerUnavailable.Error()}, issuerWait}
+		return adminapi.Principal{}, TokenError{adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: identity.ErrIssuerUnavailable.Error()}, issuerWait}
 	case errors.Is(err, errNoRole) || errors.Is(err, errNoName):
-		return row.Scope{}, TokenError{RefusedError: row.RefusedError{Status: http.StatusForbidden, Reason: err.Error()}}
+		return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusForbidden, Reason: err.Error()}}
 	}
-	return row.Scope{}, TokenError{RefusedError: row.RefusedError{Status: http.StatusUnauthorized, Reason: errUnknown.Error()}}
+	return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusUnauthorized, Reason: errUnknown.Error()}}
 }
 
 // issuerWait is how long to wait for an issuer that does not answer.
 const issuerWait = 5 * time.Second
 
 // reaching returns an asker with the organisations that can be asked about.
-func (g *Guard) reaching(s row.Scope) row.Scope {
+func (g *Guard) reaching(s adminapi.Principal) adminapi.Principal {
 	s.Orgs, s.Now = g.Admins().orgs, g.Now()
 	return s
 }
@@ -173,30 +173,30 @@ func reject(w http.ResponseWriter, err error) {
 // RetrySeconds returns a time as the header Retry-After has it: whole seconds, at least one.
 func RetrySeconds(wait time.Duration) int64 { return max(1, int64((wait+time.Second-1)/time.Second)) }
 
-// Reply asks a row for an asker. Unlike [row.Row.Reply], it logs a refusal of the asker, and records looks at the records of callers and changes. A
-// change that the audit log does not take is not made. It implements [row.Replier].
-func (g *Guard) Reply(ctx context.Context, r *row.Row, s row.Scope, values url.Values, body []byte) (any, error) {
+// Invoke asks a row for an asker. Unlike [row.Endpoint.Invoke], it logs a refusal of the asker, and records looks at the records of callers and changes. A
+// change that the audit log does not take is not made. It implements [row.Invoker].
+func (g *Guard) Invoke(ctx context.Context, r *adminapi.Endpoint, s adminapi.Principal, values url.Values, body []byte) (any, error) {
 	org, err := g.admit(ctx, r, s, values.Get("org"))
 	if err != nil {
 		return nil, err
 	}
-	if org != values.Get("org") && r.About == row.OfOrg {
+	if org != values.Get("org") && r.Subject == adminapi.SubjectOrg {
 		values.Set("org", org)
 	}
-	if !r.Changes {
+	if !r.Mutates {
 		g.watch(ctx, r, s, values)
-		return r.Reply(ctx, s, values, body)
+		return r.Invoke(ctx, s, values, body)
 	}
 	query := values.Encode()
 	var seq int64
 	if g.Audit != nil {
 		if seq, err = g.Audit.Intent(audit.Record{Who: s.Name, Peer: s.Peer.String(), Operation: r.Pattern, Query: query}); err != nil {
 			g.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
-			return nil, row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "what is changed must be recorded, and cannot be at the moment"}
+			return nil, adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "what is changed must be recorded, and cannot be at the moment"}
 		}
 	}
-	answer, err := r.Reply(ctx, s, values, body)
-	status, _ := row.StatusOf(err)
+	answer, err := r.Invoke(ctx, s, values, body)
+	status, _ := adminapi.StatusOf(err)
 	status = cmp.Or(status, r.Success())
 	if g.Audit != nil {
 		if err := g.Audit.Result(seq, audit.Record{Status: status}); err != nil {
@@ -211,11 +211,11 @@ func (g *Guard) Reply(ctx context.Context, r *row.Row, s row.Scope, values url.V
 
 // watch records each look at the records of callers. A log that cannot be written refuses no look: that would hide the records from those
 // who mend it.
-func (g *Guard) watch(ctx context.Context, r *row.Row, s row.Scope, values url.Values) {
-	if !r.Watched || g.Audit == nil {
+func (g *Guard) watch(ctx context.Context, r *adminapi.Endpoint, s adminapi.Principal, values url.Values) {
+	if !r.AuditsReads || g.Audit == nil {
 		return
 	}
-	if err := g.Audit.Read(audit.Record{Who: s.Name, Peer: s.Peer.String(), Operation: r.Pattern, Query: audit.Look(values)}); err != nil {
+	if err := g.Audit.Read(audit.Record{Who: s.Name, Peer: s.Peer.String(), Operation: r.Pattern, Query: audit.ReadQuery(values)}); err != nil {
 		g.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -33,24 +33,24 @@ func (d *Directory) WithIssuers(issuers []settings.AdminIssuer, keys *identity.I
 func (d *Directory) Verifier() *identity.Verifier { return d.verifier }
 
 // issued returns the admin that a token was issued to, which was presented at a time.
-func (d *Directory) issued(ctx context.Context, token string, at time.Time) (row.Scope, error) {
+func (d *Directory) issued(ctx context.Context, token string, at time.Time) (adminapi.Principal, error) {
 	claims, err := d.verifier.VerifyAt(ctx, token, at)
 	if err != nil {
-		return row.Scope{}, err
+		return adminapi.Principal{}, err
 	}
 	i := d.issuers[claims.Issuer]
-	a := row.Scope{Org: i.Org}
+	a := adminapi.Principal{Org: i.Org}
 	for _, value := range claims.Values(cmp.Or(i.Claims.Roles, "groups")) {
 		if role, ok := i.Grants[value]; ok && !slices.Contains(a.Roles, role) {
 			a.Roles = append(a.Roles, role)
 		}
 	}
 	if len(a.Roles) == 0 {
-		return row.Scope{}, errNoRole
+		return adminapi.Principal{}, errNoRole
 	}
 	names := claims.Values(cmp.Or(i.Claims.Name, "sub"))
 	if len(names) != 1 || names[0] == "" || len(names[0]) > settings.MaxAdminName || strings.ContainsFunc(names[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return row.Scope{}, errNoName
+		return adminapi.Principal{}, errNoName
 	}
 	a.Name = i.ID + ":" + names[0]
 	return a, nil

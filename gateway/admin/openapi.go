@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // object is one of JSON.
 type object = map[string]any
 
 // document describes routes as OpenAPI 3.1 does.
-func document(rows []row.Row) object {
+func document(rows []adminapi.Endpoint) object {
 	s := shapes{schemas: make(object), names: make(map[reflect.Type]string)}
 	paths := make(object)
 	for _, r := range rows {
@@ -42,7 +42,7 @@ func document(rows []row.Row) object {
 	}
 }
 
-func (s *shapes) operation(r *row.Row) object {
+func (s *shapes) operation(r *adminapi.Endpoint) object {
 	params := make([]object, 0, len(r.Parameters()))
 	for _, p := range r.Parameters() {
 		place, schema := "query", schemaOf(&p)
@@ -58,25 +58,25 @@ func (s *shapes) operation(r *row.Row) object {
 	if r.Body != nil {
 		op["requestBody"] = object{"required": true, "content": s.content("application/json", r.Body)}
 	}
-	if r.Role != row.Anyone {
-		op["security"] = []object{{"token": []row.Role{r.Role}}}
+	if r.Role != adminapi.Anyone {
+		op["security"] = []object{{"token": []adminapi.Role{r.Role}}}
 	}
 	return op
 }
 
 // responses are the answers of a row. Invalid parameters are 400, and parameters that name a missing thing 404.
-func (s *shapes) responses(r *row.Row) object {
-	fails, media, answer := slices.Clone(r.Fails), "application/problem+json", reflect.TypeFor[problem]()
-	if r.Role == row.Anyone {
+func (s *shapes) responses(r *adminapi.Endpoint) object {
+	fails, media, answer := slices.Clone(r.ErrorStatuses), "application/problem+json", reflect.TypeFor[problem]()
+	if r.Role == adminapi.Anyone {
 		media, answer = "application/json", reflect.TypeFor[probed]()
 	} else {
 		fails = append(fails, http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	}
-	if r.Handle == nil {
+	if r.HTTPHandler == nil {
 		fails = append(fails, http.StatusBadRequest)
 	}
 	for _, p := range r.Parameters() {
-		if p.Type == reflect.TypeFor[row.Org]() || p.Type == reflect.TypeFor[row.Team]() || p.Type == reflect.TypeFor[row.PastTeam]() {
+		if p.Type == reflect.TypeFor[adminapi.Org]() || p.Type == reflect.TypeFor[adminapi.Team]() || p.Type == reflect.TypeFor[adminapi.PastTeam]() {
 			fails = append(fails, http.StatusNotFound)
 		}
 	}
@@ -84,12 +84,12 @@ func (s *shapes) responses(r *row.Row) object {
 	for _, status := range fails {
 		out[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": s.content(media, answer)}
 	}
-	switch t := r.Answers(); {
+	switch t := r.ResponseType(); {
 	case t != nil:
 		status := r.Success()
 		out[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": s.content("application/json", t)}
-	case r.Media != "":
-		out["200"] = object{"description": "OK", "content": object{r.Media: object{}}}
+	case r.ContentType != "":
+		out["200"] = object{"description": "OK", "content": object{r.ContentType: object{}}}
 	default:
 		out["204"] = object{"description": "No Content"}
 	}
@@ -97,7 +97,7 @@ func (s *shapes) responses(r *row.Row) object {
 }
 
 // schemaOf is the schema of a parameter.
-func schemaOf(p *row.Param) object {
+func schemaOf(p *adminapi.Param) object {
 	schema := object{"type": "string"}
 	switch {
 	case p.Type.Kind() == reflect.Bool:
@@ -113,7 +113,7 @@ func schemaOf(p *row.Param) object {
 	if p.Default != "" {
 		schema["default"] = p.Default
 	}
-	if p.Many {
+	if p.Repeatable {
 		schema = object{"type": "array", "items": schema}
 	}
 	return schema

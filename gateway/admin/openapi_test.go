@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // The document has the routes that the listener answers, all of them and no others,
@@ -20,8 +20,8 @@ func TestOpenAPI(t *testing.T) {
 	d := deps("operators-only")
 	rows := gateway.AdminRows()
 	for i := range rows {
-		if rows[i].Role == row.Anyone {
-			rows[i].Handle = func(http.ResponseWriter, *http.Request) {} // its own requires a gateway
+		if rows[i].Role == adminapi.Anyone {
+			rows[i].HTTPHandler = func(http.ResponseWriter, *http.Request) {} // its own requires a gateway
 		}
 	}
 	h := admin.New(d.Guard, rows)

@@ -7,32 +7,34 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Rows returns the listener's own rows and the rows of all features.
-func (d Deps) Rows() (all []row.Row) {
-	description := row.Row{
-		Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker,
-		Ask: row.Do(func(context.Context, row.Scope, row.None) (object, error) { return document(all), nil }),
+// Endpoints returns the listener's own rows and the rows of all features.
+func (d Deps) Endpoints() (all []adminapi.Endpoint) {
+	description := adminapi.Endpoint{
+		Pattern: "GET /admin/openapi.json", Summary: "This document", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller,
+		Handler: adminapi.HandlerFor(func(context.Context, adminapi.Principal, adminapi.NoParams) (object, error) {
+			return document(all), nil
+		}),
 	}
 	all = slices.Concat(
-		d.gatewayRows(), []row.Row{description}, d.Features,
+		d.gatewayRows(), []adminapi.Endpoint{description}, d.Features,
 		d.processRows(),
 	)
 	return all
 }
 
 // processRows are about the process, for those who look into it.
-func (d Deps) processRows() []row.Row {
-	seconds := []row.Param{{Name: "seconds", Doc: "how long", Type: reflect.TypeFor[int]()}}
+func (d Deps) processRows() []adminapi.Endpoint {
+	seconds := []adminapi.Param{{Name: "seconds", Doc: "how long", Type: reflect.TypeFor[int]()}}
 	const profile = "application/octet-stream"
-	return []row.Row{
-		{Pattern: "GET /metrics", Summary: "Metrics for Prometheus", Handle: d.metrics, Media: "text/plain"},
-		{Pattern: "GET /debug/pprof/", Summary: "Profiles of the process", Role: row.Operator, Handle: pprof.Index, Media: "text/html"},
-		{Pattern: "GET /debug/pprof/profile", Summary: "A profile of the processors", Role: row.Operator, Handle: pprof.Profile, Params: seconds, Media: profile},
-		{Pattern: "GET /debug/pprof/symbol", Summary: "Names of program counters", Role: row.Operator, Handle: pprof.Symbol, Media: "text/plain"},
-		{Pattern: "GET /debug/pprof/trace", Summary: "A trace of the execution", Role: row.Operator, Handle: pprof.Trace, Params: seconds, Media: profile},
+	return []adminapi.Endpoint{
+		{Pattern: "GET /metrics", Summary: "Metrics for Prometheus", HTTPHandler: d.metrics, ContentType: "text/plain"},
+		{Pattern: "GET /debug/pprof/", Summary: "Profiles of the process", Role: adminapi.Operator, HTTPHandler: pprof.Index, ContentType: "text/html"},
+		{Pattern: "GET /debug/pprof/profile", Summary: "A profile of the processors", Role: adminapi.Operator, HTTPHandler: pprof.Profile, Params: seconds, ContentType: profile},
+		{Pattern: "GET /debug/pprof/symbol", Summary: "Names of program counters", Role: adminapi.Operator, HTTPHandler: pprof.Symbol, ContentType: "text/plain"},
+		{Pattern: "GET /debug/pprof/trace", Summary: "A trace of the execution", Role: adminapi.Operator, HTTPHandler: pprof.Trace, Params: seconds, ContentType: profile},
 	}
 }
 

@@ -35,7 +35,7 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 	const kind = "approval.requested"
 	c := t.Config()
 	d := approvalAlert{
-		Org: org, Approval: r.ID, Key: r.Key, Team: r.Team, Operation: r.Operation, Call: r.Call, Asks: r.Asks, Refusals: r.Refusals,
+		Org: org, Approval: r.ID, Key: r.Key, Team: r.Team, Operation: r.Operation, Call: r.Call, Asks: r.Summary, Refusals: r.Refusals,
 		USD: r.USD, Per: r.Per, Decision: r.Decision, Until: r.Until.UTC(),
 	}
 	switch pages := c.DecisionPages(); {

@@ -7,18 +7,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is row.ErrNoOrg for an organisation that
+// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is row.ErrUnknownOrg for an organisation that
 // is not configured.
 func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error) {
 	o := t.Config().Org(org)
 	if o == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	list := t.configured(o)
 	granted, err := t.Approvals.Entries(ctx, org)

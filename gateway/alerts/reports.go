@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -70,7 +70,7 @@ func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due t
 		t.Logger.InfoContext(ctx, "a weekly report was made", "org", o.ID, "team", team, "due", due)
 		return
 	}
-	if _, none := errors.AsType[row.BadRequestError](err); none {
+	if _, none := errors.AsType[adminapi.BadRequestError](err); none {
 		return // the organisation has no budgets: there is nothing to report
 	}
 	t.Logger.WarnContext(ctx, "a weekly report was not made", "org", o.ID, "team", team, "due", due, "error", err.Error())

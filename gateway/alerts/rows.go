@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // Alert is one sent alert.
@@ -31,19 +31,19 @@ type AlertList struct {
 
 // alertParams says which alerts are listed.
 type alertParams struct {
-	row.Scoped
-	row.Paging
+	adminapi.OrgParam
+	adminapi.Paging
 
-	Kind  string    `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
-	Since row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
+	Kind  string         `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
+	Since adminapi.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
 }
 
-// Rows are the questions of operators about alerts and exceptions. A nil Alerts describes them.
-func (t *Alerts) Rows() []row.Row {
-	return []row.Row{
+// Endpoints are the questions of operators about alerts and exceptions. A nil Alerts describes them.
+func (t *Alerts) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/alerts", Summary: "The alerts that receivers were sent", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(t.list),
-			Commands: []row.Command{{
+			Pattern: "GET /admin/alerts", Summary: "The alerts that receivers were sent", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(t.list),
+			Commands: []adminapi.Command{{
 				Use: "alerts ORG", Short: "List the alerts that were sent, and whether a receiver took them", Example: "tollgate alerts acme --since 7d",
 				Long: `Lists the alerts of an organisation, the newest first: budgets that reached a
 threshold, unusual hours, idle resources, stops, changes without the gateway,
@@ -51,8 +51,8 @@ exceptions that end, and weekly reports. The latest 1,000 are kept, for 90 days.
 			}},
 		},
 		{
-			Pattern: "GET /admin/exceptions", Summary: "Exceptions that end at a time", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(t.exceptions),
-			Commands: []row.Command{{
+			Pattern: "GET /admin/exceptions", Summary: "Exceptions that end at a time", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(t.exceptions),
+			Commands: []adminapi.Command{{
 				Use: "exceptions ORG", Short: "List exceptions with their ends: to policies, approvals, kept resources, brownouts", Example: "tollgate exceptions acme --within 7d",
 				Long: `Lists the exceptions of an organisation that end, the next end first: those to
 policies, grants that wait for their call, idle resources that their owners keep,
@@ -62,7 +62,7 @@ and scheduled brownouts of the retired interfaces.`,
 	}
 }
 
-func (t *Alerts) list(ctx context.Context, _ row.Scope, p alertParams) (*AlertList, error) {
+func (t *Alerts) list(ctx context.Context, _ adminapi.Principal, p alertParams) (*AlertList, error) {
 	list, err := t.List(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (t *Alerts) list(ctx context.Context, _ row.Scope, p alertParams) (*AlertLi
 		}
 	}
 	out := new(AlertList)
-	out.Alerts, out.Next, err = row.Page(kept, &p.Paging, func(a *Alert) string { return a.ID })
+	out.Alerts, out.Next, err = adminapi.Page(kept, &p.Paging, func(a *Alert) string { return a.ID })
 	return out, err
 }
 
@@ -104,14 +104,14 @@ type ExceptionList struct {
 
 // exceptionParams says which exceptions are listed.
 type exceptionParams struct {
-	row.Scoped
-	row.Paging
+	adminapi.OrgParam
+	adminapi.Paging
 
-	Kind   string   `query:"kind" oneof:"policy,approval,kept,brownout" doc:"only this kind"`
-	Within row.Span `query:"within" doc:"only exceptions that end in this time from now, such as 7d"`
+	Kind   string            `query:"kind" oneof:"policy,approval,kept,brownout" doc:"only this kind"`
+	Within adminapi.Duration `query:"within" doc:"only exceptions that end in this time from now, such as 7d"`
 }
 
-func (t *Alerts) exceptions(ctx context.Context, s row.Scope, p exceptionParams) (*ExceptionList, error) {
+func (t *Alerts) exceptions(ctx context.Context, s adminapi.Principal, p exceptionParams) (*ExceptionList, error) {
 	list, err := t.Exceptions(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
@@ -123,6 +123,6 @@ func (t *Alerts) exceptions(ctx context.Context, s row.Scope, p exceptionParams)
 		}
 	}
 	out := new(ExceptionList)
-	out.Exceptions, out.Next, err = row.Page(kept, &p.Paging, func(x *Exception) string { return x.Kind + " " + x.ID })
+	out.Exceptions, out.Next, err = adminapi.Page(kept, &p.Paging, func(x *Exception) string { return x.Kind + " " + x.ID })
 	return out, err
 }

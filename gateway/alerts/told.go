@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -62,10 +62,10 @@ func (t *Alerts) isNew(id string, failed bool) bool {
 }
 
 // List returns the alerts of an organisation that are kept, the newest first. An alert that was delivered after all is listed once. The error is
-// row.ErrNoOrg for an organisation that is not configured.
+// row.ErrUnknownOrg for an organisation that is not configured.
 func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	if t.Config().Org(org) == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	list, err := t.Sent.List(ctx, org)
 	seen, out := make(map[string]bool), []Alert{}

@@ -24,7 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -104,7 +104,7 @@ func TestExceptionsWithTheirEnds(t *testing.T) {
 	in := func(d time.Duration) time.Time { return now.Add(d) }
 	o := settings.Org{
 		ID:        "acme",
-		Policies:  section.Config{Exceptions: []policies.Exception{{ID: "x1", Policy: "gpu_count", Teams: []string{"research"}, Until: in(3 * time.Hour), GrantedBy: "ada"}, {ID: "x0", Policy: "disk", Keys: []string{"ann"}, Until: now}}},
+		Policies:  policyconfig.Config{Exceptions: []policies.Exception{{ID: "x1", Policy: "gpu_count", Teams: []string{"research"}, Until: in(3 * time.Hour), GrantedBy: "ada"}, {ID: "x0", Policy: "disk", Keys: []string{"ann"}, Until: now}}},
 		Brownouts: []translate.Brownout{{Dialects: []translate.Dialect{"v1"}, From: now, Until: in(4 * time.Hour)}},
 	}
 	a := newAlerts(t, o, notices{"keep:pod-1": in(2 * time.Hour).Format(time.RFC3339), "keep:pod-0": in(-time.Hour).Format(time.RFC3339)})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -62,12 +62,12 @@ type Reports struct {
 	Decisions *decisions.Decisions
 }
 
-// Rows are the questions of operators about reports.
-func (r Reports) Rows() []row.Row {
-	return []row.Row{
+// Endpoints are the questions of operators about reports.
+func (r Reports) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/report", Summary: "The report of seven days on an organisation or a team", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(r.report),
-			Commands: []row.Command{{
+			Pattern: "GET /admin/report", Summary: "The report of seven days on an organisation or a team", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(r.report),
+			Commands: []adminapi.Command{{
 				Use: "report ORG", Short: "Show the report of seven days on an organisation or a team", Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
 				Long: `Shows the report that alerts.report sends each week: the cost of seven days and of
 the seven before, by team or key; the dearest resources; budgets as they are now;
@@ -124,7 +124,7 @@ func newWeekly(org, team string, to time.Time) *Weekly {
 
 // known reports whether a part could be read, and notes it if not. A BadRequestError is no such fault: there is nothing of it.
 func (w *Weekly) known(what string, err error) bool {
-	if _, none := errors.AsType[row.BadRequestError](err); err != nil && !none {
+	if _, none := errors.AsType[adminapi.BadRequestError](err); err != nil && !none {
 		w.Unknown = append(w.Unknown, what)
 	}
 	return err == nil
@@ -241,13 +241,13 @@ func (w *Weekly) Text() string {
 
 // reportParams says which report is made.
 type reportParams struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Team row.Team   `query:"team" doc:"the report of this team; absent is that of the organisation"`
-	To   row.Moment `query:"to" doc:"the first day behind the seven; absent is today, so that the last one is yesterday"`
+	Team adminapi.Team      `query:"team" doc:"the report of this team; absent is that of the organisation"`
+	To   adminapi.Timestamp `query:"to" doc:"the first day behind the seven; absent is today, so that the last one is yesterday"`
 }
 
-func (r Reports) report(ctx context.Context, s row.Scope, p reportParams) (*Weekly, error) {
+func (r Reports) report(ctx context.Context, s adminapi.Principal, p reportParams) (*Weekly, error) {
 	to := time.Time(p.To)
 	if to.IsZero() {
 		to = s.Now.UTC().Truncate(24 * time.Hour)

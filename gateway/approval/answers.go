@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -24,21 +24,21 @@ const (
 	maxReason   = 500
 )
 
-// Answers shows requests for approval to operators, and takes their answers.
-type Answers struct {
+// Service shows requests for approval to operators, and takes their answers.
+type Service struct {
 	Store *Store
 	*view.Current
 }
 
-// NewAnswers returns the answers to the requests that are kept in Redis.
-func NewAnswers(client redis.Cmdable, prefix settings.Prefix, now *view.Current) Answers {
-	return Answers{Store: New(client, prefix.Approvals()), Current: now}
+// NewService returns the answers to the requests that are kept in Redis.
+func NewService(client redis.Cmdable, prefix settings.Prefix, now *view.Current) Service {
+	return Service{Store: New(client, prefix.Approvals()), Current: now}
 }
 
-func (a Answers) list(ctx context.Context, _ row.Scope, p row.Scoped) (List, error) {
+func (a Service) list(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (List, error) {
 	org := string(p.Org)
 	if a.Org(org) == nil {
-		return List{}, row.ErrNoOrg
+		return List{}, adminapi.ErrUnknownOrg
 	}
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
@@ -53,7 +53,7 @@ func (a Answers) list(ctx context.Context, _ row.Scope, p row.Scoped) (List, err
 }
 
 // Pending returns the requests of an organisation that wait for an answer, the next end first.
-func (a Answers) Pending(ctx context.Context, org string) ([]PendingApproval, error) {
+func (a Service) Pending(ctx context.Context, org string) ([]PendingApproval, error) {
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (a Answers) Pending(ctx context.Context, org string) ([]PendingApproval, er
 	for _, e := range entries {
 		if r := e.Record; r.State == Pending && r.Until.After(a.Now()) {
 			list = append(list, PendingApproval{
-				Org: org, ID: r.ID, Team: r.Team, Key: r.Key, Call: r.Call, Asks: r.Asks, USD: r.USD, Per: string(r.Per), Until: r.Until.UTC(),
+				Org: org, ID: r.ID, Team: r.Team, Key: r.Key, Call: r.Call, Summary: r.Summary, USD: r.USD, Per: string(r.Per), Until: r.Until.UTC(),
 			})
 		}
 	}
@@ -70,16 +70,16 @@ func (a Answers) Pending(ctx context.Context, org string) ([]PendingApproval, er
 	return list, nil
 }
 
-func (a Answers) grant(ctx context.Context, s row.Scope, given granted) (*Record, error) {
+func (a Service) grant(ctx context.Context, s adminapi.Principal, given granted) (*Record, error) {
 	return a.answer(ctx, s, given.denied, func(next *Record) error {
 		length := cmp.Or(time.Duration(given.For), grantTime)
 		if length <= 0 || length > maxGrant {
-			return row.Bad("for", "must be positive and at most %s", maxGrant)
+			return adminapi.BadParam("for", "must be positive and at most %s", maxGrant)
 		}
 		most := cmp.Or(given.MaxUSD, next.USD)
 		if most != "" {
 			if _, err := catalog.ParseMoney(most); err != nil {
-				return row.Bad("max_usd", "%q is not an amount of USD", most)
+				return adminapi.BadParam("max_usd", "%q is not an amount of USD", most)
 			}
 		}
 		next.State, next.Until, next.Answer.MaxUSD = Granted, next.Answer.At.Add(length), most
@@ -87,35 +87,35 @@ func (a Answers) grant(ctx context.Context, s row.Scope, given granted) (*Record
 	})
 }
 
-func (a Answers) deny(ctx context.Context, s row.Scope, given denied) (*Record, error) {
+func (a Service) deny(ctx context.Context, s adminapi.Principal, given denied) (*Record, error) {
 	return a.answer(ctx, s, given, func(next *Record) error {
-		next.State, next.Until = Denied, next.Answer.At.Add(Waiting)
+		next.State, next.Until = Denied, next.Answer.At.Add(RequestTTL)
 		return nil
 	})
 }
 
 // answer replaces a request by the result of change. A grant can be denied as long
 // as it was not used.
-func (a Answers) answer(ctx context.Context, s row.Scope, given denied, change func(next *Record) error) (*Record, error) {
+func (a Service) answer(ctx context.Context, s adminapi.Principal, given denied, change func(next *Record) error) (*Record, error) {
 	org := string(given.Org)
-	by, err := s.Signs(given.By)
+	by, err := s.RecordedName(given.By)
 	switch {
 	case err != nil:
 		return nil, err
 	case a.Org(org) == nil:
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	case by == "" || len(by) > maxAnswerer || len(given.Reason) > maxReason:
-		return nil, row.Bad("by", "say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)
+		return nil, adminapi.BadParam("by", "say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)
 	}
 	e, err := a.Store.Find(ctx, org, given.ID)
-	if errors.Is(err, ErrNone) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {
-		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no request for approval %q", org, given.ID)}
+	if errors.Is(err, ErrNotFound) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no request for approval %q", org, given.ID)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if e.Record.State == Used {
-		return nil, row.BadRequestError{Reason: fmt.Sprintf("%s was used by %s", given.ID, e.Record.UsedBy)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("%s was used by %s", given.ID, e.Record.UsedBy)}
 	}
 	next := *e.Record
 	next.Answer = &Answer{By: by, Reason: given.Reason, At: e.Now}
@@ -127,7 +127,7 @@ func (a Answers) answer(ctx context.Context, s row.Scope, given denied, change f
 		return nil, err
 	}
 	if !swapped {
-		return nil, row.BadRequestError{Reason: given.ID + " has changed: look at it again"}
+		return nil, adminapi.BadRequestError{Reason: given.ID + " has changed: look at it again"}
 	}
 	return &next, nil
 }

@@ -21,9 +21,9 @@ const (
 	Used State = "used"
 )
 
-// Waiting is how long a request waits for an operator, and how long it is shown after
+// RequestTTL is how long a request waits for an operator, and how long it is shown after
 // it was denied or used.
-const Waiting = 24 * time.Hour
+const RequestTTL = 24 * time.Hour
 
 // Bounds of how many requests may be pending at once.
 const (
@@ -60,8 +60,8 @@ type Record struct {
 	Operation string          `json:"operation"`
 	Call      string          `json:"call"`
 	Body      json.RawMessage `json:"body,omitempty"`
-	// Asks describes the request, such as "3 x NVIDIA L4", "" if that is not known.
-	Asks string `json:"asks,omitempty"`
+	// Summary describes the request, such as "3 x NVIDIA L4", "" if that is not known.
+	Summary string `json:"asks,omitempty"`
 	// Refusals are the refusals that a grant lifts.
 	Refusals []Refusal `json:"refusals"`
 	// USD is the highest cost of the call, "" if that is not known: per hour, or of a run

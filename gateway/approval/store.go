@@ -13,8 +13,8 @@ import (
 var (
 	// ErrFull means that as many requests are pending as may be.
 	ErrFull = store.ErrFull
-	// ErrNone means that no request has an id.
-	ErrNone = errors.New("approval: no such request")
+	// ErrNotFound means that no request has an id.
+	ErrNotFound = errors.New("approval: no such request")
 )
 
 // Store keeps records in Redis, each under a question. It is safe for concurrent use.
@@ -59,5 +59,5 @@ func (s *Store) Find(ctx context.Context, org, id string) (Entry, error) {
 			return s.Get(ctx, org, e.ID) // with the store's clock
 		}
 	}
-	return Entry{}, ErrNone
+	return Entry{}, ErrNotFound
 }

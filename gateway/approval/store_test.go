@@ -26,7 +26,7 @@ func pending(t *testing.T, s *approval.Store, org, question, key string) (approv
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _, err = s.Swap(t.Context(), org, e, &approval.Record{ID: "ap-" + question, State: approval.Pending, Key: key, Until: e.Now.Add(approval.Waiting)})
+	e, _, err = s.Swap(t.Context(), org, e, &approval.Record{ID: "ap-" + question, State: approval.Pending, Key: key, Until: e.Now.Add(approval.RequestTTL)})
 	return e, err
 }
 
@@ -68,8 +68,8 @@ func TestAGrantIsUsedOnce(t *testing.T) {
 		if e, err := s.Find(t.Context(), "acme", "ap-q"); err != nil || e.Record.State != approval.Used {
 			t.Errorf("Find = %+v, %v, want a used record", e.Record, err)
 		}
-		if _, err := s.Find(t.Context(), "globex", "ap-q"); !errors.Is(err, approval.ErrNone) {
-			t.Errorf("another organisation: %v, want %v", err, approval.ErrNone)
+		if _, err := s.Find(t.Context(), "globex", "ap-q"); !errors.Is(err, approval.ErrNotFound) {
+			t.Errorf("another organisation: %v, want %v", err, approval.ErrNotFound)
 		}
 	})
 }

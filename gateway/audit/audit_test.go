@@ -66,7 +66,7 @@ func TestVerify(t *testing.T) {
 		change(t, l, fmt.Sprint("pod-", i))
 	}
 	c, err := verify(t, path)
-	if err != nil || c.First != 1 || c.Last != 6 || len(c.Open()) != 0 || c.Incomplete != 0 {
+	if err != nil || c.First != 1 || c.Last != 6 || len(c.Unfinished()) != 0 || c.Incomplete != 0 {
 		t.Fatalf("as written: %+v, %v, want lines 1 to 6", c, err)
 	}
 	text, err := os.ReadFile(path)
@@ -149,8 +149,8 @@ func TestTheChainGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.First != 1 || c.Last != 26 || c.Incomplete != 1 || !cmp.Equal(c.Open(), []int64{20}) {
-		t.Errorf("lines %d to %d, %d incomplete, %v open; want 1 to 26, 1 and 20", c.First, c.Last, c.Incomplete, c.Open())
+	if c.First != 1 || c.Last != 26 || c.Incomplete != 1 || !cmp.Equal(c.Unfinished(), []int64{20}) {
+		t.Errorf("lines %d to %d, %d incomplete, %v open; want 1 to 26, 1 and 20", c.First, c.Last, c.Incomplete, c.Unfinished())
 	}
 	if _, err := verify(t, slices.Delete(files, 1, 2)...); err == nil {
 		t.Error("a file that is missing is not noticed")
@@ -199,8 +199,8 @@ func TestWritersTakeTurns(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if c, err := verify(t, path); err != nil || c.Last != 320 || len(c.Open()) != 0 {
-		t.Errorf("%d lines, %v, %v; want 320", c.Last, c.Open(), err)
+	if c, err := verify(t, path); err != nil || c.Last != 320 || len(c.Unfinished()) != 0 {
+		t.Errorf("%d lines, %v, %v; want 320", c.Last, c.Unfinished(), err)
 	}
 }
 

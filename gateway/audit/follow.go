@@ -26,8 +26,8 @@ type Line struct {
 	Text []byte
 }
 
-// Sum returns the SHA-256 of the line, in hexadecimal digits.
-func (l *Line) Sum() string { return sum(l.Text) }
+// Digest returns the SHA-256 of the line, in hexadecimal digits.
+func (l *Line) Digest() string { return sum(l.Text) }
 
 // position is the last line that was read: its number and its sum. The zero position
 // is before the first.

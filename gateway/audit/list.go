@@ -23,9 +23,9 @@ type Change struct {
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// About returns the organisation that the change is about, "" for one of the whole gateway: the caller's, or the one that an admin asked
+// SubjectOrg returns the organisation that the change is about, "" for one of the whole gateway: the caller's, or the one that an admin asked
 // for.
-func (c *Change) About() string {
+func (c *Change) SubjectOrg() string {
 	if c.Org != "" {
 		return c.Org
 	}
@@ -53,7 +53,7 @@ type Query struct {
 }
 
 func (q *Query) selects(c *Change) bool {
-	return (q.Org == "" || q.Org == c.About()) && (q.By == "" || q.By == c.Key || q.By == c.Subject || q.By == c.Who) &&
+	return (q.Org == "" || q.Org == c.SubjectOrg()) && (q.By == "" || q.By == c.Key || q.By == c.Subject || q.By == c.Who) &&
 		(q.Operation == "" || q.Operation == c.Operation) && (q.Resource == "" || q.Resource == c.Resource || q.Resource == c.Name)
 }
 
@@ -73,14 +73,14 @@ const (
 	lookahead = 500
 )
 
-// ErrNoFile is the error of a log that is written to a pipe or a terminal.
-var ErrNoFile = errors.New("the audit log is no regular file")
+// ErrNotRegular is the error of a log that is written to a pipe or a terminal.
+var ErrNotRegular = errors.New("the audit log is no regular file")
 
 // List reads the log backwards, from its end or from a number on, through the files put aside. However long the log is, it reads maxScan
 // bytes of it, and before these lookahead lines. Lines that a crash left incomplete are left out.
 func (l *Log) List(ctx context.Context, q Query) (Page, error) {
 	if info, err := os.Stat(l.config.Path); err == nil && !info.Mode().IsRegular() {
-		return Page{}, ErrNoFile // to read would take the lines from whom they are for
+		return Page{}, ErrNotRegular // to read would take the lines from whom they are for
 	}
 	files, err := l.config.Open()
 	defer func() {

@@ -218,7 +218,7 @@ func TestListRefuses(t *testing.T) {
 	if err := errors.Join(os.Remove(pipe), syscall.Mkfifo(pipe, 0o600)); err != nil {
 		t.Skip(err)
 	}
-	if _, err := l.List(t.Context(), audit.Query{Limit: 1}); !errors.Is(err, audit.ErrNoFile) {
+	if _, err := l.List(t.Context(), audit.Query{Limit: 1}); !errors.Is(err, audit.ErrNotRegular) {
 		t.Errorf("a pipe: %v", err)
 	}
 }

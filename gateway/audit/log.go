@@ -104,7 +104,7 @@ type Log struct {
 	looks    *lru.Cache[look, time.Time]
 }
 
-// Open opens the log to write on behind its last line. A line that a crash left
+// Unfinished opens the log to write on behind its last line. A line that a crash left
 // incomplete is ended, and stays in the chain as it is.
 func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log, error) {
 	looks, err := lru.New[look, time.Time](maxLooks)
@@ -215,8 +215,8 @@ const (
 	lookEvery, maxLooks = 15 * time.Minute, 4096
 )
 
-// Look is the query of a look, without the parameters for one part of its answer.
-func Look(asked url.Values) string {
+// ReadQuery is the query of a look, without the parameters for one part of its answer.
+func ReadQuery(asked url.Values) string {
 	asked = maps.Clone(asked)
 	for _, part := range []string{"before", "cursor", "limit", "sort"} {
 		asked.Del(part)

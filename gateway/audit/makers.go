@@ -17,11 +17,11 @@ import (
 // adoption is the operation by which an admin gives a resource another owner.
 const adoption = http.MethodPost + " /admin/spend/adopt"
 
-// Makers returns the makers of an organisation's resources, by id, by the lines of logs
+// Creators returns the makers of an organisation's resources, by id, by the lines of logs
 // in order, the oldest first: the record of the intent, with the owner that an admin gave
 // the resource later. A key without a team is what an admin named.
-func Makers(org string, files ...string) (map[string]Record, error) {
-	m := makers{org, make(map[int64]Record), make(map[string]Record)}
+func Creators(org string, files ...string) (map[string]Record, error) {
+	m := creators{org, make(map[int64]Record), make(map[string]Record)}
 	for _, name := range files {
 		if err := m.read(name); err != nil {
 			return nil, fmt.Errorf("audit log: %w", err)
@@ -42,13 +42,13 @@ func Files(f *logfile.File) []string {
 	})
 }
 
-type makers struct {
+type creators struct {
 	org     string
 	intents map[int64]Record // whose result is not read
 	made    map[string]Record
 }
 
-func (m *makers) read(name string) error {
+func (m *creators) read(name string) error {
 	file, err := files.Open(name)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (m *makers) read(name string) error {
 }
 
 // take takes a line; one that a crash left incomplete says nothing.
-func (m *makers) take(text []byte) {
+func (m *creators) take(text []byte) {
 	l, err := lineOf(text)
 	if err != nil {
 		return
@@ -85,7 +85,7 @@ func (m *makers) take(text []byte) {
 	}
 }
 
-func (m *makers) ended(r, result Record) {
+func (m *creators) ended(r, result Record) {
 	if r.Operation != adoption {
 		if result.Resource != "" {
 			m.made[result.Resource] = r

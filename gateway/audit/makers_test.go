@@ -42,7 +42,7 @@ func TestMakers(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := audit.Makers("acme", audit.Files(&file)...)
+	got, err := audit.Creators("acme", audit.Files(&file)...)
 	want := map[string]audit.Record{
 		"p1": {Org: "acme", Team: "research", Key: "ann", Verb: "create", Labels: "a=b"},
 		"p3": {Org: "acme", Team: "ops", Verb: "create"},
@@ -50,7 +50,7 @@ func TestMakers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("Makers: %v (want-, got+):\n%s", err, diff)
 	}
-	if _, err := audit.Makers("acme", file.Path+".missing"); err == nil {
+	if _, err := audit.Creators("acme", file.Path+".missing"); err == nil {
 		t.Error("a file that is not there was read")
 	}
 }

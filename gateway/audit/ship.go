@@ -18,9 +18,9 @@ import (
 
 // Receiver takes lines.
 type Receiver interface {
-	// Take delivers lines in order and returns how many were taken, all of them without
+	// Deliver delivers lines in order and returns how many were taken, all of them without
 	// an error. Those that were not come again.
-	Take(ctx context.Context, lines []Line) (taken int, err error)
+	Deliver(ctx context.Context, lines []Line) (taken int, err error)
 }
 
 // Shipper delivers the lines of a log to a receiver, each at least once: where it stands
@@ -164,7 +164,7 @@ func (d *delivery) deliver(ctx context.Context) error {
 			}
 			d.note(d.pending)
 		}
-		n, err := d.receiver.Take(ctx, d.pending)
+		n, err := d.receiver.Deliver(ctx, d.pending)
 		if n > 0 {
 			d.taken(ctx, &d.pending[n-1])
 			d.pending = d.pending[n:]

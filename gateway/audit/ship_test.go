@@ -27,7 +27,7 @@ type shelf struct {
 	lines []audit.Line
 }
 
-func (s *shelf) Take(_ context.Context, lines []audit.Line) (int, error) {
+func (s *shelf) Deliver(_ context.Context, lines []audit.Line) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -205,7 +205,7 @@ type limiting struct {
 	passed bool
 }
 
-func (r *limiting) Take(ctx context.Context, lines []audit.Line) (int, error) {
+func (r *limiting) Deliver(ctx context.Context, lines []audit.Line) (int, error) {
 	select {
 	case r.asked <- struct{}{}:
 	case <-ctx.Done():

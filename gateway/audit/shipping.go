@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -71,8 +71,8 @@ func OpenShipping(cfg *settings.Audit, now func() time.Time, logger *slog.Logger
 	return s, nil
 }
 
-// Rows are the questions of operators about the log.
-func (s *Shipping) Rows() []row.Row { return s.Log.Rows() }
+// Endpoints are the questions of operators about the log.
+func (s *Shipping) Endpoints() []adminapi.Endpoint { return s.Log.Endpoints() }
 
 // Close closes the log.
 func (s *Shipping) Close() {
@@ -146,8 +146,8 @@ func (s *Shipping) closeReceiver(ctx context.Context) error {
 // same id.
 type auditEvents struct{ sender *webhook.Sender }
 
-// Take implements audit.Receiver.
-func (a auditEvents) Take(ctx context.Context, lines []Line) (taken int, err error) {
+// Deliver implements audit.Receiver.
+func (a auditEvents) Deliver(ctx context.Context, lines []Line) (taken int, err error) {
 	for i, l := range lines {
 		data, kind := json.RawMessage(l.Text), "audit."+string(l.Phase)
 		if l.Phase == "" { // a crash left it incomplete
@@ -156,7 +156,7 @@ func (a auditEvents) Take(ctx context.Context, lines []Line) (taken int, err err
 				return i, err
 			}
 		}
-		id := strings.Join([]string{"audit", strconv.FormatInt(l.Seq, 10), l.Sum()}, ":")
+		id := strings.Join([]string{"audit", strconv.FormatInt(l.Seq, 10), l.Digest()}, ":")
 		if err := a.sender.Send(ctx, id, kind, l.Time, data); err != nil {
 			return i, err
 		}
@@ -184,8 +184,8 @@ func newAuditRecords(to *settings.Receiver, p *telemetry.Providers) (*auditRecor
 // maxAuditRecords is how many lines are in one export.
 const maxAuditRecords = 200
 
-// Take implements audit.Receiver.
-func (a *auditRecords) Take(ctx context.Context, lines []Line) (taken int, err error) {
+// Deliver implements audit.Receiver.
+func (a *auditRecords) Deliver(ctx context.Context, lines []Line) (taken int, err error) {
 	for taken < len(lines) {
 		next := lines[taken:min(len(lines), taken+maxAuditRecords)]
 		a.made.records = a.made.records[:0]

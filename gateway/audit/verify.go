@@ -23,9 +23,9 @@ type Chain struct {
 	open  map[int64]bool
 }
 
-// Open returns the intents without a result, in order: changes under way, or those
+// Unfinished returns the intents without a result, in order: changes under way, or those
 // of a gateway that was killed.
-func (c *Chain) Open() []int64 { return slices.Sorted(maps.Keys(c.open)) }
+func (c *Chain) Unfinished() []int64 { return slices.Sorted(maps.Keys(c.open)) }
 
 // BrokenError is a line that does not fit the one before.
 type BrokenError struct {

@@ -21,10 +21,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -190,10 +190,10 @@ func limitOf(ref ratelimit.Ref, window string, limit int64, counted []ratelimit.
 // addPolicies lists the entries that are for a caller.
 func addPolicies(a *reference.Access, entries []policies.Entry) {
 	for _, e := range entries {
-		if !e.Concerns(a.Team, a.Roles) {
+		if !e.AppliesTo(a.Team, a.Roles) {
 			continue
 		}
-		p, _ := load.Lookup(e.Policy) // an own policy has no title
+		p, _ := compiler.Lookup(e.Policy) // an own policy has no title
 		a.Policies = append(a.Policies, reference.Policy{Name: e.Policy, Mode: string(e.Mode.OrDefault()), Title: p.Title, Params: e.Params})
 	}
 }
@@ -218,7 +218,7 @@ func evaluateOperation(ctx context.Context, engine *policies.Engine, op *schema.
 		Time:     now,
 	}
 	var err error
-	out.Refused, out.ConditionalPolicies, err = evaluatePartial(ctx, engine, a.Org, &record.Recorded{Input: in, Hidden: hiddenInput()})
+	out.Refused, out.ConditionalPolicies, err = evaluatePartial(ctx, engine, a.Org, &policyinput.Recorded{Input: in, Hidden: hiddenInput()})
 	return out, err
 }
 
@@ -235,7 +235,7 @@ func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Op
 
 // evaluatePartial asks the policies about an input of which parts are not known: refused are the
 // reasons of those that deny it with any value of these, open the policies that decide by them.
-func evaluatePartial(ctx context.Context, engine *policies.Engine, org string, r *record.Recorded) (refused, open []string, err error) {
+func evaluatePartial(ctx context.Context, engine *policies.Engine, org string, r *policyinput.Recorded) (refused, open []string, err error) {
 	d, undecided, err := engine.DecideRecorded(ctx, org, r)
 	if err != nil {
 		return nil, nil, fmt.Errorf("judge %s: %w", r.Input.Request.Operation, err)
@@ -280,7 +280,7 @@ func pricesFor(ctx context.Context, engine *policies.Engine, list *catalog.Snaps
 
 // podWith is a pod with one GPU in a cloud, of which nothing else is known but that it
 // costs no less.
-func podWith(gpu, cloud string, list *catalog.Snapshot, a *reference.Access, now time.Time) *record.Recorded {
+func podWith(gpu, cloud string, list *catalog.Snapshot, a *reference.Access, now time.Time) *policyinput.Recorded {
 	const op = "createPod"
 	pod := map[string]any{"gpu": map[string]any{"id": gpu, "count": json.Number("1")}, "cloud": cloud}
 	hidden := []string{"/request/path", "/request/params", "/request/query", "/resource/current", "/resource/template", "/spend"}
@@ -289,7 +289,7 @@ func podWith(gpu, cloud string, list *catalog.Snapshot, a *reference.Access, now
 			hidden = append(hidden, "/request/body/"+name, "/resource/after/"+name)
 		}
 	}
-	return &record.Recorded{Hidden: hidden, Input: &policies.Input{
+	return &policyinput.Recorded{Hidden: hidden, Input: &policies.Input{
 		Request:  policies.Request{Operation: op, Method: http.MethodPost, Body: pod, Dialect: string(route.V2)},
 		Caller:   policies.Caller{Org: a.Org, Team: a.Team, Key: a.Key, Roles: a.Roles},
 		Resource: policies.Resource{After: pod},

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -222,7 +222,7 @@ func (c *Callers) inactiveReason(org string, k *runtimeKey) string {
 		return "the configuration has a key of this id"
 	}
 	if k.Team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == k.Team }) {
-		return row.Unknown("team of "+org, k.Team, TeamIDs(o))
+		return adminapi.UnknownName("team of "+org, k.Team, TeamIDs(o))
 	}
 	own := make(map[identity.Digest]bool)
 	for _, d := range k.Secrets() {

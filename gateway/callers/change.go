@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -228,5 +228,5 @@ func refused(err error) error {
 	if !ok {
 		return err
 	}
-	return row.RefusedError{Status: p.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}
+	return adminapi.RefusedError{Status: p.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}
 }

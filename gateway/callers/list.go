@@ -1,20 +1,20 @@
 package callers
 
 import (
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
 // Orgs returns the organisations that operators can ask about.
-func Orgs(c *settings.Config) []row.Tenant {
-	out := make([]row.Tenant, len(c.Orgs))
+func Orgs(c *settings.Config) []adminapi.Tenant {
+	out := make([]adminapi.Tenant, len(c.Orgs))
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
-		out[i] = row.Tenant{ID: o.ID, Teams: TeamIDs(o), Policies: []string{}, Entries: []row.Entry{}}
+		out[i] = adminapi.Tenant{ID: o.ID, Teams: TeamIDs(o), Policies: []string{}, Entries: []adminapi.Entry{}}
 		for _, e := range o.Policies.Policies {
 			out[i].Policies = append(out[i].Policies, e.Policy)
-			out[i].Entries = append(out[i].Entries, row.Entry{
+			out[i].Entries = append(out[i].Entries, adminapi.Entry{
 				Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams, Roles: e.Roles, ExceptRoles: e.ExceptRoles,
 			})
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
@@ -34,13 +34,13 @@ type List struct {
 
 // listedKeys selects keys.
 type listedKeys struct {
-	row.Scoped
-	row.Paging
+	adminapi.OrgParam
+	adminapi.Paging
 
-	Search string   `query:"search" max:"200" doc:"only keys with this text in their id, team or owner"`
-	Team   row.Team `query:"team" doc:"only keys of this team"`
-	State  string   `query:"state" oneof:"in force,expired,revoked,not in force" doc:"only keys in this state"`
-	Sort   string   `query:"sort" oneof:"made,id,used,unused,expires,spend" default:"made" doc:"made is those made at run time and then those of the configuration, used the latest use first, unused the longest without one, expires the next end, spend the dearest this month"`
+	Search string        `query:"search" max:"200" doc:"only keys with this text in their id, team or owner"`
+	Team   adminapi.Team `query:"team" doc:"only keys of this team"`
+	State  string        `query:"state" oneof:"in force,expired,revoked,not in force" doc:"only keys in this state"`
+	Sort   string        `query:"sort" oneof:"made,id,used,unused,expires,spend" default:"made" doc:"made is those made at run time and then those of the configuration, used the latest use first, unused the longest without one, expires the next end, spend the dearest this month"`
 }
 
 func (p *listedKeys) selects(k *Key) bool {
@@ -64,7 +64,7 @@ func (p *listedKeys) compare(a, b *Key) int {
 		}
 		return a.Expires.Compare(b.Expires)
 	case "spend":
-		return cmp.Compare(row.Decimal(b.ThisMonth), row.Decimal(a.ThisMonth))
+		return cmp.Compare(adminapi.Decimal(b.ThisMonth), adminapi.Decimal(a.ThisMonth))
 	}
 	return 0
 }
@@ -76,28 +76,28 @@ type Operators struct {
 	Ledger *ledger.Ledger
 }
 
-// Rows are the questions of operators about keys and revoked tokens, and their changes.
-func (o Operators) Rows() []row.Row {
+// Endpoints are the questions of operators about keys and revoked tokens, and their changes.
+func (o Operators) Endpoints() []adminapi.Endpoint {
 	var revoked *Tokens // describes its rows
 	if o.Keys != nil {
 		revoked = o.Keys.Tokens
 	}
-	return append([]row.Row{
-		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(o.list)},
-		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.create), Status: http.StatusCreated, Fails: keyErrorStatuses()},
-		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.rotate), Fails: keyErrorStatuses()},
+	return append([]adminapi.Endpoint{
+		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(o.list)},
+		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.create), Status: http.StatusCreated, ErrorStatuses: keyErrorStatuses()},
+		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.rotate), ErrorStatuses: keyErrorStatuses()},
 		{
-			Pattern: "POST /admin/keys/revoke", Summary: "Withdraw a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.revoke), Fails: keyErrorStatuses(),
-			Commands: []row.Command{{Use: "keys revoke ORG/KEY", Short: "Withdraw a key that was made at run time, and end its streams", Example: "tollgate keys revoke acme/batch"}},
+			Pattern: "POST /admin/keys/revoke", Summary: "Withdraw a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.revoke), ErrorStatuses: keyErrorStatuses(),
+			Commands: []adminapi.Command{{Use: "keys revoke ORG/KEY", Short: "Withdraw a key that was made at run time, and end its streams", Example: "tollgate keys revoke acme/batch"}},
 		},
-	}, revoked.Rows()...)
+	}, revoked.Endpoints()...)
 }
 
 // list returns a part of the keys of an organisation, those made at run time first.
-func (o Operators) list(ctx context.Context, _ row.Scope, p listedKeys) (*List, error) {
+func (o Operators) list(ctx context.Context, _ adminapi.Principal, p listedKeys) (*List, error) {
 	org := string(p.Org)
 	if o.Keys.org(org) == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	used := o.Keys.keyring.lastUsed(ctx, org)
 	return p.list(append(o.Keys.listKeys(org, used), o.Keys.configuredKeys(org, used)...), o.spent(ctx, org))
@@ -135,22 +135,22 @@ func (p *listedKeys) list(records []settings.KeyRecord, spent map[string]*ledger
 	}
 	slices.SortStableFunc(list, func(a, b Key) int { return p.compare(&a, &b) })
 	out = &List{All: len(list)}
-	out.Keys, out.Next, err = row.Page(list, &p.Paging, func(k *Key) string { return k.By + " " + k.ID })
+	out.Keys, out.Next, err = adminapi.Page(list, &p.Paging, func(k *Key) string { return k.By + " " + k.ID })
 	return out, err
 }
 
 // createParams is a key to be made. The whole specification is a parameter, so that it is recorded with the intent.
 type createParams struct {
-	row.Scoped
+	adminapi.OrgParam
 
 	Spec string `query:"spec,required" doc:"a key as under keys of the configuration, in JSON"`
 }
 
 // create makes a key, and returns it with its secret unless only its digest is known.
-func (o Operators) create(ctx context.Context, s row.Scope, p createParams) (*KeyResponse, error) {
+func (o Operators) create(ctx context.Context, s adminapi.Principal, p createParams) (*KeyResponse, error) {
 	org := string(p.Org)
 	if o.Keys.org(org) == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	k, err := parseKey(p.Spec)
 	if err != nil {
@@ -162,7 +162,7 @@ func (o Operators) create(ctx context.Context, s row.Scope, p createParams) (*Ke
 
 // keyParams names a key.
 type keyParams struct {
-	row.Scoped
+	adminapi.OrgParam
 
 	ID string `query:"id,required" doc:"id of a key"`
 }
@@ -171,13 +171,13 @@ type keyParams struct {
 type rotateParams struct {
 	keyParams
 
-	Overlap row.Span `query:"overlap,required" doc:"how long those it has are accepted, such as 24h"`
+	Overlap adminapi.Duration `query:"overlap,required" doc:"how long those it has are accepted, such as 24h"`
 }
 
 // rotate gives a key another secret, which it returns. The secrets that the key has are accepted for the overlap.
-func (o Operators) rotate(ctx context.Context, _ row.Scope, p rotateParams) (*KeyResponse, error) {
+func (o Operators) rotate(ctx context.Context, _ adminapi.Principal, p rotateParams) (*KeyResponse, error) {
 	if p.Overlap < 0 {
-		return nil, row.Bad("overlap", "must be at least 0s")
+		return nil, adminapi.BadParam("overlap", "must be at least 0s")
 	}
 	m, err := o.find(ctx, p.keyParams)
 	if err != nil {
@@ -188,7 +188,7 @@ func (o Operators) rotate(ctx context.Context, _ row.Scope, p rotateParams) (*Ke
 }
 
 // revoke withdraws a key.
-func (o Operators) revoke(ctx context.Context, s row.Scope, p keyParams) (none row.Nothing, err error) {
+func (o Operators) revoke(ctx context.Context, s adminapi.Principal, p keyParams) (none adminapi.NoContent, err error) {
 	m, err := o.find(ctx, p)
 	if err != nil {
 		return none, err
@@ -198,7 +198,7 @@ func (o Operators) revoke(ctx context.Context, s row.Scope, p keyParams) (none r
 
 func (o Operators) find(ctx context.Context, p keyParams) (runtimeKey, error) {
 	if o.Keys.org(string(p.Org)) == nil {
-		return runtimeKey{}, row.ErrNoOrg
+		return runtimeKey{}, adminapi.ErrUnknownOrg
 	}
 	m, err := o.Keys.madeKey(ctx, string(p.Org), p.ID)
 	return m, refused(err)

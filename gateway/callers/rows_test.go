@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
@@ -31,7 +31,7 @@ func TestKeysAreSortedAndFound(t *testing.T) {
 		{listedKeys{Sort: "made", Search: "rEsearch"}, []string{"ann 3"}},
 		{listedKeys{Sort: "made", State: "revoked"}, []string{"old "}},
 	} {
-		tt.p.Paging = row.Paging{Limit: 2}
+		tt.p.Paging = adminapi.Paging{Limit: 2}
 		list, err := tt.p.list(records, spent)
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestKeysAreSortedAndFound(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", tt.p, diff)
 		}
 	}
-	if list, err := (&listedKeys{Paging: row.Paging{Limit: 1000}}).list(records, spent); err != nil || list.All != 10_002 || list.Next == "" {
+	if list, err := (&listedKeys{Paging: adminapi.Paging{Limit: 1000}}).list(records, spent); err != nil || list.All != 10_002 || list.Next == "" {
 		t.Errorf("all are %d (%v), want 10002 in parts", list.All, err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -147,7 +147,7 @@ func inFlight(o *settings.Org, org *ledger.Budget, teams map[string]ledger.Budge
 			lower(org, e.Params["max_per_org"])
 		}
 		for id, b := range teams {
-			if e.Concerns(id, nil) {
+			if e.AppliesTo(id, nil) {
 				lower(&b, e.Params["max_per_team"])
 				teams[id] = b
 			}
@@ -163,7 +163,7 @@ func HasLedger(o *settings.Org) bool { return needsLedger(o) || SpendingPlan(o).
 func changesBodies(o *settings.Org) bool {
 	return !o.Policies.Directory.IsZero() || o.Policies.Bundle != nil ||
 		slices.ContainsFunc(o.Policies.Policies, func(e policies.Entry) bool {
-			p, ok := load.Lookup(e.Policy)
+			p, ok := compiler.Lookup(e.Policy)
 			return ok && p.Mutates
 		})
 }

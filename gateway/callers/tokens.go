@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
@@ -105,10 +105,10 @@ func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 		}
 	}
 	if len(found) == 0 {
-		return identity.TokenIssuer{}, row.RefusedError{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
+		return identity.TokenIssuer{}, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
 	}
 	if slices.ContainsFunc(found, func(c identity.TokenIssuer) bool { return c.URL != found[0].URL }) {
-		return identity.TokenIssuer{}, row.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
+		return identity.TokenIssuer{}, adminapi.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
 	}
 	return slices.MaxFunc(found, func(a, b identity.TokenIssuer) int {
 		return cmp.Compare(a.WithDefaults().MaxLifetime(), b.WithDefaults().MaxLifetime())
@@ -116,7 +116,7 @@ func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 }
 
 // list returns the revoked tokens, the oldest first.
-func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (RevocationList, error) {
+func (t *Tokens) list(ctx context.Context, _ adminapi.Principal, _ adminapi.NoParams) (RevocationList, error) {
 	if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {
 		return RevocationList{}, err
 	}
@@ -131,12 +131,12 @@ func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (RevocationL
 }
 
 // revoke revokes the token of an issuer that has a jti, or all tokens that a subject was issued until now.
-func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revokeParams) (RevokedToken, error) {
+func (t *Tokens) revoke(ctx context.Context, s adminapi.Principal, p revokeParams) (RevokedToken, error) {
 	if (p.ID == "") == (p.Subject == "") {
-		return RevokedToken{}, row.Bad("id", "name either a token by its id or a subject")
+		return RevokedToken{}, adminapi.BadParam("id", "name either a token by its id or a subject")
 	}
 	if len(p.ID) > maxClaim || len(p.Subject) > maxClaim {
-		return RevokedToken{}, row.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
+		return RevokedToken{}, adminapi.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
 	}
 	c, err := t.issuer(p.Issuer)
 	if err != nil {
@@ -146,7 +146,7 @@ func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revokeParams) (Revok
 	next := RevokedToken{Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(), Until: now.Add(max(minRetention, c.MaxLifetime()))}
 	err = t.add(ctx, &next)
 	if errors.Is(err, store.ErrFull) {
-		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
+		return next, adminapi.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
 	}
 	return next, err
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // RevokedToken is tokens of an issuer that are accepted no more.
@@ -24,16 +24,16 @@ type RevocationList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 
-// Rows are the questions of operators about revoked tokens. A nil Tokens describes them.
-func (t *Tokens) Rows() []row.Row {
-	return []row.Row{
+// Endpoints are the questions of operators about revoked tokens. A nil Tokens describes them.
+func (t *Tokens) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/tokens/revoked", Summary: "Tokens of issuers that are revoked", Role: row.Viewer, Ask: row.Do(t.list),
-			Commands: []row.Command{{Use: "tokens list", Short: "List revoked tokens, until they are forgotten", Example: "tollgate tokens list"}},
+			Pattern: "GET /admin/tokens/revoked", Summary: "Tokens of issuers that are revoked", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(t.list),
+			Commands: []adminapi.Command{{Use: "tokens list", Short: "List revoked tokens, until they are forgotten", Example: "tollgate tokens list"}},
 		},
 		{
-			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token of an issuer, or those of a subject that were issued until now", Role: row.Admin, Changes: true, Ask: row.Do(t.revoke), Fails: []int{http.StatusNotFound, http.StatusConflict},
-			Commands: []row.Command{{
+			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token of an issuer, or those of a subject that were issued until now", Role: adminapi.Admin, Mutates: true, Handler: adminapi.HandlerFor(t.revoke), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
+			Commands: []adminapi.Command{{
 				Use: "tokens revoke ISSUER", Short: "Revoke a token, or all that a subject was issued until now, and end their streams",
 				Example: "tollgate tokens revoke corp --id 6f1c9a\ntollgate tokens revoke corp --subject ann@acme.example",
 				Long: `Revokes a token of an issuer, or all that a subject was issued until now: at the

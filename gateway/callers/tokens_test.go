@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -30,7 +30,7 @@ func revokers(t *testing.T, now *time.Time) (server *miniredis.Miniredis, a, b *
 // revoked lists what a gateway knows.
 func revoked(t *testing.T, k *Tokens) (out []string) {
 	t.Helper()
-	list, err := k.list(t.Context(), row.Scope{}, row.None{})
+	list, err := k.list(t.Context(), adminapi.Principal{}, adminapi.NoParams{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestTheLaterRevocationStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := b.list(t.Context(), row.Scope{}, row.None{})
+	list, err := b.list(t.Context(), adminapi.Principal{}, adminapi.NoParams{})
 	if err != nil || len(list.Revoked) != 1 || !list.Revoked[0].At.Equal(late.At) {
 		t.Errorf("%+v (%v), want the later one", list, err)
 	}

@@ -21,7 +21,7 @@ import (
 // counter counts refusals and the verdicts of policies in memory, and writes the counts to the store. It drops nothing: the counts that could not be
 // written are written later. It is safe for concurrent use.
 type counter struct {
-	store  *Tally
+	store  *CountStore
 	logger *slog.Logger
 	// process names this process in the store.
 	process string
@@ -34,7 +34,7 @@ type counter struct {
 	// unwritten are the days whose refusals have changed since they were written.
 	unwritten map[orgDay]bool
 	// said holds the unwritten verdicts of policies by organisation.
-	said map[string]map[Said]int64
+	said map[string]map[CountKey]int64
 }
 
 // orgDay is a day of an organisation, as a date in its time zone.
@@ -47,10 +47,10 @@ const (
 	rewriteEvery = 10
 )
 
-func newCounter(store *Tally, logger *slog.Logger) *counter {
+func newCounter(store *CountStore, logger *slog.Logger) *counter {
 	return &counter{
 		store: store, logger: logger, process: ulid.Make().String(),
-		refused: make(map[orgDay]map[string]Refusals), unwritten: make(map[orgDay]bool), said: make(map[string]map[Said]int64),
+		refused: make(map[orgDay]map[string]Refusals), unwritten: make(map[orgDay]bool), said: make(map[string]map[CountKey]int64),
 	}
 }
 
@@ -85,19 +85,19 @@ func (c *counter) addRefusal(on orgDay, e *telemetry.Event) {
 
 func (c *counter) addSaid(e *telemetry.Event, list []explain.PolicyResult) {
 	hour := e.Start.UTC().Truncate(time.Hour)
-	counts := make(map[Said]int64, len(list))
+	counts := make(map[CountKey]int64, len(list))
 	for _, s := range list {
-		counts[Said{Hour: hour, Policy: s.Policy, Verdict: s.Verdict, Team: e.Team}]++
+		counts[CountKey{Hour: hour, Policy: s.Policy, Verdict: s.Verdict, Team: e.Team}]++
 	}
 	c.mergeSaid(e.Org, counts)
 }
 
 // mergeSaid adds counts to those that are to be written.
-func (c *counter) mergeSaid(org string, counts map[Said]int64) {
+func (c *counter) mergeSaid(org string, counts map[CountKey]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.said[org] == nil {
-		c.said[org] = make(map[Said]int64)
+		c.said[org] = make(map[CountKey]int64)
 	}
 	for said, n := range counts {
 		c.said[org][said] += n
@@ -145,7 +145,7 @@ func (c *counter) write(ctx context.Context, today func(org string) string) {
 	}
 	c.mu.Lock()
 	said := c.said
-	c.said = make(map[string]map[Said]int64)
+	c.said = make(map[string]map[CountKey]int64)
 	c.mu.Unlock()
 	for org, counts := range said {
 		if err := c.store.Add(ctx, org, counts); err != nil {
@@ -179,8 +179,8 @@ func (c *counter) changed(today func(org string) string) []orgDay {
 	return slices.Collect(maps.Keys(c.unwritten))
 }
 
-// Refused counts the calls that were refused for one reason. Decision is the latest of them.
-type Refused struct {
+// RefusalCountsCount counts the calls that were refused for one reason. Decision is the latest of them.
+type RefusalCount struct {
 	Org string `json:"org"`
 	// Reason is a policy, a limit, a budget, or a kind of problem.
 	Reason   string `json:"reason"`
@@ -188,8 +188,8 @@ type Refused struct {
 	Decision string `json:"decision"`
 }
 
-// Refused counts the refusals of today, in the organisation's zone, the most frequent reason first. With an error they are those of this gateway.
-func (d *Decisions) Refused(ctx context.Context, org string) ([]Refused, error) {
+// RefusalCountCounts counts the refusals of today, in the organisation's zone, the most frequent reason first. With an error they are those of this gateway.
+func (d *Decisions) RefusalCounts(ctx context.Context, org string) ([]RefusalCount, error) {
 	c, on := d.counter, orgDay{org, d.today(org)}
 	sums, err := c.store.Refusals(ctx, org, on.day, c.process)
 	if sums == nil {
@@ -200,11 +200,11 @@ func (d *Decisions) Refused(ctx context.Context, org string) ([]Refused, error) 
 		sums[reason] = sums[reason].Add(n)
 	}
 	c.mu.Unlock()
-	var out []Refused
+	var out []RefusalCount
 	for reason, n := range sums {
-		out = append(out, Refused{Org: org, Reason: reason, Calls: int(n.Calls), Decision: n.Decision})
+		out = append(out, RefusalCount{Org: org, Reason: reason, Calls: int(n.Calls), Decision: n.Decision})
 	}
-	slices.SortFunc(out, func(a, b Refused) int {
+	slices.SortFunc(out, func(a, b RefusalCount) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Reason, b.Reason))
 	})
 	return out, err

@@ -23,7 +23,7 @@ func counting(t *testing.T, server *miniredis.Miniredis, now *time.Time) *Decisi
 	deps := Deps{Now: func() time.Time { return *now }, Current: new(view.Current), Logger: slog.New(slog.DiscardHandler)}
 	return &Decisions{
 		deps: deps, History: explain.NewHistory(4, nil),
-		counter: newCounter(NewTally(redistest.Once(t, server.Addr()), "t:"), deps.Logger),
+		counter: newCounter(NewCountStore(redistest.Once(t, server.Addr()), "t:"), deps.Logger),
 	}
 }
 
@@ -49,8 +49,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 	server.SetError("LOADING")
 	blue.counter.write(t.Context(), blue.today)
-	own := []Refused{{Org: "acme", Reason: "limit", Calls: 2000, Decision: "1"}}
-	if got, err := blue.Refused(t.Context(), "acme"); err == nil || !cmp.Equal(got, own) {
+	own := []RefusalCount{{Org: "acme", Reason: "limit", Calls: 2000, Decision: "1"}}
+	if got, err := blue.RefusalCounts(t.Context(), "acme"); err == nil || !cmp.Equal(got, own) {
 		t.Errorf("without the store: %v (%v), want an error and %v", got, err, own)
 	}
 	server.SetError("")
@@ -62,9 +62,9 @@ func TestRefusalsAreCounted(t *testing.T) {
 		blue.counter.write(t.Context(), blue.today)
 		green.counter.write(t.Context(), green.today)
 	}
-	want := []Refused{{Org: "acme", Reason: "limit", Calls: 2001, Decision: "2"}, {Org: "acme", Reason: "overloaded", Calls: 1, Decision: "3"}}
+	want := []RefusalCount{{Org: "acme", Reason: "limit", Calls: 2001, Decision: "2"}, {Org: "acme", Reason: "overloaded", Calls: 1, Decision: "3"}}
 	for name, d := range map[string]*Decisions{"blue": blue, "green": green, "another": counting(t, server, &now)} {
-		got, err := d.Refused(t.Context(), "acme")
+		got, err := d.RefusalCounts(t.Context(), "acme")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -77,7 +77,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		d.counter.rewrite()
 		d.counter.write(t.Context(), d.today)
 	}
-	got, err := counting(t, server, &now).Refused(t.Context(), "acme")
+	got, err := counting(t, server, &now).RefusalCounts(t.Context(), "acme")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("after the store was emptied: %v (-want +got):\n%s", err, diff)
 	}

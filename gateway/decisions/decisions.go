@@ -50,8 +50,8 @@ type Deps struct {
 	Go func(f func())
 	// Stdout is where a decision log on standard output goes; nil has none.
 	Stdout io.Writer
-	// Also records each decision, besides the configured log; nil records none.
-	Also filter.Decisions
+	// Additional records each decision, besides the configured log; nil records none.
+	Additional filter.Decisions
 
 	*view.Current
 	// Chain returns the chain in force.
@@ -65,7 +65,7 @@ type Deps struct {
 func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	d := &Decisions{
 		deps: deps, file: cfg.Decisions.File,
-		counter: newCounter(NewTally(deps.Redis, cfg.Redis.Prefix.Decisions()+"policies:"), deps.Logger),
+		counter: newCounter(NewCountStore(deps.Redis, cfg.Redis.Prefix.Decisions()+"policies:"), deps.Logger),
 		streams: semaphore.NewWeighted(maxStreams),
 	}
 	d.newHistory(cfg)
@@ -102,8 +102,8 @@ func (d *Decisions) Recorder() filter.Decisions {
 	if d.log != nil {
 		all = append(all, d.log)
 	}
-	if d.deps.Also != nil {
-		all = append(all, d.deps.Also)
+	if d.deps.Additional != nil {
+		all = append(all, d.deps.Additional)
 	}
 	if len(all) == 0 {
 		return nil
@@ -118,8 +118,8 @@ func (d *Decisions) Undelivered() (out []string) {
 	}
 	for _, b := range d.log.Backlogs() {
 		var parts []string
-		if b.Fault != nil {
-			parts = append(parts, fmt.Sprintf("%d events wait: %v", b.Waiting, b.Fault))
+		if b.Err != nil {
+			parts = append(parts, fmt.Sprintf("%d events wait: %v", b.Waiting, b.Err))
 		}
 		if b.Dropped > 0 {
 			parts = append(parts, fmt.Sprintf("%d events were dropped since the gateway started", b.Dropped))
@@ -171,8 +171,8 @@ func (d *Decisions) Apply(cfg *settings.Config) {
 // ownDialect is the dialect, in decisions, of the gateway's own acts.
 const ownDialect = "gateway"
 
-// Did keeps an act of the gateway's own beside the decisions.
-func (d *Decisions) Did(org string, of ledger.Owner, operation, resource, text string) {
+// RecordOwnAction keeps an act of the gateway's own beside the decisions.
+func (d *Decisions) RecordOwnAction(org string, of ledger.Owner, operation, resource, text string) {
 	d.History.AddOwn(&explain.Report{
 		DecisionID: ulid.Make().String(), Time: d.deps.Now().UTC(), Revision: d.deps.Config().Revision,
 		Dialect: ownDialect, Operation: operation, Caller: explain.Caller{Org: org, Team: of.Team}, Verdict: explain.Allowed,

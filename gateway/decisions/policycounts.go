@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // PolicyCount is on how many calls a policy said something.
@@ -27,16 +27,16 @@ type PolicyCounts struct {
 
 // counted says which counts are shown.
 type counted struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Policy  string       `query:"policy" doc:"only this policy"`
-	Verdict string       `query:"verdict" oneof:"denies,warns,would deny,excepted,changes" doc:"only this verdict"`
-	Team    row.PastTeam `query:"team" doc:"only calls of this team"`
-	Since   row.Since    `query:"since" default:"24h" doc:"from the hour of a time, or of a duration before now, at most 30d, until now"`
-	Bucket  string       `query:"bucket" oneof:"hour,total" default:"total" doc:"time that a count sums up"`
+	Policy  string            `query:"policy" doc:"only this policy"`
+	Verdict string            `query:"verdict" oneof:"denies,warns,would deny,excepted,changes" doc:"only this verdict"`
+	Team    adminapi.PastTeam `query:"team" doc:"only calls of this team"`
+	Since   adminapi.Since    `query:"since" default:"24h" doc:"from the hour of a time, or of a duration before now, at most 30d, until now"`
+	Bucket  string            `query:"bucket" oneof:"hour,total" default:"total" doc:"time that a count sums up"`
 }
 
-func (d *Decisions) policyCounts(ctx context.Context, s row.Scope, p counted) (*PolicyCounts, error) {
+func (d *Decisions) policyCounts(ctx context.Context, s adminapi.Principal, p counted) (*PolicyCounts, error) {
 	from := time.Time(p.Since)
 	if oldest := s.Now.Add(-Retention); from.Before(oldest) {
 		from = oldest
@@ -69,7 +69,7 @@ func (d *Decisions) policyCounts(ctx context.Context, s row.Scope, p counted) (*
 // Counts returns the number of calls by verdict of an organisation's policies, by hour, from one hour to another.
 func (d *Decisions) Counts(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
 	if d.deps.Config().Org(org) == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	d.counter.write(ctx, d.today) // the counts of this process are among them
 	return d.counter.store.List(ctx, org, from, to)

@@ -26,7 +26,7 @@ func refusedOn(org, day string) string { return "{" + org + "}:refused:" + day }
 
 // SetRefusals stores the refusals that a process has counted on a day so far, by reason. They replace what the process stored before, so that a
 // write can be repeated.
-func (s *Tally) SetRefusals(ctx context.Context, org, day, process string, counts map[string]Refusals) error {
+func (s *CountStore) SetRefusals(ctx context.Context, org, day, process string, counts map[string]Refusals) error {
 	fields := make(map[string]any, len(counts))
 	for reason, n := range counts {
 		text, err := json.Marshal(n)
@@ -39,7 +39,7 @@ func (s *Tally) SetRefusals(ctx context.Context, org, day, process string, count
 }
 
 // Refusals returns the refusals of an organisation on a day by reason, counted by all processes except one.
-func (s *Tally) Refusals(ctx context.Context, org, day, except string) (map[string]Refusals, error) {
+func (s *CountStore) Refusals(ctx context.Context, org, day, except string) (map[string]Refusals, error) {
 	found, err := s.days.Get(ctx, refusedOn(org, day))
 	if err != nil {
 		return nil, err

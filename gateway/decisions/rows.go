@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 )
@@ -21,24 +21,24 @@ type List struct {
 	Next string `json:"next,omitempty"`
 }
 
-// Rows are the questions of operators about decisions. Those of nil can be read, and not be asked.
-func (d *Decisions) Rows() []row.Row {
-	return []row.Row{
+// Endpoints are the questions of operators about decisions. Those of nil can be read, and not be asked.
+func (d *Decisions) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.list),
-			Commands: []row.Command{{
+			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
+			Commands: []adminapi.Command{{
 				Use: "decisions", Short: "List decisions, of any gateway", Example: "tollgate decisions --org acme --team research --refused --since 24h",
 				Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and
 of all that share its Redis those that were refused, warned of or excepted, or
 changed something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 			}},
 		},
-		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.writeLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
-		{Pattern: "GET /admin/decisions/{id}", Summary: "The course of an exchange, stage by stage", Watched: true, Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.find), Fails: []int{http.StatusNotFound}},
-		{Pattern: "GET /admin/decisions/stream", Summary: "Decisions as they are made, as server-sent events", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
+		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", AuditsReads: true, Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.writeLog), ContentType: "application/x-ndjson", ErrorStatuses: []int{http.StatusConflict}},
+		{Pattern: "GET /admin/decisions/{id}", Summary: "The course of an exchange, stage by stage", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.find), ErrorStatuses: []int{http.StatusNotFound}},
+		{Pattern: "GET /admin/decisions/stream", Summary: "Decisions as they are made, as server-sent events", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.stream), ContentType: "text/event-stream"},
 		{
-			Pattern: "GET /admin/policies/counts", Summary: "The number of calls by policy and verdict", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.policyCounts),
-			Commands: []row.Command{{
+			Pattern: "GET /admin/policies/counts", Summary: "The number of calls by policy and verdict", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.policyCounts),
+			Commands: []adminapi.Command{{
 				Use: "policy counts ORG", Short: "Show on how many calls policies denied, warned, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
 				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
 was lifted by an exception or changed something, by team: so you see the effect of a
@@ -54,7 +54,7 @@ type identified struct {
 }
 
 // find explains an exchange by its decision id, of this gateway or from the archive.
-func (d *Decisions) find(ctx context.Context, s row.Scope, p identified) (*explain.Report, error) {
+func (d *Decisions) find(ctx context.Context, s adminapi.Principal, p identified) (*explain.Report, error) {
 	if x, ok := d.History.Find(d.deps.Chain(), p.ID); ok && (s.Org == "" || x.Caller.Org == s.Org) {
 		return x, nil
 	}
@@ -63,19 +63,19 @@ func (d *Decisions) find(ctx context.Context, s row.Scope, p identified) (*expla
 			return x, err
 		}
 	}
-	return nil, row.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
+	return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
 }
 
 // followed selects decisions.
 type followed struct {
-	row.AnyOrg
+	adminapi.OptionalOrg
 
-	Team      row.Team `query:"team" doc:"only those of this team"`
-	Key       string   `query:"key" doc:"only those of this key, by its id"`
-	Policy    string   `query:"policy" doc:"only those in which this policy spoke: denied, warned, would have denied or changed something"`
-	Operation string   `query:"operation" doc:"only those on this operation, by its operationId"`
-	Refused   bool     `query:"refused" doc:"only refused calls"`
-	Own       bool     `query:"own" doc:"only acts of the gateways themselves: pods stopped, reservations ended"`
+	Team      adminapi.Team `query:"team" doc:"only those of this team"`
+	Key       string        `query:"key" doc:"only those of this key, by its id"`
+	Policy    string        `query:"policy" doc:"only those in which this policy spoke: denied, warned, would have denied or changed something"`
+	Operation string        `query:"operation" doc:"only those on this operation, by its operationId"`
+	Refused   bool          `query:"refused" doc:"only refused calls"`
+	Own       bool          `query:"own" doc:"only acts of the gateways themselves: pods stopped, reservations ended"`
 }
 
 func (p *followed) query() explain.Query {
@@ -86,13 +86,13 @@ func (p *followed) query() explain.Query {
 type selected struct {
 	followed
 
-	Since  row.Since  `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
-	Before row.Moment `query:"before" doc:"only calls older than a time: that of the last one of a list leads to the next list"`
-	Limit  int        `query:"limit" min:"1" max:"1000" default:"50" doc:"how many at most"`
+	Since  adminapi.Since     `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
+	Before adminapi.Timestamp `query:"before" doc:"only calls older than a time: that of the last one of a list leads to the next list"`
+	Limit  int                `query:"limit" min:"1" max:"1000" default:"50" doc:"how many at most"`
 }
 
 // list lists the selected exchanges of all gateways. Without the store they are those of this gateway.
-func (d *Decisions) list(ctx context.Context, _ row.Scope, p selected) (*List, error) {
+func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) (*List, error) {
 	q := p.query()
 	q.Since, q.Before, q.Limit = time.Time(p.Since), time.Time(p.Before), p.Limit
 	var out List
@@ -136,23 +136,23 @@ func (d *Decisions) orgs(id string) []string {
 
 // logged says which part of the decision log is written.
 type logged struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Since row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
+	Since adminapi.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
 }
 
-func (d *Decisions) writeLog(ctx context.Context, _ row.Scope, p logged) (row.Writer, error) {
+func (d *Decisions) writeLog(ctx context.Context, _ adminapi.Principal, p logged) (adminapi.Writer, error) {
 	return func(w io.Writer) error { return d.WriteLog(ctx, w, string(p.Org), time.Time(p.Since)) }, nil
 }
 
 // WriteLog writes the decision log of this gateway, one JSON object per line: the events of an organisation that are no older than since.
-// It returns [row.ErrNoOrg] or a [row.RefusedError] before it writes anything.
+// It returns [row.ErrUnknownOrg] or a [row.RefusedError] before it writes anything.
 func (d *Decisions) WriteLog(ctx context.Context, w io.Writer, org string, since time.Time) error {
 	if d.deps.Config().Org(org) == nil {
-		return row.ErrNoOrg
+		return adminapi.ErrUnknownOrg
 	}
 	if d.file == nil {
-		return row.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
+		return adminapi.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
 	}
 	return decisionlog.Copy(ctx, d.file, w, org, since)
 }

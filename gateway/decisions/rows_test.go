@@ -11,7 +11,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -27,22 +27,22 @@ func ask(t *testing.T, d *Decisions, pattern, query string) (status int, text st
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := row.Scope{
-		Roles: []row.Role{row.Operator}, Now: d.deps.Now(),
-		Orgs: []row.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}},
+	s := adminapi.Principal{
+		Roles: []adminapi.Role{adminapi.Operator}, Now: d.deps.Now(),
+		Orgs: []adminapi.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}},
 	}
-	for _, r := range d.Rows() {
+	for _, r := range d.Endpoints() {
 		if r.Pattern != pattern {
 			continue
 		}
-		answer, err := r.Reply(t.Context(), s, values, nil)
+		answer, err := r.Invoke(t.Context(), s, values, nil)
 		var out strings.Builder
-		if write, isText := answer.(row.Writer); err == nil && isText {
+		if write, isText := answer.(adminapi.Writer); err == nil && isText {
 			err = write(&out)
 		} else if err == nil {
 			err = json.NewEncoder(&out).Encode(answer)
 		}
-		if status, reason := row.StatusOf(err); status != 0 {
+		if status, reason := adminapi.StatusOf(err); status != 0 {
 			return status, reason
 		}
 		return 200, out.String()
@@ -151,7 +151,7 @@ func TestPoliciesAreCounted(t *testing.T) {
 	d := counting(t, server, &now)
 	d.deps.Current = configured()
 	hour := now.Add(-2 * time.Hour)
-	d.counter.mergeSaid("acme", map[Said]int64{
+	d.counter.mergeSaid("acme", map[CountKey]int64{
 		{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 2, {Hour: hour, Policy: "gpu_count", Verdict: "would deny", Team: "ops"}: 1,
 		{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 3, {Hour: hour.Add(time.Hour), Policy: "price_ceiling", Verdict: "denies"}: 4,
 	})

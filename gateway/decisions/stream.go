@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // missed says how many decisions a reader was too slow for.
@@ -27,10 +27,10 @@ const (
 
 // stream sends decisions as server-sent events (WHATWG HTML, section "Server-sent events"): "decision" with a summary, "missed" with
 // how many were left out, and "end" with the reason when the gateway ends the stream: the asker has lost the permission, or the gateway drains.
-func (d *Decisions) stream(ctx context.Context, s row.Scope, p followed) (row.Writer, error) {
+func (d *Decisions) stream(ctx context.Context, s adminapi.Principal, p followed) (adminapi.Writer, error) {
 	return func(w io.Writer) error {
 		if !d.streams.TryAcquire(1) {
-			return row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "too many streams are open"}
+			return adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "too many streams are open"}
 		}
 		defer d.streams.Release(1)
 		ctx, cancel := context.WithCancel(ctx)
@@ -56,7 +56,7 @@ func (d *Decisions) stream(ctx context.Context, s row.Scope, p followed) (row.Wr
 				}
 				err = out.tell(e)
 			case <-look.C:
-				if looks++; !s.MayStill(ctx) {
+				if looks++; !s.MayContinue(ctx) {
 					return out.end("the token is not accepted any more, or has lost its role")
 				}
 				if looks%sayEvery == 0 {

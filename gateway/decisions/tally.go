@@ -14,18 +14,18 @@ import (
 // Retention is how long Redis keeps the counts.
 const Retention = 30 * 24 * time.Hour
 
-// Said is the subject of a count: a policy's verdict on calls of a team, in an hour.
-type Said struct {
+// CountKey is the subject of a count: a policy's verdict on calls of a team, in an hour.
+type CountKey struct {
 	Hour                  time.Time
 	Policy, Verdict, Team string
 }
 
-// Tally keeps counts. It is safe for concurrent use. It does not own its client.
-type Tally struct{ hours, days store.Hashes }
+// CountStore keeps counts. It is safe for concurrent use. It does not own its client.
+type CountStore struct{ hours, days store.Hashes }
 
-// NewTally returns a store whose keys begin with prefix. It does not dial.
-func NewTally(client store.Client, prefix string) *Tally {
-	return &Tally{store.Hashes{Client: client, Prefix: prefix, TTL: Retention + time.Hour}, store.Hashes{Client: client, Prefix: prefix, TTL: dayRetention}}
+// NewCountStore returns a store whose keys begin with prefix. It does not dial.
+func NewCountStore(client store.Client, prefix string) *CountStore {
+	return &CountStore{store.Hashes{Client: client, Prefix: prefix, TTL: Retention + time.Hour}, store.Hashes{Client: client, Prefix: prefix, TTL: dayRetention}}
 }
 
 // hourOf names an hour of an organisation.
@@ -37,7 +37,7 @@ func hourOf(org string, hour time.Time) string {
 const apart = "\x00"
 
 // Add adds counts of an organisation.
-func (s *Tally) Add(ctx context.Context, org string, counts map[Said]int64) error {
+func (s *CountStore) Add(ctx context.Context, org string, counts map[CountKey]int64) error {
 	hours := make(map[string]map[string]int64)
 	for said, n := range counts {
 		hour := hourOf(org, said.Hour)
@@ -50,7 +50,7 @@ func (s *Tally) Add(ctx context.Context, org string, counts map[Said]int64) erro
 }
 
 // List returns the counts of an organisation from the hour of one time to the hour of another, by hour, policy, verdict and team.
-func (s *Tally) List(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
+func (s *CountStore) List(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
 	var hours []time.Time
 	var names []string
 	for h := from.UTC().Truncate(time.Hour); !h.After(to); h = h.Add(time.Hour) {

@@ -15,9 +15,9 @@ import (
 // Counts add up by hour, and are of one organisation.
 func TestCounts(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s, hour := decisions.NewTally(r.Client, "t:"), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-		denied, later := decisions.Said{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "research"}, decisions.Said{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "would deny"}
-		for org, counts := range map[string][]map[decisions.Said]int64{
+		s, hour := decisions.NewCountStore(r.Client, "t:"), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+		denied, later := decisions.CountKey{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "research"}, decisions.CountKey{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "would deny"}
+		for org, counts := range map[string][]map[decisions.CountKey]int64{
 			"acme": {{denied: 2, later: 1}, {denied: 3}}, "globex": {{denied: 9}},
 		} {
 			for _, c := range counts {
@@ -26,7 +26,7 @@ func TestCounts(t *testing.T) {
 				}
 			}
 		}
-		of := func(s decisions.Said, calls int64) decisions.PolicyCount {
+		of := func(s decisions.CountKey, calls int64) decisions.PolicyCount {
 			return decisions.PolicyCount{Hour: s.Hour, Policy: s.Policy, Verdict: s.Verdict, Team: s.Team, Calls: calls}
 		}
 		for to, want := range map[time.Time][]decisions.PolicyCount{

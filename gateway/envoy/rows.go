@@ -3,7 +3,7 @@ package envoy
 import (
 	"context"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // Status is the groups of Envoys, as all gateways see them, and the Envoys that are connected to this gateway.
@@ -18,23 +18,23 @@ type GroupSnapshot struct {
 	Gateways  []Gateway         `json:"gateways"`
 }
 
-// Rows are the questions of operators about Envoys. A nil Server describes them.
-func (s *Server) Rows() []row.Row {
-	return []row.Row{
+// Endpoints are the questions of operators about Envoys. A nil Server describes them.
+func (s *Server) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway", Role: row.Viewer, Ask: row.Do(s.status),
-			Commands: []row.Command{{
+			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(s.status),
+			Commands: []adminapi.Command{{
 				Use: "envoy status", Short: "Show the groups of Envoys, those connected to a gateway, and the resources they refused", Example: "tollgate envoy status",
 				Long: `Shows each group of Envoys, with how many are connected to all gateways and to
 this one, and the resources that an Envoy refused and none has taken since; then the
 Envoys that are connected to this gateway, with the versions that they have.`,
 			}},
 		},
-		{Pattern: "GET /admin/envoy/snapshot", Summary: "The resources that a group of Envoys is served", Role: row.Viewer, Ask: row.Do(s.snapshot)},
+		{Pattern: "GET /admin/envoy/snapshot", Summary: "The resources that a group of Envoys is served", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(s.snapshot)},
 	}
 }
 
-func (s *Server) status(context.Context, row.Scope, row.None) (Status, error) {
+func (s *Server) status(context.Context, adminapi.Principal, adminapi.NoParams) (Status, error) {
 	return Status{s.Groups(), s.Nodes()}, nil
 }
 
@@ -43,10 +43,10 @@ type grouped struct {
 	Group string `query:"group,required" doc:"a node group of the configuration"`
 }
 
-func (s *Server) snapshot(_ context.Context, _ row.Scope, p grouped) (GroupSnapshot, error) {
+func (s *Server) snapshot(_ context.Context, _ adminapi.Principal, p grouped) (GroupSnapshot, error) {
 	resources, gateways, err := s.Snapshot(p.Group)
 	if err != nil {
-		err = row.Bad("group", "%s", err)
+		err = adminapi.BadParam("group", "%s", err)
 	}
 	return GroupSnapshot{Resources: resources, Gateways: gateways}, err
 }

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 )
 
@@ -13,12 +13,12 @@ import (
 func TestRows(t *testing.T) {
 	t.Parallel()
 	s, _ := serve(t, group(envoy.InLine))
-	rows, viewer := s.Rows(), row.Scope{Roles: []row.Role{row.Viewer}}
-	if v, err := rows[0].Reply(t.Context(), viewer, nil, nil); err != nil || len(v.(envoy.Status).Groups) != 1 {
+	rows, viewer := s.Endpoints(), adminapi.Principal{Roles: []adminapi.Role{adminapi.Viewer}}
+	if v, err := rows[0].Invoke(t.Context(), viewer, nil, nil); err != nil || len(v.(envoy.Status).Groups) != 1 {
 		t.Errorf("status: %+v (%v), want one group", v, err)
 	}
-	_, err := rows[1].Reply(t.Context(), viewer, url.Values{"group": {"none"}}, nil)
-	if faults, ok := errors.AsType[row.FaultsError](err); !ok || faults[0].Parameter != "group" {
+	_, err := rows[1].Invoke(t.Context(), viewer, url.Values{"group": {"none"}}, nil)
+	if faults, ok := errors.AsType[adminapi.FaultsError](err); !ok || faults[0].Parameter != "group" {
 		t.Errorf("a group that is not configured: %v, want the fault of group", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/effective"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/policies/nextstate"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -55,7 +55,7 @@ type Auditor struct {
 func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 	updates := make(map[operation.Kind]*schema.Operation)
 	for _, row := range operation.All() {
-		if row.Verb == operation.VerbUpdate && row.Object != "" {
+		if row.Verb == operation.VerbUpdate && row.ReadOperation != "" {
 			updates[row.Kind] = api.Operation(row.ID)
 		}
 	}
@@ -106,7 +106,7 @@ func (a *Auditor) judge(ctx context.Context, in *policies.Input, it *upstream.Li
 		return policies.Decision{}, nil // there is nothing about it that could be chosen otherwise
 	}
 	body := map[string]any{}
-	after, err := effective.Update(op.ID, it.Record, body, nil)
+	after, err := nextstate.Update(op.ID, it.Record, body, nil)
 	if err != nil {
 		return policies.Decision{}, err
 	}

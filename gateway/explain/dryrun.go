@@ -95,7 +95,7 @@ func (r *DryRun) addSilent(caller *identity.Caller, said []Policy) []Policy {
 			continue
 		}
 		p := Policy{Policy: e.Policy, Verdict: verdictPasses}
-		if !e.Concerns(caller.Team, caller.RoleNames()) {
+		if !e.AppliesTo(caller.Team, caller.RoleNames()) {
 			p.Verdict = verdictDoesNotApply
 		}
 		if e.Mode != "" && e.Mode != policies.ModeEnforce {
@@ -157,7 +157,7 @@ func (openShares) Observe(string, int, http.Header) {}
 type readOnlyPrices struct{ filter.Prices }
 
 // Charged implements filter.Prices.
-func (readOnlyPrices) Charged(string, map[string]any) {}
+func (readOnlyPrices) ObserveCharge(string, map[string]any) {}
 
 // noPrices is a filter.Prices that knows none.
 type noPrices struct{}
@@ -166,4 +166,4 @@ type noPrices struct{}
 func (noPrices) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil } //nolint:nilnil // a nil Snapshot prices nothing
 
 // Charged implements filter.Prices.
-func (noPrices) Charged(string, map[string]any) {}
+func (noPrices) ObserveCharge(string, map[string]any) {}

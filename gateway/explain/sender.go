@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
-	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/nextstate"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -66,9 +66,9 @@ func answer(ex *filter.Exchange, status int, doc any) error {
 // see its simulated changes.
 func (s *sender) simulate(ctx context.Context, ex *filter.Exchange) error {
 	in := ex.Evaluation.Input
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	body, _ := ex.Body.Doc.(map[string]any)
-	verb := row.Does(body)
+	verb := row.EffectiveVerb(body)
 	after, _ := in.Resource.After.(map[string]any)
 	if verb == operation.VerbCreate {
 		return s.create(ex, row.Kind, after)
@@ -136,7 +136,7 @@ func stopped(current map[string]any, id string) map[string]any {
 	if current == nil {
 		current = map[string]any{"id": id}
 	}
-	after, err := effective.Action(current, "stop")
+	after, err := nextstate.Action(current, "stop")
 	if err != nil {
 		return current
 	}

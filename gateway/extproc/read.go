@@ -104,7 +104,7 @@ func traced(ctx context.Context) context.Context {
 			header.Add(name, v)
 		}
 	}
-	return telemetry.Within(ctx, header)
+	return telemetry.WithRemoteParent(ctx, header)
 }
 
 // attributes returns the attributes that came with a message.

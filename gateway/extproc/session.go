@@ -286,7 +286,7 @@ func (se *session) finish() {
 		fault, cause := e.Outcome == telemetry.OutcomeFault, e.Cause
 		se.pipeline.Chain.Fail(se.ex, filter.StageDispatch, context.Canceled)
 		se.pipeline.Chain.RunResponse(se.ctx, se.ex)
-		e.Outcome = telemetry.OutcomeGone
+		e.Outcome = telemetry.OutcomeCanceled
 		if fault {
 			e.Outcome, e.Cause = telemetry.OutcomeFault, cause
 		}

@@ -357,7 +357,7 @@ func TestSessionsThatBreakOffLeaveTheirStages(t *testing.T) {
 			if l.inside != 0 {
 				t.Error("the stage was not left")
 			}
-			if e.Outcome != telemetry.OutcomeGone {
+			if e.Outcome != telemetry.OutcomeCanceled {
 				t.Errorf("outcome = %s, want gone", e.Outcome)
 			}
 			se.finish() // once is enough

@@ -25,7 +25,7 @@ func (RewriteAddresses) Name() string { return "addresses" }
 
 // Request has answers with such records seen whole.
 func (f RewriteAddresses) Request(_ context.Context, ex *Exchange) error {
-	if row, _ := operation.Of(ex.Operation.ID); f.rewrites(row) {
+	if row, _ := operation.Lookup(ex.Operation.ID); f.rewrites(row) {
 		ex.Out.Buffered = true
 	}
 	return nil
@@ -33,7 +33,7 @@ func (f RewriteAddresses) Request(_ context.Context, ex *Exchange) error {
 
 // Response rewrites the records of a successful answer.
 func (f RewriteAddresses) Response(_ context.Context, ex *Exchange) error {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response
 	if !f.rewrites(row) || !a.Relayed || a.Status >= http.StatusMultipleChoices {
 		return nil
@@ -57,8 +57,8 @@ func (f RewriteAddresses) Response(_ context.Context, ex *Exchange) error {
 }
 
 // rewrites reports whether answers of an operation have records to rewrite.
-func (f RewriteAddresses) rewrites(row operation.Row) bool {
-	return row.Addresses && (f.Public != "" || f.Balanced != "")
+func (f RewriteAddresses) rewrites(row operation.Spec) bool {
+	return row.ReturnsAddresses && (f.Public != "" || f.Balanced != "")
 }
 
 // rewrite changes the addresses of one record: those of a queue, which have the

@@ -114,8 +114,8 @@ func (f *Priorities) priority(ex *Exchange) (p overload.Priority, known bool) {
 		return overload.Read, true
 	}
 	if ex.Operation != nil {
-		row, _ := operation.Of(ex.Operation.ID)
-		return PriorityOf(row.Does(ex.Body.Doc)), ex.Body.HasDoc || row.Verb != operation.VerbAction
+		row, _ := operation.Lookup(ex.Operation.ID)
+		return PriorityOf(row.EffectiveVerb(ex.Body.Doc)), ex.Body.HasDoc || row.Verb != operation.VerbAction
 	}
 	names, ok := f.Names[ex.Dialect]
 	switch {

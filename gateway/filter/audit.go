@@ -24,11 +24,11 @@ func (Audit) Name() string { return "audit" }
 
 // Request writes the intent.
 func (Audit) Request(_ context.Context, ex *Exchange) error {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	if ex.Ports.Audit == nil || row.Kind == operation.KindJob {
 		return nil
 	}
-	verb := row.Does(ex.Evaluation.Input.Request.Body)
+	verb := row.EffectiveVerb(ex.Evaluation.Input.Request.Body)
 	if !verb.Changes() {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (ex *Exchange) RecordRead() {
 	}
 	err := ex.Ports.Audit.Read(audit.Record{
 		Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
-		Operation: ex.Route.ID, Resource: ex.Params["id"], Query: audit.Look(ex.Query),
+		Operation: ex.Route.ID, Resource: ex.Params["id"], Query: audit.ReadQuery(ex.Query),
 	})
 	if err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err

@@ -132,8 +132,8 @@ func effectBeforePolicies(ex *Exchange) costEffect {
 		}
 		return doesNotLower
 	}
-	row, _ := operation.Of(ex.Operation.ID)
-	verb := row.Does(ex.Body.Doc)
+	row, _ := operation.Lookup(ex.Operation.ID)
+	verb := row.EffectiveVerb(ex.Body.Doc)
 	switch {
 	case PriorityOf(verb) == overload.ReducesCost, ex.Admission.mutates && !verb.Changes():
 		return lowers
@@ -149,7 +149,7 @@ func effectAfterPolicies(ex *Exchange) costEffect {
 	if ex.Evaluation.Input == nil {
 		return doesNotLower
 	}
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	in := ex.Evaluation.Input
 	current, _ := in.Resource.Current.(map[string]any)
 	after, _ := in.Resource.After.(map[string]any)

@@ -68,7 +68,7 @@ func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// asObject gives a body that is a list its member's name, see operation.Row.
+// asObject gives a body that is a list its member's name, see operation.Spec.
 func asObject(ex *Exchange, doc any) (any, error) {
 	name := ex.listMember()
 	if name == "" {
@@ -86,8 +86,8 @@ func (ex *Exchange) listMember() string {
 	if ex.Operation == nil {
 		return ""
 	}
-	row, _ := operation.Of(ex.Operation.ID)
-	return row.Listed
+	row, _ := operation.Lookup(ex.Operation.ID)
+	return row.BodyMember
 }
 
 // decode decodes a body. The input of a job is the worker's: it is held against the

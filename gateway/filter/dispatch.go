@@ -49,7 +49,7 @@ type Dispatcher struct {
 // that must be seen whole are read to their end, so that one which breaks off can
 // still be refused; others are left streaming.
 func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err error) {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	client, label := d.Upstream, ""
 	switch {
 	case row.Opaque:
@@ -84,7 +84,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	ex.MarkSent()
 	res, err := sendWithFallback(ctx, client, ex, upstream.Request{
 		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Source: ex.Out.Source, Length: ex.Out.Length,
-		Subdomain: label, EventStream: ex.Out.Stream && !row.Waits, Decode: row.Kind == operation.KindJob && !row.Opaque,
+		Subdomain: label, EventStream: ex.Out.Stream && !row.Synchronous, Decode: row.Kind == operation.KindJob && !row.Opaque,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {
@@ -111,14 +111,14 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		return cancel, nil
 	}
 	defer cancel()
-	if row.Resources() != "" && !ex.Progress.Nested {
+	if row.ResourceList() != "" && !ex.Progress.Nested {
 		ex.limitListMemory(d.Lists)
 	}
 	if err := ex.readAnswer(ctx, res); err != nil {
 		ex.MarkInterrupted()
 		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
 	}
-	if row.Resources() != "" {
+	if row.ResourceList() != "" {
 		if err := ex.readList(ctx, client, &row); err != nil {
 			return nil, err
 		}
@@ -128,17 +128,17 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 
 // memoryFor returns the context of a call, which may outlast the context of its caller or end before it. cancel
 // must be called once the answer has been read.
-func (d *Dispatcher) bound(ctx context.Context, ex *Exchange, row *operation.Row) (_ context.Context, cancel context.CancelFunc) {
+func (d *Dispatcher) bound(ctx context.Context, ex *Exchange, row *operation.Spec) (_ context.Context, cancel context.CancelFunc) {
 	leave := func() {}
 	if ex.readsAfterDisconnect(row) {
 		ctx, leave = d.Streams.outlast(ctx, LingerTimeout)
 	}
 	switch {
-	case ex.Operation.Mutates && !row.Waits:
+	case ex.Operation.Mutates && !row.Synchronous:
 		return context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
 	case ex.Out.Stream, ex.Out.Tunnel:
 		stream := Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision}
-		if row.Waits && !ex.Out.Tunnel {
+		if row.Synchronous && !ex.Out.Tunnel {
 			stream.Policies = "" // all of it was judged when it was asked for
 		}
 		ctx, release := d.Streams.add(ctx, stream)

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/nextstate"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
@@ -238,14 +238,14 @@ func (ex *Exchange) PathAndQuery() (path, query string) {
 // HasIDayBody returns the body of a v2 call for people: with the id of its template, in place of which Doc may have the template's
 // settings, and without the value of a secret. It is nil for a command, which may hold secrets.
 func (ex *Exchange) DisplayBody() any {
-	if row, _ := operation.Of(ex.Operation.ID); row.Verb == operation.VerbExec {
+	if row, _ := operation.Lookup(ex.Operation.ID); row.Verb == operation.VerbExec {
 		return nil
 	}
 	if ex.Body.beforeTemplate != nil {
 		return ex.Body.beforeTemplate
 	}
 	if body, isObject := ex.Body.Doc.(map[string]any); isObject {
-		return effective.WithoutValue(ex.Operation.ID, body)
+		return nextstate.WithoutValue(ex.Operation.ID, body)
 	}
 	return ex.Body.Doc
 }

@@ -37,9 +37,9 @@ type EvaluatePolicies struct {
 // Policies is implemented by *policies.Engine.
 type Policies interface {
 	Decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
-	// Readers lists the policies of an organisation that read anything at, above or
+	// PoliciesReading lists the policies of an organisation that read anything at, above or
 	// below a path of the input.
-	Readers(org string, path ...string) []string
+	PoliciesReading(org string, path ...string) []string
 }
 
 // The stages of a Judge, as users see them.
@@ -155,7 +155,7 @@ func (f *EvaluatePolicies) replaceBody(ctx context.Context, ex *Exchange, doc an
 // by a policy, is seen on the body as it is sent; everything else is judged on
 // the body as it works, with the platform's defaults.
 func (f *EvaluatePolicies) evaluate(ctx context.Context, ex *Exchange) (policies.Decision, error) {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	twice := row.Verb == operation.VerbCreate && ex.Tenant.ChangesBodies
 	for {
 		var sent policies.Decision
@@ -186,14 +186,14 @@ func (f *EvaluatePolicies) evaluate(ctx context.Context, ex *Exchange) (policies
 
 // deniedOnlyByPrice reports whether all that is denied may be because there is no price list.
 func (f *EvaluatePolicies) deniedOnlyByPrice(org string, denied []policies.Violation) bool {
-	readers := append(f.Policies.Readers(org, "cost"), f.Policies.Readers(org, "catalog")...)
+	readers := append(f.Policies.PoliciesReading(org, "cost"), f.Policies.PoliciesReading(org, "catalog")...)
 	return len(denied) > 0 && !slices.ContainsFunc(denied, func(v policies.Violation) bool { return !slices.Contains(readers, v.Policy) })
 }
 
 // missingTarget returns the problem of a run whose target does not exist, if only policies that read prices denied the run, and nil otherwise.
 func (f *EvaluatePolicies) missingTarget(ctx context.Context, ex *Exchange, denied []policies.Violation) error {
-	row, _ := operation.Of(ex.Operation.ID)
-	if row.Kind != operation.KindJob || row.Opaque || ex.Tenant.Runs.Of(ex.Params["id"]).Known() || !f.deniedOnlyByPrice(ex.Caller.Org, denied) {
+	row, _ := operation.Lookup(ex.Operation.ID)
+	if row.Kind != operation.KindJob || row.Opaque || ex.Tenant.Runs.For(ex.Params["id"]).Known() || !f.deniedOnlyByPrice(ex.Caller.Org, denied) {
 		return nil
 	}
 	_, err := f.Reader.OwnsTarget(ctx, ex)
@@ -246,7 +246,7 @@ func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err er
 	}
 	e := decisionlog.Event{
 		DecisionID: ex.DecisionID, RequestID: ex.RequestID, RequestedBy: ex.In.Peer,
-		Org: ex.Caller.Org, Size: int64(len(ex.In.Body)), Input: ex.Evaluation.Input, Err: err, Took: took,
+		Org: ex.Caller.Org, Size: int64(len(ex.In.Body)), Input: ex.Evaluation.Input, Err: err, Duration: took,
 	}
 	if err == nil {
 		e.Decision = &d
@@ -309,7 +309,7 @@ func (f *EvaluatePolicies) Response(ctx context.Context, ex *Exchange) error {
 	if get := f.Reads[ex.Operation.ID]; get != nil {
 		ex.forget(get, ex.Params)
 	}
-	switch row, _ := operation.Of(ex.Operation.ID); row.Kind { //nolint:exhaustive // no list of the others is recalled
+	switch row, _ := operation.Lookup(ex.Operation.ID); row.Kind { //nolint:exhaustive // no list of the others is recalled
 	case operation.KindTemplate:
 		ex.forget(f.Templates, nil)
 	case operation.KindSecret:

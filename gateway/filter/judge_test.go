@@ -34,7 +34,7 @@ func (p *onceMore) Decide(_ context.Context, _ string, in *policies.Input) (poli
 	return d, nil
 }
 
-func (*onceMore) Readers(string, ...string) []string { return nil }
+func (*onceMore) PoliciesReading(string, ...string) []string { return nil }
 
 // shelf is a Sender that has one template.
 type shelf struct{}
@@ -50,7 +50,7 @@ type unpriced struct{}
 
 func (unpriced) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil }
 
-func (unpriced) Charged(string, map[string]any) {}
+func (unpriced) ObserveCharge(string, map[string]any) {}
 
 func newRecorder(t *testing.T) *telemetry.Recorder {
 	t.Helper()

@@ -25,7 +25,7 @@ func (Labels) Name() string { return "labels" }
 // Request refuses with 422 labels that the caller may not set, and calls without those
 // that it must.
 func (Labels) Request(_ context.Context, ex *Exchange) error {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	if row.Verb != operation.VerbCreate || !ledger.IsCounted(row.Kind) {
 		return nil
 	}

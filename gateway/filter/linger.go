@@ -14,8 +14,8 @@ import (
 const LingerTimeout = 5 * time.Second
 
 // readsAfterDisconnect reports whether the answer is read after the caller has left.
-func (ex *Exchange) readsAfterDisconnect(row *operation.Row) bool {
-	return ex.Cost.Reservation != nil && row.Kind == operation.KindJob && row.Waits && !row.Opaque
+func (ex *Exchange) readsAfterDisconnect(row *operation.Spec) bool {
+	return ex.Cost.Reservation != nil && row.Kind == operation.KindJob && row.Synchronous && !row.Opaque
 }
 
 // outlast returns a context that ends a time after its parent, with the cause of the parent, or

@@ -75,7 +75,7 @@ func (m MatchRoute) head(ex *Exchange, refusal error) (route.Match, error) {
 	if err != nil || ex.In.Door != DoorHTTP {
 		return found, refusal
 	}
-	if row, _ := operation.Of(found.Route.ID); found.Route.Dialect != route.V1 && (row.Verb == operation.VerbLogs || row.ID == streamed) {
+	if row, _ := operation.Lookup(found.Route.ID); found.Route.Dialect != route.V1 && (row.Verb == operation.VerbLogs || row.ID == streamed) {
 		return found, refusal
 	}
 	return found, nil
@@ -106,7 +106,7 @@ func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {
 	switch {
 	case ex.Progress.routeErr != nil:
 		return r.forwardUnknownRead(ex)
-	case ex.Operation != nil && ex.Operation.ID == ModelCall && (catalog.Public(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
+	case ex.Operation != nil && ex.Operation.ID == ModelCall && (catalog.IsPublicModel(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
 		return route.ErrNotFound
 	}
 	return nil

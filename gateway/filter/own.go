@@ -41,13 +41,13 @@ type reference struct {
 // 503, except for a stop, which loses nothing, and for a delete of resources that the gateway remembers as the caller's.
 func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
-	row, _ := operation.Of(ex.Operation.ID)
-	ex.Out.Buffered = ex.Out.Buffered || iso.Read.restricts() && (row.List != "" || row.Submits && !row.Waits)
+	row, _ := operation.Lookup(ex.Operation.ID)
+	ex.Out.Buffered = ex.Out.Buffered || iso.Read.restricts() && (row.ListMember != "" || row.SubmitsJob && !row.Synchronous)
 	if iso.exempts(ex.Caller) {
 		return nil
 	}
 	named := ex.references(row)
-	if row.List != "" && iso.Read.restricts() {
+	if row.ListMember != "" && iso.Read.restricts() {
 		ex.Access.visible = func(ctx context.Context, records []map[string]any) ([]bool, error) {
 			return f.visible(ctx, ex, row, records)
 		}
@@ -55,7 +55,7 @@ func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 	ids, jobs := ex.splitJobs(named)
 	owners, err := f.owners(ctx, ex, ids, jobs...)
 	if err != nil {
-		switch verb := row.Does(ex.Body.Doc); {
+		switch verb := row.EffectiveVerb(ex.Body.Doc); {
 		case verb == operation.VerbStop:
 			ex.Event.Cause = err
 			return nil
@@ -127,7 +127,7 @@ func isCanonicalID(id string) bool {
 }
 
 // policyNamesences lists the ids in a call that may have to be kept from its caller.
-func (ex *Exchange) references(row operation.Row) []reference {
+func (ex *Exchange) references(row operation.Spec) []reference {
 	var named []reference
 	for _, ref := range row.References() {
 		note := func(id string) string {
@@ -184,7 +184,7 @@ func ownerUnknown(cause error) error {
 // cluster, and a job is the concern of its endpoint's owner. A template, or the target
 // of jobs, may be a public one: open is true for that.
 func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n reference) (owner ledger.Owner, open bool, err error) {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	switch {
 	case n.Kind == operation.KindPod && n.In == operation.InPath:
 		pod, err := f.object(ctx, ex, n)
@@ -198,7 +198,7 @@ func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n 
 			return owner, false, err
 		}
 		return owners[0], false, nil
-	case operation.Labelled(n.Kind): // the ledger forgets what has ended, and the platform does not
+	case operation.SupportsLabels(n.Kind): // the ledger forgets what has ended, and the platform does not
 		record, err := f.object(ctx, ex, n)
 		return ledger.LabelledOwner(record), false, err
 	case n.Kind == operation.KindJob:
@@ -208,11 +208,11 @@ func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n 
 	case n.Kind == operation.KindTemplate:
 		template, err := f.object(ctx, ex, n)
 		return owner, template["public"] == true && !n.Changes, err
-	case ex.Dialect.IsRun() && catalog.Public(n.id):
-		return owner, !row.EveryJob, nil
+	case ex.Dialect.IsRun() && catalog.IsPublicModel(n.id):
+		return owner, !row.AffectsAllJobs, nil
 	case ex.Dialect.IsRun():
 		endpoint, err := f.object(ctx, ex, n)
-		return owner, endpoint == nil && !row.EveryJob, err
+		return owner, endpoint == nil && !row.AffectsAllJobs, err
 	}
 	return owner, false, nil
 }
@@ -275,8 +275,8 @@ func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 		}
 	}
 	iso := &ex.Tenant.Isolation
-	row, _ := operation.Of(ex.Operation.ID)
-	if row.Submits && iso.Read.restricts() && a.Relayed && a.Status < http.StatusMultipleChoices {
+	row, _ := operation.Lookup(ex.Operation.ID)
+	if row.SubmitsJob && iso.Read.restricts() && a.Relayed && a.Status < http.StatusMultipleChoices {
 		f.rememberJob(ctx, ex)
 	}
 	if ex.Access.visible == nil || ex.Progress.page != nil || !a.Relayed || a.Status >= 300 || len(ex.references(row)) > 0 {
@@ -284,7 +284,7 @@ func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
 	answer, _ := doc.(map[string]any)
-	list, ok := answer[row.List].([]any)
+	list, ok := answer[row.ListMember].([]any)
 	if err != nil || !ok {
 		return problem.UpstreamFailed.New("the platform's list cannot be read").Because(err)
 	}
@@ -306,7 +306,7 @@ func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 	if len(left) == len(list) {
 		return nil
 	}
-	answer[row.List] = left
+	answer[row.ListMember] = left
 	if meta, ok := answer["metadata"].(map[string]any); ok {
 		recount(meta, left, len(about))
 	}
@@ -316,7 +316,7 @@ func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 }
 
 // visibleility reports for each record of a list whether the caller may see it.
-func (f *CheckOwnership) visible(ctx context.Context, ex *Exchange, row operation.Row, records []map[string]any) ([]bool, error) {
+func (f *CheckOwnership) visible(ctx context.Context, ex *Exchange, row operation.Spec, records []map[string]any) ([]bool, error) {
 	named := make(map[string]ledger.Owner)
 	for _, record := range records {
 		if id := row.RecordOwner(record); id != "" {
@@ -334,7 +334,7 @@ func (f *CheckOwnership) visible(ctx context.Context, ex *Exchange, row operatio
 	iso, shown := &ex.Tenant.Isolation, make([]bool, len(records))
 	for i, record := range records {
 		owner := named[row.RecordOwner(record)]
-		if operation.Labelled(row.Kind) && owner == (ledger.Owner{}) {
+		if operation.SupportsLabels(row.Kind) && owner == (ledger.Owner{}) {
 			owner = ledger.LabelledOwner(record)
 		}
 		gone := row.Kind == operation.KindBilling && owner == ledger.Owner{} // whose it was is not known any more

@@ -14,7 +14,7 @@ import (
 
 // reservedLabel refuses with 400 a call that sets a label of the gateway, or filters by one.
 func reservedLabel(ex *Exchange) error {
-	if row, _ := operation.Of(ex.Operation.ID); !operation.Labelled(row.Kind) {
+	if row, _ := operation.Lookup(ex.Operation.ID); !operation.SupportsLabels(row.Kind) {
 		return nil
 	}
 	p := problem.BadRequest.New("labels whose keys begin with " + operation.LabelPrefix + " are reserved for the gateway")
@@ -39,9 +39,9 @@ func reservedLabel(ex *Exchange) error {
 
 // addLabels returns the body of a create with labels that name its owner and its call: the id of its hold and of its intent, by
 // which the resource is found if the response is lost. Other bodies are returned as they are.
-func (ex *Exchange) addLabels(row operation.Row, doc any) any {
+func (ex *Exchange) addLabels(row operation.Spec, doc any) any {
 	body, isObject := doc.(map[string]any)
-	if !isObject || row.Verb != operation.VerbCreate || !operation.Labelled(row.Kind) {
+	if !isObject || row.Verb != operation.VerbCreate || !operation.SupportsLabels(row.Kind) {
 		return doc
 	}
 	call := ex.DecisionID
@@ -62,9 +62,9 @@ func (ex *Exchange) addLabels(row operation.Row, doc any) any {
 
 // Response removes the gateway's labels from records of labelled resources. All stages that read them have run before.
 func (Labels) Response(_ context.Context, ex *Exchange) error {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response
-	if !operation.Labelled(row.Kind) || a.Status >= http.StatusMultipleChoices || !bytes.Contains(a.Body, []byte(operation.LabelPrefix)) {
+	if !operation.SupportsLabels(row.Kind) || a.Status >= http.StatusMultipleChoices || !bytes.Contains(a.Body, []byte(operation.LabelPrefix)) {
 		return nil
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
@@ -72,7 +72,7 @@ func (Labels) Response(_ context.Context, ex *Exchange) error {
 		return problem.UpstreamFailed.New("the platform's response cannot be read").Because(err)
 	}
 	object, _ := doc.(map[string]any)
-	list, _ := object[row.List].([]any)
+	list, _ := object[row.ListMember].([]any)
 	for _, item := range append(list, doc) {
 		record, _ := item.(map[string]any)
 		labels, _ := record["labels"].(map[string]any)

@@ -30,8 +30,8 @@ func (Paginate) Name() string { return "pages" }
 // Request takes the parameters of the page out of the query. It refuses with 422 a cursor that was
 // not made for this call.
 func (f Paginate) Request(_ context.Context, ex *Exchange) error {
-	row, _ := operation.Of(ex.Operation.ID)
-	if row.Pages == "" || ex.Progress.Nested {
+	row, _ := operation.Lookup(ex.Operation.ID)
+	if row.PagedMember == "" || ex.Progress.Nested {
 		return nil
 	}
 	cursor, limit := ex.Query.Get("cursor"), ex.Query.Get("limit")
@@ -41,7 +41,7 @@ func (f Paginate) Request(_ context.Context, ex *Exchange) error {
 	if err != nil {
 		return err
 	}
-	w := &pageBuilder{list: row.Pages, limit: ex.Operation.MaxPage(), sealed: sealed, visible: ex.Access.visible}
+	w := &pageBuilder{list: row.PagedMember, limit: ex.Operation.MaxPage(), sealed: sealed, visible: ex.Access.visible}
 	if n, err := strconv.Atoi(limit); err == nil {
 		w.limit = n
 		if w.visible == nil {
@@ -68,8 +68,8 @@ func notACursor(why string) error {
 // PassesListThrough reports whether the call is a list that its caller is sent as the platform
 // returns it: nothing in the gateway depends on its items.
 func (ex *Exchange) PassesListThrough() bool {
-	row, _ := operation.Of(ex.Operation.ID)
-	return row.Resources() != "" && !ex.Progress.Nested && !ex.Tenant.Isolation.Read.restricts()
+	row, _ := operation.Lookup(ex.Operation.ID)
+	return row.ResourceList() != "" && !ex.Progress.Nested && !ex.Tenant.Isolation.Read.restricts()
 }
 
 // pageQuery returns the query of the request for the page of the platform at a cursor, "" for the
@@ -89,14 +89,14 @@ func (ex *Exchange) pageQuery(cursor string) string {
 // readList makes one answer of pages of a list, of which the first is the exchange's answer. It
 // makes the page of the caller, or the whole list. A page that the platform refuses becomes the
 // answer.
-func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *operation.Row) error {
+func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *operation.Spec) error {
 	if w := ex.Progress.page; w != nil {
 		return w.fill(ctx, ex, client)
 	}
 	if ex.Response.Status != http.StatusOK {
 		return nil
 	}
-	pages := &upstream.PageJoiner{Member: row.Resources()}
+	pages := &upstream.PageJoiner{Member: row.ResourceList()}
 	cursor, err := pages.Add(ex.Response.Body)
 	if err != nil && !errors.Is(err, upstream.ErrPagination) {
 		return nil // a body that is not an object is not a list, and is relayed as it is
@@ -109,7 +109,7 @@ func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *
 	if err != nil {
 		return notRead(err)
 	}
-	ex.answerList(pages.Join(row.Pages != ""))
+	ex.answerList(pages.Join(row.PagedMember != ""))
 	return nil
 }
 

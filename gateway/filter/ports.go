@@ -128,8 +128,8 @@ type Sender interface {
 // Prices is implemented by *catalog.Catalog.
 type Prices interface {
 	Snapshot(ctx context.Context, org string) (*catalog.Snapshot, error)
-	// Charged compares the price of a pod that the platform has just created with the list.
-	Charged(org string, pod map[string]any)
+	// ObserveCharge compares the price of a pod that the platform has just created with the list.
+	ObserveCharge(org string, pod map[string]any)
 }
 
 // Decisions is implemented by *decisionlog.Log.

@@ -32,7 +32,7 @@ type Reader struct {
 // PriceUnavailable if the platform does not say.
 func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
 	id := ex.Params["id"]
-	if catalog.Public(id) {
+	if catalog.IsPublicModel(id) {
 		return false, nil
 	}
 	for _, op := range []*schema.Operation{r.Gets[operation.KindEndpoint], r.Health} {
@@ -96,9 +96,9 @@ func (r *Reader) listed(ctx context.Context, ex *Exchange, op *schema.Operation,
 	if err != nil || refusal != nil {
 		return false, refusal, err
 	}
-	row, _ := operation.Of(op.ID)
+	row, _ := operation.Lookup(op.ID)
 	answer, _ := doc.(map[string]any)
-	items, _ := answer[row.List].([]any)
+	items, _ := answer[row.ListMember].([]any)
 	return slices.ContainsFunc(items, func(item any) bool {
 		record, _ := item.(map[string]any)
 		return record["id"] == id

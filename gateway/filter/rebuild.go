@@ -39,11 +39,11 @@ func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 	if ex.Progress.page != nil {
 		out.Query = ex.pageQuery(ex.Progress.page.at.Cursor)
 	}
-	row, _ := operation.Of(op.ID)
+	row, _ := operation.Lookup(op.ID)
 	// The gateway remembers a new resource by its record, in either door.
 	out.Buffered = out.Buffered || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
 	out.Buffered = out.Buffered || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // it states the rate, and the end
-	out.Buffered = out.Buffered || row.Resources() != ""                                               // all pages are joined before the first byte leaves
+	out.Buffered = out.Buffered || row.ResourceList() != ""                                            // all pages are joined before the first byte leaves
 	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Body.Doc))
 	out.Header = http.Header{
 		"Accept":          {"application/json, application/problem+json"},

@@ -18,7 +18,7 @@ import (
 func ReadOperations(api *schema.API) map[string]*schema.Operation {
 	reads := make(map[string]*schema.Operation)
 	for _, row := range operation.All() {
-		if get := api.Operation(row.Object); get != nil {
+		if get := api.Operation(row.ReadOperation); get != nil {
 			reads[row.ID] = get
 		}
 	}
@@ -54,7 +54,7 @@ func (f *EvaluatePolicies) resolve(ctx context.Context, ex *Exchange) error {
 		}
 		in.Request.Query[name] = strings.Join(values, ",")
 	}
-	row, ok := operation.Of(op.ID)
+	row, ok := operation.Lookup(op.ID)
 	if ex.Body.HasDoc && row.Verb != operation.VerbExec { // a command may hold secrets
 		in.Request.Body = bodyForPolicies(ex, op.FillDefaults(ex.Body.Doc))
 	}
@@ -63,15 +63,15 @@ func (f *EvaluatePolicies) resolve(ctx context.Context, ex *Exchange) error {
 		return problem.PolicyUnavailable.New("no policy can judge this operation").
 			Because(fmt.Errorf("operation %q is not classified", op.ID))
 	}
-	verb := row.Does(in.Request.Body)
+	verb := row.EffectiveVerb(in.Request.Body)
 	if before != nil {
 		in.Spend, in.Resource.Owner = before.Spend, before.Resource.Owner
 	} else if err := f.readLedger(ctx, ex, row, verb); err != nil {
 		return err
 	}
-	if !verb.HasAfter() {
+	if !verb.HasResultState() {
 		in.Cost = policies.Cost{Known: true}
-		if price := ex.Tenant.Runs.Of(ex.Params["id"]); row.Kind == operation.KindJob && verb == operation.VerbRun {
+		if price := ex.Tenant.Runs.For(ex.Params["id"]); row.Kind == operation.KindJob && verb == operation.VerbRun {
 			if in.Cost.FreeRun = price.Free; price.Known() {
 				_, in.Cost.Run, _ = ex.MaxRunCost(price)
 			}
@@ -124,7 +124,7 @@ func (f *EvaluatePolicies) readCurrent(ctx context.Context, ex *Exchange, verb o
 	if get == nil || verb == operation.VerbRead {
 		return nil
 	}
-	if len(f.Policies.Readers(ex.Caller.Org, "resource", "current")) == 0 {
+	if len(f.Policies.PoliciesReading(ex.Caller.Org, "resource", "current")) == 0 {
 		return nil
 	}
 	params := map[string]string{}
@@ -156,7 +156,7 @@ func (f *EvaluatePolicies) price(ctx context.Context, ex *Exchange, verb operati
 	after, _ := in.Resource.After.(map[string]any)
 	in.Cost = snap.Price(ex.Operation.ID, verb, after)
 	ex.Evaluation.PriceErr = err
-	if row, _ := operation.Of(ex.Operation.ID); row.Price == operation.PriceSandbox && !in.Cost.Known {
+	if row, _ := operation.Lookup(ex.Operation.ID); row.Price == operation.PriceSandbox && !in.Cost.Known {
 		return refuseUnpriced(in.Cost.Reason, err)
 	}
 	if in.Cost.Known {

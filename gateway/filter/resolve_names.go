@@ -18,7 +18,7 @@ func refuseAbbreviations(body any, list *catalog.Snapshot) error {
 		if !isText {
 			return
 		}
-		if meant, _ := list.Lacks(kind, name); len(meant) > 0 {
+		if meant, _ := list.Unlisted(kind, name); len(meant) > 0 {
 			faults = append(faults, fmt.Sprintf("%s: %s %s is not in the catalog; did you mean %s?", place, noun, name, strings.Join(meant, " or ")))
 		}
 	}

@@ -13,14 +13,14 @@ import (
 // readLedger fills in the ledger's facts, as far as policies of the organisation read
 // it: whose the object is, and the spend of the caller's scopes. Each is one
 // question to the store.
-func (f *EvaluatePolicies) readLedger(ctx context.Context, ex *Exchange, row operation.Row, verb operation.Verb) error {
+func (f *EvaluatePolicies) readLedger(ctx context.Context, ex *Exchange, row operation.Spec, verb operation.Verb) error {
 	org, in := ex.Caller.Org, ex.Evaluation.Input
-	if operation.Owned(row.Kind) && len(f.Policies.Readers(org, "resource", "owner")) > 0 {
+	if operation.HasOwner(row.Kind) && len(f.Policies.PoliciesReading(org, "resource", "owner")) > 0 {
 		if err := f.owner(ctx, ex, verb); err != nil {
 			return err
 		}
 	}
-	if plan := ex.Tenant.Budgets; plan != nil && verb.Changes() && len(f.Policies.Readers(org, "spend")) > 0 {
+	if plan := ex.Tenant.Budgets; plan != nil && verb.Changes() && len(f.Policies.PoliciesReading(org, "spend")) > 0 {
 		o := ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 		balances, err := ex.Ports.Ledger.Balances(ctx, org, o)
 		if err == nil {

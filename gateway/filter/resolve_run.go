@@ -7,7 +7,7 @@ import (
 
 // MaxRunCost is the most that a call can cost: a run, or all that are added to a batch and
 // the dearest of them.
-func (ex *Exchange) MaxRunCost(price catalog.Run) (most, dearest catalog.Money, known bool) {
+func (ex *Exchange) MaxRunCost(price catalog.RunPrice) (most, dearest catalog.Money, known bool) {
 	body, _ := ex.Body.Doc.(map[string]any)
 	switch {
 	case ex.Opaque():
@@ -16,14 +16,14 @@ func (ex *Exchange) MaxRunCost(price catalog.Run) (most, dearest catalog.Money, 
 		body = nil // that of the job is not known
 	}
 	if !ex.AddsToBatch() {
-		most, known = price.Most(body, ex.OutboundSize())
+		most, known = price.MaxCost(body, ex.OutboundSize())
 		return most, most, known
 	}
 	requests, _ := body["requests"].([]any)
 	for _, item := range requests {
 		request, _ := item.(map[string]any)
 		text, err := strictjson.Append(nil, request)
-		one, ok := price.Most(request, int64(len(text)))
+		one, ok := price.MaxCost(request, int64(len(text)))
 		if err != nil || !ok {
 			return 0, 0, false
 		}

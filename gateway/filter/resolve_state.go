@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/nextstate"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -22,7 +22,7 @@ func (f *EvaluatePolicies) resolveStates(ctx context.Context, ex *Exchange, verb
 		in.Resource.After = in.Request.Body
 		return nil
 	}
-	needs := effective.NeedsOf(ex.Operation.ID, body)
+	needs := nextstate.NeedsOf(ex.Operation.ID, body)
 	if needs.Current {
 		if err := f.current(ctx, ex, before); err != nil || ex.Response != nil {
 			return err
@@ -41,7 +41,7 @@ func (f *EvaluatePolicies) resolveStates(ctx context.Context, ex *Exchange, verb
 		template, _ = t.Record.(map[string]any)
 	}
 	after, err := stateAfter(in, body, template, verb)
-	if fault, ok := errors.AsType[*effective.Fault](err); ok {
+	if fault, ok := errors.AsType[*nextstate.Fault](err); ok {
 		return faultProblem(fault)
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func bodyForPolicies(ex *Exchange, doc any) any {
 	if !isObject {
 		return doc
 	}
-	body = effective.WithoutValue(ex.Operation.ID, body)
+	body = nextstate.WithoutValue(ex.Operation.ID, body)
 	if ex.Translation.template == nil || body["templateId"] != nil {
 		return body
 	}
@@ -85,12 +85,12 @@ func stateAfter(in *policies.Input, body, template map[string]any, verb operatio
 	current, _ := in.Resource.Current.(map[string]any)
 	switch verb {
 	case operation.VerbCreate:
-		return effective.Create(op, body, template)
+		return nextstate.Create(op, body, template)
 	case operation.VerbStart, operation.VerbRestart:
 		action, _ := body["action"].(string)
-		return effective.Action(current, action)
+		return nextstate.Action(current, action)
 	default:
-		return effective.Update(op, current, body, template)
+		return nextstate.Update(op, current, body, template)
 	}
 }
 
@@ -160,7 +160,7 @@ func noTemplate(ex *Exchange) error {
 }
 
 // faultProblem is the platform's refusal of a change that cannot be merged.
-func faultProblem(f *effective.Fault) error {
+func faultProblem(f *nextstate.Fault) error {
 	kind := problem.RuleBroken
 	if f.Status == http.StatusUnprocessableEntity {
 		kind = problem.Invalid

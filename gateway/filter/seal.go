@@ -42,7 +42,7 @@ func seal(ex *Exchange) error {
 	if body["templateId"] == nil {
 		t = nil // nothing of a template is left to take
 	}
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	sealed := body
 	switch {
 	case t != nil && row.Kind == operation.KindSandbox:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
-	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/nextstate"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -55,14 +55,14 @@ func TestPinnedBodiesLeadToTheStateJudged(t *testing.T) {
 		{"pod changed to a bare template", "updatePod", `{"templateId":"t2","name":"n"}`, bare, current},
 	} {
 		op, body, template := api.Operation(tc.op), decoded(t, tc.body), decoded(t, tc.template)
-		row, _ := operation.Of(tc.op)
+		row, _ := operation.Lookup(tc.op)
 		state := func(body, template map[string]any) map[string]any {
 			var after map[string]any
 			var err error
 			if tc.current == "" {
-				after, err = effective.Create(tc.op, body, template)
+				after, err = nextstate.Create(tc.op, body, template)
 			} else {
-				after, err = effective.Update(tc.op, decoded(t, tc.current), body, template)
+				after, err = nextstate.Update(tc.op, decoded(t, tc.current), body, template)
 			}
 			if err != nil {
 				t.Fatalf("%s: %v", tc.name, err)
@@ -108,7 +108,7 @@ func normal(g map[string]any) map[string]any {
 func TestABodyThatLeansOnItsTemplate(t *testing.T) {
 	template := decoded(t, `{"id":"t1","serverless":true,"image":"t:1","args":"","disk":5,"ports":[],"env":{"A":"t"},"registry":null}`)
 	body := decoded(t, `{"templateId":"t1","gpu":{"pools":["ADA_24"]},"scaling":{"type":"QUEUE_DELAY","queueDelay":4}}`)
-	after, err := effective.Create("createEndpoint", body, template)
+	after, err := nextstate.Create("createEndpoint", body, template)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,8 +125,8 @@ func (f *EvaluatePolicies) refuseSimilarName(ctx context.Context, ex *Exchange) 
 // secretError replaces what the platform says about a failed change of a secret, in which the value or another caller's secret may
 // be repeated. Other answers stay.
 func (ex *Exchange) secretError(p *problem.Problem) {
-	row, _ := operation.Of(ex.Operation.ID)
-	if row.Kind != operation.KindSecret || !row.Verb.HasAfter() {
+	row, _ := operation.Lookup(ex.Operation.ID)
+	if row.Kind != operation.KindSecret || !row.Verb.HasResultState() {
 		return
 	}
 	p.Title, p.Errors = http.StatusText(p.Status), nil

@@ -115,7 +115,7 @@ func (ex *Exchange) Opaque() bool {
 	if ex.Operation == nil {
 		return false
 	}
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	return row.Opaque
 }
 
@@ -128,8 +128,8 @@ func (ex *Exchange) BodyLimit() int64 {
 	case ex.Operation == nil:
 		return operation.MaxBody
 	}
-	if row, _ := operation.Of(ex.Operation.ID); row.Body > 0 {
-		return row.Body
+	if row, _ := operation.Lookup(ex.Operation.ID); row.MaxBody > 0 {
+		return row.MaxBody
 	}
 	return MaxBody
 }

@@ -60,7 +60,7 @@ type Tenant struct {
 	// unknown.
 	Budgets *ledger.Plan
 	// Runs holds its declared costs of runs.
-	Runs catalog.Runs
+	Runs catalog.RunPrices
 	// Labels may be set on its callers' resources; KeyLabels holds those of keys that may
 	// set others, by id.
 	Labels    []ledger.LabelRule

@@ -111,7 +111,7 @@ type calls struct {
 // allowedAnonymously reports whether anonymous callers of a legacy dialect may cause the v2
 // operation: one that lists offers and prices.
 func allowedAnonymously(id string) bool {
-	row, _ := operation.Of(id)
+	row, _ := operation.Lookup(id)
 	return row.Kind == operation.KindCatalog
 }
 
@@ -133,7 +133,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	c.mu.Lock()
 	ex.Admission.counted, c.begun = !c.begun || c.parent.Caller == nil, true // without a key, limits are those of its address
 	c.mu.Unlock()
-	row, _ := operation.Of(op.ID)
+	row, _ := operation.Lookup(op.ID)
 	if row.Verb != operation.VerbCreate {
 		if r.Read {
 			ex.Translation.lists = &c.lists
@@ -160,7 +160,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 	if c.end(ex) && ex.Idempotency != nil {
 		ex.Ports.Intents.Deliver(ctx, ex, Undelivered)
 	}
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	switch {
 	case ex.Event.Refusal == string(problem.OutcomeUnknown):
 		return nil, &translate.UnfinishedError{Noun: row.Kind.Noun()}
@@ -184,7 +184,7 @@ func (c *calls) create(ctx context.Context, ex *Exchange, onLateSuccess func(con
 		err  error
 	}
 	ended, outlived := make(chan reply, 1), make(chan bool, 1)
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	ex.Ports.Background.Go(func() {
 		made, err := c.run(ctx, ex, false)
 		ended <- reply{made, err}
@@ -217,7 +217,7 @@ func (c *calls) end(ex *Exchange) (outlived bool) {
 	if c.over {
 		return true
 	}
-	c.parent.Event.Absorb(ex.Event)
+	c.parent.Event.Merge(ex.Event)
 	if d := ex.Limit; d != nil && d.Allowed && later(c.parent.Limit, d) {
 		c.parent.Limit = d
 	}

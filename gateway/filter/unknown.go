@@ -110,9 +110,9 @@ func (r RequireRoute) forwardUnknownRead(ex *Exchange) (err error) {
 		return ex.Progress.routeErr
 	}
 	if of != nil {
-		row, _ := operation.Of(of.ID)
+		row, _ := operation.Lookup(of.ID)
 		op.ID += "." + string(row.Kind)
-		if _, ok := operation.Of(op.ID); !ok {
+		if _, ok := operation.Lookup(op.ID); !ok {
 			return ex.Progress.routeErr
 		}
 		ex.Params = map[string]string{"id": strings.Split(ex.In.Path, "/")[len(strings.Split(of.Path, "/"))-1]}

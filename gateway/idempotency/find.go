@@ -29,7 +29,7 @@ func (f *Deduplicator) deadline(ctx context.Context, ex *filter.Exchange) time.T
 // A known id decides. Otherwise it is a resource that matches the request and was not
 // there before; nil means that there is nothing such.
 func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *filter.DedupKeys, i *filter.Intent, age time.Duration) (map[string]any, error) {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	if i.Resource != "" {
 		return f.get(ctx, ex, row.Kind, i.Resource)
 	}

@@ -42,7 +42,7 @@ type Deduplicator struct {
 
 // Enter begins the intent of a call, and answers the repeat of a request with an Idempotency-Key; "" is no key.
 func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key string) error {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	o := &filter.IdempotencyState{HasKey: key != "", Fingerprint: f.fingerprint(ex), Intent: filter.Intent{ID: ulid.Make().String()}}
 	o.Keys = f.Tracker.Keys(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, o.Fingerprint))
 	var err error
@@ -82,7 +82,7 @@ func (f *Deduplicator) answerKeyed(ctx context.Context, ex *filter.Exchange, o *
 	if !f.callerGone(ctx, ex, o, i, seen.Now) {
 		return inProgress("the request with this Idempotency-Key is under way")
 	}
-	if row, _ := operation.Of(ex.Operation.ID); row.Verb != operation.VerbCreate {
+	if row, _ := operation.Lookup(ex.Operation.ID); row.Verb != operation.VerbCreate {
 		return f.Tracker.End(ctx, &o.Keys, i, &filter.IntentUpdate{Unindex: true}) // it makes nothing that there would be twice
 	}
 	if over, err := f.resolve(ctx, ex, o, i, seen.Now); over || err != nil || ex.Response != nil {
@@ -102,7 +102,7 @@ func inProgress(text string) error { return problem.InProgress.New(text).With("R
 func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Idempotency
 	ex.BufferResponse()
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	o.Intent.Fingerprint = o.Fingerprint
 	if row.Verb == operation.VerbCreate {
 		after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
@@ -321,7 +321,7 @@ func nextState(ctx context.Context, ex *filter.Exchange) *filter.IntentUpdate {
 		next.Unresolved = true
 		return &filter.IntentUpdate{Next: &next}
 	case filter.OutcomeCreated:
-		row, _ := operation.Of(ex.Operation.ID)
+		row, _ := operation.Lookup(ex.Operation.ID)
 		e := &filter.IntentUpdate{Unindex: true}
 		if row.Verb == operation.VerbCreate {
 			e.Resource = claimName(row.Kind, o.Intent.Resource)
@@ -343,7 +343,7 @@ func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, d filte
 	if o.Outcome != filter.OutcomeCreated || o.HasKey {
 		return
 	}
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	e := &filter.IntentUpdate{Unindex: true, Resource: claimName(row.Kind, o.Intent.Resource)}
 	if d == filter.Undelivered || wire.ClientGone(ctx) {
 		next := o.Intent
@@ -384,7 +384,7 @@ func storedResponse(a *filter.Response, print string) *filter.StoredResponse {
 // key, a request with the same Idempotency-Key or the same unknown outcome as before is another request.
 func (f *Deduplicator) fingerprint(ex *filter.Exchange) string {
 	print := plainFingerprint(ex)
-	switch row, _ := operation.Of(ex.Operation.ID); row.Kind { //nolint:exhaustive // bodies of the others have no member for a credential
+	switch row, _ := operation.Lookup(ex.Operation.ID); row.Kind { //nolint:exhaustive // bodies of the others have no member for a credential
 	case operation.KindSecret, operation.KindRegistry:
 		mac := hmac.New(sha256.New, []byte(f.Account.Upstream.Credential(ex.Caller.Org).Reveal()))
 		_, _ = io.WriteString(mac, print)

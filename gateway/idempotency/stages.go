@@ -25,8 +25,8 @@ func (Deduplicate) Name() string { return stageIdempotency }
 // none, with 422 one that was used for another request, with 409 the repeat of a call
 // that is under way, and with 503 a key while the store cannot be asked.
 func (Deduplicate) Request(ctx context.Context, ex *filter.Exchange) error {
-	row, _ := operation.Of(ex.Operation.ID)
-	if !row.Once(ex.Body.Doc) {
+	row, _ := operation.Lookup(ex.Operation.ID)
+	if !row.Deduplicated(ex.Body.Doc) {
 		return nil
 	}
 	key, err := idempotencyKey(ex.In.Header[filter.HeaderIdempotencyKey])
@@ -70,7 +70,7 @@ func (RecoverLost) Request(_ context.Context, ex *filter.Exchange) error {
 // Response replaces an answer that leaves a create open, by the new resource or by
 // 504.
 func (RecoverLost) Response(ctx context.Context, ex *filter.Exchange) error {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	if o := ex.Idempotency; o == nil || !o.Recorded || row.Verb != operation.VerbCreate {
 		return nil
 	}

@@ -129,7 +129,7 @@ func (f *Deduplicator) resolve(ctx context.Context, ex *filter.Exchange, o *filt
 // useLookalikeOf gives a wish the looks of an intent: a request that was not judged does not
 // know its own.
 func (f *Deduplicator) useLookalikeOf(ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent) {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	o.Keys.Lookalikes = f.Tracker.LookalikeKey(ex.Caller.Org, lookalikeDigest(row.Kind, i.Name, i.Shape))
 }
 
@@ -149,7 +149,7 @@ func outcomeUnknown(ex *filter.Exchange) error {
 	if o.HasKey {
 		again = "Send the same request again with the same " + filter.HeaderIdempotencyKey + " to get it."
 	}
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	return problem.OutcomeUnknown.Newf("The platform has not said what became of the %s: it may have been created. %s", row.Kind.Noun(), again).
 		With("Retry-After", "5").Because(ex.Event.Cause)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
@@ -79,7 +79,7 @@ func (c *Calls) Tasks() []tasks.Task {
 }
 
 // list returns the legacy calls of an organisation, or of all for "", and the brownouts of a week.
-func (c *Calls) list(ctx context.Context, _ row.Scope, p row.AnyOrg) (none List, err error) {
+func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.OptionalOrg) (none List, err error) {
 	org := string(p.Org)
 	var known []string
 	for _, o := range c.Config().Orgs {
@@ -87,7 +87,7 @@ func (c *Calls) list(ctx context.Context, _ row.Scope, p row.AnyOrg) (none List,
 	}
 	if org != "" {
 		if !slices.Contains(known, org) {
-			return none, row.ErrNoOrg
+			return none, adminapi.ErrUnknownOrg
 		}
 		known = []string{org}
 	}

@@ -102,7 +102,7 @@ func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
 		if name == "stopPod" || name == "podStop" {
 			return overload.ReducesCost
 		}
-		row, _ := operation.Of(successors[0])
+		row, _ := operation.Lookup(successors[0])
 		return filter.PriorityOf(row.Verb)
 	}
 }
@@ -112,7 +112,7 @@ func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
 func RouteTable(api *schema.API, others []route.Route) (*route.Table, error) {
 	routes := make([]route.Route, 0, len(others)+64)
 	for _, op := range api.Operations() {
-		row, _ := operation.Of(op.ID)
+		row, _ := operation.Lookup(op.ID)
 		routes = append(routes, route.Route{
 			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
 		})

@@ -3,7 +3,7 @@ package legacy
 import (
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // Brownout is a time in which a retired interface is refused.
@@ -47,12 +47,12 @@ type List struct {
 	Brownouts []Brownout `json:"brownouts"`
 }
 
-// Rows are the questions of operators about the callers of retired interfaces. A nil Calls describes them.
-func (c *Calls) Rows() []row.Row {
-	return []row.Row{
+// Endpoints are the questions of operators about the callers of retired interfaces. A nil Calls describes them.
+func (c *Calls) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/legacy", Summary: "The callers of the retired interfaces", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(c.list),
-			Commands: []row.Command{{
+			Pattern: "GET /admin/legacy", Summary: "The callers of the retired interfaces", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(c.list),
+			Commands: []adminapi.Command{{
 				Use: "migrate report", Short: "List the callers of v1 and GraphQL, how often they call, and the v2 operation to call instead", Example: "tollgate migrate report --org acme -o csv",
 				Long: `Lists the remaining callers of the retired interfaces at a running gateway: one line
 for each key, program and operation, with the v2 operation that takes its place and

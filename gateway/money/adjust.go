@@ -11,7 +11,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -43,22 +43,22 @@ type AdjustedAccrual struct {
 
 // adjusting is the parameters of an adjustment.
 type adjusting struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Kind      string   `query:"kind,required" oneof:"credit,correction,reset" doc:"credit gives an amount back, correction adds an amount or subtracts a negative one, reset subtracts everything that has accrued"`
-	Period    string   `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period that has accrued the cost; an adjustment counts in every longer period, too"`
-	Amount    string   `query:"amount" max:"40" doc:"amount in USD, such as 17.85; required but for a reset"`
-	Team      row.Team `query:"team" doc:"id of the team; without a team and a key, the organisation is adjusted"`
-	Key       string   `query:"key" doc:"id of the key; its team and the organisation are adjusted, too"`
-	Reason    string   `query:"reason,required" max:"500" doc:"why, for the audit log and the history"`
-	RequestID string   `query:"request_id" max:"100" doc:"id of the request, letters, digits and ._-; a repeat with the same id within 90 days changes nothing; by default every request has a new one"`
+	Kind      string        `query:"kind,required" oneof:"credit,correction,reset" doc:"credit gives an amount back, correction adds an amount or subtracts a negative one, reset subtracts everything that has accrued"`
+	Period    string        `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period that has accrued the cost; an adjustment counts in every longer period, too"`
+	Amount    string        `query:"amount" max:"40" doc:"amount in USD, such as 17.85; required but for a reset"`
+	Team      adminapi.Team `query:"team" doc:"id of the team; without a team and a key, the organisation is adjusted"`
+	Key       string        `query:"key" doc:"id of the key; its team and the organisation are adjusted, too"`
+	Reason    string        `query:"reason,required" max:"500" doc:"why, for the audit log and the history"`
+	RequestID string        `query:"request_id" max:"100" doc:"id of the request, letters, digits and ._-; a repeat with the same id within 90 days changes nothing; by default every request has a new one"`
 }
 
 // adjustRow adjusts accrued costs.
-func (m *Money) adjustRow() row.Row {
-	return row.Row{
-		Pattern: "POST /admin/spend/adjust", Summary: "Adjust the cost that has accrued in a period", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.adjust),
-		Commands: []row.Command{{
+func (m *Money) adjustRow() adminapi.Endpoint {
+	return adminapi.Endpoint{
+		Pattern: "POST /admin/spend/adjust", Summary: "Adjust the cost that has accrued in a period", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adjust),
+		Commands: []adminapi.Command{{
 			Use: "spend adjust ORG", Short: "Adjust the cost that an organisation, a team or a key has accrued in a period",
 			Long: `Adjusts the cost that has accrued in the current day, week, month or quarter, or in
 total, for example after a wrong price in the configuration. An adjustment of a key
@@ -73,7 +73,7 @@ correct the same mistake later, they replace an adjustment of the day.`,
 }
 
 // adjust changes the cost that a scope has accrued.
-func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*AdjustedAccrual, error) {
+func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (*AdjustedAccrual, error) {
 	org := string(a.Org)
 	o, err := m.check(org)
 	if err != nil {
@@ -84,9 +84,9 @@ func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*Adjusted
 	}
 	switch {
 	case !requestID.MatchString(adjustment.ID):
-		return nil, row.Bad("request_id", "expected letters, digits and ._-")
+		return nil, adminapi.BadParam("request_id", "expected letters, digits and ._-")
 	case adjustment.Reason == "":
-		return nil, row.Bad("reason", "is required")
+		return nil, adminapi.BadParam("reason", "is required")
 	}
 	if adjustment.Owner, err = ownerOf(o, string(a.Team), a.Key); err != nil {
 		return nil, err
@@ -101,13 +101,13 @@ func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*Adjusted
 	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != ledger.PeriodDay && adjustment.Period != ledger.PeriodMonth
 	switch out.Status {
 	case ledger.AccrualConflict:
-		return nil, row.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request %s made another adjustment: use another request_id", adjustment.ID)}
+		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request %s made another adjustment: use another request_id", adjustment.ID)}
 	case ledger.AccrualBelowZero:
 		had := fmt.Sprintf("%s USD today and %s USD this month", usd(out.Day), usd(out.Month))
 		if long {
 			had = fmt.Sprintf("%s USD in the %s", usd(out.Accrued.Of(adjustment.Period)), a.Period)
 		}
-		return nil, row.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s, less than this would subtract: use a smaller amount, or kind reset", scope, had)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s, less than this would subtract: use a smaller amount, or kind reset", scope, had)}
 	case ledger.AccrualClosed:
 		return nil, fmt.Errorf("%w: the ledger is being rebuilt", ledger.ErrUnavailable)
 	case ledger.AccrualApplied, ledger.AccrualRepeated:
@@ -126,15 +126,15 @@ func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*Adjusted
 func ownerOf(o *settings.Org, team, key string) (ledger.Owner, error) {
 	if k := o.Key(key); k != nil {
 		if team != "" && team != k.Team {
-			return ledger.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("key %q is of team %q", key, k.Team)}
+			return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("key %q is of team %q", key, k.Team)}
 		}
 		return ledger.Owner{Team: k.Team, Key: key}, nil
 	}
 	switch {
 	case key != "":
-		return ledger.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", key)}
+		return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", key)}
 	case team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == team }):
-		return ledger.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", team)}
+		return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", team)}
 	}
 	return ledger.Owner{Team: team}, nil
 }
@@ -143,7 +143,7 @@ func ownerOf(o *settings.Org, team, key string) (ledger.Owner, error) {
 func adjustedBy(kind ledger.AccrualKind, text string) (int64, error) {
 	if kind == ledger.Reset {
 		if text != "" {
-			return 0, row.Bad("amount", "a reset has none")
+			return 0, adminapi.BadParam("amount", "a reset has none")
 		}
 		return 0, nil
 	}
@@ -151,9 +151,9 @@ func adjustedBy(kind ledger.AccrualKind, text string) (int64, error) {
 	amount, err := catalog.ParseMoney(digits)
 	switch {
 	case err != nil || amount == 0 || amount > maxAdjustment:
-		return 0, row.Bad("amount", "expected an amount of USD such as 17.85, at most %s", catalog.Money(maxAdjustment))
+		return 0, adminapi.BadParam("amount", "expected an amount of USD such as 17.85, at most %s", catalog.Money(maxAdjustment))
 	case negative && kind == ledger.Credit:
-		return 0, row.Bad("amount", "a credit is positive: it gives this amount back")
+		return 0, adminapi.BadParam("amount", "a credit is positive: it gives this amount back")
 	case negative:
 		amount = -amount
 	}

@@ -3,7 +3,7 @@ package money
 import (
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // Adopted says whose a resource was and is.
@@ -99,8 +99,8 @@ type NearBudget struct {
 // ForScope returns b as the budget of a scope. The share of a budget of 0 is 100 %.
 func (b Budget) ForScope(org, scope string) NearBudget {
 	n := NearBudget{org, scope, 100, b}
-	if limit := row.Decimal(b.Limit); limit > 0 {
-		n.Percent = int(100 * (row.Decimal(b.Used) + row.Decimal(b.Reserved)) / limit)
+	if limit := adminapi.Decimal(b.Limit); limit > 0 {
+		n.Percent = int(100 * (adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved)) / limit)
 	}
 	return n
 }

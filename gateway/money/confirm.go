@@ -24,9 +24,9 @@ func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Re
 	switch {
 	case refusal != nil && refusal.Status == http.StatusNotFound:
 		s.Gone = true
-	case r.ResourceKind == operation.KindPod && record["id"] == r.Resource && catalog.Stopped(record):
+	case r.ResourceKind == operation.KindPod && record["id"] == r.Resource && catalog.PodStopped(record):
 		s.Amounts = f.takes(ctx, ex, r, record, 0)
-	case record["id"] == r.Resource && catalog.Ended(r.ResourceKind, record):
+	case record["id"] == r.Resource && catalog.SandboxEnded(r.ResourceKind, record):
 		s.From = endOf(record)
 	default:
 		return &ledger.Settlement{End: ledger.Open, ResolveWithin: f.Unresolved}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
@@ -57,18 +57,18 @@ const recent = 30
 
 // priced says which costs are shown.
 type priced struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	From     row.Moment     `query:"from" doc:"first day or hour; absent is 30 days before the end"`
-	To       row.Moment     `query:"to" doc:"day or hour after the last; absent is the end of today"`
-	Bucket   string         `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time that a row sums up"`
-	Team     []row.PastTeam `query:"team" doc:"only these teams"`
-	Key      []string       `query:"key" doc:"only these keys"`
-	Kind     []string       `query:"kind" doc:"only these kinds of resources"`
-	Resource []string       `query:"resource" doc:"only these resources"`
-	GPU      []string       `query:"gpu" doc:"only these types of GPU or CPU"`
-	DC       []string       `query:"dc" doc:"only these data centres"`
-	Label    []string       `query:"label" doc:"only resources with this label, name=value, or name= for those without the name"`
+	From     adminapi.Timestamp  `query:"from" doc:"first day or hour; absent is 30 days before the end"`
+	To       adminapi.Timestamp  `query:"to" doc:"day or hour after the last; absent is the end of today"`
+	Bucket   string              `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time that a row sums up"`
+	Team     []adminapi.PastTeam `query:"team" doc:"only these teams"`
+	Key      []string            `query:"key" doc:"only these keys"`
+	Kind     []string            `query:"kind" doc:"only these kinds of resources"`
+	Resource []string            `query:"resource" doc:"only these resources"`
+	GPU      []string            `query:"gpu" doc:"only these types of GPU or CPU"`
+	DC       []string            `query:"dc" doc:"only these data centres"`
+	Label    []string            `query:"label" doc:"only resources with this label, name=value, or name= for those without the name"`
 }
 
 // summed costs are added up by dimensions.
@@ -116,7 +116,7 @@ func (p *summed) by() (list []ledger.Dimension, err error) {
 	for _, name := range strings.FieldsFunc(strings.Join(p.By, ","), func(r rune) bool { return r == ',' }) {
 		d := ledger.Dimension(name)
 		if label, ok := d.Label(); !slices.Contains(d.Values(), d) && (!ok || label == "") {
-			return nil, row.Bad("by", "%q: expected team, key, kind, resource, gpu, dc or label:NAME", name)
+			return nil, adminapi.BadParam("by", "%q: expected team, key, kind, resource, gpu, dc or label:NAME", name)
 		}
 		list = append(list, d)
 	}
@@ -127,35 +127,35 @@ func (p *summed) by() (list []ledger.Dimension, err error) {
 func cutLabel(label string) (name, value string, err error) {
 	name, value, ok := strings.Cut(label, "=")
 	if !ok || name == "" {
-		return "", "", row.Bad("label", "%q: expected name=value, or name= for resources without it", label)
+		return "", "", adminapi.BadParam("label", "%q: expected name=value, or name= for resources without it", label)
 	}
 	return name, value, nil
 }
 
-func (m *Money) costRows() []row.Row {
-	return []row.Row{
+func (m *Money) costRows() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/spend/history", Summary: "The costs of resources", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.costs),
-			Commands: []row.Command{
+			Pattern: "GET /admin/spend/history", Summary: "The costs of resources", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.costs),
+			Commands: []adminapi.Command{
 				{Use: "spend history ORG", Short: "Show the costs of resources, by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
 				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
 			},
 		},
 		{
-			Pattern: "GET /admin/spend/forecast", Summary: "The likely spending of each scope", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.forecast),
-			Commands: []row.Command{{Use: "spend forecast ORG", Short: "Estimate the spend by the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
+			Pattern: "GET /admin/spend/forecast", Summary: "The likely spending of each scope", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.forecast),
+			Commands: []adminapi.Command{{Use: "spend forecast ORG", Short: "Estimate the spend by the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
 		},
 		{
-			Pattern: "GET /admin/spend/export", Summary: "The costs of resources, in the columns of FOCUS 1.2", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.export), Media: "text/csv; charset=utf-8",
-			Commands: []row.Command{{Use: "spend export ORG", Short: "Write the costs of resources as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
+			Pattern: "GET /admin/spend/export", Summary: "The costs of resources, in the columns of FOCUS 1.2", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.export), ContentType: "text/csv; charset=utf-8",
+			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Write the costs of resources as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
 		},
 	}
 }
 
 // history returns costs. A team that is configured no longer is known by its costs in that time.
-func (m *Money) history(ctx context.Context, s row.Scope, p *priced, q *ledger.Query) (*Costs, error) {
+func (m *Money) history(ctx context.Context, s adminapi.Principal, p *priced, q *ledger.Query) (*Costs, error) {
 	for _, t := range p.Team {
-		missing := s.NoTeam(string(p.Org), string(t))
+		missing := s.TeamProblem(string(p.Org), string(t))
 		if missing == "" {
 			continue
 		}
@@ -164,13 +164,13 @@ func (m *Money) history(ctx context.Context, s row.Scope, p *priced, q *ledger.Q
 			return nil, err
 		}
 		if len(past.Rows) == 0 {
-			return nil, row.FaultsError{{Parameter: "team", Detail: missing, Missing: true}}
+			return nil, adminapi.FaultsError{{Parameter: "team", Detail: missing, Missing: true}}
 		}
 	}
 	return m.Costs(ctx, string(p.Org), q)
 }
 
-func (m *Money) costs(ctx context.Context, s row.Scope, p summed) (*Costs, error) {
+func (m *Money) costs(ctx context.Context, s adminapi.Principal, p summed) (*Costs, error) {
 	q, err := p.query(m.deps.Now())
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (m *Money) costs(ctx context.Context, s row.Scope, p summed) (*Costs, error
 }
 
 // export answers with costs in the columns of FOCUS 1.2.
-func (m *Money) export(ctx context.Context, s row.Scope, p priced) (row.Writer, error) {
+func (m *Money) export(ctx context.Context, s adminapi.Principal, p priced) (adminapi.Writer, error) {
 	q, err := p.query(m.deps.Now())
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs,
 	}
 	rows, err := history.Query(ctx, org, q, m.deps.Now())
 	if errors.Is(err, ledger.ErrRange) {
-		return nil, row.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "spend: ")}
+		return nil, adminapi.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "spend: ")}
 	}
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // focusColumns are those of FOCUS 1.2 (FinOps Open Cost and Usage Specification,
@@ -215,5 +215,5 @@ func WriteFOCUS(w io.Writer, org string, rows []Cost) error {
 			}
 		}
 	}
-	return row.WriteCSV(w, table)
+	return adminapi.WriteCSV(w, table)
 }

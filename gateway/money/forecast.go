@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
@@ -41,20 +41,20 @@ type Estimate struct {
 
 // forecasting says of whom a forecast is made.
 type forecasting struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Team []row.Team `query:"team" doc:"only these teams"`
-	Key  []string   `query:"key" doc:"only these keys"`
+	Team []adminapi.Team `query:"team" doc:"only these teams"`
+	Key  []string        `query:"key" doc:"only these keys"`
 }
 
-func (m *Money) forecast(ctx context.Context, _ row.Scope, p forecasting) (*Forecasts, error) {
+func (m *Money) forecast(ctx context.Context, _ adminapi.Principal, p forecasting) (*Forecasts, error) {
 	forecasts, err := m.Forecast(ctx, string(p.Org))
 	if err != nil || len(p.Team)+len(p.Key) == 0 {
 		return forecasts, err
 	}
 	forecasts.Scopes = slices.DeleteFunc(forecasts.Scopes, func(f Forecast) bool {
 		kind, id, _ := strings.Cut(f.Scope, " ")
-		return (kind != "team" || !slices.Contains(p.Team, row.Team(id))) && (kind != "key" || !slices.Contains(p.Key, id))
+		return (kind != "team" || !slices.Contains(p.Team, adminapi.Team(id))) && (kind != "key" || !slices.Contains(p.Key, id))
 	})
 	return forecasts, nil
 }

@@ -35,7 +35,7 @@ func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) m
 	if o == nil || cfg.File == nil {
 		return nil
 	}
-	made, err := audit.Makers(org, audit.Files(cfg.File)...)
+	made, err := audit.Creators(org, audit.Files(cfg.File)...)
 	if err != nil {
 		g.Logger.WarnContext(ctx, "the audit log cannot be read for the owners of resources", "org", org, "error", err.Error())
 		return nil

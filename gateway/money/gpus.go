@@ -38,7 +38,7 @@ func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.T
 	}
 	types := make(map[string]string)
 	for _, r := range rows {
-		switch members := prices.Members(r.Item.GPU); len(members) {
+		switch members := prices.PoolMembers(r.Item.GPU); len(members) {
 		case 0: // a type, not a pool
 			types[r.Item.Resource] = r.Item.GPU
 		case 1:

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
@@ -26,7 +26,7 @@ func holdRow(h *ledger.Hold, now time.Time) Hold {
 
 // ending is a reservation to be ended.
 type ending struct {
-	row.Scoped
+	adminapi.OrgParam
 
 	ID     string `query:"id,required" doc:"id of a reservation"`
 	Reason string `query:"reason,required" max:"500" doc:"why, for the audit log"`
@@ -34,7 +34,7 @@ type ending struct {
 
 // release ends a reservation without its call. It refuses a hold whose call may be under way: what
 // that makes would have no owner.
-func (m *Money) release(ctx context.Context, _ row.Scope, p ending) (*Hold, error) {
+func (m *Money) release(ctx context.Context, _ adminapi.Principal, p ending) (*Hold, error) {
 	org, hold := string(p.Org), p.ID
 	if _, err := m.check(org); err != nil {
 		return nil, err
@@ -46,12 +46,12 @@ func (m *Money) release(ctx context.Context, _ row.Scope, p ending) (*Hold, erro
 	}
 	i := slices.IndexFunc(state.Holds, func(h ledger.Hold) bool { return h.ID == hold })
 	if i < 0 {
-		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
 	}
 	h := &state.Holds[i]
 	_, dead := m.deps.Intents.Dead(ctx, h.Holder.Incarnation)
 	if ends := h.At.Add(m.Loop.CallTimeout); !h.Open && !dead && state.Now.Before(ends) {
-		return nil, row.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
+		return nil, adminapi.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &ledger.Settlement{Hold: h.ID, End: ledger.Release}); err != nil {
 		return nil, err

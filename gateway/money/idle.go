@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
@@ -53,7 +53,7 @@ func (l *IdleList) Sum(org, team string) *IdleCost {
 	sum, n := 0.0, 0
 	for i := range l.Resources {
 		if r := &l.Resources[i]; team == "" || r.Team == team {
-			sum, n = sum+row.Decimal(r.PerMonth), n+1
+			sum, n = sum+adminapi.Decimal(r.PerMonth), n+1
 		}
 	}
 	if n == 0 {
@@ -68,20 +68,20 @@ type Snoozed struct {
 	Until    *time.Time `json:"until"`
 }
 
-func (m *Money) idleRows() []row.Row {
-	return []row.Row{
+func (m *Money) idleRows() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/spend/idle", Summary: "Resources that cost money and do not work", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.idle),
-			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
+			Pattern: "GET /admin/spend/idle", Summary: "Resources that cost money and do not work", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.idle),
+			Commands: []adminapi.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
 		},
 		{
-			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.snooze),
-			Commands: []row.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
+			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
+			Commands: []adminapi.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 	}
 }
 
-func (m *Money) idle(ctx context.Context, _ row.Scope, p row.Scoped) (*IdleList, error) {
+func (m *Money) idle(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (*IdleList, error) {
 	return m.Idle(ctx, string(p.Org))
 }
 
@@ -93,7 +93,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 		return nil, err
 	}
 	if o.Idle.For == 0 {
-		return nil, row.BadRequestError{Reason: "organisation " + org + " does not look for idle resources: idle.for is not set"}
+		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " does not look for idle resources: idle.for is not set"}
 	}
 	noticed, err := m.Notices.Noticed(ctx, org)
 	if err != nil {
@@ -133,24 +133,24 @@ func timeOf(t time.Time) *time.Time {
 
 // snoozing is a resource to be left alone.
 type snoozing struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	ID  string   `query:"id,required" doc:"id of a resource"`
-	For row.Span `query:"for,required" doc:"how long, such as 24h, at most 30d; 0s ends it"`
+	ID  string            `query:"id,required" doc:"id of a resource"`
+	For adminapi.Duration `query:"for,required" doc:"how long, such as 24h, at most 30d; 0s ends it"`
 }
 
 // snooze leaves a resource alone for a time although it is idle; 0 ends that.
-func (m *Money) snooze(ctx context.Context, _ row.Scope, p snoozing) (*Snoozed, error) {
+func (m *Money) snooze(ctx context.Context, _ adminapi.Principal, p snoozing) (*Snoozed, error) {
 	org, resource, d := string(p.Org), p.ID, time.Duration(p.For)
 	if _, err := m.check(org); err != nil {
 		return nil, err
 	}
 	if d < 0 || d > ledger.MaxSnooze {
-		return nil, row.BadRequestError{Reason: "name a resource, and a duration of at most " + ledger.MaxSnooze.String()}
+		return nil, adminapi.BadRequestError{Reason: "name a resource, and a duration of at most " + ledger.MaxSnooze.String()}
 	}
 	until, err := m.Keeper.Snooze(ctx, org, resource, d, func(*ledger.Record) error { return nil })
 	if errors.Is(err, ledger.ErrNoResource) {
-		return nil, row.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
+		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
 	}
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ const jobTime = 10 * time.Second
 
 // JobOutcome asks the platform's run interface for the outcome of an open hold's job, and
 // returns its cost; nil if the job goes on, or nothing is known of it.
-func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *ledger.Hold, price catalog.Run) (*ledger.Settlement, error) {
+func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *ledger.Hold, price catalog.RunPrice) (*ledger.Settlement, error) {
 	id, isJob := strings.CutPrefix(h.ID, jobHold(h.Metadata.Name, ""))
 	if !isJob {
 		return nil, nil //nolint:nilnil // its call said nothing of a job

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -17,15 +17,15 @@ import (
 func (m *Money) check(org string) (*settings.Org, error) {
 	o := m.org(org)
 	if o == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	if !callers.HasLedger(o) {
-		return nil, row.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
+		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
 	return o, nil
 }
 
-// Show returns the ledger of an organisation. The error is row.ErrNoOrg for an organisation that is not configured, and a
+// Show returns the ledger of an organisation. The error is row.ErrUnknownOrg for an organisation that is not configured, and a
 // row.BadRequestError for one without budgets.
 func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	o, err := m.check(org)
@@ -84,7 +84,7 @@ func budgetsOf(ceilings []ledger.CeilingUsage) []Budget {
 }
 
 // reconcile compares the ledger with the platform.
-func (m *Money) reconcile(ctx context.Context, _ row.Scope, p row.Scoped) (*Reconciled, error) {
+func (m *Money) reconcile(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (*Reconciled, error) {
 	org := string(p.Org)
 	_, err := m.check(org)
 	var r ledger.Report
@@ -103,15 +103,15 @@ func (m *Money) reconcile(ctx context.Context, _ row.Scope, p row.Scoped) (*Reco
 
 // adopting is a resource and its next owner.
 type adopting struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	ID   string   `query:"id,required" doc:"id of a resource"`
-	Team row.Team `query:"team" doc:"id of the team"`
-	Key  string   `query:"key" doc:"id of the key; its team is the owner, too"`
+	ID   string        `query:"id,required" doc:"id of a resource"`
+	Team adminapi.Team `query:"team" doc:"id of the team"`
+	Key  string        `query:"key" doc:"id of the key; its team is the owner, too"`
 }
 
 // adopt gives a resource to a team, or to a key and its team.
-func (m *Money) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, error) {
+func (m *Money) adopt(ctx context.Context, _ adminapi.Principal, p adopting) (*Adopted, error) {
 	org, resource := string(p.Org), p.ID
 	o, err := m.check(org)
 	if err != nil {
@@ -122,11 +122,11 @@ func (m *Money) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, e
 	case err != nil:
 		return nil, err
 	case to == (ledger.Owner{}):
-		return nil, row.BadRequestError{Reason: "name a resource, and a team or a key"}
+		return nil, adminapi.BadRequestError{Reason: "name a resource, and a team or a key"}
 	}
 	was, err := m.Loop.Assign(ctx, org, resource, to)
 	if errors.Is(err, ledger.ErrNoResource) {
-		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
 	}
 	if err != nil {
 		return nil, err

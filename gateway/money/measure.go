@@ -23,13 +23,13 @@ func (Measure) Request(context.Context, *filter.Exchange) error { return nil }
 
 // Response reads the response, or its stream while the stream passes.
 func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response
 	if row.Kind != operation.KindJob || row.Opaque || !a.Relayed {
 		return nil
 	}
 	m := &metered{
-		ReadCloser: a.Stream, ex: ex, completes: completes(&row), lingers: ex.Cost.Reservation != nil && row.Waits,
+		ReadCloser: a.Stream, ex: ex, completes: completes(&row), lingers: ex.Cost.Reservation != nil && row.Synchronous,
 		reader: Reader{Lines: a.Lines(), Batch: ex.Cost.Batch},
 	}
 	if a.Stream != nil {
@@ -42,8 +42,8 @@ func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
 }
 
 // completes reports whether the response of an operation is the response of a model server, and not a job of the platform.
-func completes(row *operation.Row) bool {
-	return row.Verb == operation.VerbRun && row.Waits && !row.Submits
+func completes(row *operation.Spec) bool {
+	return row.Verb == operation.VerbRun && row.Synchronous && !row.SubmitsJob
 }
 
 // metered is the body of a response that is read while it passes.

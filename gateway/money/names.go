@@ -10,7 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -97,15 +97,15 @@ func known(o *settings.Org) func(ledger.Owner) bool {
 
 // adoptingTeam is a team, which may be configured no longer, and its successor.
 type adoptingTeam struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	From row.PastTeam `query:"from_team,required" doc:"id of the team that gives, also one that is configured no longer"`
-	To   row.Team     `query:"to_team,required" doc:"id of the team that gets everything"`
-	Key  string       `query:"key" doc:"only the resources of this key, and what it has accrued"`
+	From adminapi.PastTeam `query:"from_team,required" doc:"id of the team that gives, also one that is configured no longer"`
+	To   adminapi.Team     `query:"to_team,required" doc:"id of the team that gets everything"`
+	Key  string            `query:"key" doc:"only the resources of this key, and what it has accrued"`
 }
 
 // adoptTeam gives everything that a team has, or a key in a team, to another team.
-func (m *Money) adoptTeam(ctx context.Context, _ row.Scope, p adoptingTeam) (*AdoptedTeam, error) {
+func (m *Money) adoptTeam(ctx context.Context, _ adminapi.Principal, p adoptingTeam) (*AdoptedTeam, error) {
 	org, from, to, key := string(p.Org), string(p.From), string(p.To), p.Key
 	o, err := m.check(org)
 	if err != nil {
@@ -113,11 +113,11 @@ func (m *Money) adoptTeam(ctx context.Context, _ row.Scope, p adoptingTeam) (*Ad
 	}
 	switch {
 	case from == to:
-		return nil, row.BadRequestError{Reason: "from_team and to_team are the same team"}
+		return nil, adminapi.BadRequestError{Reason: "from_team and to_team are the same team"}
 	case !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == to }):
-		return nil, row.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", to)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", to)}
 	case strings.ContainsAny(from+key, "\n"):
-		return nil, row.BadRequestError{Reason: "names have one line"}
+		return nil, adminapi.BadRequestError{Reason: "names have one line"}
 	}
 	request := ""
 	if key != "" {

@@ -23,7 +23,7 @@ func (p platform) List(ctx context.Context, org string, known func(operation.Kin
 	}
 	kinds := ledger.IsCounted
 	if o := p.Org(org); o != nil && o.Isolation.Applies() {
-		kinds = operation.Owned
+		kinds = operation.HasOwner
 	}
 	return p.Account().Inventory(ctx, org, cmp.Or(p.Plan(org), new(ledger.Plan)), kinds, known, prices)
 }

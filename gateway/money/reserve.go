@@ -49,8 +49,8 @@ func (*Reserve) Name() string { return stageReserve }
 // ledger cannot be asked. A call that lowers cost is never refused.
 func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
-	row, _ := operation.Of(ex.Operation.ID)
-	verb := row.Does(ex.Evaluation.Input.Request.Body)
+	row, _ := operation.Lookup(ex.Operation.ID)
+	verb := row.EffectiveVerb(ex.Evaluation.Input.Request.Body)
 	if row.Kind == operation.KindJob {
 		return f.requestRun(ctx, ex, &row)
 	}
@@ -124,12 +124,12 @@ func quote(ctx context.Context, ex *filter.Exchange) (q ledger.Quote, repeated b
 }
 
 // reserved reports whether the ledger is asked before a call is made.
-func reserved(ex *filter.Exchange, row operation.Row, verb operation.Verb) bool {
+func reserved(ex *filter.Exchange, row operation.Spec, verb operation.Verb) bool {
 	return ex.Tenant.Budgets != nil && (counted(row, verb) || ex.Tenant.Isolation.Enabled() && entered(row, verb))
 }
 
 // counted reports whether a call can change the amounts in the ledger.
-func counted(row operation.Row, verb operation.Verb) bool {
+func counted(row operation.Spec, verb operation.Verb) bool {
 	if !ledger.IsCounted(row.Kind) || !verb.Changes() {
 		return false
 	}
@@ -138,8 +138,8 @@ func counted(row operation.Row, verb operation.Verb) bool {
 
 // entered reports whether a call can change the owners in the ledger beside
 // its amounts.
-func entered(row operation.Row, verb operation.Verb) bool {
-	return operation.Owned(row.Kind) && (verb == operation.VerbCreate || verb == operation.VerbDelete)
+func entered(row operation.Spec, verb operation.Verb) bool {
+	return operation.HasOwner(row.Kind) && (verb == operation.VerbCreate || verb == operation.VerbDelete)
 }
 
 // asks is the reservation of a call, and whether it raises its resource's amounts.
@@ -149,7 +149,7 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *ledger.Plan, kind operation.Ki
 		Owner:    ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
 		Metadata: ledger.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID},
 	}}
-	if !verb.HasAfter() {
+	if !verb.HasResultState() {
 		r.Free = true
 		return r, false, nil
 	}
@@ -177,7 +177,7 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *ledger.Plan, kind operation.Ki
 		r.Metadata.GPU, r.Metadata.DataCenter = ledger.Machine(kind, after)
 		r.Metadata.StopAt, r.Metadata.EndAt = seconds(ex.Translation.StopAt), seconds(ex.Translation.TerminateAt)
 		if kind == operation.KindSandbox {
-			r.Metadata.EndAt = in.Time.Add(catalog.Lifetime(after)).Unix()
+			r.Metadata.EndAt = in.Time.Add(catalog.SandboxLifetime(after)).Unix()
 		}
 	}
 	if !ledger.IsCounted(kind) {
@@ -285,10 +285,10 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 // call is not known, and tells the caller of its budgets.
 func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	r := ex.Cost.Reservation
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	answered := ex.Sent == filter.Answered && ex.Event.UpstreamStatus/100 == 2
 	if row.Kind == operation.KindPod && row.Verb == operation.VerbCreate && answered {
-		ex.Ports.Prices.Charged(ex.Caller.Org, ex.Response.UpstreamObject())
+		ex.Ports.Prices.ObserveCharge(ex.Caller.Org, ex.Response.UpstreamObject())
 	}
 	switch {
 	case r != nil && r.Quote.Refused != nil:
@@ -357,7 +357,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 	}
 	s.Resource = id
 	if r.ResourceKind == operation.KindSandbox {
-		s.From = ledger.StartTime(catalog.Instant(record, "createdAt"), r.Quote.Now)
+		s.From = ledger.StartTime(catalog.TimeMember(record, "createdAt"), r.Quote.Now)
 	}
 	s.Amounts = f.takes(ctx, ex, r, record, f.working(ctx, ex, r))
 	return s
@@ -366,10 +366,10 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 // takes are the amounts of a resource by the platform's answer, with the present workers of
 // an endpoint.
 func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reservation, record map[string]any, workers int64) ledger.Amounts {
-	if r.Verb != operation.VerbStop && r.Verb != operation.VerbUpdate && catalog.Stopped(record) {
+	if r.Verb != operation.VerbStop && r.Verb != operation.VerbUpdate && catalog.PodStopped(record) {
 		return r.After // it was started, and will say so
 	}
-	if catalog.Implausible(r.ResourceKind, record) != "" && r.Verb.HasAfter() {
+	if catalog.ImplausibleMember(r.ResourceKind, record) != "" && r.Verb.HasResultState() {
 		return r.After
 	}
 	prices, err := ex.Prices(ctx)

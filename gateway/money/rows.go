@@ -7,56 +7,56 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // shown selects the visible parts of a ledger.
 type shown struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Team     row.Team `query:"team" doc:"only this team"`
-	Key      string   `query:"key" doc:"only this key"`
-	Kind     string   `query:"kind" doc:"only resources of this kind"`
-	Resource string   `query:"resource" doc:"only this resource"`
-	GPU      string   `query:"gpu" doc:"only resources with this type of GPU or CPU"`
-	DC       string   `query:"dc" doc:"only resources in this data centre"`
-	Label    []string `query:"label" doc:"only resources with this label, name=value, or name= for those that have none of the name"`
+	Team     adminapi.Team `query:"team" doc:"only this team"`
+	Key      string        `query:"key" doc:"only this key"`
+	Kind     string        `query:"kind" doc:"only resources of this kind"`
+	Resource string        `query:"resource" doc:"only this resource"`
+	GPU      string        `query:"gpu" doc:"only resources with this type of GPU or CPU"`
+	DC       string        `query:"dc" doc:"only resources in this data centre"`
+	Label    []string      `query:"label" doc:"only resources with this label, name=value, or name= for those that have none of the name"`
 }
 
-// Rows are the questions of operators about spending, and the changes that they make. A nil Money describes them.
-func (m *Money) Rows() []row.Row {
+// Endpoints are the questions of operators about spending, and the changes that they make. A nil Money describes them.
+func (m *Money) Endpoints() []adminapi.Endpoint {
 	return slices.Concat(m.ledgerRows(), m.costRows(), m.idleRows())
 }
 
-func (m *Money) ledgerRows() []row.Row {
-	return []row.Row{
+func (m *Money) ledgerRows() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.spend),
-			Commands: []row.Command{{Use: "spend show ORG", Short: "Show budgets, spend, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
+			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.spend),
+			Commands: []adminapi.Command{{Use: "spend show ORG", Short: "Show budgets, spend, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
 		},
 		{
-			Pattern: "GET /admin/spend/resources", Summary: "Resources that count, in parts", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(m.resources),
-			Commands: []row.Command{{Use: "spend resources ORG", Short: "List the resources that count, the dearest first, in parts", Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
+			Pattern: "GET /admin/spend/resources", Summary: "Resources that count, in parts", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
+			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List the resources that count, the dearest first, in parts", Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
 		},
 		{
-			Pattern: "POST /admin/spend/reconcile", Summary: "Compare the ledger with the platform", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.reconcile),
-			Commands: []row.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with the platform's resources, now", Example: "tollgate spend reconcile acme"}},
+			Pattern: "POST /admin/spend/reconcile", Summary: "Compare the ledger with the platform", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.reconcile),
+			Commands: []adminapi.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with the platform's resources, now", Example: "tollgate spend reconcile acme"}},
 		},
-		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.adopt)},
-		{Pattern: "POST /admin/spend/adopt-team", Summary: "Give everything that a team has to another team", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.adoptTeam)},
+		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adopt)},
+		{Pattern: "POST /admin/spend/adopt-team", Summary: "Give everything that a team has to another team", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adoptTeam)},
 		m.adjustRow(),
 		{
-			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.holds),
-			Commands: []row.Command{{Use: "spend holds ORG", Short: "Show reservations whose call has not ended, or whose end is not known", Example: "tollgate spend holds acme"}},
+			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.holds),
+			Commands: []adminapi.Command{{Use: "spend holds ORG", Short: "Show reservations whose call has not ended, or whose end is not known", Example: "tollgate spend holds acme"}},
 		},
 		{
-			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.release),
-			Commands: []row.Command{{Use: "spend holds release ORG ID", Short: "End a reservation whose call has left nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
+			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.release),
+			Commands: []adminapi.Command{{Use: "spend holds release ORG ID", Short: "End a reservation whose call has left nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
 		},
 	}
 }
 
-func (m *Money) spend(ctx context.Context, _ row.Scope, p shown) (*Ledger, error) {
+func (m *Money) spend(ctx context.Context, _ adminapi.Principal, p shown) (*Ledger, error) {
 	l, err := m.Show(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
@@ -107,13 +107,13 @@ type resourceList struct {
 // listedResources selects resources.
 type listedResources struct {
 	shown
-	row.Paging
+	adminapi.Paging
 
 	Search string `query:"search" max:"200" doc:"only resources with this text in their id, name, team or key"`
 	Sort   string `query:"sort" oneof:"dearest,newest,oldest,name" default:"dearest" doc:"which are first"`
 }
 
-func (m *Money) resources(ctx context.Context, s row.Scope, p listedResources) (*resourceList, error) {
+func (m *Money) resources(ctx context.Context, s adminapi.Principal, p listedResources) (*resourceList, error) {
 	l, err := m.spend(ctx, s, p.shown)
 	if err != nil {
 		return nil, err
@@ -129,16 +129,16 @@ func (p *listedResources) list(l *Ledger) (out *resourceList, err error) {
 	})
 	slices.SortStableFunc(list, func(a, b Resource) int {
 		first := map[string]int{
-			"dearest": cmp.Compare(row.Decimal(b.Takes.PerHour), row.Decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since), "oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
+			"dearest": cmp.Compare(adminapi.Decimal(b.Takes.PerHour), adminapi.Decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since), "oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
 		}[p.Sort]
 		return cmp.Or(first, cmp.Compare(a.ID, b.ID))
 	})
 	var sum float64
 	for i := range list {
-		sum += row.Decimal(list[i].Takes.PerHour)
+		sum += adminapi.Decimal(list[i].Takes.PerHour)
 	}
 	out = &resourceList{All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
-	out.Resources, out.Next, err = row.Page(list, &p.Paging, func(r *Resource) string { return r.ID })
+	out.Resources, out.Next, err = adminapi.Page(list, &p.Paging, func(r *Resource) string { return r.ID })
 	return out, err
 }
 
@@ -147,7 +147,7 @@ type holdList struct {
 	Holds []Hold `json:"holds"`
 }
 
-func (m *Money) holds(ctx context.Context, _ row.Scope, p row.Scoped) (holdList, error) {
+func (m *Money) holds(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (holdList, error) {
 	l, err := m.Show(ctx, string(p.Org))
 	if err != nil {
 		return holdList{}, err

@@ -16,17 +16,17 @@ import (
 
 // priceOf is the price of runs on the endpoint or model of a call, if the ledger keeps
 // account of them.
-func priceOf(ex *filter.Exchange) catalog.Run {
+func priceOf(ex *filter.Exchange) catalog.RunPrice {
 	if ex.Tenant.Budgets == nil {
-		return catalog.Run{}
+		return catalog.RunPrice{}
 	}
-	return ex.Tenant.Runs.Of(ex.Params["id"])
+	return ex.Tenant.Runs.For(ex.Params["id"])
 }
 
 // requestRun reserves the most that a run can cost, or its expected cost.
-func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *operation.Row) error {
+func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *operation.Spec) error {
 	price := priceOf(ex)
-	if price.Known() && row.Verb.Changes() && !row.Waits {
+	if price.Known() && row.Verb.Changes() && !row.Synchronous {
 		ex.BufferResponse() // such answers are short
 	}
 	switch {
@@ -57,7 +57,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	}
 	if price.PerTokens > 0 {
 		body, _ := ex.Body.Doc.(map[string]any)
-		ex.Cost.BodySize, ex.Cost.Batch = ex.OutboundSize(), catalog.AskedOf("", body).Batch
+		ex.Cost.BodySize, ex.Cost.Batch = ex.OutboundSize(), catalog.ParseTokenRequest("", body).Batch
 		f.askUsage(ex)
 	}
 	return nil
@@ -70,7 +70,7 @@ func onceOf(cost catalog.Money) ledger.Amounts {
 
 // expectable reports whether a call is one run, whose cost others like it
 // predict: not a batch, nor a call to a load-balanced endpoint.
-func expectable(ex *filter.Exchange, row *operation.Row) bool {
+func expectable(ex *filter.Exchange, row *operation.Spec) bool {
 	return !row.Opaque && !ex.AddsToBatch()
 }
 
@@ -90,7 +90,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 
 // responseRun settles the cost of a run, or the cost that the answer about a job
 // states. Of an answer that streams it does so at the end.
-func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
+func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *operation.Spec) {
 	r, a := ex.Cost.Reservation, ex.Response
 	price := priceOf(ex)
 	f.StreamOptions.markRefused(ex)
@@ -122,7 +122,7 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 // settlementRun returns the cost of a run: the most that it can be, unless the platform
 // refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
 // open under the job's id.
-func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price catalog.Run) *ledger.Settlement {
+func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Spec, price catalog.RunPrice) *ledger.Settlement {
 	r := ex.Cost.Reservation
 	s := &ledger.Settlement{Hold: r.Hold, End: ledger.Commit, WholeReservation: true, Kind: r.Kind, Owner: r.Owner, Metadata: r.Metadata, Amounts: r.After}
 	status, ran := ex.Event.UpstreamStatus, ex.Cost.Run
@@ -162,14 +162,14 @@ func atMost(ran *filter.RunReport, size int64) *filter.RunReport {
 // learn remembers the cost of a run that was carried out. Jobs that are answered before
 // they have ended teach nothing: a caller that asks for one again and again would choose the
 // expected cost.
-func (f *Reserve) learn(ex *filter.Exchange, row *operation.Row, amounts ledger.Amounts) {
+func (f *Reserve) learn(ex *filter.Exchange, row *operation.Spec, amounts ledger.Amounts) {
 	if amounts[ledger.Cost] > 0 && succeeded(ex.Cost.Run) && expectable(ex, row) {
 		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[ledger.Cost]))
 	}
 }
 
 // saw settles the cost of a job when an answer about it says that it has ended.
-func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Run) {
+func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.RunPrice) {
 	if ex.Cost.Run == nil || !final(ex.Cost.Run) {
 		return
 	}
@@ -207,7 +207,7 @@ const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 // all there is to say if it is whole. A run that has failed costs the time that it
 // took, and nothing otherwise (reference platform-v2, section 12.9). Of a public model
 // the answer may say the cost; of an endpoint the output is its worker's word.
-func costOf(r *filter.RunReport, id string, price catalog.Run, whole bool) (a ledger.Amounts, known bool) {
+func costOf(r *filter.RunReport, id string, price catalog.RunPrice, whole bool) (a ledger.Amounts, known bool) {
 	var cost catalog.Money
 	failed := !succeeded(r)
 	switch {
@@ -215,17 +215,17 @@ func costOf(r *filter.RunReport, id string, price catalog.Run, whole bool) (a le
 		return a, false
 	case price.PerHour > 0:
 		known = r.Finished || failed
-		cost = price.OfTime(r.Executed)
+		cost = price.TimeCost(r.Executed)
 	case failed:
 		known = r.Status == "FAILED" || r.Executed == 0
-	case r.Cost > 0 && catalog.Public(id):
+	case r.Cost > 0 && catalog.IsPublicModel(id):
 		said, err := catalog.ParseMoney(strconv.FormatFloat(r.Cost, 'f', -1, 64))
 		cost, known = said, err == nil && said <= maxRunCost
 	case price.PerRun > 0:
 		cost, known = price.PerRun, true
 	case price.PerTokens > 0:
 		known = r.Complete
-		cost = price.OfUsage(r.Prompt, r.Cached, r.Completion) + max(price.OfTokens(r.UnsplitTokens, 0), price.OfTokens(0, r.UnsplitTokens))
+		cost = price.UsageCost(r.Prompt, r.Cached, r.Completion) + max(price.TokenCost(r.UnsplitTokens, 0), price.TokenCost(0, r.UnsplitTokens))
 	}
 	a[ledger.Cost] = int64(cost)
 	return a.Clamped(), known

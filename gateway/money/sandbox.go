@@ -11,15 +11,15 @@ import (
 )
 
 // observe tells the ledger what a call has read of sandboxes: the platform states the rate of a sandbox only once it runs.
-func observe(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
+func observe(ctx context.Context, ex *filter.Exchange, row *operation.Spec) {
 	prices, err := ex.Prices(ctx)
 	if err != nil {
 		return // the reconciler will see it
 	}
 	record := ex.Response.UpstreamObject()
 	records := []any{record}
-	if row.List != "" {
-		records, _ = record[row.List].([]any)
+	if row.ListMember != "" {
+		records, _ = record[row.ListMember].([]any)
 	}
 	for _, item := range records {
 		record, _ := item.(map[string]any)
@@ -42,7 +42,7 @@ func (f *Reserve) observeBeforeDelete(ctx context.Context, ex *filter.Exchange) 
 
 // enter tells the ledger what the record of a sandbox says, if it has a rate or has ended.
 func enter(ctx context.Context, ex *filter.Exchange, prices *catalog.Snapshot, record map[string]any) {
-	if record["compute"] == nil && !catalog.Ended(operation.KindSandbox, record) {
+	if record["compute"] == nil && !catalog.SandboxEnded(operation.KindSandbox, record) {
 		return
 	}
 	ceiling, _ := ledger.Footprint(operation.KindSandbox, nil, prices) // without a rate of the platform

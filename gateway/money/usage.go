@@ -17,7 +17,7 @@ import (
 
 // askUsage requests the usage report of a stream that a budget pays for by tokens.
 func (f *Reserve) askUsage(ex *filter.Exchange) {
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if row.Kind != operation.KindJob || row.ID == filter.ModelCall || ex.Cost.Reservation == nil || priceOf(ex).PerTokens == 0 || !isObject ||
 		!ex.Operation.Streams || body["stream"] != true {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -14,10 +14,10 @@ import (
 
 // Audit holds everything that an organisation has against the policies in force. It
 // makes reads only.
-func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, error) {
+func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, error) {
 	o := a.Org(org)
 	if o == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
@@ -29,7 +29,7 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(ledger.Plan)), operation.Owned, new(ledger.State).Has, prices)
+	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(ledger.Plan)), operation.HasOwner, new(ledger.State).Has, prices)
 	if err != nil {
 		return nil, err
 	}

@@ -13,23 +13,23 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
-	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-// Judge checks a configuration with the engines: policies and their parameters, the
+// Validator checks a configuration with the engines: policies and their parameters, the
 // configuration of Envoys, the tokens of admins. Its faults have paths of the file.
-type Judge struct {
+type Validator struct {
 	// Isolate knows which own Rego has compiled: warnings leave other Rego out. nil is for commands that compile none.
 	Isolate *policies.Isolator
 }
 
 // Faults reports all errors.
-func (Judge) Faults(c *settings.Config) error {
+func (Validator) Faults(c *settings.Config) error {
 	orgs := make(map[string]bool, len(c.Orgs))
 	errs := fault.Found{envoy.Validate(c)}
 	for i, name := range c.OrgBounds.Enforce {
-		errs.If(!load.Known(name), fault.Index("org_bounds.enforce", i), "the library has no policy %q", name)
+		errs.If(!compiler.IsLibraryPolicy(name), fault.Index("org_bounds.enforce", i), "the library has no policy %q", name)
 	}
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
@@ -47,22 +47,22 @@ func (Judge) Faults(c *settings.Config) error {
 }
 
 // Envoys reports the errors of the configuration of Envoys alone.
-func (Judge) Envoys(c *settings.Config) error { return envoy.Validate(c) }
+func (Validator) Envoys(c *settings.Config) error { return envoy.Validate(c) }
 
 // Warnings reports settings without an effect.
-func (j Judge) Warnings(c *settings.Config, now time.Time) error {
+func (j Validator) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
 		at := fault.Index("orgs", i)
-		errs = append(errs, fault.At(at, errors.Join(policies.Ended(&o.Policies, now)...)))
+		errs = append(errs, fault.At(at, errors.Join(policies.ExpiredExceptions(&o.Policies, now)...)))
 		if o.WarningsReported() {
 			continue
 		}
 		errs.If(c.Redis.Embedded && callers.HasLedger(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")
 		errs.If(o.Alerts.Thresholds != nil && !callers.HasLedger(o), at+".alerts.thresholds", "are of budgets, and there is none")
 		for j, e := range o.Policies.Policies {
-			errs.If(strings.HasPrefix(e.Policy, "run_") && load.Known(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
+			errs.If(strings.HasPrefix(e.Policy, "run_") && compiler.IsLibraryPolicy(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
 		}
 		errs = append(errs, audiences(o, at)...)
@@ -126,7 +126,7 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 	}
 	for i := range c.Orgs {
 		for j, k := range c.Orgs[i].Keys {
-			if slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return admins.Knows(d.Digest) }) {
+			if slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return admins.HasToken(d.Digest) }) {
 				errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
 			}
 		}

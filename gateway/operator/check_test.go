@@ -22,7 +22,7 @@ func judged(name string) (*config.Loaded, error) {
 			}
 			return "pk-secret-" + name, true
 		},
-	}, operator.Judge{})
+	}, operator.Validator{})
 }
 
 // Each file has one fault that only the engines know of, named in its first line. The
@@ -58,7 +58,7 @@ func TestJudgeTakesGoodFiles(t *testing.T) {
 		t.Fatalf("%d files, %v", len(names), err)
 	}
 	for _, name := range names {
-		if _, err := config.Load(name, config.Sources{WithoutSecrets: true}, operator.Judge{}); err != nil {
+		if _, err := config.Load(name, config.Sources{WithoutSecrets: true}, operator.Validator{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -79,7 +79,7 @@ orgs:
     credential: {env: GLOBEX_KEY}
     alerts: {thresholds: [50]}
 `
-	l, err := config.Parse("x.yaml", []byte(text), config.Sources{WithoutSecrets: true}, operator.Judge{})
+	l, err := config.Parse("x.yaml", []byte(text), config.Sources{WithoutSecrets: true}, operator.Validator{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Counts are the counters of one gateway.
-type Counts struct {
+// Limiters are the counters of one gateway.
+type Limiters struct {
 	// Limiter counts calls against quotas.
 	Limiter *ratelimit.Limiter
 	// Guard counts wrong keys of callers by address, Attempts wrong tokens of admins.
@@ -26,8 +26,8 @@ type Counts struct {
 	metrics *Instruments
 }
 
-// CountsDeps are the parts that counters need. All are required.
-type CountsDeps struct {
+// LimitersDeps are the parts that counters need. All are required.
+type LimitersDeps struct {
 	Store  ratelimit.Store
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -42,18 +42,18 @@ type clock func() time.Time
 // Now implements ratelimit.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// NewCounts makes the counters of a configuration. It does not dial.
-func NewCounts(cfg *settings.Config, deps CountsDeps) (*Counts, error) {
-	c, now := new(Counts), clock(deps.Now)
+// NewLimiters makes the counters of a configuration. It does not dial.
+func NewLimiters(cfg *settings.Config, deps LimitersDeps) (*Limiters, error) {
+	c, now := new(Limiters), clock(deps.Now)
 	var err error
 	if c.metrics, err = NewInstruments(deps.Meter); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	quota := cfg.Limits.Config
 	quota.Gateway = deps.Gateway
-	c.Limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: deps.Store, Clock: now, Logger: deps.Logger, ObserveLatency: c.metrics.Timed})
+	c.Limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: deps.Store, Clock: now, Logger: deps.Logger, ObserveLatency: c.metrics.RecordDuration})
 	if err == nil {
-		err = c.metrics.Follow(c.Limiter)
+		err = c.metrics.Observe(c.Limiter)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
@@ -75,7 +75,7 @@ func NewCounts(cfg *settings.Config, deps CountsDeps) (*Counts, error) {
 }
 
 // Run counts until ctx ends. It ends the metrics of the limiter, too.
-func (c *Counts) Run(ctx context.Context) error {
+func (c *Limiters) Run(ctx context.Context) error {
 	err := c.Limiter.Run(ctx)
 	c.metrics.Stop()
 	return err

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/nextstate"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Row names the rules for an operation of the v2 API or of the run interface. Nothing is passed by
+// Coverage names the rules for an operation of the v2 API or of the run interface. Nothing is passed by
 // default: an operation that something is missing for cannot be called, and a
 // gateway with one does not start.
-type Row struct {
+type Coverage struct {
 	Operation, Method, Path string
 	// Mutates is true for an operation that changes or costs something.
 	Mutates bool
@@ -29,27 +29,27 @@ type Row struct {
 	Gaps []string
 }
 
-// Of returns the rules for each of the operations described, and a gap for each row of [operation.All] without one.
-func Of(api []*schema.Operation) []Row { return compare(api, operation.All()) }
+// CoverageOf returns the rules for each of the operations described, and a gap for each row of [operation.All] without one.
+func CoverageOf(api []*schema.Operation) []Coverage { return compare(api, operation.All()) }
 
-func compare(api []*schema.Operation, rows []operation.Row) []Row {
+func compare(api []*schema.Operation, rows []operation.Spec) []Coverage {
 	described := make(map[string]*schema.Operation, len(api))
 	for _, op := range api {
 		described[op.ID] = op
 	}
-	known := make(map[string]operation.Row, len(rows))
+	known := make(map[string]operation.Spec, len(rows))
 	for _, row := range rows {
 		known[row.ID] = row
 	}
-	var out []Row
+	var out []Coverage
 	for _, op := range api {
-		c := Row{Operation: op.ID, Method: op.Method, Path: op.Path, Mutates: op.Mutates}
+		c := Coverage{Operation: op.ID, Method: op.Method, Path: op.Path, Mutates: op.Mutates}
 		c.Body = "none"
 		if op.HasBody {
 			c.Body = "schema"
 		}
 		if row, ok := known[op.ID]; ok {
-			c.row(op, row, described[row.Object])
+			c.row(op, row, described[row.ReadOperation])
 		} else {
 			c.gap("no row says what it does")
 		}
@@ -57,39 +57,39 @@ func compare(api []*schema.Operation, rows []operation.Row) []Row {
 	}
 	for _, row := range rows {
 		if described[row.ID] == nil {
-			out = append(out, Row{Operation: row.ID, Gaps: []string{"the API does not describe it"}})
+			out = append(out, Coverage{Operation: row.ID, Gaps: []string{"the API does not describe it"}})
 		}
 	}
 	return out
 }
 
-func (c *Row) gap(what string) { c.Gaps = append(c.Gaps, what) }
+func (c *Coverage) gap(what string) { c.Gaps = append(c.Gaps, what) }
 
 // row compares an operation with its row. read is the operation that reads its
 // object, if the API has it.
-func (c *Row) row(op *schema.Operation, row operation.Row, read *schema.Operation) {
+func (c *Coverage) row(op *schema.Operation, row operation.Spec, read *schema.Operation) {
 	c.Price, c.Kind, c.Verb = string(row.Price), string(row.Kind), string(row.Verb)
 	if op.Mutates && !row.Verb.Changes() {
 		c.gap("it changes something, and policies take it for a read")
 	}
-	if (row.Pages != "") != (op.MaxPage() > 0) {
+	if (row.PagedMember != "") != (op.MaxPage() > 0) {
 		c.gap("its row and its parameters disagree about pages")
 	}
 	c.State = "none"
 	switch {
-	case row.Merges() && row.Verb == operation.VerbUpdate:
+	case row.MergesState() && row.Verb == operation.VerbUpdate:
 		c.State = "merged"
-	case row.Merges():
+	case row.MergesState():
 		c.State = "as it is"
-	case row.Verb.HasAfter():
+	case row.Verb.HasResultState():
 		c.State = "body"
 	}
-	if row.Object != "" && (read == nil || read.Mutates || !strings.HasPrefix(op.Path+"/", read.Path+"/")) {
+	if row.ReadOperation != "" && (read == nil || read.Mutates || !strings.HasPrefix(op.Path+"/", read.Path+"/")) {
 		c.gap("no operation reads its object")
 	}
 	if row.Verb == operation.VerbUpdate {
-		_, err := effective.Update(op.ID, map[string]any{}, map[string]any{}, nil)
-		if _, merged := errors.AsType[*effective.Fault](err); err != nil && !merged {
+		_, err := nextstate.Update(op.ID, map[string]any{}, map[string]any{}, nil)
+		if _, merged := errors.AsType[*nextstate.Fault](err); err != nil && !merged {
 			c.gap("no rule says what it leads to")
 		}
 	}
@@ -98,7 +98,7 @@ func (c *Row) row(op *schema.Operation, row operation.Row, read *schema.Operatio
 // Check returns an error for every gap.
 func Check(api []*schema.Operation) error {
 	var errs []error
-	for _, c := range Of(api) {
+	for _, c := range CoverageOf(api) {
 		for _, gap := range c.Gaps {
 			errs = append(errs, fmt.Errorf("operation %s: %s", c.Operation, gap))
 		}

@@ -27,7 +27,7 @@ func TestEveryOperationIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := slices.Concat(api.Operations(), runs.Operations())
-	list := operator.Of(described)
+	list := operator.CoverageOf(described)
 	if len(list) != len(described) {
 		t.Errorf("%d rows for %d operations", len(list), len(described))
 	}
@@ -54,11 +54,11 @@ func TestGapsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rename := func(r *operation.Row) { r.ID = "updateThing" }
+	rename := func(r *operation.Spec) { r.ID = "updateThing" }
 	for name, tc := range map[string]struct {
 		of   string // the operation that is altered, in the description or in its row
 		api  func(*schema.Operation)
-		row  func(*operation.Row)
+		row  func(*operation.Spec)
 		gaps string // the operation that has them then
 		want []string
 	}{
@@ -73,11 +73,11 @@ func TestGapsAreFound(t *testing.T) {
 			gaps: "listPods", want: []string{"it changes something, and policies take it for a read"},
 		},
 		"an object that nothing reads": {
-			of: "updatePod", row: func(r *operation.Row) { r.Object = "getThing" },
+			of: "updatePod", row: func(r *operation.Spec) { r.ReadOperation = "getThing" },
 			gaps: "updatePod", want: []string{"no operation reads its object"},
 		},
 		"the object of another path": {
-			of: "updatePod", row: func(r *operation.Row) { r.Object = "getEndpoint" },
+			of: "updatePod", row: func(r *operation.Spec) { r.ReadOperation = "getEndpoint" },
 			gaps: "updatePod", want: []string{"no operation reads its object"},
 		},
 	} {

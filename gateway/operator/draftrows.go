@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"reflect"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // Draft is a change of the policies of an organisation.
@@ -31,15 +31,15 @@ type Trial struct {
 	Masked []string       `json:"masked,omitempty"`
 }
 
-// Tried holds the verdicts of a draft's policies on a call.
-type Tried struct {
+// TrialResult holds the verdicts of a draft's policies on a call.
+type TrialResult struct {
 	// Policies names those that the draft is about.
-	Policies []string `json:"policies"`
-	Said     []Said   `json:"said"`
-	// Open lists the policies whose verdict depends on masked members.
-	Open []Unjudged `json:"open,omitempty"`
-	// Prints holds the output of print, Covered and Missed the lines of the draft's Rego that were evaluated and that were not.
-	Prints  []string `json:"prints,omitempty"`
+	Policies []string       `json:"policies"`
+	Results  []PolicyResult `json:"said"`
+	// Undetermined lists the policies whose verdict depends on masked members.
+	Undetermined []UndeterminedPolicy `json:"open,omitempty"`
+	// Output holds the output of print, Covered and Missed the lines of the draft's Rego that were evaluated and that were not.
+	Output  []string `json:"prints,omitempty"`
 	Covered []int    `json:"covered,omitempty"`
 	Missed  []int    `json:"missed,omitempty"`
 	// Input and Masked are those of the call.
@@ -47,49 +47,49 @@ type Tried struct {
 	Masked []string       `json:"masked,omitempty"`
 }
 
-// Said is one verdict of a policy: denies, warns, would deny or changes.
-type Said struct {
+// ResultscyResult is one verdict of a policy: denies, warns, would deny or changes.
+type PolicyResult struct {
 	Policy  string `json:"policy"`
 	Verdict string `json:"verdict"`
 	Message string `json:"message,omitempty"`
 	Field   string `json:"field,omitempty"`
 }
 
-// Unjudged is a policy without a verdict, and the places of the input that it looked at and that are masked.
-type Unjudged struct {
+// UndeterminedPolicy is a policy without a verdict, and the places of the input that it looked at and that are masked.
+type UndeterminedPolicy struct {
 	Policy string   `json:"policy"`
 	Hidden []string `json:"hidden"`
 }
 
-// Rows are the questions of operators about drafts. Those of the zero value can be read, and not be asked.
-func (r Drafts) Rows() []row.Row {
+// Endpoints are the questions of operators about drafts. Those of the zero value can be read, and not be asked.
+func (r Drafts) Endpoints() []adminapi.Endpoint {
 	fails := []int{http.StatusConflict, http.StatusUnprocessableEntity} // there is no log, or it took too much time or memory
-	return []row.Row{
+	return []adminapi.Endpoint{
 		{
-			Pattern: "POST /admin/policies/replay", Summary: "The decisions that other policies would have made on recorded calls", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(r.replay),
-			Body: reflect.TypeFor[Draft](), Fails: fails,
+			Pattern: "POST /admin/policies/replay", Summary: "The decisions that other policies would have made on recorded calls", AuditsReads: true, Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.replay),
+			Body: reflect.TypeFor[Draft](), ErrorStatuses: fails,
 		},
 		{
-			Pattern: "POST /admin/policies/try", Summary: "The verdict of a policy that is not in force on one call", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(r.try),
-			Body: reflect.TypeFor[Trial](), Fails: fails,
+			Pattern: "POST /admin/policies/try", Summary: "The verdict of a policy that is not in force on one call", AuditsReads: true, Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.try),
+			Body: reflect.TypeFor[Trial](), ErrorStatuses: fails,
 		},
 	}
 }
 
 // replaying selects the decisions to be made again.
 type replaying struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Since    row.Since `query:"since" default:"7d" doc:"only entries no older than a duration, such as 24h, or than a time"`
-	Examples int       `query:"examples" max:"100" default:"3" doc:"how many calls of each kind are told in full"`
-	Draft    row.Body
+	Since    adminapi.Since `query:"since" default:"7d" doc:"only entries no older than a duration, such as 24h, or than a time"`
+	Examples int            `query:"examples" max:"100" default:"3" doc:"how many calls of each kind are told in full"`
+	Draft    adminapi.Body
 }
 
 // trying says which call a draft is tried on.
 type trying struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Trial row.Body
+	Trial adminapi.Body
 }
 
 // readBody reads the content of a request, one JSON value with known members.
@@ -98,10 +98,10 @@ func readBody(text []byte, into any) error {
 	in.UseNumber()
 	in.DisallowUnknownFields()
 	if err := in.Decode(into); err != nil {
-		return row.BadRequestError{Reason: "the content is not as described: " + err.Error()}
+		return adminapi.BadRequestError{Reason: "the content is not as described: " + err.Error()}
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return row.BadRequestError{Reason: "the content is more than one value"}
+		return adminapi.BadRequestError{Reason: "the content is more than one value"}
 	}
 	return nil
 }

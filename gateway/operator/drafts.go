@@ -13,13 +13,13 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 	"github.com/tollgate-dev/tollgate/policies/replay"
-	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Drafts tries changes of policies that are not in force, on calls that were recorded, in child processes.
@@ -39,7 +39,7 @@ const (
 )
 
 // replay decides the calls in this gateway's decision log by a draft, and reports the differences.
-func (r Drafts) replay(ctx context.Context, _ row.Scope, p replaying) (*replay.Report, error) {
+func (r Drafts) replay(ctx context.Context, _ adminapi.Principal, p replaying) (*replay.Report, error) {
 	var d Draft
 	if err := readBody(p.Draft, &d); err != nil {
 		return nil, err
@@ -49,10 +49,10 @@ func (r Drafts) replay(ctx context.Context, _ row.Scope, p replaying) (*replay.R
 	if err != nil {
 		return nil, err
 	}
-	report, err := jobs.Replay(ctx, r.Isolate, &jobs.Replayed{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(p.Examples, -1)}},
+	report, err := jobs.Replay(ctx, r.Isolate, &jobs.ReplayRequest{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(p.Examples, -1)}},
 		func(ctx context.Context, w io.Writer) error { return r.Log(ctx, w, org, time.Time(p.Since)) })
 	if errors.Is(err, isolate.ErrDeadline) {
-		return nil, row.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the replay did not end within %s: replay a shorter time", jobs.ReplayTime)}
+		return nil, adminapi.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the replay did not end within %s: replay a shorter time", jobs.ReplayTime)}
 	}
 	if err != nil {
 		return nil, refused(err)
@@ -61,13 +61,13 @@ func (r Drafts) replay(ctx context.Context, _ row.Scope, p replaying) (*replay.R
 }
 
 // try asks the policies that a draft is about of one call.
-func (r Drafts) try(ctx context.Context, _ row.Scope, p trying) (*Tried, error) {
+func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*TrialResult, error) {
 	var t Trial
 	if err := readBody(p.Trial, &t); err != nil {
 		return nil, err
 	}
 	if t.Decision == "" && t.Input == nil {
-		return nil, row.BadRequestError{Reason: "give decision or input"}
+		return nil, adminapi.BadRequestError{Reason: "give decision or input"}
 	}
 	org := string(p.Org)
 	src, draft, err := r.begin(org, &t.Draft)
@@ -79,22 +79,22 @@ func (r Drafts) try(ctx context.Context, _ row.Scope, p trying) (*Tried, error) 
 			return nil, err
 		}
 	}
-	call, err := record.Read(t.Input, t.Masked)
+	call, err := policyinput.ParseRecorded(t.Input, t.Masked)
 	if err != nil {
-		return nil, row.BadRequestError{Reason: "input: " + err.Error()}
+		return nil, adminapi.BadRequestError{Reason: "input: " + err.Error()}
 	}
 	if call.Input.Caller.Org != org {
-		return nil, row.BadRequestError{Reason: "input: caller.org is another organisation"}
+		return nil, adminapi.BadRequestError{Reason: "input: caller.org is another organisation"}
 	}
 	tried, err := jobs.Try(ctx, r.Isolate, &jobs.Trial{Source: src, Draft: draft, Input: t.Input, Masked: t.Masked})
 	if errors.Is(err, isolate.ErrDeadline) {
-		return nil, row.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the draft did not compile and answer within %s; simplify it", jobs.TryTime)}
+		return nil, adminapi.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the draft did not compile and answer within %s; simplify it", jobs.TryTime)}
 	}
 	if err != nil {
 		return nil, refused(err)
 	}
-	out := &Tried{
-		Policies: tried.Policies, Said: []Said{}, Prints: tried.Prints, Covered: tried.Covered, Missed: tried.Missed,
+	out := &TrialResult{
+		Policies: tried.Policies, Results: []PolicyResult{}, Output: tried.Output, Covered: tried.Covered, Missed: tried.Missed,
 		Input: t.Input, Masked: t.Masked,
 	}
 	for _, list := range []struct {
@@ -102,14 +102,14 @@ func (r Drafts) try(ctx context.Context, _ row.Scope, p trying) (*Tried, error) 
 		said    []policies.Violation
 	}{{"denies", tried.Decision.Deny}, {"warns", tried.Decision.Warn}, {"would deny", tried.Decision.Shadow}} {
 		for _, v := range list.said {
-			out.Said = append(out.Said, Said{Policy: v.Policy, Verdict: list.verdict, Message: v.Message, Field: v.Pointer})
+			out.Results = append(out.Results, PolicyResult{Policy: v.Policy, Verdict: list.verdict, Message: v.Message, Field: v.Pointer})
 		}
 	}
 	for _, m := range tried.Decision.Mutate {
-		out.Said = append(out.Said, Said{Policy: m.Policy, Verdict: "changes", Message: m.Message, Field: m.Pointer})
+		out.Results = append(out.Results, PolicyResult{Policy: m.Policy, Verdict: "changes", Message: m.Message, Field: m.Pointer})
 	}
-	for _, o := range tried.Open {
-		out.Open = append(out.Open, Unjudged{Policy: o.Policy, Hidden: o.Hidden})
+	for _, o := range tried.Undetermined {
+		out.Undetermined = append(out.Undetermined, UndeterminedPolicy{Policy: o.Policy, Hidden: o.Hidden})
 	}
 	return out, nil
 }
@@ -118,45 +118,45 @@ func (r Drafts) try(ctx context.Context, _ row.Scope, p trying) (*Tried, error) 
 func (r Drafts) begin(org string, d *Draft) (*policies.Source, policies.Draft, error) {
 	draft := policies.Draft{Rego: d.Rego}
 	if d.Rego == "" && d.Policies == "" {
-		return nil, draft, row.BadRequestError{Reason: "give rego, policies, or both"}
+		return nil, draft, adminapi.BadRequestError{Reason: "give rego, policies, or both"}
 	}
 	if len(d.Rego)+len(d.Policies) > maxRego {
-		return nil, draft, row.BadRequestError{Reason: fmt.Sprintf("the draft is longer than %d bytes", maxRego)}
+		return nil, draft, adminapi.BadRequestError{Reason: fmt.Sprintf("the draft is longer than %d bytes", maxRego)}
 	}
 	if d.Policies != "" {
 		var given struct {
 			Policies []policies.Entry `yaml:"policies"`
 		}
 		if err := strictyaml.Decode("policies", []byte(d.Policies), &given); err != nil {
-			return nil, draft, row.BadRequestError{Reason: err.Error()}
+			return nil, draft, adminapi.BadRequestError{Reason: err.Error()}
 		}
 		draft.Entries = given.Policies
 	}
 	src, err := r.Engine().Source(org)
 	if err != nil {
-		return nil, draft, row.RefusedError{Status: http.StatusConflict, Reason: "the policies of the organisation are not loaded yet"}
+		return nil, draft, adminapi.RefusedError{Status: http.StatusConflict, Reason: "the policies of the organisation are not loaded yet"}
 	}
 	return src, draft, nil
 }
 
 // refused words the end of a trial for its asker.
 func refused(err error) error {
-	fault, isFault := errors.AsType[*section.Error](err)
-	refusal, isRefused := errors.AsType[row.RefusedError](err)
+	fault, isFault := errors.AsType[*policyconfig.Error](err)
+	refusal, isRefused := errors.AsType[adminapi.RefusedError](err)
 	reason := err.Error()
 	switch {
 	case isFault && fault != nil, errors.Is(err, policies.ErrInput):
-		return row.BadRequestError{Reason: reason}
+		return adminapi.BadRequestError{Reason: reason}
 	case isRefused:
 		return refusal
-	case errors.Is(err, row.ErrNoOrg):
+	case errors.Is(err, adminapi.ErrUnknownOrg):
 		return err
 	case errors.Is(err, isolate.ErrBusy):
-		return row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "this gateway is evaluating other drafts: try again in a moment"}
+		return adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "this gateway is evaluating other drafts: try again in a moment"}
 	case errors.Is(err, isolate.ErrMemory):
 		reason = fmt.Sprintf("the draft takes more than %d MiB of memory", isolate.DefaultMemory>>20)
 	}
-	return row.RefusedError{Status: http.StatusUnprocessableEntity, Reason: reason}
+	return adminapi.RefusedError{Status: http.StatusUnprocessableEntity, Reason: reason}
 }
 
 // errFound ends the reading of a log.
@@ -166,7 +166,7 @@ var errFound = errors.New("found")
 func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]any, masked []string, err error) {
 	made, err := ulid.ParseStrict(id)
 	if err != nil {
-		return nil, nil, row.BadRequestError{Reason: "decision: not an id"}
+		return nil, nil, adminapi.BadRequestError{Reason: "decision: not an id"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
@@ -174,9 +174,9 @@ func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]
 	err = r.Log(ctx, f, org, ulid.Time(made.Time()).Add(-time.Minute))
 	switch {
 	case errors.Is(err, errFound):
-		return replay.InputOf(f.line)
+		return replay.ParseInput(f.line)
 	case err == nil:
-		return nil, nil, row.RefusedError{Status: http.StatusNotFound, Reason: "the decision log of this gateway does not have the decision"}
+		return nil, nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "the decision log of this gateway does not have the decision"}
 	}
 	return nil, nil, refused(err)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/policies/replay"
-	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func start(t *testing.T, log string) *gateway.Gateway {
 	t.Helper()
 	p := platform.RunT(t)
-	section := section.DefaultDecisionLog()
+	section := policyconfig.DefaultDecisionLog()
 	if log != "" {
 		section.File = &logfile.File{Path: log}
 		log = "decisions: {file: {path: " + log + "}}\n"
@@ -125,22 +125,22 @@ func TestTry(t *testing.T) {
 	t.Parallel()
 	g := start(t, filepath.Join(t.TempDir(), "decisions.log"))
 	id := decision(t, g)
-	var tried operator.Tried
+	var tried operator.TrialResult
 	status, text := ask(t, g, "root", "/admin/policies/try?org=acme", operator.Trial{Decision: id, Draft: operator.Draft{Rego: "package policies.mine\n\ndeny contains \"many\" if {\n\tprint(input.resource.after.gpu.count)\n\tinput.resource.after.gpu.count > 2\n}\n"}}, &tried)
-	if status != http.StatusOK || len(tried.Said) != 1 || tried.Said[0] != (operator.Said{Policy: "mine", Verdict: "denies", Message: "many"}) || len(tried.Prints) != 1 || tried.Prints[0] != "draft.rego:4: 3" {
+	if status != http.StatusOK || len(tried.Results) != 1 || tried.Results[0] != (operator.PolicyResult{Policy: "mine", Verdict: "denies", Message: "many"}) || len(tried.Output) != 1 || tried.Output[0] != "draft.rego:4: 3" {
 		t.Errorf("a recorded call: %d %s", status, text)
 	}
 	if len(tried.Masked) == 0 || strings.Contains(text, "s3cr3t-value") {
 		t.Errorf("the environment is not masked: %s", text)
 	}
-	var again operator.Tried
+	var again operator.TrialResult
 	status, text = ask(t, g, "root", "/admin/policies/try?org=acme", operator.Trial{Input: tried.Input, Masked: tried.Masked, Draft: operator.Draft{Rego: "package policies.mine\n\ndeny contains \"x\" if input.resource.after.env.TOKEN == \"y\"\n"}}, &again)
-	if status != http.StatusOK || len(again.Open) != 1 || len(again.Said) != 0 {
+	if status != http.StatusOK || len(again.Undetermined) != 1 || len(again.Results) != 0 {
 		t.Errorf("a look at what is masked: %d %s", status, text)
 	}
-	again = operator.Tried{}
+	again = operator.TrialResult{}
 	status, text = ask(t, g, "root", "/admin/policies/try?org=acme", operator.Trial{Decision: id, Draft: operator.Draft{Policies: lessGPUs}}, &again)
-	if status != http.StatusOK || len(again.Said) != 1 || !strings.Contains(again.Said[0].Message, "more than the 1 allowed") {
+	if status != http.StatusOK || len(again.Results) != 1 || !strings.Contains(again.Results[0].Message, "more than the 1 allowed") {
 		t.Errorf("other parameters: %d %s", status, text)
 	}
 }

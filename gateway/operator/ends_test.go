@@ -34,7 +34,7 @@ func TestEndsInUnchangedFiles(t *testing.T) {
 	load := func(before *config.Loaded) *config.Loaded {
 		t.Helper()
 		env := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
-		l, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{Env: env, Previous: before}, operator.Judge{})
+		l, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{Env: env, Previous: before}, operator.Validator{})
 		if err != nil {
 			t.Fatal(err)
 		}

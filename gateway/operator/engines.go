@@ -17,21 +17,21 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
-	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-// Engines makes engines.
-type Engines struct {
+// EngineFactory makes engines.
+type EngineFactory struct {
 	// Logger logs for the engines. Changed is called when other policies are in force.
-	Logger  *slog.Logger
-	Changed func()
+	Logger   *slog.Logger
+	OnChange func()
 	// Isolate compiles own Rego that is not known to compile; see policies.Deps.
 	Isolate *isolate.Runner
-	// Arriving is that of [policies.Deps].
-	Arriving func(ctx context.Context) (replaced bool)
+	// OnNewBundle is that of [policies.Deps].
+	OnNewBundle func(ctx context.Context) (replaced bool)
 
-	// InForce is the engine of the configuration in force, nil before the first.
+	// ActiveConfig is the engine of the configuration in force, nil before the first.
 	InForce atomic.Pointer[policies.Engine]
 
 	bundles string // directory of bundles that are persisted nowhere else, "" before the first
@@ -42,7 +42,7 @@ const patience = time.Second
 
 // New makes the engine of a configuration, which begins with the bundles of the one before, nil for none. It is not
 // called by two at once.
-func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.Engine, error) {
+func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*policies.Engine, error) {
 	orgs := make(map[string]policies.Config, len(cfg.Orgs))
 	for _, o := range cfg.Orgs {
 		section := o.Policies
@@ -52,9 +52,9 @@ func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.
 		}
 		orgs[o.ID] = section
 	}
-	deps := policies.Deps{Logger: e.Logger, Changed: e.Changed, Arriving: e.Arriving, Before: before, Isolate: e.Isolate}
+	deps := policies.Deps{Logger: e.Logger, OnChange: e.OnChange, OnNewBundle: e.OnNewBundle, Previous: before, Isolate: e.Isolate}
 	if before != nil { // the organisations in force do not wait for Rego that compiles slowly
-		deps.Patience = patience
+		deps.CompileWait = patience
 	}
 	return policies.NewEngine(cfg.Policies, orgs, deps)
 }
@@ -64,7 +64,7 @@ func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.
 // bundle and not with none. The place is that of the bundle's own section:
 // another source, or another key, begins anew; how often it is looked at, and
 // whether it may drop policies, does not matter.
-func (e *Engines) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
+func (e *EngineFactory) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
 	if b == nil || !b.Persist.IsZero() {
 		return b, nil
 	}
@@ -88,7 +88,7 @@ func (e *Engines) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, 
 }
 
 // Close removes the kept bundles.
-func (e *Engines) Close() {
+func (e *EngineFactory) Close() {
 	if e.bundles != "" {
 		_ = os.RemoveAll(e.bundles) // a temporary directory; the system has its own way with them
 	}
@@ -135,8 +135,8 @@ func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
 		return nil
 	}
 	var out []string
-	for _, v := range load.Values(o.Policies.Policies) {
-		if meant, lacks := list.Lacks(v.Format, v.Text); lacks {
+	for _, v := range compiler.Values(o.Policies.Policies) {
+		if meant, lacks := list.Unlisted(v.Format, v.Text); lacks {
 			line := fmt.Sprintf("%s: %q is not in the platform's catalog", v.Path, v.Text)
 			if len(meant) > 0 {
 				line += `, did you mean "` + strings.Join(meant, `" or "`) + `"?`
@@ -147,8 +147,8 @@ func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
 	return out
 }
 
-// TellUnlisted logs the names in an organisation's policies that a list does not have.
-func (e *Engines) TellUnlisted(o *settings.Org, list *catalog.Snapshot) {
+// LogUnlisted logs the names in an organisation's policies that a list does not have.
+func (e *EngineFactory) LogUnlisted(o *settings.Org, list *catalog.Snapshot) {
 	for _, line := range unlisted(o, list) {
 		e.Logger.Warn("a policy names what the platform does not have", "org", o.ID, "parameter", line)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // Instance is a running gateway.
@@ -36,24 +36,24 @@ type List struct {
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// Rows are the questions of operators about gateways. Those of nil can be read, and not be asked.
-func (f *Fleet) Rows() []row.Row {
-	return []row.Row{
-		{Pattern: "GET /admin/status", Summary: "The configuration in force", Role: row.Viewer, Ask: row.Do(f.status)},
+// Endpoints are the questions of operators about gateways. Those of nil can be read, and not be asked.
+func (f *Fleet) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
+		{Pattern: "GET /admin/status", Summary: "The configuration in force", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(f.status)},
 		{
-			Pattern: "GET /admin/gateways", Summary: "The gateways that share a store", Role: row.Viewer, Ask: row.Do(f.gateways),
-			Commands: []row.Command{{Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys", Example: "tollgate gateways"}},
+			Pattern: "GET /admin/gateways", Summary: "The gateways that share a store", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(f.gateways),
+			Commands: []adminapi.Command{{Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys", Example: "tollgate gateways"}},
 		},
 	}
 }
 
-func (f *Fleet) status(context.Context, row.Scope, row.None) (*Report, error) {
+func (f *Fleet) status(context.Context, adminapi.Principal, adminapi.NoParams) (*Report, error) {
 	report := f.Status.Report()
 	report.Policies, report.Envoys = f.Policies(), f.Groups()
 	return &report, nil
 }
 
-func (f *Fleet) gateways(ctx context.Context, _ row.Scope, _ row.None) (*List, error) {
+func (f *Fleet) gateways(ctx context.Context, _ adminapi.Principal, _ adminapi.NoParams) (*List, error) {
 	list, err := f.Gateways(ctx)
 	out := &List{Gateways: list}
 	if err != nil {

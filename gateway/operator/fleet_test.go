@@ -10,7 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -22,7 +22,7 @@ func running(t *testing.T, store *miniredis.Miniredis, name, version string, now
 	t.Helper()
 	client := redistest.Once(t, store.Addr())
 	status := new(GatewayStatus)
-	status.Loaded(*now, "r-"+name, nil, nil)
+	status.SetLoaded(*now, "r-"+name, nil, nil)
 	current := view.New(func() time.Time { return *now })
 	current.Set(&view.View{Config: new(settings.Config)})
 	current.Config().Limits.Timeout = 10 * time.Second
@@ -79,12 +79,12 @@ func TestGatewaysKnowEachOther(t *testing.T) {
 func TestAFailedConfigurationIsShownUntilOneIsTaken(t *testing.T) {
 	t.Parallel()
 	s := new(GatewayStatus)
-	s.Loaded(time.Unix(1, 0), "r1", nil, nil)
-	s.Failed(time.Unix(2, 0), errors.New("tollgate.yaml:3:1: orgz: unknown key"))
+	s.SetLoaded(time.Unix(1, 0), "r1", nil, nil)
+	s.SetFailed(time.Unix(2, 0), errors.New("tollgate.yaml:3:1: orgz: unknown key"))
 	if r := s.Report(); !strings.Contains(r.Fault, "orgz") || r.Revision != "r1" || r.Failed == nil {
 		t.Errorf("status = %+v, want the fault beside the revision in force", r)
 	}
-	s.Loaded(time.Unix(3, 0), "r2", nil, nil)
+	s.SetLoaded(time.Unix(3, 0), "r2", nil, nil)
 	if r := s.Report(); r.Fault != "" || r.Failed != nil || r.Revision != "r2" {
 		t.Errorf("status = %+v, want the fault gone", r)
 	}
@@ -98,7 +98,7 @@ func TestStatusHasPoliciesAndEnvoys(t *testing.T) {
 	f.Groups = func() []envoy.GroupStatus {
 		return []envoy.GroupStatus{{Group: "edge", Refused: &envoy.Refusal{Reason: "cannot bind"}}}
 	}
-	r, err := row.Ask[Report](t.Context(), row.NewRows(f.Rows(), row.Direct{}), "GET /admin/status", row.Scope{}, nil, nil)
+	r, err := adminapi.Call[Report](t.Context(), adminapi.NewTable(f.Endpoints(), adminapi.Direct{}), "GET /admin/status", adminapi.Principal{}, nil, nil)
 	if err != nil || r.Revision != "r-blue" || len(r.Policies) != 1 || len(r.Envoys) != 1 {
 		t.Errorf("status = %+v (%v), want the policies and the group of Envoys", r, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -22,11 +22,11 @@ type Limits struct {
 }
 
 // show returns the windows in use, and those that are configured and not in use.
-func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (LimitList, error) {
+func (l Limits) show(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (LimitList, error) {
 	org := string(p.Org)
 	o := l.Org(org)
 	if o == nil {
-		return LimitList{}, row.ErrNoOrg
+		return LimitList{}, adminapi.ErrUnknownOrg
 	}
 	states, err := l.Limiter.Show(ctx, org)
 	if err != nil {
@@ -89,16 +89,16 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 }
 
 // reset empties the windows of a scope, or of the whole organisation.
-func (l Limits) reset(ctx context.Context, _ row.Scope, p resetting) (none row.Nothing, err error) {
+func (l Limits) reset(ctx context.Context, _ adminapi.Principal, p resetting) (none adminapi.NoContent, err error) {
 	org := string(p.Org)
 	o := l.Org(org)
 	if o == nil {
-		return none, row.ErrNoOrg
+		return none, adminapi.ErrUnknownOrg
 	}
 	var ref ratelimit.Ref
 	if p.Scope != "" {
 		if ref, err = ratelimit.ParseRef(p.Scope); err != nil {
-			return none, row.BadRequestError{Reason: err.Error()}
+			return none, adminapi.BadRequestError{Reason: err.Error()}
 		}
 		if err := l.known(ctx, o, ref); err != nil {
 			return none, err
@@ -120,5 +120,5 @@ func (l Limits) known(ctx context.Context, o *settings.Org, ref ratelimit.Ref) e
 	if slices.ContainsFunc(counted, func(s ratelimit.WindowState) bool { return s.Scope == ref }) {
 		return nil
 	}
-	return row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s: neither configured nor counted today", o.ID, ref)}
+	return adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s: neither configured nor counted today", o.ID, ref)}
 }

@@ -1,7 +1,7 @@
 package operator
 
 import (
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // Window is one window of one scope.
@@ -22,16 +22,16 @@ type Lease struct {
 	Held    int64  `json:"held"`
 }
 
-// Rows are the questions of operators about quotas.
-func (l Limits) Rows() []row.Row {
-	return []row.Row{
+// Endpoints are the questions of operators about quotas.
+func (l Limits) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/limits", Summary: "Windows in use of the quotas of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(l.show),
-			Commands: []row.Command{{Use: "limits show ORG", Short: "Show the windows in use, the rest of each, and the holders of leases", Example: "tollgate limits show acme"}},
+			Pattern: "GET /admin/limits", Summary: "Windows in use of the quotas of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(l.show),
+			Commands: []adminapi.Command{{Use: "limits show ORG", Short: "Show the windows in use, the rest of each, and the holders of leases", Example: "tollgate limits show acme"}},
 		},
 		{
-			Pattern: "POST /admin/limits/reset", Summary: "Empty the windows of a scope, or of the whole organisation", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(l.reset),
-			Commands: []row.Command{{Use: "limits reset ORG", Example: "tollgate limits reset acme --scope key:ann"}},
+			Pattern: "POST /admin/limits/reset", Summary: "Empty the windows of a scope, or of the whole organisation", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(l.reset),
+			Commands: []adminapi.Command{{Use: "limits reset ORG", Example: "tollgate limits reset acme --scope key:ann"}},
 		},
 	}
 }
@@ -43,7 +43,7 @@ type LimitList struct {
 
 // resetting says which windows are emptied.
 type resetting struct {
-	row.Scoped
+	adminapi.OrgParam
 
 	Scope string `query:"scope" doc:"key:ID, team:ID, org:ID or class:ID; absent is the whole organisation"`
 }

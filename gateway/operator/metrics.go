@@ -51,13 +51,13 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	return n, errors.Join(append(errs, err)...)
 }
 
-// Timed records how long an exchange with the store took.
-func (n *Instruments) Timed(ctx context.Context, took time.Duration) {
+// RecordDuration records how long an exchange with the store took.
+func (n *Instruments) RecordDuration(ctx context.Context, took time.Duration) {
 	n.duration.Record(ctx, took.Seconds())
 }
 
-// Follow begins to export the counters of a limiter.
-func (n *Instruments) Follow(l *ratelimit.Limiter) error {
+// Observe begins to export the counters of a limiter.
+func (n *Instruments) Observe(l *ratelimit.Limiter) error {
 	var err error
 	n.registration, err = n.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		n.observe(o, l.Counts())

@@ -29,11 +29,11 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Clock: clock, ObserveLatency: n.Timed})
+	l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Clock: clock, ObserveLatency: n.RecordDuration})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Follow(l); err != nil {
+	if err := n.Observe(l); err != nil {
 		t.Fatal(err)
 	}
 	of := func(org string, class ratelimit.Class, limit ratelimit.Limit) ratelimit.Take {

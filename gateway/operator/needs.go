@@ -12,9 +12,9 @@ import (
 // naming matches the last name of a parameter or member that holds the id of a resource.
 var naming = regexp.MustCompile(`(^|\.|[a-z])([iI]ds?|registry|[vV]olumes)(\[\])?$`)
 
-// Needs returns, in words for a maintainer, what a change of the platform's description requires of the gateway.
-func Needs(d schema.Difference, c schema.Change) string {
-	row, _ := operation.Of(d.Operation)
+// RequiredChanges returns, in words for a maintainer, what a change of the platform's description requires of the gateway.
+func RequiredChanges(d schema.Difference, c schema.Change) string {
+	row, _ := operation.Lookup(d.Operation)
 	var needs []string
 	need := func(applies bool, what string) {
 		if applies {

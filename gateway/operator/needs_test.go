@@ -35,7 +35,7 @@ func TestNeeds(t *testing.T) {
 		{"createPod", "POST", "/v2/pods", schema.Change{What: schema.New, In: schema.InStatus, Name: "503"}, "schema: declare it; check how the error is mapped for legacy callers"},
 	} {
 		d := schema.Difference{Operation: tc.operation, Method: tc.method, Path: tc.path}
-		if got := operator.Needs(d, tc.change); got != tc.want {
+		if got := operator.RequiredChanges(d, tc.change); got != tc.want {
 			t.Errorf("%s, %s %s %s needs\n%s, want\n%s", tc.operation, tc.change.What, tc.change.In, tc.change.Name, got, tc.want)
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config/panics"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
-// Sources read the parts of an overview. The zero value describes its row.
-type Sources struct {
+// OverviewSources read the parts of an overview. The zero value describes its row.
+type OverviewSources struct {
 	// Gateways lists the running gateways, this one first. With an error the list has this one alone.
 	Gateways func(ctx context.Context) ([]Instance, error)
 	// Pending lists the requests for approval of an organisation that wait for an answer.
@@ -28,15 +28,15 @@ type Sources struct {
 	Show func(ctx context.Context, org string) (*money.Ledger, error)
 	Idle func(ctx context.Context, org string) (*money.IdleList, error)
 	// Refused counts the refusals of today.
-	Refused func(ctx context.Context, org string) ([]decisions.Refused, error)
+	Refused func(ctx context.Context, org string) ([]decisions.RefusalCount, error)
 }
 
-// Rows are the questions of operators about all parts at once.
-func (from Sources) Rows() []row.Row {
-	return []row.Row{
+// Endpoints are the questions of operators about all parts at once.
+func (from OverviewSources) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(from.read),
-			Commands: []row.Command{{
+			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.read),
+			Commands: []adminapi.Command{{
 				Use: "status", Short: "Show the entries that need attention: gateways, approvals, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; requests
 that wait for approval; budgets that are nearly used up; the refusals of today and
@@ -69,7 +69,7 @@ type Overview struct {
 	// Approvals wait for an answer.
 	Approvals []approval.PendingApproval `json:"approvals"`
 	Budgets   []money.NearBudget         `json:"budgets"`
-	Refused   []decisions.Refused        `json:"refused"`
+	Refused   []decisions.RefusalCount   `json:"refused"`
 	Idle      []money.IdleCost           `json:"idle"`
 	Drift     []Drift                    `json:"drift"`
 	// Off names the parts that the configuration switches off.
@@ -104,13 +104,13 @@ type orgParts struct {
 	approvals []approval.PendingApproval
 	ledger    *money.Ledger
 	idle      *money.IdleList
-	refused   []decisions.Refused
+	refused   []decisions.RefusalCount
 
 	approvalsErr, ledgerErr, idleErr, refusedErr error
 }
 
 // reads returns the functions that read the parts.
-func (p *orgParts) reads(ctx context.Context, from *Sources) []func() {
+func (p *orgParts) reads(ctx context.Context, from *OverviewSources) []func() {
 	return []func(){
 		func() { p.approvals, p.approvalsErr = from.Pending(ctx, p.org) },
 		func() { p.ledger, p.ledgerErr = from.Show(ctx, p.org) },
@@ -119,10 +119,10 @@ func (p *orgParts) reads(ctx context.Context, from *Sources) []func() {
 	}
 }
 
-func (from Sources) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview, error) {
+func (from OverviewSources) read(ctx context.Context, s adminapi.Principal, p adminapi.OptionalOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleCost{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.RefusalCount{}, Idle: []money.IdleCost{}, Drift: []Drift{}, Unknown: []string{}}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {
@@ -145,7 +145,7 @@ func (from Sources) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overv
 	var idleOff []string
 	for _, of := range orgs {
 		o.add(of)
-		if _, off := errors.AsType[row.BadRequestError](of.idleErr); off {
+		if _, off := errors.AsType[adminapi.BadRequestError](of.idleErr); off {
 			idleOff = append(idleOff, of.org)
 		}
 	}
@@ -162,7 +162,7 @@ func (from Sources) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overv
 
 // missed notes a part that could not be read. A BadRequestError is no such fault: the organisation has no budgets, or looks for nothing idle.
 func (o *Overview) missed(what string, err error) {
-	if _, none := errors.AsType[row.BadRequestError](err); err != nil && !none {
+	if _, none := errors.AsType[adminapi.BadRequestError](err); err != nil && !none {
 		o.Unknown = append(o.Unknown, what+": the shared store does not answer")
 	}
 }

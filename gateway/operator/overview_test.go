@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -37,12 +37,12 @@ func (books) Show(_ context.Context, org string) (*money.Ledger, error) {
 	case "away":
 		return nil, errors.New("the store is away")
 	}
-	return nil, row.BadRequestError{Reason: "no budgets"}
+	return nil, adminapi.BadRequestError{Reason: "no budgets"}
 }
 
 func (books) Idle(_ context.Context, org string) (*money.IdleList, error) {
 	if org != "acme" {
-		return nil, row.BadRequestError{Reason: "idle.for is not set"}
+		return nil, adminapi.BadRequestError{Reason: "idle.for is not set"}
 	}
 	return &money.IdleList{Resources: []money.IdleResource{{ID: "p1", Idle: money.Idle{PerMonth: "315.9"}}, {ID: "p2", Idle: money.Idle{PerMonth: "0.25"}}}}, nil
 }
@@ -54,9 +54,9 @@ func (s ships) Gateways(context.Context) ([]operator.Instance, error) {
 	return []operator.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}}, s.err
 }
 
-func (s ships) Refused(_ context.Context, org string) ([]decisions.Refused, error) {
+func (s ships) Refused(_ context.Context, org string) ([]decisions.RefusalCount, error) {
 	if org == "acme" {
-		return []decisions.Refused{{Org: org, Reason: "limit", Calls: 3, Decision: "d1"}}, s.err
+		return []decisions.RefusalCount{{Org: org, Reason: "limit", Calls: 3, Decision: "d1"}}, s.err
 	}
 	return nil, nil
 }
@@ -70,8 +70,8 @@ func (books) Pending(_ context.Context, org string) ([]approval.PendingApproval,
 }
 
 // tenants are the organisations of tests. Those that are away have stores that do not answer.
-func tenants() []row.Tenant {
-	return []row.Tenant{{ID: "acme"}, {ID: "globex"}, {ID: "away"}, {ID: "none"}}
+func tenants() []adminapi.Tenant {
+	return []adminapi.Tenant{{ID: "acme"}, {ID: "globex"}, {ID: "away"}, {ID: "none"}}
 }
 
 // source is one of the fakes of tests.
@@ -80,18 +80,18 @@ type source interface {
 	Pending(ctx context.Context, org string) ([]approval.PendingApproval, error)
 	Show(ctx context.Context, org string) (*money.Ledger, error)
 	Idle(ctx context.Context, org string) (*money.IdleList, error)
-	Refused(ctx context.Context, org string) ([]decisions.Refused, error)
+	Refused(ctx context.Context, org string) ([]decisions.RefusalCount, error)
 }
 
-func read(t *testing.T, from source, s row.Scope, query string) operator.Overview {
+func read(t *testing.T, from source, s adminapi.Principal, query string) operator.Overview {
 	t.Helper()
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Orgs, s.Now = tenants(), time.Unix(1e9, 0)
-	sources := operator.Sources{Gateways: from.Gateways, Pending: from.Pending, Show: from.Show, Idle: from.Idle, Refused: from.Refused}
-	o, err := row.Ask[operator.Overview](t.Context(), row.NewRows(sources.Rows(), row.Direct{}), "GET /admin/overview", s, values, nil)
+	sources := operator.OverviewSources{Gateways: from.Gateways, Pending: from.Pending, Show: from.Show, Idle: from.Idle, Refused: from.Refused}
+	o, err := adminapi.Call[operator.Overview](t.Context(), adminapi.NewTable(sources.Endpoints(), adminapi.Direct{}), "GET /admin/overview", s, values, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,24 +109,24 @@ func TestOverview(t *testing.T) {
 			{Org: "acme", Scope: "team ops", Percent: 80, Budget: money.Budget{Name: "per_hour", Limit: "10", Used: "7", Reserved: "1", Left: "2"}},
 			{Org: "acme", Scope: "team ops", Percent: 5, Budget: money.Budget{Name: "per_day", Limit: "100", Used: "5", UsedUp: "2026-11-26"}},
 		},
-		Refused: []decisions.Refused{{Org: "acme", Reason: "limit", Calls: 3, Decision: "d1"}},
+		Refused: []decisions.RefusalCount{{Org: "acme", Reason: "limit", Calls: 3, Decision: "d1"}},
 		Idle:    []money.IdleCost{{Org: "acme", Resources: 2, PerMonth: "316.15"}},
 		Drift:   []operator.Drift{{"acme", true, 1, 1}},
 		Unknown: []string{},
 	}
-	if diff := cmp.Diff(acme, read(t, books{}, row.Scope{}, "org=acme")); diff != "" {
+	if diff := cmp.Diff(acme, read(t, books{}, adminapi.Principal{}, "org=acme")); diff != "" {
 		t.Errorf("of one organisation (-want +got):\n%s", diff)
 	}
 	all := acme
 	all.Unknown, all.Off = []string{"budgets of away: the shared store does not answer"}, []string{"idle resources of 3 organisations, without idle.for"}
-	if diff := cmp.Diff(all, read(t, books{}, row.Scope{}, "")); diff != "" {
+	if diff := cmp.Diff(all, read(t, books{}, adminapi.Principal{}, "")); diff != "" {
 		t.Errorf("of all (-want +got):\n%s", diff)
 	}
 	away := books{ships{errors.New("away")}}
-	if got := read(t, away, row.Scope{}, "org=acme"); len(got.Unknown) != 2 || len(got.Gateways) != 1 || len(got.Refused) != 1 {
+	if got := read(t, away, adminapi.Principal{}, "org=acme"); len(got.Unknown) != 2 || len(got.Gateways) != 1 || len(got.Refused) != 1 {
 		t.Errorf("without the store: %+v, want what this gateway knows, and what it does not", got)
 	}
-	if got := read(t, away, row.Scope{Org: "acme"}, ""); len(got.Gateways) != 0 || len(got.Drift) != 1 || got.Drift[0].Org != "acme" {
+	if got := read(t, away, adminapi.Principal{Org: "acme"}, ""); len(got.Gateways) != 0 || len(got.Drift) != 1 || got.Drift[0].Org != "acme" {
 		t.Errorf("who is bound to acme sees %+v", got)
 	}
 }
@@ -149,7 +149,7 @@ func (silent) Gateways(ctx context.Context) ([]operator.Instance, error) {
 	return []operator.Instance{{Instance: "blue", Fault: "no policies at all", Restart: []string{"listen"}}}, ctx.Err()
 }
 
-func (silent) Refused(ctx context.Context, _ string) ([]decisions.Refused, error) {
+func (silent) Refused(ctx context.Context, _ string) ([]decisions.RefusalCount, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -158,7 +158,7 @@ func (silent) Refused(ctx context.Context, _ string) ([]decisions.Refused, error
 func TestOverviewHasOneDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		o := read(t, silent{}, row.Scope{}, "")
+		o := read(t, silent{}, adminapi.Principal{}, "")
 		if took := time.Since(began); took != operator.PartsTime {
 			t.Errorf("it took %s, want %s", took, operator.PartsTime)
 		}

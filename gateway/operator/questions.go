@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -19,9 +19,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Question asks for the predicted course of a request. It names its caller; no secret
+// ExplainRequest asks for the predicted course of a request. It names its caller; no secret
 // is needed, because nothing is sent but reads.
-type Question struct {
+type ExplainRequest struct {
 	// Method and Target are those of the request line; the target may have a
 	// query.
 	Method, Target string
@@ -40,8 +40,8 @@ type Question struct {
 // explainTimeout bounds one explanation, reads included.
 const explainTimeout = 30 * time.Second
 
-// Questions answers questions. All fields are required.
-type Questions struct {
+// Explainer answers questions. All fields are required.
+type Explainer struct {
 	*view.Current
 	// DryRun returns a dry run of the configuration in force, Account the client of its accounts.
 	DryRun  func() (*explain.DryRun, error)
@@ -55,17 +55,17 @@ type Questions struct {
 // Explain reports the predicted course of a request under the configuration in
 // force: nothing is sent but reads, nothing is counted and nothing is kept. Its
 // error is a fault of the question.
-func (a *Questions) Explain(ctx context.Context, q Question) (*explain.Report, error) {
+func (a *Explainer) Explain(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
 	return a.explain(ctx, q, false)
 }
 
 // ExplainOffline is Explain without any read: neither of the platform nor of the
 // shared store.
-func (a *Questions) ExplainOffline(ctx context.Context, q Question) (*explain.Report, error) {
+func (a *Explainer) ExplainOffline(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
 	return a.explain(ctx, q, true)
 }
 
-func (a *Questions) explain(ctx context.Context, q Question, offline bool) (*explain.Report, error) {
+func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool) (*explain.Report, error) {
 	caller, err := a.caller(q)
 	if err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (a *Questions) explain(ctx context.Context, q Question, offline bool) (*exp
 	return run.Run(ctx, in, caller)
 }
 
-// AnswerEstimate answers with the predicted course of a request.
-func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
+// Estimate answers with the predicted course of a request.
+func (a *Explainer) Estimate(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	run, err := a.DryRun()
 	if err != nil {
 		return nil, err
@@ -100,10 +100,10 @@ func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*f
 }
 
 // request is the question as a request.
-func (q *Question) request() (filter.Inbound, error) {
+func (q *ExplainRequest) request() (filter.Inbound, error) {
 	path, query, _ := strings.Cut(q.Target, "?")
 	if q.Method == "" || !strings.HasPrefix(path, "/") {
-		return filter.Inbound{}, row.BadRequestError{Reason: "name a method and a path that begins with /"}
+		return filter.Inbound{}, adminapi.BadRequestError{Reason: "name a method and a path that begins with /"}
 	}
 	h := q.Header.Clone()
 	if h == nil {
@@ -120,21 +120,21 @@ func (q *Question) request() (filter.Inbound, error) {
 }
 
 // caller finds the caller of a question.
-func (a *Questions) caller(q Question) (*identity.Caller, error) {
+func (a *Explainer) caller(q ExplainRequest) (*identity.Caller, error) {
 	if q.Key != "" {
 		return a.keyCaller(q)
 	}
 	if q.Org == "" {
-		return nil, row.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
+		return nil, adminapi.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
 	}
-	s := row.Scope{Orgs: callers.Orgs(a.Config())}
-	if missing := cmp.Or(s.NoOrg(q.Org), s.NoTeam(q.Org, q.Team)); missing != "" {
-		return nil, row.BadRequestError{Reason: missing}
+	s := adminapi.Principal{Orgs: callers.Orgs(a.Config())}
+	if missing := cmp.Or(s.OrgProblem(q.Org), s.TeamProblem(q.Org, q.Team)); missing != "" {
+		return nil, adminapi.BadRequestError{Reason: missing}
 	}
 	return &identity.Caller{Org: q.Org, Team: q.Team, Roles: q.Roles}, nil
 }
 
-func (a *Questions) keyCaller(q Question) (*identity.Caller, error) {
+func (a *Explainer) keyCaller(q ExplainRequest) (*identity.Caller, error) {
 	var found *identity.Caller
 	orgs := a.Config().Orgs
 	for i := range orgs {
@@ -143,13 +143,13 @@ func (a *Questions) keyCaller(q Question) (*identity.Caller, error) {
 			continue
 		}
 		if found != nil {
-			return nil, row.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: name one", q.Key)}
+			return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: name one", q.Key)}
 		}
 		k := o.Key(q.Key)
 		found = &identity.Caller{Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt}
 	}
 	if found == nil {
-		return nil, row.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}
 	}
 	return found, nil
 }

@@ -8,48 +8,48 @@ import (
 	"net/http"
 	"reflect"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
-// Rows are the questions of operators about requests that are not made. Those of nil can be read, and not be asked.
-func (a *Questions) Rows() []row.Row {
-	return []row.Row{
-		{Pattern: "POST /admin/explain", Summary: "The course that a request would take", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(a.explainPosted), Body: reflect.TypeFor[Posted](), Fails: []int{http.StatusInternalServerError}},
-		{Pattern: "GET /admin/audit", Summary: "The resources of an organisation, judged by its policies", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(a.audit), Fails: []int{http.StatusBadGateway}},
+// Endpoints are the questions of operators about requests that are not made. Those of nil can be read, and not be asked.
+func (a *Explainer) Endpoints() []adminapi.Endpoint {
+	return []adminapi.Endpoint{
+		{Pattern: "POST /admin/explain", Summary: "The course that a request would take", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(a.explainPosted), Body: reflect.TypeFor[ExplainBody](), ErrorStatuses: []int{http.StatusInternalServerError}},
+		{Pattern: "GET /admin/audit", Summary: "The resources of an organisation, judged by its policies", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.audit), ErrorStatuses: []int{http.StatusBadGateway}},
 	}
 }
 
-func (a *Questions) audit(ctx context.Context, _ row.Scope, p row.Scoped) (*explain.Audit, error) {
+func (a *Explainer) audit(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (*explain.Audit, error) {
 	x, err := a.Audit(ctx, string(p.Org))
-	if err != nil && !errors.Is(err, row.ErrNoOrg) {
-		err = row.RefusedError{Status: http.StatusBadGateway, Reason: err.Error()}
+	if err != nil && !errors.Is(err, adminapi.ErrUnknownOrg) {
+		err = adminapi.RefusedError{Status: http.StatusBadGateway, Reason: err.Error()}
 	}
 	return x, err
 }
 
 // asked is a request that is to be explained, as JSON.
-type asked struct{ Question row.Body }
+type asked struct{ Question adminapi.Body }
 
-func (a *Questions) explainPosted(ctx context.Context, s row.Scope, p asked) (*explain.Report, error) {
+func (a *Explainer) explainPosted(ctx context.Context, s adminapi.Principal, p asked) (*explain.Report, error) {
 	q, err := parseQuestion(p.Question)
 	if err != nil {
-		return nil, row.BadRequestError{Reason: err.Error()}
+		return nil, adminapi.BadRequestError{Reason: err.Error()}
 	}
 	if q.Org = cmp.Or(q.Org, s.Org); s.Org != "" && q.Org != s.Org {
-		return nil, row.BadRequestError{Reason: "org: the token is bound to organisation " + s.Org}
+		return nil, adminapi.BadRequestError{Reason: "org: the token is bound to organisation " + s.Org}
 	}
 	x, err := a.Explain(ctx, q)
-	if _, bad := errors.AsType[row.BadRequestError](err); err != nil && !bad {
-		err = row.RefusedError{Status: http.StatusInternalServerError, Reason: err.Error()}
+	if _, bad := errors.AsType[adminapi.BadRequestError](err); err != nil && !bad {
+		err = adminapi.RefusedError{Status: http.StatusInternalServerError, Reason: err.Error()}
 	}
 	return x, err
 }
 
-// Posted is a question as it is posted.
-type Posted struct {
+// ExplainBody is a question as it is posted.
+type ExplainBody struct {
 	Method string            `json:"method"`
 	Path   string            `json:"path"` // with the query
 	Header map[string]string `json:"header,omitempty"`
@@ -61,8 +61,8 @@ type Posted struct {
 }
 
 // parseQuestion reads a question as it is posted.
-func parseQuestion(body []byte) (Question, error) {
-	var q Question
+func parseQuestion(body []byte) (ExplainRequest, error) {
+	var q ExplainRequest
 	doc, err := strictjson.Decode(body, strictjson.DefaultLimits())
 	if err != nil {
 		return q, err

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -99,7 +99,7 @@ func (r *Revisions) Save(ctx context.Context) error {
 }
 
 // Diff compares the configuration in force, or the section of an organisation, with AgainstFile, with a revision, or with the revision before for
-// "". It returns row.ErrNoOrg for an organisation that is not configured.
+// "". It returns row.ErrUnknownOrg for an organisation that is not configured.
 func (r *Revisions) Diff(ctx context.Context, org, to string) (*ConfigDiff, error) {
 	cfg := r.Config()
 	now, err := shown(cfg, org)
@@ -107,7 +107,7 @@ func (r *Revisions) Diff(ctx context.Context, org, to string) (*ConfigDiff, erro
 		return nil, err
 	}
 	if now == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	out := &ConfigDiff{To: cfg.Revision}
 	var other []byte
@@ -132,7 +132,7 @@ func (r *Revisions) Diff(ctx context.Context, org, to string) (*ConfigDiff, erro
 func (r *Revisions) file(org string, out *ConfigDiff) ([]byte, error) {
 	out.From = AgainstFile
 	if r.File == nil {
-		return nil, row.RefusedError{Status: http.StatusConflict, Reason: "this gateway was started without a configuration file"}
+		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: "this gateway was started without a configuration file"}
 	}
 	cfg, err := r.File()
 	if err != nil {
@@ -199,7 +199,7 @@ func (r *Revisions) revision(ctx context.Context, org, revision string, out *Con
 		return nil, nil
 	}
 	if at < 0 {
-		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: "revision " + revision + " is not kept"}
+		return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "revision " + revision + " is not kept"}
 	}
 	out.From = known[at].Revision
 	packed, err := r.Journal.Get(ctx, list, out.From)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -24,7 +24,7 @@ func configured(revision, listen string) *settings.Config {
 	return cfg
 }
 
-// Of the configurations that were in force each is listed once for each time, with the difference to the one in force, and secrets are in none.
+// CoverageOf the configurations that were in force each is listed once for each time, with the difference to the one in force, and secrets are in none.
 func TestRevisionsAndTheirDifferences(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
@@ -71,7 +71,7 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 	if d, err = r.Diff(t.Context(), "acme", ""); err != nil || d.Diff != "" || d.From != "r2" {
 		t.Errorf("of an organisation to the one before: %+v (%v), want no difference", d, err)
 	}
-	if _, err = r.Diff(t.Context(), "globex", ""); !errors.Is(err, row.ErrNoOrg) {
+	if _, err = r.Diff(t.Context(), "globex", ""); !errors.Is(err, adminapi.ErrUnknownOrg) {
 		t.Errorf("of an unknown organisation: %v", err)
 	}
 	r.File = func() (*settings.Config, error) { return configured("", ":3"), nil }

@@ -40,16 +40,16 @@ type Report struct {
 	Envoys   []envoy.GroupStatus `json:"envoys,omitempty"`
 }
 
-// Why says why the newest configuration was not taken, or not as a whole; "" when it was.
-func (r *Report) Why() string {
+// Problem says why the newest configuration was not taken, or not as a whole; "" when it was.
+func (r *Report) Problem() string {
 	if r.Fault != "" || len(r.Refused) == 0 {
 		return r.Fault
 	}
 	return "files of organisations were not taken: " + r.Refused[0].Fault
 }
 
-// Serving notes that the listeners are open, or that draining has begun.
-func (s *GatewayStatus) Serving(on bool) {
+// SetServing notes that the listeners are open, or that draining has begun.
+func (s *GatewayStatus) SetServing(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.serving && !on {
@@ -58,8 +58,8 @@ func (s *GatewayStatus) Serving(on bool) {
 	s.serving = on
 }
 
-// Drains returns a channel that is closed when draining begins.
-func (s *GatewayStatus) Drains() <-chan struct{} {
+// Draining returns a channel that is closed when draining begins.
+func (s *GatewayStatus) Draining() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.drainsLocked()
@@ -72,18 +72,18 @@ func (s *GatewayStatus) drainsLocked() chan struct{} {
 	return s.drains
 }
 
-// Loaded notes that a configuration is in force; an earlier fault is over.
+// SetLoaded notes that a configuration is in force; an earlier fault is over.
 // restart names the settings whose new values require a restart, refused the files of
 // organisations that were not taken.
-func (s *GatewayStatus) Loaded(at time.Time, revision string, restart []string, refused []settings.RejectedFile) {
+func (s *GatewayStatus) SetLoaded(at time.Time, revision string, restart []string, refused []settings.RejectedFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loaded, s.revision, s.restart, s.refused = at, revision, restart, refused
 	s.failed, s.fault = time.Time{}, ""
 }
 
-// Failed notes that a configuration was not taken, and why.
-func (s *GatewayStatus) Failed(at time.Time, err error) {
+// SetFailed notes that a configuration was not taken, and why.
+func (s *GatewayStatus) SetFailed(at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed, s.fault = at, err.Error()

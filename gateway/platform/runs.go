@@ -81,7 +81,7 @@ func (r Runs) Routes() []route.Route {
 		if op.Tag == modelsTag {
 			this.Dialect = route.Chat
 		}
-		if row, _ := operation.Of(op.ID); row.Opaque {
+		if row, _ := operation.Lookup(op.ID); row.Opaque {
 			this.Method, this.Pattern, client = route.AnyMethod, filter.BalancedPath+"{id}/{path...}", r.Balanced
 		}
 		if client != nil && (r.batches || op.Tag != batchesTag) && (r.paths || op.ID != "modelCall") {

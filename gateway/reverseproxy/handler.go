@@ -39,7 +39,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event := ex.Event
 	ctx := r.Context()
 	if h.Balancers.TrustsTrace(r.RemoteAddr) {
-		ctx = telemetry.Within(ctx, r.Header)
+		ctx = telemetry.WithRemoteParent(ctx, r.Header)
 	}
 	ctx, _ = h.Recorder.Begin(ctx, r.Header, ex.In.Peer)
 
@@ -52,9 +52,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := h.write(w, r, ex)
 	switch {
 	case errors.Is(err, filter.ErrStreamEnded):
-		event.Outcome, event.Cause = telemetry.OutcomeCut, err
+		event.Outcome, event.Cause = telemetry.OutcomeTerminated, err
 	case errors.Is(err, errGone), r.Context().Err() != nil && !ex.In.Truncated: // a body that broke off ends the context too
-		event.Outcome = telemetry.OutcomeGone
+		event.Outcome = telemetry.OutcomeCanceled
 	case err != nil && event.Outcome == telemetry.OutcomeOK:
 		event.Outcome, event.Cause = telemetry.OutcomeUpstream, err
 	}

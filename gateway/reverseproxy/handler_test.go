@@ -106,7 +106,7 @@ func TestAnswers(t *testing.T) {
 func TestABrokenStreamIsNotEndedInOrder(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the platform has gone")
-	for cause, want := range map[error]telemetry.Outcome{broken: telemetry.OutcomeUpstream, filter.ErrStreamEnded: telemetry.OutcomeCut} {
+	for cause, want := range map[error]telemetry.Outcome{broken: telemetry.OutcomeUpstream, filter.ErrStreamEnded: telemetry.OutcomeTerminated} {
 		h, s := newHandler(t, &filter.Response{Status: 200, Stream: io.NopCloser(io.MultiReader(strings.NewReader("part"), iotest.ErrReader(cause)))})
 		w := httptest.NewRecorder()
 		func() {

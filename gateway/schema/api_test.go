@@ -19,7 +19,7 @@ import (
 func TestOperations(t *testing.T) {
 	api := load(t)
 	ops := api.Operations()
-	rows := slices.DeleteFunc(slices.Clone(table.All()), func(r table.Row) bool { return r.Kind == table.KindJob })
+	rows := slices.DeleteFunc(slices.Clone(table.All()), func(r table.Spec) bool { return r.Kind == table.KindJob })
 	if len(ops) != len(rows) {
 		t.Errorf("there are %d operations, want the %d that have rows", len(ops), len(rows))
 	}

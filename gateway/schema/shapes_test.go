@@ -62,7 +62,7 @@ func (d description) shapes() map[string]any {
 	var all, states *operations.Shape
 	read := map[string]bool{}
 	for _, row := range operations.All() {
-		read[row.Object] = true
+		read[row.ReadOperation] = true
 	}
 	for _, item := range at(map[string]any(d), "paths").(map[string]any) { //nolint:forcetypeassert // a description has paths
 		for _, op := range item.(map[string]any) { //nolint:forcetypeassert // as above
@@ -70,7 +70,7 @@ func (d description) shapes() map[string]any {
 			if body := at(op, "requestBody", "content", "application/json", "schema"); body != nil {
 				bodies[id] = d.shape(body)
 				all = either(all, bodies[id])
-				if row, _ := operations.Of(id); row.Verb.HasAfter() || row.Verb == operations.VerbAction {
+				if row, _ := operations.Lookup(id); row.Verb.HasResultState() || row.Verb == operations.VerbAction {
 					states = either(states, d.shape(body))
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -39,7 +39,7 @@ func (s *Service) requests(ctx context.Context, ex *filter.Exchange) ([]approval
 
 func (s *Service) approvals(ctx context.Context, ex *filter.Exchange) (any, error) {
 	if len(ex.Query) > 0 {
-		return nil, row.Bad("query", "there are no parameters")
+		return nil, adminapi.BadParam("query", "there are no parameters")
 	}
 	list, err := s.requests(ctx, ex)
 	out := make([]Request, len(list))
@@ -79,7 +79,7 @@ func (s *Service) grant(ctx context.Context, ex *filter.Exchange) (any, error) {
 		return nil, err
 	}
 	if len(ex.Query["max_usd"]) > 1 {
-		return nil, row.Bad("max_usd", "is given more than once")
+		return nil, adminapi.BadParam("max_usd", "is given more than once")
 	}
 	most := cmp.Or(ex.Query.Get("max_usd"), r.USD)
 	if err := s.mayGrant(ex.Caller, r, most); err != nil {
@@ -174,7 +174,7 @@ func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern str
 	asked := url.Values{"org": {ex.Caller.Org}, "id": {ex.Params["id"]}}
 	for name, v := range ex.Query {
 		if !slices.Contains(names, name) {
-			return nil, row.Bad(name, "%s", row.Unknown("parameter", name, names))
+			return nil, adminapi.BadParam(name, "%s", adminapi.UnknownName("parameter", name, names))
 		}
 		asked[name] = v
 	}
@@ -186,7 +186,7 @@ func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern str
 	if err != nil {
 		return nil, err
 	}
-	v, err := row.Ask[any](ctx, s.rows, pattern, s.scope(ex.Caller, row.Approver), asked, nil)
+	v, err := adminapi.Call[any](ctx, s.rows, pattern, s.scope(ex.Caller, adminapi.Approver), asked, nil)
 	status := http.StatusOK
 	if p, ok := errors.AsType[*problem.Problem](refusal(err)); err != nil && ok {
 		status = p.Status

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -23,8 +23,8 @@ import (
 
 // Deps are the sources of the views. All fields are required.
 type Deps struct {
-	// Rows are those of the operators' listener.
-	Rows []row.Row
+	// Endpoints are those of the operators' listener.
+	Endpoints []adminapi.Endpoint
 	// Access knows the limits and the budgets that a caller's calls count against.
 	Access *callers.Access
 	*view.Current
@@ -34,7 +34,7 @@ type Deps struct {
 // Service answers callers. It is safe for concurrent use.
 type Service struct {
 	deps Deps
-	rows *row.Rows
+	rows *adminapi.Table
 	busy *semaphore.Weighted
 }
 
@@ -43,7 +43,7 @@ const atOnce = 8
 
 // New returns a Service.
 func New(deps Deps) *Service {
-	return &Service{deps: deps, rows: row.NewRows(deps.Rows, row.Direct{}), busy: semaphore.NewWeighted(atOnce)}
+	return &Service{deps: deps, rows: adminapi.NewTable(deps.Endpoints, adminapi.Direct{}), busy: semaphore.NewWeighted(atOnce)}
 }
 
 // endpoint is a route of callers with its answer.
@@ -78,8 +78,8 @@ func Routes() []route.Route {
 	return out
 }
 
-// Answers returns the responders, by route id.
-func (s *Service) Answers() map[string]filter.Responder {
+// Responders returns the responders, by route id.
+func (s *Service) Responders() map[string]filter.Responder {
 	out := make(map[string]filter.Responder)
 	for _, e := range endpoints() {
 		out[e.id] = func(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
@@ -123,9 +123,9 @@ func refusal(err error) error {
 	if _, ok := errors.AsType[*problem.Problem](err); ok {
 		return err
 	}
-	faults, _ := errors.AsType[row.FaultsError](err)
-	bad, isBad := errors.AsType[row.BadRequestError](err)
-	refused, isRefused := errors.AsType[row.RefusedError](err)
+	faults, _ := errors.AsType[adminapi.FaultsError](err)
+	bad, isBad := errors.AsType[adminapi.BadRequestError](err)
+	refused, isRefused := errors.AsType[adminapi.RefusedError](err)
 	switch {
 	case faults != nil && faults.Status() == http.StatusNotFound, isRefused && refused.Status == http.StatusNotFound:
 		return problem.NotFound.New(err.Error())
@@ -150,11 +150,11 @@ func ask[A any](ctx context.Context, s *Service, ex *filter.Exchange, pattern st
 	values := make(url.Values, len(given)+3)
 	for name, v := range given {
 		if name == "org" || name == "team" || name == "policy" || name == "key" && !leads(c) { // by policy one would learn of those tried out
-			return answer, row.Bad(name, "is no parameter here: the answer is about what is your own")
+			return answer, adminapi.BadParam(name, "is no parameter here: the answer is about what is your own")
 		}
 		values[name] = v
 	}
-	for _, p := range s.rows.Row(pattern).Parameters() {
+	for _, p := range s.rows.Endpoint(pattern).Parameters() {
 		switch {
 		case p.Name == "org":
 			values.Set("org", c.Org)
@@ -164,16 +164,16 @@ func ask[A any](ctx context.Context, s *Service, ex *filter.Exchange, pattern st
 			values.Set("key", c.Key)
 		}
 	}
-	return row.Ask[A](ctx, s.rows, pattern, s.scope(c), values, nil)
+	return adminapi.Call[A](ctx, s.rows, pattern, s.scope(c), values, nil)
 }
 
 // scope is a caller as an asker: a viewer of its organisation that knows of its own team alone.
-func (s *Service) scope(c *identity.Caller, roles ...row.Role) row.Scope {
-	t := row.Tenant{ID: c.Org, Teams: []string{}}
+func (s *Service) scope(c *identity.Caller, roles ...adminapi.Role) adminapi.Principal {
+	t := adminapi.Tenant{ID: c.Org, Teams: []string{}}
 	if c.Team != "" {
 		t.Teams = append(t.Teams, c.Team)
 	}
-	return row.Scope{Name: c.Key, Roles: roles, Org: c.Org, Orgs: []row.Tenant{t}, Now: s.deps.Now()}
+	return adminapi.Principal{Name: c.Key, Roles: roles, Org: c.Org, Orgs: []adminapi.Tenant{t}, Now: s.deps.Now()}
 }
 
 // sees reports whether something of an owner is shown to a caller.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -20,7 +20,7 @@ import (
 
 // asked are the parameters of the row that the route self.spend asks.
 type asked struct {
-	row.Scoped
+	adminapi.OrgParam
 
 	Team string `query:"team" doc:"id of a team"`
 	Key  string `query:"key" doc:"id of a key"`
@@ -29,13 +29,13 @@ type asked struct {
 // spendBy returns the responder of self.spend, with ask in place of the row of operators.
 func spendBy(ask func(p asked) (any, error)) filter.Responder {
 	s := New(Deps{
-		Rows: []row.Row{{
-			Pattern: "GET /admin/spend/history", Role: row.Viewer, About: row.OfOrg,
-			Ask: row.Do(func(_ context.Context, _ row.Scope, p asked) (any, error) { return ask(p) }),
+		Endpoints: []adminapi.Endpoint{{
+			Pattern: "GET /admin/spend/history", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg,
+			Handler: adminapi.HandlerFor(func(_ context.Context, _ adminapi.Principal, p asked) (any, error) { return ask(p) }),
 		}},
 		Current: view.New(func() time.Time { return time.Unix(0, 0) }),
 	})
-	return s.Answers()["self.spend"]
+	return s.Responders()["self.spend"]
 }
 
 // caller is an exchange of a caller with query parameters.
@@ -96,11 +96,11 @@ func TestAnswersAreAboutTheCaller(t *testing.T) {
 		want  asked
 		fails bool
 	}{
-		"a key":                  {c: ann, want: asked{row.Scoped{Org: "acme"}, "research", "ann"}},
-		"a key without a team":   {c: &identity.Caller{Org: "acme", Key: "bob"}, want: asked{row.Scoped{Org: "acme"}, "", "bob"}},
-		"a lead":                 {c: lead, want: asked{row.Scoped{Org: "acme"}, "research", ""}},
-		"a lead about a key":     {c: lead, query: url.Values{"key": {"ann"}}, want: asked{row.Scoped{Org: "acme"}, "research", "ann"}},
-		"a lead of no team":      {c: &identity.Caller{Org: "acme", Key: "lea", Roles: lead.Roles}, want: asked{row.Scoped{Org: "acme"}, "", "lea"}},
+		"a key":                  {c: ann, want: asked{adminapi.OrgParam{Org: "acme"}, "research", "ann"}},
+		"a key without a team":   {c: &identity.Caller{Org: "acme", Key: "bob"}, want: asked{adminapi.OrgParam{Org: "acme"}, "", "bob"}},
+		"a lead":                 {c: lead, want: asked{adminapi.OrgParam{Org: "acme"}, "research", ""}},
+		"a lead about a key":     {c: lead, query: url.Values{"key": {"ann"}}, want: asked{adminapi.OrgParam{Org: "acme"}, "research", "ann"}},
+		"a lead of no team":      {c: &identity.Caller{Org: "acme", Key: "lea", Roles: lead.Roles}, want: asked{adminapi.OrgParam{Org: "acme"}, "", "lea"}},
 		"about another key":      {c: ann, query: url.Values{"key": {"bob"}}, fails: true},
 		"about a team":           {c: lead, query: url.Values{"team": {"ops"}}, fails: true},
 		"about an organisation":  {c: lead, query: url.Values{"org": {"globex"}}, fails: true},

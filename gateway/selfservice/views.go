@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -44,7 +44,7 @@ type Grants struct {
 
 func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
 	if len(ex.Query) > 0 {
-		return nil, row.Bad("query", "there are no parameters")
+		return nil, adminapi.BadParam("query", "there are no parameters")
 	}
 	c := ex.Caller
 	m := &Me{
@@ -148,14 +148,14 @@ type Call struct {
 
 func (s *Service) decision(ctx context.Context, ex *filter.Exchange) (any, error) {
 	if len(ex.Query) > 0 {
-		return nil, row.Bad("query", "there are no parameters")
+		return nil, adminapi.BadParam("query", "there are no parameters")
 	}
 	x, err := ask[explain.Report](ctx, s, ex, "GET /admin/decisions/{id}", url.Values{"id": {ex.Params["id"]}})
 	if err != nil {
 		return nil, err
 	}
 	if x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
-		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
+		return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
 	}
 	d := &Decision{Summary: x.Summary().ForCaller(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail, Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}
 	for i := range x.Calls {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
@@ -16,7 +16,7 @@ import (
 type AdminAccount struct {
 	Name    string          `yaml:"name,required" doc:"short name, which the audit log, the log and grants of approvals show"`
 	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys create makes both"`
-	Roles   []row.Role      `yaml:"roles,required" doc:"rights of the admin: a viewer reads, an operator resets limits and changes owners and idle resources, an approver answers requests for approval, an admin does all of it and manages keys"`
+	Roles   []adminapi.Role `yaml:"roles,required" doc:"rights of the admin: a viewer reads, an operator resets limits and changes owners and idle resources, an approver answers requests for approval, an admin does all of it and manages keys"`
 	Org     string          `yaml:"org" doc:"organisation that the admin is bound to; empty is all of them and the gateway itself"`
 	Expires time.Time       `yaml:"expires" doc:"when the token ceases to be accepted, RFC 3339; absent is never"`
 }
@@ -25,14 +25,14 @@ type AdminAccount struct {
 const MaxAdminName = 64
 
 // reserved are the names that the audit log gives to others.
-var reserved = []string{row.SharedAdmin, row.OpenAdmin, "gateway", "link"} //nolint:gochecknoglobals // read only
+var reserved = []string{adminapi.SharedAdmin, adminapi.OpenAdmin, "gateway", "link"} //nolint:gochecknoglobals // read only
 
 // Validate reports every fault, each with its path below the account.
 func (a *AdminAccount) Validate() error {
 	var errs fault.Found
 	errs.If(a.Name == "" || len(a.Name) > MaxAdminName || strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "", "name", "must have letters, digits, '-', '_', '.' and '@' alone, and at most %d of them", MaxAdminName)
 	errs.If(slices.Contains(reserved, a.Name), "name", "%q is reserved: the audit log uses it", a.Name)
-	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(row.Role("").Values(), ", "))
+	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(adminapi.Role("").Values(), ", "))
 	return errors.Join(errs...)
 }
 
@@ -41,10 +41,10 @@ type AdminIssuer struct {
 	ID                   string `yaml:"id,required" doc:"short name, with which the names of its admins begin in the audit log: id:NAME"`
 	identity.TokenIssuer `yaml:",inline"`
 
-	Claims AdminClaims         `yaml:"claims" doc:"which claims of a token say who its admin is: a name, or a JSON pointer such as /realm_access/roles"`
-	Grants map[string]row.Role `yaml:"grants,required" doc:"roles by values of claims.roles, of which others are ignored; a token that leads to none is refused"`
-	Login  Login               `yaml:"login" doc:"the client as which the console sends people to the issuer"`
-	Org    string              `yaml:"org" doc:"organisation that its admins are bound to; empty is all of them and the gateway itself"`
+	Claims AdminClaims              `yaml:"claims" doc:"which claims of a token say who its admin is: a name, or a JSON pointer such as /realm_access/roles"`
+	Grants map[string]adminapi.Role `yaml:"grants,required" doc:"roles by values of claims.roles, of which others are ignored; a token that leads to none is refused"`
+	Login  Login                    `yaml:"login" doc:"the client as which the console sends people to the issuer"`
+	Org    string                   `yaml:"org" doc:"organisation that its admins are bound to; empty is all of them and the gateway itself"`
 }
 
 // Login is the client of an issuer as which people log in with a browser. Without a ClientID there is no such login.

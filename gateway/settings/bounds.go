@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // OrgBounds bounds the sections of organisations in files of their own. The zero value bounds nothing.
@@ -112,7 +112,7 @@ func within(patterns []string, id, name string) bool {
 }
 
 // enforced reports where a policy is not in force for all callers.
-func enforced(c *section.Config, policy string) error {
+func enforced(c *policyconfig.Config, policy string) error {
 	var errs fault.Found
 	listed := false
 	for i, e := range c.Policies {
@@ -120,7 +120,7 @@ func enforced(c *section.Config, policy string) error {
 			continue
 		}
 		at := fault.Index("policies", i)
-		errs.If(e.Mode.OrDefault() != section.ModeEnforce, at+".mode", "must be enforce, by org_bounds")
+		errs.If(e.Mode.OrDefault() != policyconfig.ModeEnforce, at+".mode", "must be enforce, by org_bounds")
 		errs.If(len(e.Teams)+len(e.ExceptTeams)+len(e.Roles)+len(e.ExceptRoles) > 0, at, "%s must be in force for all callers, by org_bounds", policy)
 		listed = true
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -20,7 +20,7 @@ func TestJudge(t *testing.T) {
 	bounds := settings.OrgBounds{Budget: ledger.Budget{PerDay: 100_000_000}, Enforce: []string{"gpu_allow_list"}}
 	org := func(change func(o *settings.Org)) *settings.Org {
 		o := &settings.Org{ID: "acme", File: "/orgs/acme.yaml", Budget: ledger.Budget{PerDay: 90_000_000}}
-		o.Policies.Policies = []section.Entry{{Policy: "gpu_allow_list"}}
+		o.Policies.Policies = []policyconfig.Entry{{Policy: "gpu_allow_list"}}
 		change(o)
 		return o
 	}
@@ -34,10 +34,10 @@ func TestJudge(t *testing.T) {
 		"a large budget": {func(o *settings.Org) { o.Budget.PerDay = 100_000_001 }, "budget.per_day: must be at most"},
 		"approvable":     {func(o *settings.Org) { o.Budget.Approvable = true }, "budget.approvable: must be false"},
 		"no policy":      {func(o *settings.Org) { o.Policies.Policies = nil }, "policies: must list gpu_allow_list"},
-		"warns":          {func(o *settings.Org) { o.Policies.Policies[0].Mode = section.ModeWarn }, "policies[0].mode: must be enforce"},
+		"warns":          {func(o *settings.Org) { o.Policies.Policies[0].Mode = policyconfig.ModeWarn }, "policies[0].mode: must be enforce"},
 		"for some":       {func(o *settings.Org) { o.Policies.Policies[0].ExceptTeams = []string{"ops"} }, "must be in force for all callers"},
-		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{Policy: "gpu_allow_list"}} }, "has no exceptions"},
-		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{}} }, "has no exceptions"},
+		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []policyconfig.Exception{{Policy: "gpu_allow_list"}} }, "has no exceptions"},
+		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []policyconfig.Exception{{}} }, "has no exceptions"},
 	} {
 		err := bounds.Check(org(tt.change))
 		if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault)) {

@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
@@ -60,18 +60,18 @@ type Config struct {
 	Balancers   Balancers   `yaml:"balancers" doc:"load balancers in front of the data listener that are believed about where callers are" reload:"restart"`
 	Connections Connections `yaml:"connections" doc:"bounds on connections" reload:"restart"`
 
-	Overload  overload.Config `yaml:"overload" doc:"bounds on calls and work under way; see operations.md" reload:"restart"`
-	Limits    Limits          `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
-	Policies  section.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
-	Decisions Decisions       `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
-	Audit     Audit           `yaml:"audit" doc:"the record of changes" reload:"restart"`
-	Spend     ledger.Config   `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
-	Catalog   catalog.Config  `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
-	Telemetry Telemetry       `yaml:"telemetry" doc:"traces, metrics and logs"`
-	Log       Log             `yaml:"log" doc:"the log on standard error" reload:"restart"`
-	Legacy    Legacy          `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
-	V1        v1.Config       `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
-	GraphQL   graphql.Config  `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
+	Overload  overload.Config     `yaml:"overload" doc:"bounds on calls and work under way; see operations.md" reload:"restart"`
+	Limits    Limits              `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
+	Policies  policyconfig.Limits `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
+	Decisions Decisions           `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
+	Audit     Audit               `yaml:"audit" doc:"the record of changes" reload:"restart"`
+	Spend     ledger.Config       `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
+	Catalog   catalog.Config      `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
+	Telemetry Telemetry           `yaml:"telemetry" doc:"traces, metrics and logs"`
+	Log       Log                 `yaml:"log" doc:"the log on standard error" reload:"restart"`
+	Legacy    Legacy              `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
+	V1        v1.Config           `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
+	GraphQL   graphql.Config      `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
 
 	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers may send instead of a key" reload:"live"`
 
@@ -187,7 +187,7 @@ type Keyless struct {
 
 // Decisions says where decisions are logged and how long they are remembered.
 type Decisions struct {
-	section.DecisionLog `yaml:",inline"`
+	policyconfig.DecisionLog `yaml:",inline"`
 
 	Keep   int     `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
 	Shared Archive `yaml:"shared" doc:"decisions kept in Redis, which any gateway explains"`
@@ -236,8 +236,8 @@ func Default() Config {
 			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,
 			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
 		},
-		Policies:  section.DefaultLimits(),
-		Decisions: Decisions{DecisionLog: section.DefaultDecisionLog(), Keep: 1000, Shared: DefaultArchive()},
+		Policies:  policyconfig.DefaultLimits(),
+		Decisions: Decisions{DecisionLog: policyconfig.DefaultDecisionLog(), Keep: 1000, Shared: DefaultArchive()},
 		Spend:     ledger.DefaultConfig(),
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: Telemetry{SampleRatio: 0.01},

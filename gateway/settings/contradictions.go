@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -82,7 +82,7 @@ func cheapAt(b *ledger.Budget) error { return fault.At("budget", cheap(b)) }
 func cheap(b *ledger.Budget) error {
 	const cent = catalog.Money(10_000)
 	var errs fault.Found
-	least := catalog.Money(section.LeastPrice * 1_000_000)
+	least := catalog.Money(policyconfig.MinPodPrice * 1_000_000)
 	errs.If(b.PerHour > 0 && b.PerHour < least, "per_hour", "%s USD is below every price: no pod costs less than %s USD an hour, and nothing starts", b.PerHour, least)
 	type period struct {
 		name   string

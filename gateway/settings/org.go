@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -98,7 +98,7 @@ type Org struct {
 	Labels       []ledger.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
 	Classes      []Class                 `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts    []translate.Brownout    `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
-	Policies     section.Config          `yaml:",inline"`
+	Policies     policyconfig.Config     `yaml:",inline"`
 	Teams        []Team                  `yaml:"teams" doc:"its teams"`
 	Keys         []Key                   `yaml:"keys" doc:"its callers' keys"`
 	// File is where it is written, empty for the main file.

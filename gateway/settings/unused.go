@@ -6,7 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -96,7 +96,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")
 	}
 	over("", &o.Budget, o.Over)
-	approvable := slices.ContainsFunc(o.Policies.Policies, func(e section.Entry) bool { return e.Approvable }) || o.anyBudget(func(b ledger.Budget) bool { return b.Approvable })
+	approvable := slices.ContainsFunc(o.Policies.Policies, func(e policyconfig.Entry) bool { return e.Approvable }) || o.anyBudget(func(b ledger.Budget) bool { return b.Approvable })
 	for i := range o.Teams {
 		t, at := &o.Teams[i], fault.Index("teams", i)
 		over(at+".", &t.Budget, t.Over)

@@ -15,12 +15,12 @@ type Outcome string
 
 // The outcomes.
 const (
-	OutcomeOK       Outcome = "ok"       // answered by the platform, or locally as asked
-	OutcomeRefused  Outcome = "refused"  // answered by the gateway with a refusal
-	OutcomeUpstream Outcome = "upstream" // the platform refused or failed
-	OutcomeFault    Outcome = "fault"    // the gateway failed
-	OutcomeGone     Outcome = "gone"     // the caller left before the answer
-	OutcomeCut      Outcome = "cut"      // a stream that the gateway ended
+	OutcomeOK         Outcome = "ok"       // answered by the platform, or locally as asked
+	OutcomeRefused    Outcome = "refused"  // answered by the gateway with a refusal
+	OutcomeUpstream   Outcome = "upstream" // the platform refused or failed
+	OutcomeFault      Outcome = "fault"    // the gateway failed
+	OutcomeCanceled   Outcome = "gone"     // the caller left before the answer
+	OutcomeTerminated Outcome = "cut"      // a stream that the gateway ended
 )
 
 // Event is the one record of an exchange. It is filled along the chain by the
@@ -111,9 +111,9 @@ type Job struct {
 	Cost float64
 }
 
-// Absorb adds the facts of a v2 call's event to the event of the legacy
+// Merge adds the facts of a v2 call's event to the event of the legacy
 // exchange behind the call.
-func (e *Event) Absorb(call *Event) {
+func (e *Event) Merge(call *Event) {
 	e.Denied = union(e.Denied, call.Denied)
 	e.Warned = union(e.Warned, call.Warned)
 	e.Shadowed = union(e.Shadowed, call.Shadowed)
@@ -184,9 +184,9 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	switch e.Outcome {
 	case OutcomeFault:
 		level = slog.LevelError
-	case OutcomeUpstream, OutcomeCut:
+	case OutcomeUpstream, OutcomeTerminated:
 		level = slog.LevelWarn
-	case OutcomeOK, OutcomeRefused, OutcomeGone:
+	case OutcomeOK, OutcomeRefused, OutcomeCanceled:
 	}
 	if !logger.Enabled(ctx, level) {
 		return

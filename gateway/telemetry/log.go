@@ -11,17 +11,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Annotated returns a handler that adds attrs to each record, and the trace_id of its
+// WithAttrs returns a handler that adds attrs to each record, and the trace_id of its
 // context.
-func Annotated(h slog.Handler, attrs ...slog.Attr) slog.Handler { return annotated{h, attrs} }
+func WithAttrs(h slog.Handler, attrs ...slog.Attr) slog.Handler { return withAttrs{h, attrs} }
 
-type annotated struct {
+type withAttrs struct {
 	slog.Handler
 	attrs []slog.Attr
 }
 
 // Handle implements slog.Handler.
-func (h annotated) Handle(ctx context.Context, r slog.Record) error {
+func (h withAttrs) Handle(ctx context.Context, r slog.Record) error {
 	r.AddAttrs(h.attrs...)
 	if s := trace.SpanContextFromContext(ctx); s.HasTraceID() {
 		r.AddAttrs(slog.String("trace_id", s.TraceID().String()))
@@ -30,13 +30,13 @@ func (h annotated) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (h annotated) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return annotated{h.Handler.WithAttrs(attrs), h.attrs}
+func (h withAttrs) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return withAttrs{h.Handler.WithAttrs(attrs), h.attrs}
 }
 
 // WithGroup implements slog.Handler.
-func (h annotated) WithGroup(name string) slog.Handler {
-	return annotated{h.Handler.WithGroup(name), h.attrs}
+func (h withAttrs) WithGroup(name string) slog.Handler {
+	return withAttrs{h.Handler.WithGroup(name), h.attrs}
 }
 
 // both hands each record that the first handler takes to the second, too.

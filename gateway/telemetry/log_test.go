@@ -13,7 +13,7 @@ import (
 
 // textLog returns a logger that writes lines without their time.
 func textLog(b *bytes.Buffer, attrs ...slog.Attr) *slog.Logger {
-	return slog.New(telemetry.Annotated(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	return slog.New(telemetry.WithAttrs(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}

@@ -37,7 +37,7 @@ type Recorder struct {
 	exchanges options[series]
 	answers   options[answer]
 	refused   options[refusal]
-	spoken    options[spoken]
+	spoken    options[policyResult]
 }
 
 // series holds the attributes that tell request durations apart.
@@ -112,11 +112,11 @@ func (x refusal) attributes() attribute.Set {
 		attribute.String("org", x.org), attribute.String("team", x.team))
 }
 
-// spoken holds the attributes that tell verdicts of policies apart.
-type spoken struct{ policy, mode, org, team string }
+// policyResult holds the attributes that tell verdicts of policies apart.
+type policyResult struct{ policy, mode, org, team string }
 
 // attributes is the verdict as attributes of a metric.
-func (x spoken) attributes() attribute.Set {
+func (x policyResult) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("policy", x.policy), attribute.String("mode", x.mode),
 		attribute.String("org", x.org), attribute.String("team", x.team))
 }
@@ -188,6 +188,6 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 // spoke counts policies that spoke in a mode.
 func (r *Recorder) spoke(ctx context.Context, e *Event, mode string, names []string) {
 	for _, name := range names {
-		r.policies.Add(ctx, 1, r.spoken.of(spoken{name, mode, e.Org, e.Team}, spoken.attributes).add...)
+		r.policies.Add(ctx, 1, r.spoken.of(policyResult{name, mode, e.Org, e.Team}, policyResult.attributes).add...)
 	}
 }

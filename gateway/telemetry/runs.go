@@ -14,21 +14,21 @@ type runs struct {
 	tokens           metric.Int64Counter
 	cost             metric.Float64Counter
 
-	whose options[whose]
+	whose options[owner]
 	read  options[read]
 }
 
-// whose identifies the owner of runs. Organisations and teams are those of the
+// owner identifies the owner of runs. Organisations and teams are those of the
 // configuration, so there are only so many.
-type whose struct{ org, team string }
+type owner struct{ org, team string }
 
-func (x whose) attributes() attribute.Set {
+func (x owner) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("org", x.org), attribute.String("team", x.team))
 }
 
 // read holds the attributes that tell tokens apart.
 type read struct {
-	whose
+	owner
 	kind string
 }
 
@@ -51,8 +51,8 @@ func (r *runs) register(m metric.Meter) error {
 
 // record counts a run.
 func (r *runs) record(ctx context.Context, e *Event) {
-	who := whose{e.Org, e.Team}
-	of := r.whose.of(who, whose.attributes)
+	who := owner{e.Org, e.Team}
+	of := r.whose.of(who, owner.attributes)
 	if e.Job.Finished {
 		r.queued.Record(ctx, e.Job.Queued.Seconds(), of.record...)
 		r.executed.Record(ctx, e.Job.Executed.Seconds(), of.record...)

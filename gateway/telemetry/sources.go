@@ -13,8 +13,8 @@ import (
 type Source struct {
 	// Kind and Org name the source; Org is empty for a source of all organisations.
 	Kind, Org string
-	// Good is when the source was last good; zero for never.
-	Good time.Time
+	// LastSuccess is when the source was last good; zero for never.
+	LastSuccess time.Time
 	// Failed reports that the last look at the source failed.
 	Failed bool
 }
@@ -28,8 +28,8 @@ func MeasureSources(m metric.Meter, now func() time.Time, list func() []Source) 
 	Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, s := range list() {
 			attrs := metric.WithAttributes(attribute.String("kind", s.Kind), attribute.String("org", s.Org))
-			if !s.Good.IsZero() {
-				o.ObserveFloat64(age, now().Sub(s.Good).Seconds(), attrs)
+			if !s.LastSuccess.IsZero() {
+				o.ObserveFloat64(age, now().Sub(s.LastSuccess).Seconds(), attrs)
 			}
 			n := int64(0)
 			if s.Failed {

@@ -18,8 +18,8 @@ func TestSourcesAreMeasured(t *testing.T) {
 	reader := metric.NewManualReader()
 	at := time.Unix(1000, 0)
 	list := []telemetry.Source{
-		{Kind: "configuration", Good: at.Add(-time.Hour), Failed: true},
-		{Kind: "bundle", Org: "acme", Good: at.Add(-time.Minute)},
+		{Kind: "configuration", LastSuccess: at.Add(-time.Hour), Failed: true},
+		{Kind: "bundle", Org: "acme", LastSuccess: at.Add(-time.Minute)},
 		{Kind: "prices", Org: "acme", Failed: true},
 	}
 	telemetry.MeasureSources(metric.NewMeterProvider(metric.WithReader(reader)).Meter(""), func() time.Time { return at }, func() []telemetry.Source { return list })

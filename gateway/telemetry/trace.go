@@ -20,12 +20,12 @@ import (
 // Apply sets how trace contexts are handled from now on.
 func (r *Recorder) Apply(c settings.TraceContext) { r.contexts.Store(&c) }
 
-// Within returns ctx with the trace context of a header that is to be believed.
-func Within(ctx context.Context, header http.Header) context.Context {
+// WithRemoteParent returns ctx with the trace context of a header that is to be believed.
+func WithRemoteParent(ctx context.Context, header http.Header) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
 }
 
-// Begin starts an exchange's span. A trace context that ctx has from [Within] is its
+// Begin starts an exchange's span. A trace context that ctx has from [WithRemoteParent] is its
 // parent. Without it, one in the header of a caller is if the caller's address is trusted,
 // and otherwise linked: a caller outside does not decide about sampling here.
 func (r *Recorder) Begin(ctx context.Context, header http.Header, peer string) (context.Context, trace.Span) {
@@ -34,7 +34,7 @@ func (r *Recorder) Begin(ctx context.Context, header http.Header, peer string) (
 		return r.tracer.Start(ctx, "exchange", options...) //nolint:spancheck // Record ends it
 	}
 	if header.Get("Traceparent") != "" {
-		remote := Within(ctx, header)
+		remote := WithRemoteParent(ctx, header)
 		switch sc := trace.SpanContextFromContext(remote); {
 		case !sc.IsValid():
 		case r.trusts(peer):

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // actionPath returns where the form of a row is posted.
-func actionPath(r *row.Row) string { return Path + actionName(r) }
+func actionPath(r *adminapi.Endpoint) string { return Path + actionName(r) }
 
 // actionName returns the name of a row's action.
-func actionName(r *row.Row) string { return strings.TrimPrefix(r.Path(), "/admin/") }
+func actionName(r *adminapi.Endpoint) string { return strings.TrimPrefix(r.Path(), "/admin/") }
 
 // action returns a handler that asks a row with the fields of a form. The field back names the page to show afterwards.
-func (c *Console) action(r *row.Row) func(v *visit) {
+func (c *Console) action(r *adminapi.Endpoint) func(v *visit) {
 	name := actionName(r)
 	return func(v *visit) {
 		form, back, err := v.sent()
@@ -27,7 +27,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 			_, err = r.Admit(v.scope, form.Get("org"))
 		}
 		if err != nil {
-			v.fail(row.StatusOf(err))
+			v.fail(adminapi.StatusOf(err))
 			return
 		}
 		if ask := unconfirmed(name, form); ask != nil {
@@ -39,7 +39,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 		if r.Pattern == createKey {
 			values = keyForm(values)
 		}
-		answer, err := row.Ask[any](v.r.Context(), c.rows, r.Pattern, v.scope, values, nil)
+		answer, err := adminapi.Call[any](v.r.Context(), c.rows, r.Pattern, v.scope, values, nil)
 		if err != nil {
 			v.again(name, form, back, err)
 			return
@@ -47,7 +47,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 		if r.Pattern == createKey || r.Pattern == rotateKey {
 			made, err := as[secret](answer)
 			if err != nil {
-				v.fail(row.StatusOf(err))
+				v.fail(adminapi.StatusOf(err))
 				return
 			}
 			v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "keys", Data: made})

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config/panics"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // part is the answer to one question of a page, or why there is none.
@@ -26,7 +26,7 @@ func (p part[T]) OK() bool { return p.Status == 0 }
 func ask[T any](v *visit, pattern string, values url.Values) (out part[T]) {
 	var err error
 	out.Is, err = reply[T](v, pattern, values, nil)
-	out.Status, out.Fault = row.StatusOf(err)
+	out.Status, out.Fault = adminapi.StatusOf(err)
 	return out
 }
 
@@ -35,8 +35,8 @@ func reply[T any](v *visit, pattern string, values url.Values, body []byte) (T, 
 	if values == nil {
 		values = url.Values{}
 	}
-	r := v.rows.Row(pattern)
-	takesOrg := r != nil && slices.ContainsFunc(r.Parameters(), func(p row.Param) bool { return p.Name == "org" })
+	r := v.rows.Endpoint(pattern)
+	takesOrg := r != nil && slices.ContainsFunc(r.Parameters(), func(p adminapi.Param) bool { return p.Name == "org" })
 	if takesOrg && values.Get("org") == "" && v.org != "" {
 		values.Set("org", v.org)
 	}
@@ -44,7 +44,7 @@ func reply[T any](v *visit, pattern string, values url.Values, body []byte) (T, 
 	if v.patient != nil && pattern == auditResources {
 		ctx = v.patient.Context()
 	}
-	return row.Ask[T](ctx, v.rows, pattern, v.scope, values, body)
+	return adminapi.Call[T](ctx, v.rows, pattern, v.scope, values, body)
 }
 
 // together asks the questions of a page at once. A panic of a question is raised here, where the server recovers it.
@@ -60,7 +60,7 @@ func together(questions ...func()) {
 func (v *visit) query(pattern string) url.Values {
 	out := url.Values{}
 	given := v.r.URL.Query()
-	params := v.rows.Row(pattern).Parameters()
+	params := v.rows.Endpoint(pattern).Parameters()
 	for i := range params {
 		for _, value := range given[params[i].Name] {
 			if value != "" {

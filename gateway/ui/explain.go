@@ -5,22 +5,22 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // dryRun is a question and, once it was asked, its answer.
 type dryRun struct {
-	Asked  operator.Posted
+	Asked  operator.ExplainBody
 	Report *explain.Report
 }
 
 // asked reads a question from the parameters of a page or a form.
-func (v *visit) asked() operator.Posted {
+func (v *visit) asked() operator.ExplainBody {
 	method := v.r.FormValue("method")
 	method = cmp.Or(method, http.MethodPost)
-	return operator.Posted{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
+	return operator.ExplainBody{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
 }
 
 // blank shows the form of a dry run, filled in as far as the URL says.
@@ -37,7 +37,7 @@ func (c *Console) explain(v *visit) {
 	status, fault := http.StatusOK, ""
 	report, err := reply[explain.Report](v, explainRow, nil, text)
 	if err != nil {
-		status, fault = row.StatusOf(err)
+		status, fault = adminapi.StatusOf(err)
 	} else {
 		d.Report = &report
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
@@ -54,7 +54,7 @@ func (v *visit) confirm(c *confirmation, page string) {
 
 // again shows the page of a form that failed, with the reason and the typed fields. Without such a page it shows the reason alone.
 func (v *visit) again(action string, form url.Values, back string, err error) {
-	status, fault := row.StatusOf(err)
+	status, fault := adminapi.StatusOf(err)
 	v.retry(action, form, back, status, fault)
 }
 
@@ -103,7 +103,7 @@ func (f *frame) Chosen(action, name, value string) bool {
 // sent returns the fields of a form, without those that are about the page, and the address of the page it came from.
 func (v *visit) sent() (form url.Values, back string, err error) {
 	if err := v.r.ParseForm(); err != nil {
-		return nil, "", row.BadRequestError{Reason: "the form cannot be read"}
+		return nil, "", adminapi.BadRequestError{Reason: "the form cannot be read"}
 	}
 	form = make(url.Values)
 	for name, values := range v.r.PostForm { //nolint:forbidigo // a form that was sent, not http.PostForm

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 )
 
@@ -62,7 +62,7 @@ func (f *frame) Nav() (out []link) {
 
 // pending counts the requests that wait for approval, 0 without the store. A count is no look at them: it is not recorded.
 func (f *frame) pending() (n int) {
-	list, _ := row.Ask[approval.List](f.r.Context(), f.unrecorded, approvalList, f.scope, url.Values{"org": {f.org}}, nil)
+	list, _ := adminapi.Call[approval.List](f.r.Context(), f.unrecorded, approvalList, f.scope, url.Values{"org": {f.org}}, nil)
 	for i := range list.Approvals {
 		if list.Approvals[i].State == approval.Pending {
 			n++
@@ -89,13 +89,13 @@ func (f *frame) Who() string { return f.scope.Name }
 func (f *frame) Open() bool { return f.people.open() }
 
 // Unnamed reports whether the asker gives a name for each record.
-func (f *frame) Unnamed() bool { return f.scope.Unnamed }
+func (f *frame) Unnamed() bool { return f.scope.Anonymous }
 
 // Org returns the organisation of the page.
 func (f *frame) Org() string { return f.org }
 
 // Orgs returns the organisations that the asker may see.
-func (f *frame) Orgs() []row.Tenant { return f.scope.Visible() }
+func (f *frame) Orgs() []adminapi.Tenant { return f.scope.Visible() }
 
 // Teams returns the teams of the organisation.
 func (f *frame) Teams() []string {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
@@ -164,7 +164,7 @@ func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error)
 	case errors.Is(err, errRefused):
 		c.loginPage(w, r, http.StatusForbidden, err.Error())
 	case errors.Is(err, store.ErrUnavailable):
-		_, reason := row.StatusOf(err)
+		_, reason := adminapi.StatusOf(err)
 		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
 	case errors.Is(err, identity.ErrIssuerUnavailable):
 		c.loginPage(w, r, http.StatusServiceUnavailable, "the issuer does not answer")

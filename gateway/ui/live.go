@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // livePath serves decisions as they are made, to the script of the page of decisions.
@@ -18,20 +18,20 @@ const decisionStream = "GET /admin/decisions/stream"
 func (c *Console) live(v *visit) {
 	asked := v.query(decisionStream)
 	org := cmp.Or(asked.Get("org"), v.org)
-	v.scope.Still = func(ctx context.Context) bool {
+	v.scope.StillAllowed = func(ctx context.Context) bool {
 		again := &visit{Console: c, r: v.r.WithContext(ctx)}
 		if again.identify() != nil {
 			return false
 		}
-		now, err := v.rows.Row(decisionStream).Admit(again.scope, org)
+		now, err := v.rows.Endpoint(decisionStream).Admit(again.scope, org)
 		return err == nil && now == org
 	}
-	stream, err := reply[row.Writer](v, decisionStream, asked, nil)
+	stream, err := reply[adminapi.Writer](v, decisionStream, asked, nil)
 	if err != nil {
-		v.fail(row.StatusOf(err))
+		v.fail(adminapi.StatusOf(err))
 		return
 	}
-	admin.WriteText(v.w, v.rows.Row(decisionStream).Media, stream)
+	admin.WriteText(v.w, v.rows.Endpoint(decisionStream).ContentType, stream)
 }
 
 // LiveAddress returns where the page's decisions are told as they are made, "" for a page of older ones.

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
@@ -73,7 +73,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of
 		value, err = c.sessions.Begin(r.Context(), token, of)
 	}
 	if err != nil {
-		_, reason := row.StatusOf(err)
+		_, reason := adminapi.StatusOf(err)
 		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
 		return
 	}
@@ -94,7 +94,7 @@ func (c *Console) endSession(r *http.Request) error {
 // logout ends the session of a request, at every gateway.
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 	if err := c.endSession(r); err != nil {
-		_, reason := row.StatusOf(err)
+		_, reason := adminapi.StatusOf(err)
 		(&visit{Console: c, w: w, r: r}).fail(http.StatusServiceUnavailable, reason+": the session goes on")
 		return
 	}

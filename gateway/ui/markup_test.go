@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
@@ -127,8 +127,8 @@ func TestHostileNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orgs := []row.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
-	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.Over(orgs) }, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	orgs := []adminapi.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
+	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.WithOrgs(orgs) }, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	c := New(guard, adminRows(), nil)
 	costs := part[money.Costs]{Is: filled[money.Costs]().(money.Costs)}
 	costs.Is.Rows[0].USD, costs.Is.Rows[1].USD = "2", "1"
@@ -137,7 +137,7 @@ func TestHostileNames(t *testing.T) {
 	keys := filled[callers.List]().(callers.List)
 	keys.Keys[0].Revoked = time.Time{}
 	told, ends := of[alerts.AlertList](), of[alerts.ExceptionList]()
-	config := configData{InForce: filled[operator.InForce]().(operator.InForce), File: of[operator.ConfigDiff](), Before: of[operator.ConfigDiff](), Revisions: filled[[]operator.Revision]().([]operator.Revision)}
+	config := configData{ActiveConfig: filled[operator.ActiveConfig]().(operator.ActiveConfig), File: of[operator.ConfigDiff](), Before: of[operator.ConfigDiff](), Revisions: filled[[]operator.Revision]().([]operator.Revision)}
 	config.Before.Is.Fault = ""
 	requests := filled[[]approval.Record]().([]approval.Record)
 	requests[0].State, requests[1].State = approval.Pending, approval.Granted
@@ -186,7 +186,7 @@ func TestHostileNames(t *testing.T) {
 	known := make(map[string]bool)
 	for name, data := range team {
 		known[name] = true
-		v := &visit{Console: ofCallers, scope: row.Scope{Name: hostile}, session: session{Lead: true}}
+		v := &visit{Console: ofCallers, scope: adminapi.Principal{Name: hostile}, session: session{Lead: true}}
 		hold(t, v, name, data)
 	}
 	for name := range templates() {
@@ -201,18 +201,20 @@ func TestHostileNames(t *testing.T) {
 			f.Overview.Status, f.Status.Status, f.Envoys.Status = 0, 0, 0
 			data = f
 		}
-		hold(t, &visit{Console: c, org: hostile, scope: row.Scope{Name: hostile, Roles: []row.Role{row.Admin}, Unnamed: true, Orgs: orgs}}, name, data)
+		hold(t, &visit{Console: c, org: hostile, scope: adminapi.Principal{Name: hostile, Roles: []adminapi.Role{adminapi.Admin}, Anonymous: true, Orgs: orgs}}, name, data)
 	}
 }
 
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
-func adminRows() []row.Row {
+func adminRows() []adminapi.Endpoint {
 	rows := admin.Deps{Features: slices.Concat(
-		operator.Sources{}.Rows(), (*operator.Fleet)(nil).Rows(), operator.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), approval.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*operator.Questions)(nil).Rows(),
-		operator.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*operator.Revisions)(nil).Rows(),
-	)}.Rows()
-	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })
-	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (approval.List, error) { return approval.List{}, nil })
+		operator.OverviewSources{}.Endpoints(), (*operator.Fleet)(nil).Endpoints(), operator.Limits{}.Endpoints(), (*money.Money)(nil).Endpoints(), (*alerts.Alerts)(nil).Endpoints(), alerts.Reports{}.Endpoints(), approval.Service{}.Endpoints(), callers.Operators{}.Endpoints(), (*legacy.Calls)(nil).Endpoints(), (*envoy.Server)(nil).Endpoints(), (*decisions.Decisions)(nil).Endpoints(), (*operator.Explainer)(nil).Endpoints(),
+		operator.Drafts{}.Endpoints(), (*audit.Log)(nil).Endpoints(), (*operator.Revisions)(nil).Endpoints(),
+	)}.Endpoints()
+	i := slices.IndexFunc(rows, func(r adminapi.Endpoint) bool { return r.Pattern == approvalList })
+	rows[i].Handler = adminapi.HandlerFor(func(context.Context, adminapi.Principal, adminapi.OrgParam) (approval.List, error) {
+		return approval.List{}, nil
+	})
 	return rows
 }
 

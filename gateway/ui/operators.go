@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
@@ -22,17 +22,17 @@ func (operators) private(r *http.Request) string {
 
 func (operators) encrypted(r *http.Request) bool { return r.TLS != nil }
 
-func (o operators) open() bool { return o.Admins().Open() }
+func (o operators) open() bool { return o.Admins().IsOpen() }
 
 func (o operators) logins() []identity.Login { return o.Admins().Logins() }
 
 func (o operators) enter(r *http.Request, token string, login bool) (session, error) {
-	var s row.Scope
+	var s adminapi.Principal
 	var err error
 	if login {
-		s, err = o.Holder(r.Context(), token)
+		s, err = o.Authenticate(r.Context(), token)
 	} else {
-		s, err = o.Identify(r, "Bearer "+token)
+		s, err = o.AuthenticateRequest(r, "Bearer "+token)
 	}
 	return session{Name: s.Name, Began: o.Now().UTC(), Org: s.Org, Holder: s.Name, Login: login}, err
 }
@@ -44,15 +44,15 @@ func (o operators) attempt(r *http.Request) (undo func(), wait time.Duration) {
 	return func() { o.Attempts.Return(peer(r)) }, 0
 }
 
-func (o operators) asker(r *http.Request, token string, s *session) (row.Scope, error) {
+func (o operators) asker(r *http.Request, token string, s *session) (adminapi.Principal, error) {
 	if o.open() {
-		return o.Identify(r, "")
+		return o.AuthenticateRequest(r, "")
 	}
 	at := o.Now()
 	if s.Login {
 		at = s.Began
 	}
-	holder, err := o.HolderAt(r.Context(), token, at)
+	holder, err := o.AuthenticateAt(r.Context(), token, at)
 	holder.Peer = peer(r)
 	return holder, err
 }

@@ -239,7 +239,7 @@ func changes(v *visit) (any, int, string) {
 
 // configData is the data of the page of the configuration.
 type configData struct {
-	operator.InForce
+	operator.ActiveConfig
 
 	// File and Before are the differences to the file, and to the revision before or the one that the page names.
 	File, Before part[operator.ConfigDiff]
@@ -249,10 +249,10 @@ type configData struct {
 
 func configuration(v *visit) (any, int, string) {
 	const diffs, revisionRow = "GET /admin/config/diff", "GET /admin/config/revisions"
-	var c part[operator.InForce]
+	var c part[operator.ActiveConfig]
 	var d configData
 	together(
-		func() { c = ask[operator.InForce](v, configRow, nil) },
+		func() { c = ask[operator.ActiveConfig](v, configRow, nil) },
 		func() { d.File = ask[operator.ConfigDiff](v, diffs, url.Values{"with": {operator.AgainstFile}}) },
 		func() { d.Before = ask[operator.ConfigDiff](v, diffs, v.query(diffs)) },
 		func() {
@@ -261,7 +261,7 @@ func configuration(v *visit) (any, int, string) {
 			}
 		},
 	)
-	d.InForce = c.Is
+	d.ActiveConfig = c.Is
 	return d, c.Status, c.Fault
 }
 

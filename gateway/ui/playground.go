@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
@@ -21,7 +21,7 @@ type playground struct {
 	operator.Draft
 
 	Decision, Input, Since string
-	Tried                  *operator.Tried
+	Tried                  *operator.TrialResult
 	Replayed               *replay.Report
 }
 
@@ -38,8 +38,8 @@ deny contains msg if {
 
 // blankPlayground shows the form, filled in as far as the URL says.
 func blankPlayground(v *visit) (any, int, string) {
-	if _, err := v.rows.Row(tryRow).Admit(v.scope, v.org); err != nil {
-		status, fault := row.StatusOf(err)
+	if _, err := v.rows.Endpoint(tryRow).Admit(v.scope, v.org); err != nil {
+		status, fault := adminapi.StatusOf(err)
 		return nil, status, fault
 	}
 	return playground{Draft: operator.Draft{Rego: sample}, Decision: v.r.FormValue("decision"), Since: "7d"}, 0, ""
@@ -58,7 +58,7 @@ func (c *Console) playground(v *visit) {
 	} else {
 		err = p.try(v)
 	}
-	status, fault := row.StatusOf(err)
+	status, fault := adminapi.StatusOf(err)
 	v.render(cmp.Or(status, http.StatusOK), "playground", frame{Title: "Playground", Page: "playground", Fault: fault, Data: p})
 }
 
@@ -80,14 +80,14 @@ func (p *playground) try(v *visit) error {
 		in := json.NewDecoder(strings.NewReader(p.Input))
 		in.UseNumber()
 		if err := in.Decode(&trial.Input); err != nil && !errors.Is(err, io.EOF) {
-			return row.BadRequestError{Reason: "the input is no JSON object: " + err.Error()}
+			return adminapi.BadRequestError{Reason: "the input is no JSON object: " + err.Error()}
 		}
 	}
 	text, err := json.Marshal(trial)
 	if err != nil {
 		return err
 	}
-	tried, err := reply[operator.Tried](v, tryRow, nil, text)
+	tried, err := reply[operator.TrialResult](v, tryRow, nil, text)
 	if err == nil {
 		p.Tried, p.Input = &tried, pretty(tried.Input)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
@@ -43,7 +43,7 @@ type policyWeek struct {
 	On    bool
 	Modes []string
 	// Today counts the calls that it has refused today, and names the latest.
-	Today                                           decisions.Refused
+	Today                                           decisions.RefusalCount
 	Refused, WouldRefuse, Warned, Excepted, Changed int64
 	// Days are the calls that it would have refused or warned of, by day, the oldest first.
 	Days [weekDays]int64
@@ -93,7 +93,7 @@ func policies(v *visit) (any, int, string) {
 			}
 		},
 	)
-	var on []row.Entry
+	var on []adminapi.Entry
 	for _, o := range orgs.Is.Orgs {
 		if o.ID == v.org {
 			on = o.Entries
@@ -105,7 +105,7 @@ func policies(v *visit) (any, int, string) {
 }
 
 // week adds up the verdicts of policies: by policy, those that are switched on first, and by team.
-func week(on []row.Entry, counts []decisions.PolicyCount, today []decisions.Refused, now time.Time) (list []policyWeek, teams []decisions.PolicyCount) {
+func week(on []adminapi.Entry, counts []decisions.PolicyCount, today []decisions.RefusalCount, now time.Time) (list []policyWeek, teams []decisions.PolicyCount) {
 	of := func(name string) *policyWeek {
 		i := slices.IndexFunc(list, func(w policyWeek) bool { return w.Policy == name })
 		if i < 0 {
@@ -115,7 +115,7 @@ func week(on []row.Entry, counts []decisions.PolicyCount, today []decisions.Refu
 	}
 	for _, e := range on {
 		w := of(e.Policy)
-		w.On, w.Modes = true, append(w.Modes, e.How())
+		w.On, w.Modes = true, append(w.Modes, e.Conditions())
 	}
 	sums := make(map[decisions.PolicyCount]int64)
 	for _, c := range counts {

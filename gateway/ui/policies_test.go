@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 )
 
@@ -20,8 +20,8 @@ func TestWeek(t *testing.T) {
 		{Hour: now.Add(-25 * time.Hour), Policy: "disk", Verdict: "warns", Calls: 4},
 		{Hour: now.Truncate(time.Hour), Policy: "gone", Verdict: "denies", Calls: 1},
 	}
-	today := []decisions.Refused{{Reason: "policy gone", Calls: 1, Decision: "d1"}, {Reason: "budget", Calls: 9}}
-	list, teams := week([]row.Entry{{Policy: "gpu_count", Mode: "enforce"}, {Policy: "disk", Mode: "shadow", Teams: []string{"ml", "ops"}}, {Policy: "disk", Mode: "warn", ExceptTeams: []string{"ml"}, Roles: []string{"viewer"}}}, counts, today, now)
+	today := []decisions.RefusalCount{{Reason: "policy gone", Calls: 1, Decision: "d1"}, {Reason: "budget", Calls: 9}}
+	list, teams := week([]adminapi.Entry{{Policy: "gpu_count", Mode: "enforce"}, {Policy: "disk", Mode: "shadow", Teams: []string{"ml", "ops"}}, {Policy: "disk", Mode: "warn", ExceptTeams: []string{"ml"}, Roles: []string{"viewer"}}}, counts, today, now)
 	want := []policyWeek{
 		{Policy: "gpu_count", On: true, Modes: []string{"enforce"}},
 		{Policy: "disk", On: true, Modes: []string{"shadow for team ml, ops", "warn but for team ml for role viewer"}, WouldRefuse: 5, Warned: 4, Days: [weekDays]int64{5: 6, 6: 3}},

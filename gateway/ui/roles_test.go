@@ -11,7 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -19,28 +19,28 @@ import (
 )
 
 // decided is the role that each row requires. Whoever adds a row decides here.
-var decided = map[string]row.Role{
-	"GET /livez": row.Anyone, "GET /readyz": row.Anyone, "GET /metrics": row.Anyone,
-	"GET /admin/openapi.json": row.Viewer, "GET /admin/status": row.Viewer, "GET /admin/overview": row.Viewer, "GET /admin/orgs": row.Viewer,
-	"GET /admin/limits": row.Viewer, "GET /admin/spend": row.Viewer, "GET /admin/spend/holds": row.Viewer, "GET /admin/spend/history": row.Viewer,
-	"GET /admin/spend/forecast": row.Viewer, "GET /admin/spend/export": row.Viewer, "GET /admin/spend/idle": row.Viewer, "GET /admin/approvals": row.Viewer,
-	"GET /admin/keys": row.Viewer, "GET /admin/tokens/revoked": row.Viewer, "GET /admin/legacy": row.Viewer, "GET /admin/envoy": row.Viewer,
-	"GET /admin/envoy/snapshot": row.Viewer, "GET /admin/decisions": row.Viewer, "GET /admin/decisions/stream": row.Viewer, "GET /admin/policies/counts": row.Viewer,
-	"GET /admin/decisions/{id}": row.Viewer, "POST /admin/explain": row.Viewer, "GET /admin/audit": row.Viewer, "GET /admin/alerts": row.Viewer, "GET /admin/exceptions": row.Viewer,
-	"GET /admin/gateways": row.Viewer, "GET /admin/report": row.Viewer, "GET /admin/spend/resources": row.Viewer,
-	"GET /admin/decisions/log": row.Operator, "GET /admin/audit/log": row.Operator, "POST /admin/limits/reset": row.Operator, "POST /admin/spend/reconcile": row.Operator,
-	"POST /admin/spend/adjust": row.Operator, "POST /admin/spend/adopt": row.Operator, "POST /admin/spend/adopt-team": row.Operator, "POST /admin/spend/holds/release": row.Operator, "POST /admin/spend/keep": row.Operator,
-	"GET /debug/pprof/": row.Operator, "GET /debug/pprof/profile": row.Operator, "GET /debug/pprof/symbol": row.Operator, "GET /debug/pprof/trace": row.Operator,
-	"POST /admin/approvals/grant": row.Approver, "POST /admin/approvals/deny": row.Approver,
-	"GET /admin/config": row.Admin, "GET /admin/config/diff": row.Admin, "GET /admin/config/revisions": row.Admin, "POST /admin/keys/create": row.Admin, "POST /admin/keys/rotate": row.Admin, "POST /admin/keys/revoke": row.Admin,
-	"POST /admin/policies/replay": row.Admin, "POST /admin/policies/try": row.Admin, "POST /admin/tokens/revoke": row.Admin,
+var decided = map[string]adminapi.Role{
+	"GET /livez": adminapi.Anyone, "GET /readyz": adminapi.Anyone, "GET /metrics": adminapi.Anyone,
+	"GET /admin/openapi.json": adminapi.Viewer, "GET /admin/status": adminapi.Viewer, "GET /admin/overview": adminapi.Viewer, "GET /admin/orgs": adminapi.Viewer,
+	"GET /admin/limits": adminapi.Viewer, "GET /admin/spend": adminapi.Viewer, "GET /admin/spend/holds": adminapi.Viewer, "GET /admin/spend/history": adminapi.Viewer,
+	"GET /admin/spend/forecast": adminapi.Viewer, "GET /admin/spend/export": adminapi.Viewer, "GET /admin/spend/idle": adminapi.Viewer, "GET /admin/approvals": adminapi.Viewer,
+	"GET /admin/keys": adminapi.Viewer, "GET /admin/tokens/revoked": adminapi.Viewer, "GET /admin/legacy": adminapi.Viewer, "GET /admin/envoy": adminapi.Viewer,
+	"GET /admin/envoy/snapshot": adminapi.Viewer, "GET /admin/decisions": adminapi.Viewer, "GET /admin/decisions/stream": adminapi.Viewer, "GET /admin/policies/counts": adminapi.Viewer,
+	"GET /admin/decisions/{id}": adminapi.Viewer, "POST /admin/explain": adminapi.Viewer, "GET /admin/audit": adminapi.Viewer, "GET /admin/alerts": adminapi.Viewer, "GET /admin/exceptions": adminapi.Viewer,
+	"GET /admin/gateways": adminapi.Viewer, "GET /admin/report": adminapi.Viewer, "GET /admin/spend/resources": adminapi.Viewer,
+	"GET /admin/decisions/log": adminapi.Operator, "GET /admin/audit/log": adminapi.Operator, "POST /admin/limits/reset": adminapi.Operator, "POST /admin/spend/reconcile": adminapi.Operator,
+	"POST /admin/spend/adjust": adminapi.Operator, "POST /admin/spend/adopt": adminapi.Operator, "POST /admin/spend/adopt-team": adminapi.Operator, "POST /admin/spend/holds/release": adminapi.Operator, "POST /admin/spend/keep": adminapi.Operator,
+	"GET /debug/pprof/": adminapi.Operator, "GET /debug/pprof/profile": adminapi.Operator, "GET /debug/pprof/symbol": adminapi.Operator, "GET /debug/pprof/trace": adminapi.Operator,
+	"POST /admin/approvals/grant": adminapi.Approver, "POST /admin/approvals/deny": adminapi.Approver,
+	"GET /admin/config": adminapi.Admin, "GET /admin/config/diff": adminapi.Admin, "GET /admin/config/revisions": adminapi.Admin, "POST /admin/keys/create": adminapi.Admin, "POST /admin/keys/rotate": adminapi.Admin, "POST /admin/keys/revoke": adminapi.Admin,
+	"POST /admin/policies/replay": adminapi.Admin, "POST /admin/policies/try": adminapi.Admin, "POST /admin/tokens/revoke": adminapi.Admin,
 }
 
 // Every row has a decision, and holds it: by its route, for each role, for no token, and for the key of a caller.
 func TestEveryRoleByEveryRow(t *testing.T) {
 	t.Parallel()
 	c := start(t, text, miniredis.RunT(t))
-	roles := map[string]row.Role{"token_vera": row.Viewer, "token_olga": row.Operator, "token_anna": row.Approver, "token_root": row.Admin, "key_of_ann": "", "": ""}
+	roles := map[string]adminapi.Role{"token_vera": adminapi.Viewer, "token_olga": adminapi.Operator, "token_anna": adminapi.Approver, "token_root": adminapi.Admin, "key_of_ann": "", "": ""}
 	seen := make(map[string]bool)
 	for _, r := range gateway.AdminRows() {
 		want, isDecided := decided[r.Pattern]
@@ -50,8 +50,8 @@ func TestEveryRoleByEveryRow(t *testing.T) {
 			continue
 		}
 		for token, role := range roles {
-			allowed := role == row.Admin || role == want || role != "" && want == row.Viewer
-			if want == row.Anyone || allowed && strings.HasPrefix(r.Path(), "/debug/pprof/") { // a profile takes its time
+			allowed := role == adminapi.Admin || role == want || role != "" && want == adminapi.Viewer
+			if want == adminapi.Anyone || allowed && strings.HasPrefix(r.Path(), "/debug/pprof/") { // a profile takes its time
 				continue
 			}
 			ctx, cancel := context.WithCancel(t.Context())

@@ -15,7 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -345,7 +345,7 @@ func TestNoRouteOfTheAPIReadsTheCookie(t *testing.T) {
 	cookie := p.http.Jar.Cookies(at)[0]
 	asked := 0
 	for _, r := range gateway.AdminRows() {
-		if r.Role == row.Anyone {
+		if r.Role == adminapi.Anyone {
 			continue
 		}
 		asked++

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
@@ -200,7 +200,7 @@ func (c *Console) spendCSV(v *visit) {
 		lines = append(lines, append(line, r.USD))
 	}
 	var text bytes.Buffer
-	if err := row.WriteCSV(&text, lines); err != nil {
+	if err := adminapi.WriteCSV(&text, lines); err != nil {
 		v.fail(http.StatusInternalServerError, "the file cannot be made")
 		return
 	}

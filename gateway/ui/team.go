@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
@@ -92,8 +92,8 @@ func (c members) enter(r *http.Request, token string, login bool) (session, erro
 }
 
 // asker returns the name of a session. Its token is judged by each question of the page.
-func (members) asker(_ *http.Request, _ string, s *session) (row.Scope, error) {
-	return row.Scope{Name: s.Name}, nil
+func (members) asker(_ *http.Request, _ string, s *session) (adminapi.Principal, error) {
+	return adminapi.Principal{Name: s.Name}, nil
 }
 
 // ask asks a route below /tollgate/ with the token of a session.
@@ -128,7 +128,7 @@ func asked[T any](a Answer) (out T, err error) {
 		p.Detail = http.StatusText(a.Status)
 	}
 	wait, _ := time.ParseDuration(a.Header.Get("Retry-After") + "s") // 0 where there is none
-	return out, admin.TokenError{RefusedError: row.RefusedError{Status: a.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}, Wait: wait}
+	return out, admin.TokenError{RefusedError: adminapi.RefusedError{Status: a.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}, Wait: wait}
 }
 
 // own asks a route of callers for a page.
@@ -178,7 +178,7 @@ func acts() []act {
 func (v *visit) act(a act) {
 	form, back, err := v.sent()
 	if err != nil {
-		v.fail(row.StatusOf(err))
+		v.fail(adminapi.StatusOf(err))
 		return
 	}
 	if ask := unconfirmed(a.path, form); ask != nil {
@@ -207,7 +207,7 @@ func (v *visit) act(a act) {
 	case a.secret:
 		made, err := as[secret](answer)
 		if err != nil {
-			v.fail(row.StatusOf(err))
+			v.fail(adminapi.StatusOf(err))
 			return
 		}
 		v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "mykeys", Data: made})

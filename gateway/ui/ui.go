@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
@@ -46,7 +46,7 @@ type Console struct {
 	sessions *Sessions
 	issuers  *identity.Logins
 	// rows are those of the operators' listener, and unrecorded the same ones without a record of who asks them.
-	rows, unrecorded *row.Rows
+	rows, unrecorded *adminapi.Table
 	// secret seals notices where nobody logs in.
 	secret string
 	mux    *http.ServeMux
@@ -68,18 +68,18 @@ type people interface {
 	// enter returns the session of the holder of a token, which was typed in or comes from a login at its issuer.
 	enter(r *http.Request, token string, login bool) (session, error)
 	// asker returns the holder of a session's token, and of none where no login is required.
-	asker(r *http.Request, token string, s *session) (row.Scope, error)
+	asker(r *http.Request, token string, s *session) (adminapi.Principal, error)
 }
 
 // New returns the console over the rows of the operators' listener.
-func New(guard *admin.Guard, rows []row.Row, sessions *Sessions) *Console {
+func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions) *Console {
 	c := &Console{
 		path: Path, cookies: "/ui", secureCookies: "__Host-tollgate", asks: "the token of an admin", pages: pages(), people: operators{guard},
-		now: guard.Now, logger: guard.Logger, sessions: sessions, rows: row.NewRows(rows, guard), unrecorded: row.NewRows(rows, row.Direct{}),
+		now: guard.Now, logger: guard.Logger, sessions: sessions, rows: adminapi.NewTable(rows, guard), unrecorded: adminapi.NewTable(rows, adminapi.Direct{}),
 	}
 	c.serveCommon()
 	for i := range rows {
-		if rows[i].Changes {
+		if rows[i].Mutates {
 			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
 		}
 	}
@@ -154,7 +154,7 @@ type visit struct {
 
 	w     http.ResponseWriter
 	r     *http.Request
-	scope row.Scope
+	scope adminapi.Principal
 	// org is the organisation that the page is about.
 	org string
 	// token is that of the session, which is empty where no login is required.
@@ -176,10 +176,10 @@ func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
 		case isRefused:
 			v.fail(refused.Status, refused.Reason)
 		case err != nil:
-			v.fail(row.StatusOf(err))
+			v.fail(adminapi.StatusOf(err))
 		default:
 			if err := v.choose(); err != nil {
-				v.fail(row.StatusOf(err))
+				v.fail(adminapi.StatusOf(err))
 				return
 			}
 			next(v)
@@ -214,9 +214,9 @@ func (v *visit) identify() (err error) {
 // choose sets the organisation: the one that the request names, or the first. It returns an error for an organisation that is not configured.
 func (v *visit) choose() error {
 	v.org = v.r.FormValue("org")
-	if reason := v.scope.NoOrg(v.org); v.org != "" && v.rows != nil && v.scope.Org == "" && reason != "" {
+	if reason := v.scope.OrgProblem(v.org); v.org != "" && v.rows != nil && v.scope.Org == "" && reason != "" {
 		v.org = ""
-		return row.RefusedError{Status: http.StatusNotFound, Reason: reason}
+		return adminapi.RefusedError{Status: http.StatusNotFound, Reason: reason}
 	}
 	if visible := v.scope.Visible(); v.org == "" && len(visible) > 0 {
 		v.org = visible[0].ID
@@ -226,7 +226,7 @@ func (v *visit) choose() error {
 
 // may reports whether the asker may ask a row.
 func (v *visit) may(pattern string) bool {
-	_, err := v.rows.Row(pattern).Admit(v.scope, v.org)
+	_, err := v.rows.Endpoint(pattern).Admit(v.scope, v.org)
 	return err == nil
 }
 

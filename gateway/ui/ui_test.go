@@ -22,7 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -157,14 +157,14 @@ func (p *person) post(address string, form url.Values, header ...string) (int, h
 func TestEveryRoleByEveryAction(t *testing.T) {
 	t.Parallel()
 	c := start(t, text, miniredis.RunT(t))
-	roles := map[string]row.Role{"vera": row.Viewer, "olga": row.Operator, "anna": row.Approver, "root": row.Admin, "bond": row.Viewer}
+	roles := map[string]adminapi.Role{"vera": adminapi.Viewer, "olga": adminapi.Operator, "anna": adminapi.Approver, "root": adminapi.Admin, "bond": adminapi.Viewer}
 	people := make(map[string]*person)
 	for name := range roles {
 		people[name] = c.as(t, name)
 	}
 	actions := 0
 	for _, r := range gateway.AdminRows() {
-		if !r.Changes {
+		if !r.Mutates {
 			continue
 		}
 		actions++
@@ -176,7 +176,7 @@ func TestEveryRoleByEveryAction(t *testing.T) {
 			t.Errorf("GET %s: %d, want 405", path, status)
 		}
 		for name, role := range roles {
-			allowed := role == row.Admin || role == r.Role
+			allowed := role == adminapi.Admin || role == r.Role
 			status, _, body := people[name].post(path, url.Values{"org": {"acme"}, "back": {"/ui/fleet"}})
 			if refused := status == http.StatusForbidden; refused == allowed {
 				t.Errorf("%s as %s: %d %s", r.Pattern, name, status, body)

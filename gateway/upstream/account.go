@@ -33,7 +33,7 @@ func NewAccount(client *Client, api *schema.API, agent string) *Account {
 func listsOf(api *schema.API) []*schema.Operation {
 	var lists []*schema.Operation
 	for _, row := range operation.All() {
-		if row.List != "" && operation.Owned(row.Kind) {
+		if row.ListMember != "" && operation.HasOwner(row.Kind) {
 			lists = append(lists, api.Operation(row.ID))
 		}
 	}
@@ -45,7 +45,7 @@ func listsOf(api *schema.API) []*schema.Operation {
 func getsOf(api *schema.API) map[operation.Kind]*schema.Operation {
 	gets := make(map[operation.Kind]*schema.Operation)
 	for _, row := range operation.All() {
-		if get := api.Operation(row.Object); get != nil {
+		if get := api.Operation(row.ReadOperation); get != nil {
 			gets[row.Kind] = get
 		}
 	}

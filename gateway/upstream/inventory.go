@@ -63,8 +63,8 @@ func (c *Account) measure(ctx context.Context, org string, plan *ledger.Plan, it
 	}
 	it.Amounts, it.Priced = plan.Footprint(it.Kind, it.Record, workers, prices)
 	it.LowerRemaining()
-	it.Implausible = catalog.Implausible(it.Kind, it.Record)
-	if listed := prices.Listed(); listed != prices {
+	it.Implausible = catalog.ImplausibleMember(it.Kind, it.Record)
+	if listed := prices.ListPrices(); listed != prices {
 		a, _ := plan.Footprint(it.Kind, it.Record, workers, listed)
 		it.ListRate = a[ledger.Burn]
 	}
@@ -98,11 +98,11 @@ func (c *Account) Records(ctx context.Context, org string, kinds, known func(ope
 	var all []Listed
 	mounted := make(map[any]bool)
 	for _, op := range c.Lists {
-		row, _ := operation.Of(op.ID)
+		row, _ := operation.Lookup(op.ID)
 		if !kinds(row.Kind) {
 			continue
 		}
-		items, date, err := c.items(ctx, org, op.Path, row.List)
+		items, date, err := c.items(ctx, org, op.Path, row.ListMember)
 		if row.Optional && meansEmpty(err, ledger.IsCounted(row.Kind), known(row.Kind)) {
 			continue
 		}
@@ -118,7 +118,7 @@ func (c *Account) Records(ctx context.Context, org string, kinds, known func(ope
 			for _, volume := range volumes(record) {
 				mounted[volume] = true
 			}
-			if record["cluster"] != nil || catalog.Ended(row.Kind, record) {
+			if record["cluster"] != nil || catalog.SandboxEnded(row.Kind, record) {
 				continue // a part of its cluster, or over
 			}
 			all = append(all, listed(row.Kind, record, date))
@@ -217,7 +217,7 @@ func (c *Account) Delete(ctx context.Context, org string, kind operation.Kind, i
 // answered, in milliseconds; -1 if it does not say. A Date has whole seconds, so it can
 // be before a time of the same second.
 func since(record map[string]any, member string, answered time.Time) int64 {
-	at := catalog.Instant(record, member)
+	at := catalog.TimeMember(record, member)
 	if at.IsZero() || answered.IsZero() {
 		return -1
 	}

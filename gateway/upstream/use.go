@@ -12,7 +12,7 @@ import (
 // podUse is how much a pod is used by its record: the report of its runtime, which
 // is known if it has all of them.
 func podUse(record map[string]any, answered time.Time) ledger.Usage {
-	u := ledger.Usage{Stopped: catalog.Stopped(record), Uptime: -1}
+	u := ledger.Usage{Stopped: catalog.PodStopped(record), Uptime: -1}
 	if started := since(record, "startedAt", answered); started >= 0 {
 		u.Uptime = time.Duration(started) * time.Millisecond
 	}

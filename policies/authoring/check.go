@@ -14,27 +14,27 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // Checked has the findings of a check that are not faults.
 type Checked struct {
 	// Policies are the organisation's own policies that were found.
-	Policies []load.OwnPolicy
+	Policies []compiler.OwnPolicy
 }
 
 // Check checks the Rego and data below dir. Its error joins every fault,
 // each a *section.Error, in the order of their places. Faults of compiling
 // are found when all files can be parsed.
 func Check(dir string) (*Checked, error) {
-	w, err := load.ReadWorkspace(dir)
+	w, err := compiler.ReadWorkspace(dir)
 	faults := Faults(err)
 	faults = append(faults, unformatted(w)...)
 	report := &Checked{}
 	if err == nil {
 		faults = append(faults, Faults(w.Compile())...)
-		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{})
+		_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{})
 		faults = append(faults, Faults(err)...)
 	}
 	own, err := w.Policies()
@@ -45,30 +45,30 @@ func Check(dir string) (*Checked, error) {
 
 // Faults takes a joined error apart. An error of another type becomes a *section.Error
 // without a place.
-func Faults(err error) []*section.Error {
+func Faults(err error) []*policyconfig.Error {
 	if err == nil {
 		return nil
 	}
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		var out []*section.Error
+		var out []*policyconfig.Error
 		for _, e := range many.Unwrap() {
 			out = append(out, Faults(e)...)
 		}
 		return out
 	}
-	if f, ok := errors.AsType[*section.Error](err); ok {
-		return []*section.Error{f}
+	if f, ok := errors.AsType[*policyconfig.Error](err); ok {
+		return []*policyconfig.Error{f}
 	}
-	return []*section.Error{{Message: err.Error()}}
+	return []*policyconfig.Error{{Message: err.Error()}}
 }
 
 // Join sorts faults by place, leaves out those found twice, and joins them; nil
 // for none.
-func Join(faults []*section.Error) error {
-	faults = slices.SortedStableFunc(slices.Values(faults), func(a, b *section.Error) int {
+func Join(faults []*policyconfig.Error) error {
+	faults = slices.SortedStableFunc(slices.Values(faults), func(a, b *policyconfig.Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Message, b.Message))
 	})
-	faults = slices.CompactFunc(faults, func(a, b *section.Error) bool {
+	faults = slices.CompactFunc(faults, func(a, b *policyconfig.Error) bool {
 		return a.File == b.File && a.Row == b.Row && a.Col == b.Col && a.Message == b.Message
 	})
 	out := make([]error, len(faults))
@@ -86,8 +86,8 @@ func formatted(name, text string) (want string, ok bool) {
 
 // unformatted reports files that are not formatted, at the first line that
 // differs.
-func unformatted(w *load.Workspace) []*section.Error {
-	var out []*section.Error
+func unformatted(w *compiler.Workspace) []*policyconfig.Error {
+	var out []*policyconfig.Error
 	sources := w.Sources()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		want, ok := formatted(name, sources[name])
@@ -95,7 +95,7 @@ func unformatted(w *load.Workspace) []*section.Error {
 			continue
 		}
 		row, line := firstDifference(want, sources[name])
-		out = append(out, &section.Error{
+		out = append(out, &policyconfig.Error{
 			File: name, Row: row, Col: 1, Message: fmt.Sprintf("rego_format: not formatted, want %q here", line),
 		})
 	}
@@ -117,7 +117,7 @@ func firstDifference(want, got string) (row int, line string) {
 // Format rewrites the files below dir that are not formatted, and lists them. A
 // file that does not parse is left alone.
 func Format(dir string) (changed []string, err error) {
-	w, _ := load.ReadWorkspace(dir) // what does not parse is told by Directory
+	w, _ := compiler.ReadWorkspace(dir) // what does not parse is told by Directory
 	sources := w.Sources()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		want, ok := formatted(name, sources[name])

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
 // Export returns, by path, what OPA's own tools and editors need to work on an
@@ -17,15 +17,15 @@ import (
 //	opa check --strict --schema input.schema.json --capabilities capabilities.json library my
 //	opa test library my
 func Export() (map[string][]byte, error) {
-	sources, err := load.Sources()
+	sources, err := compiler.Sources()
 	if err != nil {
 		return nil, err
 	}
-	capabilities, err := json.MarshalIndent(sandbox.Capabilities(), "", "  ")
+	capabilities, err := json.MarshalIndent(regosandbox.Capabilities(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("capabilities: %w", err)
 	}
-	out := map[string][]byte{"input.schema.json": record.Schema(), "capabilities.json": append(capabilities, '\n')}
+	out := map[string][]byte{"input.schema.json": policyinput.Schema(), "capabilities.json": append(capabilities, '\n')}
 	for file, text := range sources {
 		out["library/"+strings.TrimPrefix(file, "rego/")] = []byte(text)
 	}

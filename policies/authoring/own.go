@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // OwnPolicies renders the reference of an organisation's own policies from their METADATA: a
 // Markdown page per policy, named <policy>.md, and README.md that lists them. A policy
 // without METADATA has a page too, with the facts of the Rego itself.
-func OwnPolicies(w *load.Workspace) (map[string][]byte, error) {
+func OwnPolicies(w *compiler.Workspace) (map[string][]byte, error) {
 	own, err := w.Policies()
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func OwnPolicies(w *load.Workspace) (map[string][]byte, error) {
 	return pages, nil
 }
 
-func title(p *load.OwnPolicy) string {
+func title(p *compiler.OwnPolicy) string {
 	if p.Title != "" {
 		return p.Title
 	}
@@ -41,7 +41,7 @@ func title(p *load.OwnPolicy) string {
 }
 
 // ownPage is the reference of one own policy.
-func ownPage(p *load.OwnPolicy) ([]byte, error) {
+func ownPage(p *compiler.OwnPolicy) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\nPolicy `%s`, generated from `%s`.\n\n", title(p), p.Name, strings.Join(p.Files, "`, `"))
 	if p.Description != "" {

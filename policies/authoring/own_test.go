@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/policies/authoring"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 func writeTo(t *testing.T, name, text string) {
@@ -34,7 +34,7 @@ violations(params) := {"too many" | input.resource.after.gpu.count > params.most
 	writeTo(t, "sizes.rego", "package policies.sizes\n\nmutate contains {\"op\": \"default\", \"pointer\": \"/disk\", \"value\": 20} if input.request.verb == \"create\"\n\ndeny contains \"x\" if false\n")
 	writeTo(t, "helpers.rego", "package policies.helpers\n\nx := 1\n")
 	writeTo(t, "limits_test.rego", "package policies.limits_test\n\ntest_x if true\n")
-	w, err := load.ReadWorkspace(".")
+	w, err := compiler.ReadWorkspace(".")
 	if err != nil {
 		t.Fatal(err)
 	}

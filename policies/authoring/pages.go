@@ -8,15 +8,15 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
 // Library renders the reference of the library: a Markdown page per policy, named
 // <policy>.md, and README.md that lists them.
 func Library() (map[string][]byte, error) {
-	lib, err := load.Library()
+	lib, err := compiler.Library()
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func Library() (map[string][]byte, error) {
 }
 
 // page is the reference of one policy.
-func page(p *load.Policy) ([]byte, error) {
+func page(p *compiler.Policy) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\nPolicy `%s`, generated from `policies/rego/%s.rego`.\n\n%s\n\n", p.Title, p.Name, p.Name, p.Description)
 	if p.Mutates {
@@ -59,7 +59,7 @@ func page(p *load.Policy) ([]byte, error) {
 }
 
 // exampleOf is a section that switches the policy on.
-func exampleOf(p *load.Policy) ([]byte, error) {
+func exampleOf(p *compiler.Policy) ([]byte, error) {
 	type entry struct {
 		Policy string `yaml:"policy"`
 		Params any    `yaml:"params"`
@@ -75,9 +75,9 @@ func exampleOf(p *load.Policy) ([]byte, error) {
 func input() []byte {
 	var b bytes.Buffer
 	b.WriteString("# The input\n\nWhat a policy may know about a call, version 1. Members may be added; none changes its meaning within a version.\n\n" +
-		"Generated from `policies/record`, as is its [JSON Schema](../../policies/input.schema.json), which policies are type-checked against.\n\n" +
+		"Generated from `policies/policyinput`, as is its [JSON Schema](../../policies/input.schema.json), which policies are type-checked against.\n\n" +
 		"| member | type | meaning |\n|---|---|---|\n")
-	for _, m := range record.Members() {
+	for _, m := range policyinput.Members() {
 		switch {
 		case m.Path == "spend.org" || m.Path == "spend.team":
 			m.Doc += " Has the members of `input.spend.key`."
@@ -89,7 +89,7 @@ func input() []byte {
 	b.WriteString("\n## Resources\n\nMembers of `input.resource.current`, `input.resource.after` and `input.resource.template.record`, for all kinds of resources, " +
 		"by the description of the platform's API. Each may be absent or null. A policy that names an unknown " +
 		"member, or uses one as another type, is refused with line and column.\n\n<!-- not run: a list of members -->\n```text\n")
-	members := record.StateMembers()
+	members := policyinput.StateMembers()
 	for i, m := range members {
 		path, kind := m.Path, m.Type
 		if kind == "array" && i+1 < len(members) && members[i+1].Path == path+"[]" {
@@ -108,8 +108,8 @@ func input() []byte {
 func functions() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Functions that are switched off\n\nPolicies call the functions of Rego but these: a decision hangs on the call and on data alone, and is bounded.\n\n" +
-		"Generated from `policies/sandbox`.\n\n| functions | would bring in | use instead |\n|---|---|---|\n")
-	for _, off := range sandbox.SwitchedOff() {
+		"Generated from `policies/regosandbox`.\n\n| functions | would bring in | use instead |\n|---|---|---|\n")
+	for _, off := range regosandbox.SwitchedOff() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(off.Names, "`, `"), off.Why, off.Instead)
 	}
 	b.WriteString("\nOf these groups `crypto.sha256`, `regex.match`, `regex.split` and `regex.is_valid` are there.\n")
@@ -117,7 +117,7 @@ func functions() []byte {
 }
 
 // writeParams writes the table of a policy's parameters.
-func writeParams(b *bytes.Buffer, params []load.Param) error {
+func writeParams(b *bytes.Buffer, params []compiler.Param) error {
 	b.WriteString("## Parameters\n\n| parameter | type, default | meaning |\n|---|---|---|\n")
 	for _, param := range params {
 		kind := cell(typeOf(param.Schema))

@@ -15,7 +15,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // Options narrow and bound a run.
@@ -29,7 +29,7 @@ type Options struct {
 // Run runs the tests below dir. Its error joins all faults of reading and
 // compiling; tests that fail are no error.
 func Run(ctx context.Context, dir string, opts Options) (*Report, error) {
-	w, err := load.ReadWorkspace(dir)
+	w, err := compiler.ReadWorkspace(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func Run(ctx context.Context, dir string, opts Options) (*Report, error) {
 }
 
 // run runs the workspace's own tests that filter selects, by place.
-func run(ctx context.Context, w *load.Workspace, opts Options, filter string, with func(*tester.Runner)) ([]*tester.Result, error) {
+func run(ctx context.Context, w *compiler.Workspace, opts Options, filter string, with func(*tester.Runner)) ([]*tester.Result, error) {
 	modules, err := w.Modules()
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func placeOf(l *ast.Location) Place { return Place{File: l.File, Row: l.Row, Col
 
 // blame runs failed tests again with a trace, which coverage excludes, and
 // finds the expression that did not hold.
-func (r *Report) blame(ctx context.Context, w *load.Workspace, opts Options, names []string) error {
+func (r *Report) blame(ctx context.Context, w *compiler.Workspace, opts Options, names []string) error {
 	quoted := make([]string, len(names))
 	for i, n := range names {
 		quoted[i] = regexp.QuoteMeta(n)
@@ -180,7 +180,7 @@ func flush(text string) string {
 }
 
 // covered reports the parts of the workspace's policies that tests reach.
-func covered(w *load.Workspace, tracer *cover.Cover) []File {
+func covered(w *compiler.Workspace, tracer *cover.Cover) []File {
 	modules, err := w.Modules()
 	if err != nil {
 		return nil // Run has had them before

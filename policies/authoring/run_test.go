@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/policies/authoring"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -188,7 +188,7 @@ func TestRunRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := authoring.Run(t.Context(), directory(t, map[string]string{tt.file: tt.rego + "\n"}), authoring.Options{})
-			if f, ok := errors.AsType[*section.Error](err); !ok || !strings.Contains(f.Error(), tt.want) {
+			if f, ok := errors.AsType[*policyconfig.Error](err); !ok || !strings.Contains(f.Error(), tt.want) {
 				t.Errorf("got %v, want a fault at %s", err, tt.want)
 			}
 		})

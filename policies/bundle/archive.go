@@ -16,9 +16,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	opabundle "github.com/open-policy-agent/opa/v1/bundle"
 
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
 // The largest bundle.
@@ -33,22 +33,22 @@ type Admit func(rego map[string]string) error
 
 // parse verifies a bundle and parses its Rego, which must be admitted. Rego that is not
 // admitted fails with Admit's error.
-func (b *Config) parse(org string, raw []byte, admit Admit) (load.OrgRego, string, error) {
+func (b *Config) parse(org string, raw []byte, admit Admit) (compiler.OrgRego, string, error) {
 	rego, err := checkArchive(raw)
 	if err != nil {
-		return load.OrgRego{}, "", &section.Error{Org: org, Path: "bundle", Message: err.Error()}
+		return compiler.OrgRego{}, "", &policyconfig.Error{Org: org, Path: "bundle", Message: err.Error()}
 	}
 	if admit != nil && len(rego) > 0 {
 		if err := admit(rego); err != nil {
-			return load.OrgRego{}, "", err
+			return compiler.OrgRego{}, "", err
 		}
 	}
 	verify, err := b.verification()
 	if err != nil {
-		return load.OrgRego{}, "", &section.Error{Org: org, Message: err.Error()}
+		return compiler.OrgRego{}, "", &policyconfig.Error{Org: org, Message: err.Error()}
 	}
 	r := opabundle.NewCustomReader(opabundle.NewTarballLoaderWithBaseURL(bytes.NewReader(raw), "")).
-		WithProcessAnnotations(true).WithCapabilities(sandbox.Capabilities()).WithRegoVersion(ast.RegoV1).
+		WithProcessAnnotations(true).WithCapabilities(regosandbox.Capabilities()).WithRegoVersion(ast.RegoV1).
 		WithSizeLimitBytes(maxUnpackedBytes)
 	if verify != nil {
 		r = r.WithBundleVerificationConfig(verify)
@@ -57,7 +57,7 @@ func (b *Config) parse(org string, raw []byte, admit Admit) (load.OrgRego, strin
 	}
 	got, err := r.Read()
 	if err != nil {
-		return load.OrgRego{}, "", load.Located(org, fmt.Errorf("bundle: %w", err))
+		return compiler.OrgRego{}, "", compiler.LocateErrors(org, fmt.Errorf("bundle: %w", err))
 	}
 	sum := sha256.Sum256(raw)
 	mine, err := orgRegoOf(org, hex.EncodeToString(sum[:]), &got)
@@ -114,32 +114,32 @@ func checkArchive(raw []byte) (rego map[string]string, err error) {
 }
 
 // orgRegoOf takes over modules and data of a bundle that was read.
-func orgRegoOf(org, digest string, b *opabundle.Bundle) (load.OrgRego, error) {
+func orgRegoOf(org, digest string, b *opabundle.Bundle) (compiler.OrgRego, error) {
 	switch {
 	case b.Type() == opabundle.DeltaBundleType:
-		return load.OrgRego{}, &section.Error{Org: org, Path: "bundle", Message: "delta bundles cannot be verified, send whole ones"}
+		return compiler.OrgRego{}, &policyconfig.Error{Org: org, Path: "bundle", Message: "delta bundles cannot be verified, send whole ones"}
 	case len(b.WasmModules) > 0 || len(b.Wasm) > 0 || len(b.PlanModules) > 0:
-		return load.OrgRego{}, &section.Error{Org: org, Path: "bundle", Message: "compiled policies are not taken, send Rego"}
+		return compiler.OrgRego{}, &policyconfig.Error{Org: org, Path: "bundle", Message: "compiled policies are not taken, send Rego"}
 	}
 	rego := make(map[string]string, len(b.Modules))
 	for _, m := range b.Modules {
 		rego[strings.TrimPrefix(m.Path, "/")] = string(m.Raw)
 	}
-	return load.Parse(org, digest, rego, b.Data)
+	return compiler.Parse(org, digest, rego, b.Data)
 }
 
 // admit refuses a bundle that would switch policies off by not holding them.
 // last is the last good bundle's Rego, the zero value before the first.
-func (b *Config) admit(org string, last, next load.OrgRego) error {
+func (b *Config) admit(org string, last, next compiler.OrgRego) error {
 	if b.MayDrop {
 		return nil
 	}
 	have := next.Policies()
 	refuse := func(what string) error {
-		return &section.Error{Org: org, Path: "bundle", Message: what + "; bundle.may_drop takes it all the same"}
+		return &policyconfig.Error{Org: org, Path: "bundle", Message: what + "; bundle.may_drop takes it all the same"}
 	}
 	if len(have) == 0 {
-		return refuse("holds no policy, " + load.WhatIsAPolicy)
+		return refuse("holds no policy, " + compiler.PolicyForms)
 	}
 	lost := slices.DeleteFunc(last.Policies(), func(name string) bool { return slices.Contains(have, name) })
 	if len(lost) > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/keys"
 
 	"github.com/tollgate-dev/tollgate/config/files"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // Signing says how a bundle is signed. The zero Signing does not sign.
@@ -35,7 +35,7 @@ type Signing struct {
 // gateway takes, and returns its policies. The same files make the same bundle, but for
 // the signature. Revision "" is the digest of the files.
 func Build(dir, revision string, s *Signing) (archive []byte, names []string, err error) {
-	own, err := load.ReadDirectory("", files.UnrestrictedPath(dir))
+	own, err := compiler.ReadDirectory("", files.UnrestrictedPath(dir))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,7 +52,7 @@ func Build(dir, revision string, s *Signing) (archive []byte, names []string, er
 		name = filepath.ToSlash(name)
 		module, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1, ProcessAnnotation: true})
 		if err != nil {
-			return nil, nil, load.Located("", err)
+			return nil, nil, compiler.LocateErrors("", err)
 		}
 		b.Modules = append(b.Modules, opabundle.ModuleFile{URL: name, Path: name, Raw: []byte(text), Parsed: module})
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // packed is a bundle of policies by their names, signed with a secret unless that is "".
@@ -60,7 +60,7 @@ func follow(t *testing.T) (*server, *Source) {
 	}
 	source, err := Open("acme", Config{
 		URL: egress.UnrestrictedURL(listening.URL), Persist: files.UnrestrictedTarget(filepath.Join(dir, "kept.tar.gz")),
-		Key: &section.BundleKey{File: files.UnrestrictedCredential(key), Algorithm: "HS256"},
+		Key: &policyconfig.BundleKey{File: files.UnrestrictedCredential(key), Algorithm: "HS256"},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,14 +11,14 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // Config is the bundle section, which knows how it is fetched and verified.
-type Config section.Bundle
+type Config policyconfig.Bundle
 
 // Validate reports the faults of the section; nil has none.
-func Validate(b *section.Bundle) error {
+func Validate(b *policyconfig.Bundle) error {
 	if b == nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/files"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // look is the answer of a place.
@@ -20,13 +20,13 @@ type look struct {
 }
 
 // open reads a bundle on disk; the zero Path names none.
-func (b *Config) open(org string, file files.Path, admit Admit) (load.OrgRego, string, error) {
+func (b *Config) open(org string, file files.Path, admit Admit) (compiler.OrgRego, string, error) {
 	if file.IsZero() {
-		return load.OrgRego{}, "", nil
+		return compiler.OrgRego{}, "", nil
 	}
 	raw, err := file.Read(maxBundleBytes)
 	if err != nil {
-		return load.OrgRego{}, "", err // it names the file
+		return compiler.OrgRego{}, "", err // it names the file
 	}
 	return b.parse(org, raw, admit)
 }

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // Source follows one organisation's bundle. It may be used from several
@@ -23,9 +23,9 @@ type Source struct {
 
 	mu       sync.Mutex
 	etag     string
-	mine     load.OrgRego // of the last good bundle
-	revision string       // as its manifest says
-	have     bool         // mine is set
+	mine     compiler.OrgRego // of the last good bundle
+	revision string           // as its manifest says
+	have     bool             // mine is set
 	// persisted is the digest of what cfg.Persist holds, as far as known.
 	persisted string
 	fetched   time.Time
@@ -38,15 +38,15 @@ type Source struct {
 // can be served at once. A bundle that is only to be had over the network leaves
 // the source without Rego until it is fetched, and so does a persisted bundle
 // that cannot be read or verified any more: Status says why. A bundle whose Rego is not yet
-// known to compile ([isolate.ErrPending]) is an error.
+// known to compile ([isolate.ErrCompiling]) is an error.
 func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	s := &Source{org: org, cfg: cfg}
 	kept, revision, err := cfg.open(org, cfg.Persist.Path, admit)
 	if errors.Is(err, os.ErrNotExist) {
-		kept, err = load.OrgRego{}, nil // nothing persisted yet
-	} else if err != nil && cfg.File.IsZero() && !errors.Is(err, isolate.ErrPending) {
-		s.err = &section.Error{Org: org, File: cfg.Persist.String(), Message: "the persisted bundle cannot be used: " + err.Error()}
-		kept, err = load.OrgRego{}, nil
+		kept, err = compiler.OrgRego{}, nil // nothing persisted yet
+	} else if err != nil && cfg.File.IsZero() && !errors.Is(err, isolate.ErrCompiling) {
+		s.err = &policyconfig.Error{Org: org, File: cfg.Persist.String(), Message: "the persisted bundle cannot be used: " + err.Error()}
+		kept, err = compiler.OrgRego{}, nil
 	}
 	s.persisted = kept.Digest()
 	if !cfg.File.IsZero() {
@@ -58,8 +58,8 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 		}
 	}
 	if err != nil {
-		if _, isLocated := errors.AsType[*section.Error](err); !isLocated {
-			err = &section.Error{Org: org, Path: "bundle", Message: err.Error()}
+		if _, isLocated := errors.AsType[*policyconfig.Error](err); !isLocated {
+			err = &policyconfig.Error{Org: org, Path: "bundle", Message: err.Error()}
 		}
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 		return s, nil
 	}
 	if cfg.File.IsZero() {
-		s.err = cfg.admit(org, load.OrgRego{}, kept)
+		s.err = cfg.admit(org, compiler.OrgRego{}, kept)
 	}
 	if s.err == nil { // otherwise it is as if there were none
 		s.mine, s.revision, s.have = kept, revision, true
@@ -84,14 +84,14 @@ func (s *Source) Unfit(err error) error {
 	if !s.cfg.File.IsZero() || !s.fetched.IsZero() {
 		return err
 	}
-	s.mine, s.revision, s.have = load.OrgRego{}, "", false
-	s.err = &section.Error{Org: s.org, File: s.cfg.Persist.String(), Message: "the persisted bundle cannot be used: " + err.Error()}
+	s.mine, s.revision, s.have = compiler.OrgRego{}, "", false
+	s.err = &policyconfig.Error{Org: s.org, File: s.cfg.Persist.String(), Message: "the persisted bundle cannot be used: " + err.Error()}
 	return nil
 }
 
 // Current returns the Rego of the last good bundle; ok is false when there has
 // been none.
-func (s *Source) Current() (mine load.OrgRego, ok bool) {
+func (s *Source) Current() (mine compiler.OrgRego, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mine, s.have
@@ -117,7 +117,7 @@ func (s *Source) Follows(cfg Config) *Source {
 
 // samePlace reports whether two sections get their bundle from the same place.
 func samePlace(a, b Config) bool {
-	var ka, kb section.BundleKey
+	var ka, kb policyconfig.BundleKey
 	if a.Key != nil {
 		ka = *a.Key
 	}
@@ -133,7 +133,7 @@ func samePlace(a, b Config) bool {
 // Found is the result of a look.
 type Found struct {
 	// Rego is the organisation's, and New whether it is not that of the last good bundle.
-	Rego load.OrgRego
+	Rego compiler.OrgRego
 	New  bool
 
 	look

@@ -15,7 +15,7 @@ type Prices struct {
 	Discount int64            `yaml:"discount" doc:"what compute costs less than on the platform's list" unit:"percent"`
 	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by id of the type, in both clouds and of serverless workers, instead of the list's and without the discount; of types, too, that have no price there. 0 is free" unit:"USD"`
 	CPUs     map[string]Money `yaml:"cpus" doc:"the same of CPU flavours, per vCPU and hour" unit:"USD"`
-	Runs     Runs             `yaml:"runs" doc:"costs of runs, by name of the public model or id of the endpoint, instead of the platform's published ones: reserved against budgets for accrued cost, and judged by run_cost. A price of 0 means free"`
+	Runs     RunPrices        `yaml:"runs" doc:"costs of runs, by name of the public model or id of the endpoint, instead of the platform's published ones: reserved against budgets for accrued cost, and judged by run_cost. A price of 0 means free"`
 }
 
 // Validate reports every fault, each with its path below the section.
@@ -37,7 +37,7 @@ func (p Prices) Validate() error {
 
 // Equal reports whether two agreements are the same.
 func (p Prices) Equal(o Prices) bool {
-	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs) && maps.EqualFunc(p.Runs, o.Runs, func(a, b Run) bool { return reflect.DeepEqual(a, b) })
+	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs) && maps.EqualFunc(p.Runs, o.Runs, func(a, b RunPrice) bool { return reflect.DeepEqual(a, b) })
 }
 
 // Apply puts the agreed prices into a price list.
@@ -45,7 +45,7 @@ func (p Prices) Apply(l Lists) Lists {
 	if p.Equal(Prices{Runs: p.Runs}) {
 		return l // runs are not on the list
 	}
-	l.Listed = &Lists{GPUs: slices.Clone(l.GPUs), CPUs: slices.Clone(l.CPUs), Tiers: l.Tiers}
+	l.ListPrices = &Lists{GPUs: slices.Clone(l.GPUs), CPUs: slices.Clone(l.CPUs), Tiers: l.Tiers}
 	listed := make(map[string]bool)
 	for i := range l.GPUs {
 		g := &l.GPUs[i]

@@ -48,16 +48,16 @@ func TestAgreedPrices(t *testing.T) {
 		}
 	}
 	running := pod("H100", map[string]any{"status": "RUNNING", "cost": 2.99})
-	if got := s.Standing(operation.KindPod, running); got.Hourly != 1_990_000 {
+	if got := s.ResourceCost(operation.KindPod, running); got.Hourly != 1_990_000 {
 		t.Errorf("a pod that runs: %+v, want what was agreed", got)
 	}
-	if got := s.Listed().Standing(operation.KindPod, running); got.Hourly != 2_990_000 {
+	if got := s.ListPrices().ResourceCost(operation.KindPod, running); got.Hourly != 2_990_000 {
 		t.Errorf("by the list: %+v, want what the platform says", got)
 	}
-	if got := s.Listed().Price("createPod", operation.VerbCreate, pod("L4", nil)); got.Hourly != 430_001 {
+	if got := s.ListPrices().Price("createPod", operation.VerbCreate, pod("L4", nil)); got.Hourly != 430_001 {
 		t.Errorf("by the list: %+v, want its price", got)
 	}
-	if got := NewSnapshot(Prices{}.Apply(lists()), Rates{}, time.Time{}).Standing(operation.KindPod, running); got.Hourly != 2_990_000 {
+	if got := NewSnapshot(Prices{}.Apply(lists()), Rates{}, time.Time{}).ResourceCost(operation.KindPod, running); got.Hourly != 2_990_000 {
 		t.Errorf("without an agreement: %+v, want what the platform says", got)
 	}
 	if diff := cmp.Diff(lists(), Prices{}.Apply(lists())); diff != "" {

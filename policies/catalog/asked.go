@@ -6,19 +6,19 @@ import (
 	"strconv"
 )
 
-// Asked is the request of a run to a language model: the one account of it, which budgets
+// TokenRequest is the request of a run to a language model: the one account of it, which budgets
 // and policies go by.
-type Asked struct {
+type TokenRequest struct {
 	// Tokens is the most that each choice may have, 0 if the body does not say. Choices is
 	// how many there are at most, of all prompts.
 	Tokens, Choices int64
 	// Batch reports that input.batch has several items.
 	Batch bool
-	// At is the JSON Pointer (RFC 6901) of the member that says Tokens, or that is Wrong. Of
+	// Pointer is the JSON Pointer (RFC 6901) of the member that says Tokens, or that is Wrong. Of
 	// a body that does not say it is where it would, "" where models do not look for it.
-	At string
-	// Wrong says that the body says one of them by something else than a number above 0.
-	Wrong bool
+	Pointer string
+	// Invalid says that the body says one of them by something else than a number above 0.
+	Invalid bool
 }
 
 // The names by which models are told.
@@ -31,24 +31,24 @@ func choiceNames() [4]string {
 }
 func promptNames() [2]string { return [...]string{"prompt", "prompts"} }
 
-// Asks reports whether AskedOf looks at members of a name, or below them.
-func Asks(name string) bool {
+// ReadsMember reports whether AskedOf looks at members of a name, or below them.
+func ReadsMember(name string) bool {
 	tokens, choices := tokenNames(), choiceNames()
 	prompts, places := promptNames(), []string{"input", "openai_input", "sampling_params", "batch", "requests"}
 	return slices.Contains(slices.Concat(tokens[:], choices[:], prompts[:], places), name)
 }
 
-// AskedOf reads the body of a completion or a job of a model or endpoint. A body may say
+// ParseTokenRequest reads the body of a completion or a job of a model or endpoint. A body may say
 // the same in any of several places, of which each model reads some: the most counts.
-func AskedOf(id string, body map[string]any) Asked {
-	a, prompts, batch := Asked{Choices: 1}, int64(1), int64(1)
+func ParseTokenRequest(id string, body map[string]any) TokenRequest {
+	a, prompts, batch := TokenRequest{Choices: 1}, int64(1), int64(1)
 	see := func(at string, item int, in map[string]any) {
-		a.see(place{at, item, "", in})
-		a.see(place{at, item, "/sampling_params", object(in, "sampling_params")})
+		a.readPlace(place{at, item, "", in})
+		a.readPlace(place{at, item, "/sampling_params", object(in, "sampling_params")})
 		for _, name := range promptNames() {
 			prompt := member(in, name)
 			_, long := prompt.(error) // too long to be counted
-			prompts, a.Wrong = max(prompts, promptsIn(prompt)), a.Wrong || long
+			prompts, a.Invalid = max(prompts, promptsIn(prompt)), a.Invalid || long
 		}
 	}
 	input := object(body, "input")
@@ -63,7 +63,7 @@ func AskedOf(id string, body map[string]any) Asked {
 			see("/input/batch/", i, in)
 		}
 	case error: // too long to be counted
-		a.Wrong = true
+		a.Invalid = true
 	case json.Number:
 		if n, ok := countOr(given, 0); ok {
 			batch = n
@@ -71,13 +71,13 @@ func AskedOf(id string, body map[string]any) Asked {
 	}
 	for _, n := range [...]int64{prompts, batch} {
 		if a.Choices > maxCount/n {
-			return Asked{Choices: 1, Batch: batch > 1, At: a.At, Wrong: true}
+			return TokenRequest{Choices: 1, Batch: batch > 1, Pointer: a.Pointer, Invalid: true}
 		}
 		a.Choices *= n
 	}
 	a.Batch = batch > 1
-	if a.Tokens == 0 && !a.Wrong {
-		a.At = tokensAt(id, body)
+	if a.Tokens == 0 && !a.Invalid {
+		a.Pointer = tokensAt(id, body)
 	}
 	return a
 }
@@ -100,14 +100,14 @@ func (p *place) pointer(name string) string {
 	return at + p.below + "/" + name
 }
 
-// see takes note of the value at a place.
-func (a *Asked) see(p place) {
+// readPlace takes note of the value at a place.
+func (a *TokenRequest) readPlace(p place) {
 	if len(p.in) == 0 {
 		return
 	}
 	for _, name := range tokenNames() {
 		if a.count(&p, name, &a.Tokens) {
-			a.At = p.pointer(name)
+			a.Pointer = p.pointer(name)
 		}
 	}
 	for _, name := range choiceNames() {
@@ -116,14 +116,14 @@ func (a *Asked) see(p place) {
 }
 
 // count raises most to the value of a member, and reports whether it did.
-func (a *Asked) count(p *place, name string, most *int64) (raised bool) {
+func (a *TokenRequest) count(p *place, name string, most *int64) (raised bool) {
 	given := member(p.in, name)
-	if given == nil || a.Wrong {
+	if given == nil || a.Invalid {
 		return false
 	}
 	n, ok := countOr(given, 0)
 	if !ok || n > maxCount {
-		a.Wrong, a.At = true, p.pointer(name)
+		a.Invalid, a.Pointer = true, p.pointer(name)
 		return false
 	}
 	raised = n > *most
@@ -148,7 +148,7 @@ func tokensAt(id string, body map[string]any) string {
 		return "/input/sampling_params/max_tokens"
 	case prompt && models[id].PerTokens > 0:
 		return "/input/max_tokens"
-	case prompt && !Public(id):
+	case prompt && !IsPublicModel(id):
 		return "/input/sampling_params/max_tokens"
 	}
 	return ""

@@ -208,7 +208,7 @@ func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snap
 	return NewSnapshot(lists, c.rates, began), nil
 }
 
-// Run keeps the lists of the given organisations, and of every one asked for
+// RunPrice keeps the lists of the given organisations, and of every one asked for
 // later, younger than Refresh. It returns when the context ends, with its
 // cause. A failed read leaves the last good list in use until MaxAge.
 func (c *Catalog) Run(ctx context.Context, orgs ...string) error {

@@ -13,18 +13,18 @@ type charged struct {
 	at           time.Time
 }
 
-// Charged compares the price of a pod that the platform has just created, from the platform's record, with the price list. A
+// ObserveCharge compares the price of a pod that the platform has just created, from the platform's record, with the price list. A
 // price above the list raises the price of the machine at once, and has Run read the list again, at most once in
 // [Config.Retry]. The raise ends when the list shows another price than before, or after [Config.Refresh]. Where other
 // prices were agreed, the list is read again and no price is raised: the platform's record does not have agreed prices.
-func (c *Catalog) Charged(org string, pod map[string]any) {
+func (c *Catalog) ObserveCharge(org string, pod map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.orgs[org]
 	if r == nil || r.last == nil {
 		return
 	}
-	x, above := r.last.Listed().above(pod)
+	x, above := r.last.ListPrices().above(pod)
 	if !above {
 		return
 	}
@@ -37,7 +37,7 @@ func (c *Catalog) Charged(org string, pod map[string]any) {
 	}
 	select {
 	case c.stale <- struct{}{}:
-	default: // Run is about to look
+	default: // RunPrice is about to look
 	}
 }
 
@@ -57,7 +57,7 @@ func (r *record) raise(s *Snapshot, now time.Time, longest time.Duration) *Snaps
 func (s *Snapshot) above(pod map[string]any) (x charged, above bool) {
 	listed := s.pod(pod)
 	hourly, err := moneyOf(pod["cost"])
-	if err != nil || !listed.Known || Stopped(pod) {
+	if err != nil || !listed.Known || PodStopped(pod) {
 		return x, false
 	}
 	units := listed.GPUs

@@ -26,7 +26,7 @@ func TestChargedPrices(t *testing.T) {
 		f := &fakeFetcher{}
 		f.set(oneGPU("0.43"), nil)
 		c := newCatalog(t, f)
-		c.Charged("acme", createdPod("1", "9")) // before the first list
+		c.ObserveCharge("acme", createdPod("1", "9")) // before the first list
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -44,22 +44,22 @@ func TestChargedPrices(t *testing.T) {
 			}
 		}
 		for _, pod := range []map[string]any{createdPod("3", "1.2900000000000002"), createdPod("1", "0.4"), createdPod("1", "-1"), {}, nil} {
-			c.Charged("acme", pod)
+			c.ObserveCharge("acme", pod)
 		}
 		want("prices that are no higher", "0.43274", 1)
-		c.Charged("globex", createdPod("1", "9"))
+		c.ObserveCharge("globex", createdPod("1", "9"))
 		want("another organisation", "0.43274", 1)
-		c.Charged("acme", createdPod("2", "2"))
+		c.ObserveCharge("acme", createdPod("2", "2"))
 		want("a higher price", "1.00274", 2)
 		for range 20 {
-			c.Charged("acme", createdPod("1", "1.1"))
+			c.ObserveCharge("acme", createdPod("1", "1.1"))
 			synctest.Wait()
 		}
 		want("more of them", "1.10274", 2)
 		f.set(oneGPU("1.05"), nil)
 		time.Sleep(5 * time.Second)
 		want("the list has caught up", "1.05274", 3)
-		c.Charged("acme", createdPod("1", "1.5"))
+		c.ObserveCharge("acme", createdPod("1", "1.5"))
 		time.Sleep(5*time.Minute - time.Second)
 		want("the list stays as it was", "1.50274", 4)
 		time.Sleep(10 * time.Second)
@@ -113,7 +113,7 @@ func TestChargedPricesOfMachines(t *testing.T) {
 			}
 			charged := map[string]any{"status": "RUNNING", "cost": json.Number(tt.cost)}
 			maps.Copy(charged, tt.pod)
-			c.Charged("acme", charged)
+			c.ObserveCharge("acme", charged)
 			snap, err := c.Snapshot(t.Context(), "acme")
 			if err != nil {
 				t.Fatal(err)

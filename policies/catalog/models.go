@@ -1,20 +1,20 @@
 package catalog
 
-// Runs are what an organisation has declared that runs cost, by name of the public
+// RunPrices are what an organisation has declared that runs cost, by name of the public
 // model or id of the endpoint.
-type Runs map[string]Run
+type RunPrices map[string]RunPrice
 
-// Of is the price of a run of a public model or on an endpoint: as declared, or as the
+// For is the price of a run of a public model or on an endpoint: as declared, or as the
 // platform publishes it, or unknown.
-func (r Runs) Of(id string) Run {
+func (r RunPrices) For(id string) RunPrice {
 	if declared, ok := r[id]; ok {
 		return declared
 	}
 	return models[id]
 }
 
-// Public reports whether the platform publishes a public model of that name.
-func Public(id string) bool {
+// IsPublicModel reports whether the platform publishes a public model of that name.
+func IsPublicModel(id string) bool {
 	_, ok := models[id]
 	return ok
 }
@@ -25,7 +25,7 @@ const usd = microPerUSD
 // models holds the platform's published facts about its public models: prices and the
 // defaults that they go by (reference platform-v2, section 12.9). Of a range it is the
 // upper end; where that is open, the price is unknown.
-var models = map[string]Run{
+var models = map[string]RunPrice{
 	"black-forest-labs-flux-1-dev":         image(0.02 * usd),
 	"black-forest-labs-flux-1-kontext-dev": {PerImage: 0.025 * usd},
 	"black-forest-labs-flux-1-schnell":     image(0.0024 * usd),
@@ -77,21 +77,21 @@ var models = map[string]Run{
 }
 
 // image is a price by megapixel.
-func image(megapixel Money) Run {
-	return Run{PerMegapixel: megapixel, DefaultWidth: 1024, DefaultHeight: 1024, AtLeastDefault: true}
+func image(megapixel Money) RunPrice {
+	return RunPrice{PerMegapixel: megapixel, DefaultWidth: 1024, DefaultHeight: 1024, AtLeastDefault: true}
 }
 
 // video is a price by second.
-func video(second Money) Run {
-	return Run{PerSecond: second, DefaultSeconds: 5, AtLeastDefault: true}
+func video(second Money) RunPrice {
+	return RunPrice{PerSecond: second, DefaultSeconds: 5, AtLeastDefault: true}
 }
 
 // fives is a price of each five seconds that have begun.
-func fives(five Money) Run {
-	return Run{PerSecond: five / 5, RoundSeconds: 5, DefaultSeconds: 5, AtLeastDefault: true}
+func fives(five Money) RunPrice {
+	return RunPrice{PerSecond: five / 5, RoundSeconds: 5, DefaultSeconds: 5, AtLeastDefault: true}
 }
 
 // language is a price by million tokens of the completion and of the prompt.
-func language(output, input Money, defaultTokens int64) Run {
-	return Run{PerTokens: output, PerInput: input, DefaultTokens: defaultTokens, AtLeastDefault: true}
+func language(output, input Money, defaultTokens int64) RunPrice {
+	return RunPrice{PerTokens: output, PerInput: input, DefaultTokens: defaultTokens, AtLeastDefault: true}
 }

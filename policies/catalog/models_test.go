@@ -64,8 +64,8 @@ func TestPublicModels(t *testing.T) {
 		}
 	}
 	for slug, tt := range examples {
-		most, known := Runs(nil).Of(slug).Most(run(t, tt.input), 1000)
-		if known != (tt.most != "") || known && most.String() != tt.most || !Public(slug) {
+		most, known := RunPrices(nil).For(slug).MaxCost(run(t, tt.input), 1000)
+		if known != (tt.most != "") || known && most.String() != tt.most || !IsPublicModel(slug) {
 			t.Errorf("%s %.60s: %s, %t; want %q", slug, tt.input, most, known, tt.most)
 		}
 	}
@@ -74,10 +74,10 @@ func TestPublicModels(t *testing.T) {
 			t.Errorf("%s: %v", slug, err)
 		}
 	}
-	if Public("k2n5x8") || Runs(nil).Of("k2n5x8").Known() {
+	if IsPublicModel("k2n5x8") || RunPrices(nil).For("k2n5x8").Known() {
 		t.Error("an endpoint is a public model")
 	}
-	if got := (Runs{"sora-2-i2v": {PerRun: 1}}).Of("sora-2-i2v"); got.PerRun != 1 {
+	if got := (RunPrices{"sora-2-i2v": {PerRun: 1}}).For("sora-2-i2v"); got.PerRun != 1 {
 		t.Errorf("a declared price gives way to the published one: %+v", got)
 	}
 }
@@ -92,7 +92,7 @@ func TestNoBodyIsHeldTooCheap(t *testing.T) {
 		`{"prompt":1}`, `{"prompt":null}`, `{"prompt":[]}`, `{"prompt":{"length":1}}`, `{"resolution":1}`, `{"resolution":"1p"}`, `{"resolution":[]}`, `"text"`, `[{"duration":1}]`, `null`,
 	}
 	for slug, price := range models {
-		least, known := price.Most(run(t, `{"prompt":""}`), 100)
+		least, known := price.MaxCost(run(t, `{"prompt":""}`), 100)
 		if price.Known() && !known {
 			t.Errorf("%s: a run that says nothing has no price", slug)
 		}
@@ -103,11 +103,11 @@ func TestNoBodyIsHeldTooCheap(t *testing.T) {
 					body[name] = json.Number("1") // beside the input it means nothing, or less
 				}
 			}
-			if most, ok := price.Most(body, 100); ok && most < least {
+			if most, ok := price.MaxCost(body, 100); ok && most < least {
 				t.Errorf("%s %s: %s, want at least %s, or unknown", slug, input, most, least)
 			}
 		}
-		if most, ok := price.Most(nil, 0); ok && most != price.PerRun {
+		if most, ok := price.MaxCost(nil, 0); ok && most != price.PerRun {
 			t.Errorf("%s: a run whose body is not known costs %s", slug, most)
 		}
 	}
@@ -130,12 +130,12 @@ func TestMostIsMonotone(t *testing.T) {
 			}
 		}
 		body, size := map[string]any{"input": input}, rapid.Int64Range(1, 1<<24).Draw(t, "size")
-		before, known := models[slug].Most(body, size)
+		before, known := models[slug].MaxCost(body, size)
 		name := rapid.SampledFrom(names).Draw(t, "grows")
 		was, _ := input[name].(json.Number)
 		n, _ := strconv.Atoi(was.String())
 		input[name] = json.Number(strconv.Itoa(n + rapid.IntRange(1, 1<<14).Draw(t, "by")))
-		after, still := models[slug].Most(body, size+1)
+		after, still := models[slug].MaxCost(body, size+1)
 		if known && still && n > 0 && after < before {
 			t.Errorf("%s: %s, and with a larger %s %s", slug, before, name, after)
 		}
@@ -176,7 +176,7 @@ func TestModelsAreThoseOfTheReference(t *testing.T) {
 	amount := regexp.MustCompile(`\d+\.\d+`)
 	for slug, row := range rows {
 		price, members := row[0], row[1]
-		if !Public(slug) {
+		if !IsPublicModel(slug) {
 			t.Errorf("%s is missing", slug)
 			continue
 		}
@@ -210,7 +210,7 @@ func TestModelsAreThoseOfTheReference(t *testing.T) {
 			want = dearest*Money(defaultOf(members, "max_tokens", 0)) + amounts[len(amounts)-1]*1000
 			want = (want + 999_999) / 1_000_000
 		}
-		if most, known := models[slug].Most(run(t, input), 1000); !known || most != want {
+		if most, known := models[slug].MaxCost(run(t, input), 1000); !known || most != want {
 			t.Errorf("%s: %s, %t; want %s by %q", slug, most, known, want, price)
 		}
 	}

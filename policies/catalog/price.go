@@ -19,7 +19,7 @@ type Cost struct {
 	Hourly Money
 	// PerGPU is the dearest GPU-hour the call allows; 0 when no GPU is involved.
 	PerGPU Money
-	// Run is the most that a run can cost, the dearest one of a batch; 0 when its price
+	// RunPrice is the most that a run can cost, the dearest one of a batch; 0 when its price
 	// is not known, and for other calls.
 	Run Money
 	// FreeRun says that the organisation has declared runs of this kind free.
@@ -37,19 +37,19 @@ type Cost struct {
 
 // Price is the worst case per hour of an operation whose resource will look like after:
 // the body with defaults filled in for a create, the merged object for an update, the
-// current pod for an action. verb is the effect of the call; see operation.Row.Does.
+// current pod for an action. verb is the effect of the call; see operation.Spec.EffectiveVerb.
 //
 // A value that makes no sense is unknown, never free: a missing or mistyped count, a GPU
 // type the cloud does not offer, an unknown pool.
 func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) Cost {
-	row, ok := operation.Of(id)
+	row, ok := operation.Lookup(id)
 	rule := row.Price
 	switch {
 	case !ok:
 		return unknown("no price rule for operation %q", id)
 	case rule == operation.PriceFree, verb == operation.VerbStop, verb == operation.VerbDelete:
 		return Cost{Known: true}
-	case !verb.HasAfter():
+	case !verb.HasResultState():
 		return unknown("no price rule for operation %q with verb %q", id, verb)
 	case after == nil:
 		return unknown("the resource is not known")

@@ -176,8 +176,8 @@ func TestDisks(t *testing.T) {
 
 // price is the price of a call whose body names an action.
 func price(snap *catalog.Snapshot, id, action string, after map[string]any) catalog.Cost {
-	row, _ := operation.Of(id)
-	return snap.Price(id, row.Does(map[string]any{"action": action}), after)
+	row, _ := operation.Lookup(id)
+	return snap.Price(id, row.EffectiveVerb(map[string]any{"action": action}), after)
 }
 
 // shown is a price as hourly/perGPU/gpus, or the reason why there is none.
@@ -267,7 +267,7 @@ func TestDigestFollowsContent(t *testing.T) {
 	if c.Digest() == d.Digest() {
 		t.Error("a new price did not change the digest")
 	}
-	if diff := cmp.Diff([]string{"NVIDIA GeForce RTX 4090", "NVIDIA L4"}, a.Members("ADA_24")); diff != "" {
+	if diff := cmp.Diff([]string{"NVIDIA GeForce RTX 4090", "NVIDIA L4"}, a.PoolMembers("ADA_24")); diff != "" {
 		t.Errorf("pool members (-want +got):\n%s", diff)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Run is the cost of runs of one public model or endpoint, by exactly one of its prices.
+// RunPrice is the cost of runs of one public model or endpoint, by exactly one of its prices.
 // The zero Run is an unknown price. Its members are called as those of the policy
 // run_cost.
-type Run struct {
+type RunPrice struct {
 	PerRun         Money `yaml:"usd_per_run" doc:"each run costs this" unit:"USD"`
 	PerImage       Money `yaml:"usd_per_image" doc:"each image costs this: one, or input.num_images, num_outputs, batch_size and n, multiplied" unit:"USD"`
 	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"a million pixels of each image cost this: input.width by input.height or input.size, or default_width by default_height" unit:"USD"`
@@ -39,7 +39,7 @@ type Run struct {
 }
 
 // NoteKeys sets Free, FreeInput and FreeCached: a price of 0 means free. present reports whether the configuration has a key.
-func (r *Run) NoteKeys(present func(key string) bool) {
+func (r *RunPrice) NoteKeys(present func(key string) bool) {
 	for key, price := range r.prices() {
 		r.Free = r.Free || present(key) && price == 0
 	}
@@ -48,7 +48,7 @@ func (r *Run) NoteKeys(present func(key string) bool) {
 }
 
 // prices are the prices of which a run has exactly one, by their names.
-func (r *Run) prices() map[string]Money {
+func (r *RunPrice) prices() map[string]Money {
 	return map[string]Money{
 		"usd_per_run": r.PerRun, "usd_per_image": r.PerImage, "usd_per_megapixel": r.PerMegapixel, "usd_per_second": r.PerSecond,
 		"usd_per_thousand_characters": r.PerCharacters, "usd_per_execution_hour": r.PerHour, "usd_per_million_tokens": r.PerTokens,
@@ -60,7 +60,7 @@ func (r *Run) prices() map[string]Money {
 const maxCount = 1 << 31
 
 // Validate reports every fault.
-func (r Run) Validate() error {
+func (r RunPrice) Validate() error {
 	var errs fault.Found
 	rules := 0
 	for _, p := range r.prices() {
@@ -91,7 +91,7 @@ func (r Run) Validate() error {
 }
 
 // Known reports whether there is a price above 0. A run without one may be free.
-func (r Run) Known() bool {
+func (r RunPrice) Known() bool {
 	return max(r.PerRun, r.PerImage, r.PerMegapixel, r.PerSecond, r.PerCharacters, r.PerHour, r.PerTokens) > 0
 }
 
@@ -99,10 +99,10 @@ func (r Run) Known() bool {
 // (reference platform-v2, section 12.2).
 const defaultExecution = 10 * time.Minute
 
-// Most is the most that a run with a body can cost; known is false if the body does
+// MaxCost is the most that a run with a body can cost; known is false if the body does
 // not say, or is nil because it cannot be seen. size is the length of the body in
 // bytes, which no prompt has more tokens than.
-func (r Run) Most(body map[string]any, size int64) (most Money, known bool) {
+func (r RunPrice) MaxCost(body map[string]any, size int64) (most Money, known bool) {
 	input := object(body, "input")
 	switch {
 	case r.PerRun > 0:
@@ -131,14 +131,14 @@ func (r Run) Most(body map[string]any, size int64) (most Money, known bool) {
 		return r.PerCharacters.share(max(1, int64(len(text))), 1000), ok
 	case r.PerTokens > 0:
 		n, ok := r.tokens(body)
-		return r.OfTokens(size, n), ok
+		return r.TokenCost(size, n), ok
 	}
 	return 0, false
 }
 
 // at is a price by the resolution of the result. A resolution that is not on the list is
 // the dearest.
-func (r Run) at(price Money, input map[string]any) Money {
+func (r RunPrice) at(price Money, input map[string]any) Money {
 	if len(r.ByResolution) == 0 {
 		return price
 	}
@@ -155,7 +155,7 @@ func (r Run) at(price Money, input map[string]any) Money {
 	return most
 }
 
-func (r Run) resolution(text string, other Money) Money {
+func (r RunPrice) resolution(text string, other Money) Money {
 	for name, price := range r.ByResolution {
 		if strings.EqualFold(name, text) {
 			return price
@@ -180,7 +180,7 @@ func images(input map[string]any) (n int64, known bool) {
 }
 
 // pixels is how large an image is: by its sides, or its size, whichever is larger.
-func (r Run) pixels(input map[string]any) (n int64, known bool) {
+func (r RunPrice) pixels(input map[string]any) (n int64, known bool) {
 	w, h, ok := sides(member(input, "size"))
 	width, ok1 := countOr(member(input, "width"), cmp.Or(r.DefaultWidth, w))
 	height, ok2 := countOr(member(input, "height"), cmp.Or(r.DefaultHeight, h))
@@ -206,7 +206,7 @@ func sides(size any) (width, height int64, ok bool) {
 }
 
 // length is a length in millionths of a second. A number of a body may be a fraction.
-func (r Run) length(given any) (micro int64, known bool) {
+func (r RunPrice) length(given any) (micro int64, known bool) {
 	least := r.DefaultSeconds * microPerUSD
 	switch n, isNumber := given.(json.Number); {
 	case given == nil:
@@ -227,13 +227,13 @@ func (r Run) length(given any) (micro int64, known bool) {
 }
 
 // tokens is the most tokens that the choices may have together.
-func (r Run) tokens(body map[string]any) (n int64, known bool) {
-	a := AskedOf("", body)
+func (r RunPrice) tokens(body map[string]any) (n int64, known bool) {
+	a := ParseTokenRequest("", body)
 	most := a.Tokens
 	if most == 0 || r.AtLeastDefault {
 		most = max(most, r.DefaultTokens)
 	}
-	return most * a.Choices, most > 0 && !a.Wrong
+	return most * a.Choices, most > 0 && !a.Invalid
 }
 
 // member is a member of an object of a body, which may be decoded only now.
@@ -251,16 +251,18 @@ func object(in map[string]any, name string) map[string]any {
 	return m
 }
 
-// OfTokens is what tokens of a prompt and of its completion cost.
-func (r Run) OfTokens(prompt, completion int64) Money { return r.OfUsage(prompt, 0, completion) }
+// TokenCost is what tokens of a prompt and of its completion cost.
+func (r RunPrice) TokenCost(prompt, completion int64) Money {
+	return r.UsageCost(prompt, 0, completion)
+}
 
-// OfUsage is what tokens of a prompt and of its completion cost, where cached tokens of the prompt were read from a cache.
-func (r Run) OfUsage(prompt, cached, completion int64) Money {
+// UsageCost is what tokens of a prompt and of its completion cost, where cached tokens of the prompt were read from a cache.
+func (r RunPrice) UsageCost(prompt, cached, completion int64) Money {
 	return min(maxMoney, r.prompt().share(prompt-cached, microPerUSD)+r.cached().share(cached, microPerUSD)+r.PerTokens.share(completion, microPerUSD))
 }
 
 // prompt returns the price of a million tokens of a prompt.
-func (r Run) prompt() Money {
+func (r RunPrice) prompt() Money {
 	if r.FreeInput {
 		return 0
 	}
@@ -268,15 +270,15 @@ func (r Run) prompt() Money {
 }
 
 // cached returns the price of a million tokens of a prompt that were read from a cache.
-func (r Run) cached() Money {
+func (r RunPrice) cached() Money {
 	if r.FreeCached {
 		return 0
 	}
 	return cmp.Or(r.PerCached, r.prompt())
 }
 
-// OfTime is what an execution costs.
-func (r Run) OfTime(d time.Duration) Money {
+// TimeCost is what an execution costs.
+func (r RunPrice) TimeCost(d time.Duration) Money {
 	return r.PerHour.share(d.Milliseconds(), time.Hour.Milliseconds())
 }
 

@@ -17,19 +17,19 @@ type deferred struct{ v any }
 func (d deferred) Decoded() any { return d.v }
 
 func TestMostOfARun(t *testing.T) {
-	second := catalog.Run{PerSecond: usd / 10, DefaultSeconds: 5}
-	hour := catalog.Run{PerHour: 36 * usd / 10}
-	tokens := catalog.Run{PerTokens: 100 * usd, PerInput: 10 * usd, DefaultTokens: 1000}
+	second := catalog.RunPrice{PerSecond: usd / 10, DefaultSeconds: 5}
+	hour := catalog.RunPrice{PerHour: 36 * usd / 10}
+	tokens := catalog.RunPrice{PerTokens: 100 * usd, PerInput: 10 * usd, DefaultTokens: 1000}
 	for _, tt := range []struct {
 		name  string
-		price catalog.Run
+		price catalog.RunPrice
 		body  string
 		most  catalog.Money // without that of the prompt
 		known bool
 	}{
-		{"by run", catalog.Run{PerRun: 5}, `{}`, 5, true},
+		{"by run", catalog.RunPrice{PerRun: 5}, `{}`, 5, true},
 		{"no length", second, `{"input":{}}`, usd / 2, true},
-		{"no length, no default", catalog.Run{PerSecond: 1}, `{"input":{}}`, 0, false},
+		{"no length, no default", catalog.RunPrice{PerSecond: 1}, `{"input":{}}`, 0, false},
 		{"a length", second, `{"input":{"duration":2.5}}`, usd / 4, true},
 		{"the smallest length", second, `{"input":{"duration":1e-9}}`, 1, true},
 		{"a length of nothing", second, `{"input":{"duration":0}}`, 0, false},
@@ -38,11 +38,11 @@ func TestMostOfARun(t *testing.T) {
 		{"an absurd length", second, `{"input":{"duration":1e12}}`, 0, false},
 		{"a long length", second, `{"input":{"duration":1e9}}`, usd * 1e8, true},
 		{"the platform's time", hour, `{}`, 6 * usd / 10, true},
-		{"the price's time", catalog.Run{PerHour: 36 * usd / 10, DefaultSeconds: 60}, `{"policy":{}}`, 6 * usd / 100, true},
+		{"the price's time", catalog.RunPrice{PerHour: 36 * usd / 10, DefaultSeconds: 60}, `{"policy":{}}`, 6 * usd / 100, true},
 		{"the job's time", hour, `{"policy":{"executionTimeout":7200000}}`, 72 * usd / 10, true},
 		{"a time in words", hour, `{"policy":{"executionTimeout":"1"}}`, 0, false},
 		{"no tokens", tokens, `{"model":"m"}`, usd / 10, true},
-		{"no tokens, no default", catalog.Run{PerTokens: 1}, `{}`, 0, false},
+		{"no tokens, no default", catalog.RunPrice{PerTokens: 1}, `{}`, 0, false},
 		{"tokens", tokens, `{"max_tokens":10,"n":3}`, 3000, true},
 		{"either name", tokens, `{"max_tokens":1,"max_completion_tokens":20}`, 2000, true},
 		{"of a job", tokens, `{"input":{"sampling_params":{"max_tokens":30,"best_of":2}}}`, 6000, true},
@@ -51,13 +51,13 @@ func TestMostOfARun(t *testing.T) {
 		{"tokens in words", tokens, `{"max_tokens":"10"}`, 0, false},
 		{"a fraction of a choice", tokens, `{"n":1.5}`, 0, false},
 		{"more than any model has", tokens, `{"max_tokens":99999999999}`, 0, false},
-		{"no price", catalog.Run{}, `{}`, 0, false},
+		{"no price", catalog.RunPrice{}, `{}`, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body, _ := decode(t, tt.body).(map[string]any)
 			for _, input := range []any{body["input"], deferred{body["input"]}} {
 				body["input"] = input
-				most, known := tt.price.Most(body, 0)
+				most, known := tt.price.MaxCost(body, 0)
 				if known != tt.known || known && most != tt.most {
 					t.Errorf("%T: Most = %s, %t, want %s, %t", input, most, known, tt.most, tt.known)
 				}
@@ -67,18 +67,18 @@ func TestMostOfARun(t *testing.T) {
 }
 
 func TestWhatTokensAndTimeCost(t *testing.T) {
-	one, apart := catalog.Run{PerTokens: 10 * usd}, catalog.Run{PerTokens: 10 * usd, PerInput: usd}
-	hour := catalog.Run{PerHour: usd}
+	one, apart := catalog.RunPrice{PerTokens: 10 * usd}, catalog.RunPrice{PerTokens: 10 * usd, PerInput: usd}
+	hour := catalog.RunPrice{PerHour: usd}
 	for name, tt := range map[string]struct{ got, want catalog.Money }{
-		"one price":               {one.OfTokens(100, 10), 1100},
-		"two prices":              {apart.OfTokens(100, 10), 200},
-		"a cache":                 {catalog.Run{PerTokens: 10 * usd, PerInput: usd, PerCached: usd / 10}.OfUsage(100, 60, 10), 146},
-		"a cache, one price":      {catalog.Run{PerTokens: 10 * usd, PerCached: usd}.OfUsage(100, 60, 10), 560},
-		"a cache without a price": {apart.OfUsage(100, 60, 10), 200},
-		"rounded up":              {catalog.Run{PerTokens: 1}.OfTokens(1, 0), 1},
-		"no more than is":         {one.OfTokens(math.MaxInt64, math.MaxInt64), 1_000_000_000 * usd},
-		"half an hour":            {hour.OfTime(30 * time.Minute), usd / 2},
-		"a millisecond":           {hour.OfTime(time.Millisecond), 1},
+		"one price":               {one.TokenCost(100, 10), 1100},
+		"two prices":              {apart.TokenCost(100, 10), 200},
+		"a cache":                 {catalog.RunPrice{PerTokens: 10 * usd, PerInput: usd, PerCached: usd / 10}.UsageCost(100, 60, 10), 146},
+		"a cache, one price":      {catalog.RunPrice{PerTokens: 10 * usd, PerCached: usd}.UsageCost(100, 60, 10), 560},
+		"a cache without a price": {apart.UsageCost(100, 60, 10), 200},
+		"rounded up":              {catalog.RunPrice{PerTokens: 1}.TokenCost(1, 0), 1},
+		"no more than is":         {one.TokenCost(math.MaxInt64, math.MaxInt64), 1_000_000_000 * usd},
+		"half an hour":            {hour.TimeCost(30 * time.Minute), usd / 2},
+		"a millisecond":           {hour.TimeCost(time.Millisecond), 1},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)
@@ -87,7 +87,7 @@ func TestWhatTokensAndTimeCost(t *testing.T) {
 }
 
 func TestRunPricesThatMakeNoSense(t *testing.T) {
-	for want, r := range map[string]catalog.Run{
+	for want, r := range map[string]catalog.RunPrice{
 		"exactly one":                                 {},
 		"exactly one of":                              {PerRun: 1, PerTokens: 1},
 		"usd_per_million_input_tokens":                {PerRun: 1, PerInput: 1},
@@ -100,7 +100,7 @@ func TestRunPricesThatMakeNoSense(t *testing.T) {
 			t.Errorf("%+v: %v, want a fault of %s", r, err, want)
 		}
 	}
-	if err := (catalog.Run{PerTokens: 1, PerInput: 1, DefaultTokens: 1}).Validate(); err != nil {
+	if err := (catalog.RunPrice{PerTokens: 1, PerInput: 1, DefaultTokens: 1}).Validate(); err != nil {
 		t.Errorf("a price by token: %v", err)
 	}
 }

@@ -18,19 +18,19 @@ func (s *Snapshot) sandbox(record map[string]any) Cost {
 	if s.rates.Sandbox == 0 {
 		return unknown("catalog.sandbox_rate is not set, and the platform does not state the rate of a sandbox before it runs")
 	}
-	return Cost{Known: true, Hourly: s.rates.Sandbox, Basis: fmt.Sprintf("at most, by catalog.sandbox_rate, for %s", Lifetime(record))}
+	return Cost{Known: true, Hourly: s.rates.Sandbox, Basis: fmt.Sprintf("at most, by catalog.sandbox_rate, for %s", SandboxLifetime(record))}
 }
 
-// Ended reports whether a resource is a sandbox that has ended. Its record stays readable.
-func Ended(kind operation.Kind, record map[string]any) bool {
+// SandboxEnded reports whether a resource is a sandbox that has ended. Its record stays readable.
+func SandboxEnded(kind operation.Kind, record map[string]any) bool {
 	return kind == operation.KindSandbox && (record["state"] == "TERMINATED" || record["state"] == "FAILED")
 }
 
 // defaultLifetime is the lifetime of a sandbox that asks for none (reference platform-v2-growth, section 2.4).
 const defaultLifetime = 3600
 
-// Lifetime returns the longest life of a sandbox, from its creation on.
-func Lifetime(record map[string]any) time.Duration {
+// SandboxLifetime returns the longest life of a sandbox, from its creation on.
+func SandboxLifetime(record map[string]any) time.Duration {
 	seconds, ok := countOr(record["maxLifetimeSeconds"], defaultLifetime)
 	if !ok {
 		seconds = defaultLifetime
@@ -41,8 +41,8 @@ func Lifetime(record map[string]any) time.Duration {
 // maxLifetime is more seconds than any account allows; it keeps products in range.
 const maxLifetime = 366 * 24 * 3600
 
-// Instant is a time in an object of the platform, zero if the object does not say.
-func Instant(object map[string]any, member string) time.Time {
+// TimeMember is a time in an object of the platform, zero if the object does not say.
+func TimeMember(object map[string]any, member string) time.Time {
 	text, _ := object[member].(string)
 	at, _ := time.Parse(time.RFC3339, text) // zero with an error
 	return at

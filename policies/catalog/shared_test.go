@@ -17,7 +17,7 @@ func TestListsAreShared(t *testing.T) {
 		c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetch: func(_ context.Context, org string, _ *catalog.Snapshot) (catalog.Lists, error) {
 			l := catalog.Lists{GPUs: oneGPU(prices[org])}
 			if listed, ok := agreed[org]; ok {
-				l.Listed = &listed
+				l.ListPrices = &listed
 			}
 			return l, nil
 		}})
@@ -39,7 +39,7 @@ func TestListsAreShared(t *testing.T) {
 		if second := read("globex"); &first.GPUs()[0] != &second.GPUs()[0] {
 			t.Error("equal lists are in memory twice")
 		}
-		if other := read("hooli"); other.Listed().Digest() == first.Listed().Digest() {
+		if other := read("hooli"); other.ListPrices().Digest() == first.ListPrices().Digest() {
 			t.Error("a list with another list price is taken for an equal one")
 		}
 		if other := read("initech"); &first.GPUs()[0] == &other.GPUs()[0] {

@@ -43,8 +43,8 @@ func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 		rates:   rates,
 		fetched: fetched,
 	}
-	if l.Listed != nil {
-		s.listed = NewSnapshot(*l.Listed, rates, fetched)
+	if l.ListPrices != nil {
+		s.listed = NewSnapshot(*l.ListPrices, rates, fetched)
 	}
 	for i := range s.gpus {
 		g := &s.gpus[i]
@@ -163,8 +163,8 @@ func (s *Snapshot) Pools() []string {
 	return s.poolList
 }
 
-// Members lists the ids of the GPU types in a serverless pool, in order.
-func (s *Snapshot) Members(pool string) []string {
+// PoolMembers lists the ids of the GPU types in a serverless pool, in order.
+func (s *Snapshot) PoolMembers(pool string) []string {
 	if s == nil {
 		return nil
 	}
@@ -175,11 +175,11 @@ func (s *Snapshot) Members(pool string) []string {
 	return ids
 }
 
-// Lacks reports whether the lists have nothing of a kind (gpu, pool, cpu_flavor or
+// Unlisted reports whether the lists have nothing of a kind (gpu, pool, cpu_flavor or
 // data_center, the kinds of parameters) under an id. An id of data centres that ends in *
 // stands for every centre whose id begins with the rest. meant are the ids of the GPU types
 // that id abbreviates, or of their pools.
-func (s *Snapshot) Lacks(kind, id string) (meant []string, lacks bool) {
+func (s *Snapshot) Unlisted(kind, id string) (meant []string, lacks bool) {
 	switch {
 	case s == nil:
 	case kind == "gpu" && s.gpuByID[id] == nil:
@@ -219,9 +219,9 @@ func (s *Snapshot) abbreviated(short string, of func(*GPU) string) []string {
 	return meant
 }
 
-// Listed is the platform's own list where other prices were agreed, and else the list
+// ListPrices is the platform's own list where other prices were agreed, and else the list
 // itself.
-func (s *Snapshot) Listed() *Snapshot {
+func (s *Snapshot) ListPrices() *Snapshot {
 	if s == nil || s.listed == nil {
 		return s
 	}

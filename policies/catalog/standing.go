@@ -2,17 +2,17 @@ package catalog
 
 import "github.com/tollgate-dev/tollgate/policies/operation"
 
-// Standing is the cost per hour of a resource as it stands: the platform's record of it,
+// ResourceCost is the cost per hour of a resource as it stands: the platform's record of it,
 // or the state that a call leads to. A pod that is stopped costs its storage, and one that
 // runs its billed price by the platform's word, if there is one and nothing else was
 // agreed.
-func (s *Snapshot) Standing(kind operation.Kind, resource map[string]any) Cost {
+func (s *Snapshot) ResourceCost(kind operation.Kind, resource map[string]any) Cost {
 	if s == nil && kind != operation.KindVolume {
 		return unknown("the price list is not available")
 	}
 	switch kind { //nolint:exhaustive // nothing else is billed by the hour
 	case operation.KindPod:
-		if Stopped(resource) {
+		if PodStopped(resource) {
 			d, reason := s.disksOf(resource)
 			monthly, ok := s.rates.PersistentStopped.times(d.persistent)
 			if reason != "" || !ok {
@@ -37,15 +37,15 @@ func (s *Snapshot) Standing(kind operation.Kind, resource map[string]any) Cost {
 	return Cost{Known: true}
 }
 
-// Stopped reports whether a pod holds no machine.
-func Stopped(pod map[string]any) bool {
+// PodStopped reports whether a pod holds no machine.
+func PodStopped(pod map[string]any) bool {
 	return pod["status"] == "EXITED" || pod["status"] == "TERMINATED"
 }
 
-// Holds are the counts that a resource holds besides money, at any price: the GPUs, pods
+// ResourceCounts are the counts that a resource holds besides money, at any price: the GPUs, pods
 // and workers it may have at once, and the size of a network volume in GB. A value that
 // cannot be read counts for nothing.
-func Holds(kind operation.Kind, resource map[string]any) (gpus, pods, workers, volumeGB int64) {
+func ResourceCounts(kind operation.Kind, resource map[string]any) (gpus, pods, workers, volumeGB int64) {
 	perUnit := func(section, count string, def int64) int64 {
 		s, ok := resource[section].(map[string]any)
 		if !ok {
@@ -57,7 +57,7 @@ func Holds(kind operation.Kind, resource map[string]any) (gpus, pods, workers, v
 	switch kind { //nolint:exhaustive // nothing else holds anything
 	case operation.KindPod:
 		pods = 1
-		if !Stopped(resource) {
+		if !PodStopped(resource) {
 			gpus = perUnit("gpu", "count", 1)
 		}
 	case operation.KindCluster:
@@ -72,9 +72,9 @@ func Holds(kind operation.Kind, resource map[string]any) (gpus, pods, workers, v
 	return gpus, pods, workers, volumeGB
 }
 
-// Implausible returns the member of a platform's record that a resource cannot have, such as "gpu.count", "" if
+// ImplausibleMember returns the member of a platform's record that a resource cannot have, such as "gpu.count", "" if
 // its counts can be read. A pod has GPUs or a CPU, and counts of GPUs, pods and gigabytes are whole and positive.
-func Implausible(kind operation.Kind, resource map[string]any) string {
+func ImplausibleMember(kind operation.Kind, resource map[string]any) string {
 	positive := func(section, count string) bool {
 		s, _ := resource[section].(map[string]any)
 		n, ok := whole(s[count])
@@ -87,7 +87,7 @@ func Implausible(kind operation.Kind, resource map[string]any) string {
 		switch {
 		case hasGPU && !positive("gpu", "count"):
 			return "gpu.count"
-		case !hasGPU && !hasCPU && !Stopped(resource):
+		case !hasGPU && !hasCPU && !PodStopped(resource):
 			return "gpu"
 		}
 	case operation.KindCluster:

@@ -7,10 +7,10 @@ type Lists struct {
 	// Tiers holds the kind of a network volume whose kind a request leaves out, by
 	// data centre; that of a centre without network volumes is "".
 	Tiers map[string]string
-	// Listed is the platform's own list where the prices are those agreed with the
+	// ListPrices is the platform's own list where the prices are those agreed with the
 	// organisation, which the platform may not know where it states the cost of a pod; nil
 	// where nothing was agreed.
-	Listed *Lists
+	ListPrices *Lists
 }
 
 // GPU is one GPU type of the platform's catalog.

@@ -25,8 +25,8 @@ type Event struct {
 	Decision *policies.Decision
 	// Err is why nothing could be decided.
 	Err error
-	// Took is how long deciding took.
-	Took time.Duration
+	// Duration is how long deciding took.
+	Duration time.Duration
 }
 
 // plain tells that there is nothing to say about the decision but that it was
@@ -69,7 +69,7 @@ func (l *Log) encode(e *Event) ([]byte, error) {
 	out := entry{
 		Labels: rules.cfg.Labels, DecisionID: e.DecisionID, TraceID: e.TraceID, SpanID: e.SpanID,
 		Path: entryPath, RequestedBy: e.RequestedBy,
-		Metrics: map[string]int64{"timer_decision_ns": e.Took.Nanoseconds()},
+		Metrics: map[string]int64{"timer_decision_ns": e.Duration.Nanoseconds()},
 	}
 	if e.Org != "" || e.RequestID != "" {
 		out.Custom = map[string]string{"org": e.Org, "request_id": e.RequestID}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/panics"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // Deps are the live things a Log needs.
@@ -63,7 +63,7 @@ type rules struct {
 func (l *Log) Apply(cfg Config) error {
 	r := &rules{cfg: cfg}
 	for _, m := range slices.Concat(builtinMasks(cfg.Inputs), commandMasks(), cfg.Mask) {
-		path, err := section.ParseMask(m)
+		path, err := policyconfig.ParseMask(m)
 		if err != nil {
 			return fmt.Errorf("decision log: mask: %w", err)
 		}

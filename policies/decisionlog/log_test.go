@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,7 +33,7 @@ func event(id string) decisionlog.Event {
 	}
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	return decisionlog.Event{
-		DecisionID: id, RequestID: "r1", TraceID: "t1", Org: "acme", RequestedBy: "127.0.0.1", Took: 1500,
+		DecisionID: id, RequestID: "r1", TraceID: "t1", Org: "acme", RequestedBy: "127.0.0.1", Duration: 1500,
 		Input: &policies.Input{
 			Request:  policies.Request{Operation: "createPod", Method: "POST", Path: "/v2/pods", Body: body, Dialect: "v2"},
 			Caller:   policies.Caller{Org: "acme", Team: "research", Key: "k1", Roles: []string{"operator"}},
@@ -61,7 +61,7 @@ func run(t *testing.T, l *decisionlog.Log, record func()) {
 	}
 }
 
-func newLog(t *testing.T, cfg section.DecisionLog, deps decisionlog.Deps) *decisionlog.Log {
+func newLog(t *testing.T, cfg policyconfig.DecisionLog, deps decisionlog.Deps) *decisionlog.Log {
 	t.Helper()
 	l, err := decisionlog.New(cfg, deps)
 	if err != nil {
@@ -71,7 +71,7 @@ func newLog(t *testing.T, cfg section.DecisionLog, deps decisionlog.Deps) *decis
 }
 
 func TestEventFormat(t *testing.T) {
-	cfg := section.DefaultDecisionLog()
+	cfg := policyconfig.DefaultDecisionLog()
 	cfg.Stdout, cfg.Labels, cfg.Mask = true, map[string]string{"id": "gw1"}, []string{"/input/request/body/name"}
 	var out bytes.Buffer
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -115,7 +115,7 @@ func TestEventFormat(t *testing.T) {
 }
 
 func TestErrorsAndUnfitInputs(t *testing.T) {
-	cfg := section.DefaultDecisionLog()
+	cfg := policyconfig.DefaultDecisionLog()
 	cfg.Stdout = true
 	var out bytes.Buffer
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -134,7 +134,7 @@ func TestErrorsAndUnfitInputs(t *testing.T) {
 // is open; an event that was recorded before and is written later is masked by the newer
 // rules.
 func TestApply(t *testing.T) {
-	cfg := section.DefaultDecisionLog()
+	cfg := policyconfig.DefaultDecisionLog()
 	cfg.Stdout, cfg.SampleAllowed = true, 1
 	var out bytes.Buffer
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -164,7 +164,7 @@ func TestApply(t *testing.T) {
 
 // TestRecordNeverWaits: with nobody writing, the oldest events go.
 func TestRecordNeverWaits(t *testing.T) {
-	cfg := section.DefaultDecisionLog()
+	cfg := policyconfig.DefaultDecisionLog()
 	cfg.Stdout, cfg.Buffer = true, 4
 	var out bytes.Buffer
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -207,7 +207,7 @@ func TestRecordIsBoundedInBytes(t *testing.T) {
 		"of no bytes": {[]int64{100, 0, 0}, []string{"d0", "d1", "d2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := section.DefaultDecisionLog()
+			cfg := policyconfig.DefaultDecisionLog()
 			cfg.Stdout, cfg.BufferBytes = true, 100
 			var out bytes.Buffer
 			l := newLog(t, cfg, decisionlog.Deps{Stdout: &out})
@@ -241,7 +241,7 @@ func TestRecordIsBoundedInBytes(t *testing.T) {
 }
 
 func TestSampling(t *testing.T) {
-	cfg := section.DefaultDecisionLog()
+	cfg := policyconfig.DefaultDecisionLog()
 	cfg.Stdout, cfg.SampleAllowed = true, 0.5
 	draws := []float64{0.4, 0.6, 0.5}
 	l := newLog(t, cfg, decisionlog.Deps{Stdout: io.Discard, Random: func() float64 {
@@ -266,7 +266,7 @@ func TestSampling(t *testing.T) {
 func TestFileRotates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.log")
 	for i := range 4 { // each run is one batch
-		cfg := section.DefaultDecisionLog()
+		cfg := policyconfig.DefaultDecisionLog()
 		cfg.File = &logfile.File{Path: path, MaxBytes: 1, Keep: 2}
 		l := newLog(t, cfg, decisionlog.Deps{})
 		run(t, l, func() { l.Record(event(fmt.Sprintf("d%d", i))) })
@@ -286,7 +286,7 @@ func TestFileRotates(t *testing.T) {
 // beginning.
 func TestFileIsFollowed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.log")
-	cfg := section.DefaultDecisionLog()
+	cfg := policyconfig.DefaultDecisionLog()
 	cfg.File = &logfile.File{Path: path, MaxBytes: 2000, Keep: 1}
 	l := newLog(t, cfg, decisionlog.Deps{})
 	begin := time.Now()
@@ -350,7 +350,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestFailuresAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := section.DefaultDecisionLog()
+		cfg := policyconfig.DefaultDecisionLog()
 		cfg.Stdout = true
 		l := newLog(t, cfg, decisionlog.Deps{Stdout: brokenWriter{}})
 		run(t, l, func() { l.Record(event("d")) })
@@ -362,9 +362,9 @@ func TestFailuresAreCounted(t *testing.T) {
 }
 
 func TestConfigFaults(t *testing.T) {
-	cfg := section.DecisionLog{
+	cfg := policyconfig.DecisionLog{
 		SampleAllowed: 2, Mask: []string{"input", "/other"},
-		File: &logfile.File{MaxBytes: -1, Keep: -1}, Service: &section.Service{URL: "ftp://x"},
+		File: &logfile.File{MaxBytes: -1, Keep: -1}, Service: &policyconfig.Service{URL: "ftp://x"},
 	}
 	want := []string{
 		"sample_allowed: must be between 0 and 1, got 2",

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // hidden replaces a masked value.
@@ -63,7 +63,7 @@ func Masked(given any) any {
 	var whole any = map[string]any{"input": map[string]any{"request": map[string]any{"body": given}}}
 	var masked []string
 	for _, p := range builtinMasks(false) {
-		if path, err := section.ParseMask(p); err == nil { // they are pointers
+		if path, err := policyconfig.ParseMask(p); err == nil { // they are pointers
 			whole = mask(whole, path, "", &masked)
 		}
 	}
@@ -81,7 +81,7 @@ func masksSomething(path []string) bool {
 		return true
 	}
 	var schema map[string]any
-	if err := json.Unmarshal(record.Schema(), &schema); err != nil {
+	if err := json.Unmarshal(policyinput.Schema(), &schema); err != nil {
 		return true // it is embedded
 	}
 	for i, name := range path[1:] {
@@ -108,7 +108,7 @@ func mask(v any, path []string, at string, masked *[]string) any {
 		*masked = append(*masked, at)
 		return hidden
 	}
-	switch x := record.Decoded(v).(type) {
+	switch x := policyinput.Decoded(v).(type) {
 	case map[string]any:
 		out := maps.Clone(x)
 		for _, name := range slices.Sorted(maps.Keys(x)) {
@@ -153,7 +153,7 @@ func light(e *Event) {
 
 // own copies decoded JSON, strings included, and adds up their bytes.
 func own(v any, size *int64) any {
-	switch x := record.Decoded(v).(type) {
+	switch x := policyinput.Decoded(v).(type) {
 	case string:
 		*size += int64(len(x))
 		return strings.Clone(x)

@@ -16,8 +16,8 @@ type Backlog struct {
 	Waiting int
 	// Dropped is the number of events since New that made room for newer ones.
 	Dropped int64
-	// Fault is why the sink takes nothing, nil while it does.
-	Fault error
+	// Err is why the sink takes nothing, nil while it does.
+	Err error
 
 	written, failed int64
 }
@@ -106,8 +106,8 @@ func (q *queue) take() []*Event {
 func (q *queue) giveBack(events []*Event, why error) (begun bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	begun = q.state.Fault == nil
-	q.state.Fault = why
+	begun = q.state.Err == nil
+	q.state.Err = why
 	for i, e := range slices.Backward(events) {
 		if !q.fitsLocked(e) {
 			q.state.Dropped += int64(i + 1)
@@ -125,8 +125,8 @@ func (q *queue) giveBack(events []*Event, why error) (begun bool) {
 func (q *queue) took(n int) (again bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	again = q.state.Fault != nil
-	q.state.Fault = nil
+	again = q.state.Err != nil
+	q.state.Err = nil
 	q.state.written += int64(n)
 	return again
 }

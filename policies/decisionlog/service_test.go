@@ -22,7 +22,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // collector stands for the service: it keeps the ids of each batch it takes.
@@ -76,8 +76,8 @@ func (c *collector) log(batch int) *decisionlog.Log {
 	if err := os.WriteFile(token, []byte("tok\n"), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	cfg := section.DefaultDecisionLog()
-	cfg.Service = &section.Service{URL: "https://decisions.test", TokenFile: files.UnrestrictedCredential(token), Batch: batch}
+	cfg := policyconfig.DefaultDecisionLog()
+	cfg.Service = &policyconfig.Service{URL: "https://decisions.test", TokenFile: files.UnrestrictedCredential(token), Batch: batch}
 	return newLog(c.t, cfg, decisionlog.Deps{HTTPClient: &http.Client{Transport: c}})
 }
 
@@ -170,9 +170,9 @@ func TestAnOutageLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &collector{t: t, failures: 1 << 30}
 		var out bytes.Buffer
-		cfg := section.DefaultDecisionLog()
+		cfg := policyconfig.DefaultDecisionLog()
 		cfg.Stdout, cfg.Buffer = true, 8
-		cfg.Service = &section.Service{URL: "http://decisions.test", Batch: 3, Delay: time.Millisecond}
+		cfg.Service = &policyconfig.Service{URL: "http://decisions.test", Batch: 3, Delay: time.Millisecond}
 		l := newLog(t, cfg, decisionlog.Deps{Stdout: &out, HTTPClient: &http.Client{Transport: c.unnamed()}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -187,7 +187,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 		}
 		record(5)
 		time.Sleep(8 * time.Second)
-		if b := backlog(l); b.Waiting != 5 || b.Dropped != 0 || b.Fault == nil || b.Fault.Error() != "the service answered 502" {
+		if b := backlog(l); b.Waiting != 5 || b.Dropped != 0 || b.Err == nil || b.Err.Error() != "the service answered 502" {
 			t.Errorf("in the outage: %+v, want 5 events that wait for a service that answers 502", b)
 		}
 		if n := bytes.Count(out.Bytes(), []byte{'\n'}); n != 5 {
@@ -198,7 +198,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 		if diff := gocmp.Diff(want, c.taken()); diff != "" {
 			t.Errorf("after the outage (-want +got):\n%s", diff)
 		}
-		if b := backlog(l); b.Waiting != 0 || b.Fault != nil {
+		if b := backlog(l); b.Waiting != 0 || b.Err != nil {
 			t.Errorf("after the outage: %+v, want nothing that waits", b)
 		}
 		c.answer(1 << 30)

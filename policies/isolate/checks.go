@@ -110,7 +110,7 @@ func (c *checks) leave(x *check) error {
 		return x.err
 	default:
 		x.left = true
-		return ErrPending
+		return ErrCompiling
 	}
 }
 
@@ -118,8 +118,8 @@ func (c *checks) leave(x *check) error {
 // faults or not: the caller may compile the same bytes. The error of a request that takes too
 // long, takes too much memory or crashes the child is kept for a minute.
 //
-// If ctx ends first, Compile fails with [ErrPending] and the compilation continues; see
-// [Runner.Ended]. Later callers whose contexts have a deadline get that error at once. The compilation waits for a slot of org.
+// If ctx ends first, Compile fails with [ErrCompiling] and the compilation continues; see
+// [Runner.CompileEnded]. Later callers whose contexts have a deadline get that error at once. The compilation waits for a slot of org.
 func (r *Runner) Compile(ctx context.Context, org string, request any) error {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -186,8 +186,8 @@ func (r *Runner) open(ctx context.Context) (open context.Context, stop func()) {
 	}
 }
 
-// Known reports whether a child has compiled the request.
-func (r *Runner) Known(request any) bool {
+// Compiled reports whether a child has compiled the request.
+func (r *Runner) Compiled(request any) bool {
 	text, err := json.Marshal(request)
 	if err != nil {
 		return false
@@ -198,6 +198,6 @@ func (r *Runner) Known(request any) bool {
 	return ok && x.err == nil
 }
 
-// Ended receives a value after the end of a compilation that a caller of Compile did not wait
+// CompileEnded receives a value after the end of a compilation that a caller of Compile did not wait
 // for.
-func (r *Runner) Ended() <-chan struct{} { return r.checks.ended }
+func (r *Runner) CompileEnded() <-chan struct{} { return r.checks.ended }

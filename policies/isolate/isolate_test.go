@@ -203,21 +203,21 @@ func TestCompile(t *testing.T) {
 			t.Errorf("%v after %d children, want one child", err, started.Load())
 		}
 	}
-	if !r.Known("good") || r.Known("bad") {
-		t.Errorf("known %v and %v, want true and false", r.Known("good"), r.Known("bad"))
+	if !r.Compiled("good") || r.Compiled("bad") {
+		t.Errorf("known %v and %v, want true and false", r.Compiled("good"), r.Compiled("bad"))
 	}
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Compile(impatient, "a", "bad"); !errors.Is(err, isolate.ErrPending) {
-		t.Errorf("got %v, want %v", err, isolate.ErrPending)
+	if err := r.Compile(impatient, "a", "bad"); !errors.Is(err, isolate.ErrCompiling) {
+		t.Errorf("got %v, want %v", err, isolate.ErrCompiling)
 	}
-	<-r.Ended()
+	<-r.CompileEnded()
 	for range 2 {
 		if err := r.Compile(impatient, "a", "bad"); !errors.Is(err, isolate.ErrDeadline) || started.Load() != 2 {
 			t.Errorf("%v after %d children, want %v after two", err, started.Load(), isolate.ErrDeadline)
 		}
 	}
-	if r.Known("bad") {
+	if r.Compiled("bad") {
 		t.Error("what does not compile is known to")
 	}
 }
@@ -227,7 +227,7 @@ func TestClose(t *testing.T) {
 	r := runner(t, isolate.Config{Compile: time.Minute})
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Compile(impatient, "a", "bad"); !errors.Is(err, isolate.ErrPending) {
+	if err := r.Compile(impatient, "a", "bad"); !errors.Is(err, isolate.ErrCompiling) {
 		t.Fatal(err)
 	}
 	r.Close()

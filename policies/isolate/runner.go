@@ -39,8 +39,8 @@ var (
 	ErrCrashed = errors.New("the process that isolates Rego crashed")
 	// ErrBusy means that all slots, or the organisation's, are taken.
 	ErrBusy = errors.New("other Rego is being evaluated")
-	// ErrPending means that the caller stopped waiting for a compilation, which continues.
-	ErrPending = errors.New("the Rego is being compiled for the first time, and takes effect once that has succeeded")
+	// ErrCompiling means that the caller stopped waiting for a compilation, which continues.
+	ErrCompiling = errors.New("the Rego is being compiled for the first time, and takes effect once that has succeeded")
 	// ErrClosed means that the Runner is closed.
 	ErrClosed = errors.New("the process is stopping")
 )

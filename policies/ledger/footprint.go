@@ -22,16 +22,16 @@ func IsCounted(kind operation.Kind) bool {
 // the state that a call leads to. priced is false if its
 // cost is unknown and counts for nothing.
 func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Snapshot) (a Amounts, priced bool) {
-	if catalog.Ended(kind, resource) {
+	if catalog.SandboxEnded(kind, resource) {
 		return a, true
 	}
-	a[GPUs], a[Pods], a[Workers], a[VolumeGB] = catalog.Holds(kind, resource)
-	c := prices.Standing(kind, resource)
+	a[GPUs], a[Pods], a[Workers], a[VolumeGB] = catalog.ResourceCounts(kind, resource)
+	c := prices.ResourceCost(kind, resource)
 	if c.Known {
 		a[Burn] = int64(c.Hourly)
 	}
 	if kind == operation.KindSandbox {
-		a[Sandboxes], a[Bounded], a[Cost] = 1, a[Burn], forecast(a[Burn], catalog.Lifetime(resource).Milliseconds())
+		a[Sandboxes], a[Bounded], a[Cost] = 1, a[Burn], forecast(a[Burn], catalog.SandboxLifetime(resource).Milliseconds())
 	}
 	return a.Clamped(), c.Known
 }
@@ -45,7 +45,7 @@ func Describe(kind operation.Kind, resource map[string]any) string {
 	}
 	switch kind { //nolint:exhaustive // the others have nothing but a name
 	case operation.KindPod:
-		gpus, _, _, _ := catalog.Holds(kind, map[string]any{"gpu": resource["gpu"]})
+		gpus, _, _, _ := catalog.ResourceCounts(kind, map[string]any{"gpu": resource["gpu"]})
 		machine := section("gpu")["id"]
 		if gpus == 0 {
 			machine = section("cpu")["id"]
@@ -55,7 +55,7 @@ func Describe(kind operation.Kind, resource map[string]any) string {
 		c := section("compute")
 		return fmt.Sprintf("%v x %v x %v", c["gpuTypeId"], c["podCount"], c["gpuCountPerPod"])
 	case operation.KindEndpoint:
-		gpus, _, workers, _ := catalog.Holds(kind, resource)
+		gpus, _, workers, _ := catalog.ResourceCounts(kind, resource)
 		return fmt.Sprintf("%d workers, %d GPUs, %v", workers, gpus, resource["image"])
 	case operation.KindVolume:
 		return fmt.Sprintf("%v GB in %v", resource["size"], resource["dataCenter"])
@@ -77,7 +77,7 @@ type PlatformResource struct {
 	Print string
 	// Owner is its owner, as its labels say; zero if it has none.
 	Owner Owner
-	// Call is the call that made it, as its label says; "" if it has none. See [operation.Labelled].
+	// Call is the call that made it, as its label says; "" if it has none. See [operation.SupportsLabels].
 	Call string
 	// GPU and DataCenter are those of [Machine].
 	GPU, DataCenter string
@@ -90,7 +90,7 @@ type PlatformResource struct {
 	// WorkersUnknown is true of an endpoint whose workers were not listed: there may be more than
 	// it is to have.
 	WorkersUnknown bool
-	// Implausible is the member of the platform's record that the resource cannot have, "" for none; see [catalog.Implausible].
+	// Implausible is the member of the platform's record that the resource cannot have, "" for none; see [catalog.ImplausibleMember].
 	Implausible string
 	// Stoppable is true of a pod that can be stopped and is not locked.
 	Stoppable bool
@@ -111,11 +111,11 @@ func LabelledOwner(record map[string]any) Owner {
 // ReadTimes reads Began, Ends and Ended from the platform's record of a sandbox. One that does not say when it ended is taken to have ended
 // with its last change, or else at the time of the answer.
 func (f *PlatformResource) ReadTimes(record map[string]any, answered time.Time) {
-	f.Started, f.Expires = catalog.Instant(record, "createdAt"), catalog.Instant(record, "expiresAt")
-	if !catalog.Ended(operation.KindSandbox, record) {
+	f.Started, f.Expires = catalog.TimeMember(record, "createdAt"), catalog.TimeMember(record, "expiresAt")
+	if !catalog.SandboxEnded(operation.KindSandbox, record) {
 		return
 	}
-	for _, at := range []time.Time{answered, catalog.Instant(record, "updatedAt"), catalog.Instant(record, "terminatedAt")} {
+	for _, at := range []time.Time{answered, catalog.TimeMember(record, "updatedAt"), catalog.TimeMember(record, "terminatedAt")} {
 		if !at.IsZero() {
 			f.Ended = at
 		}
@@ -153,7 +153,7 @@ func (f *PlatformResource) about() Metadata {
 // CreatedBy reports whether a resource can be the result of a create with an unknown outcome: its label names the call or, if resources of
 // its kind have no labels, it matches the request and is no older than the call.
 func (f *PlatformResource) CreatedBy(call, kind string, about Metadata, age time.Duration) bool {
-	if operation.Labelled(f.Kind) {
+	if operation.SupportsLabels(f.Kind) {
 		return kind == string(f.Kind) && f.Call == call
 	}
 	return kind == string(f.Kind) && (about.Name == "" || about.Name == f.Name) &&

@@ -1,5 +1,5 @@
 // Package operation describes every operation that the gateway knows, of the v2 API and of
-// the run interface, by one [Row] each: its subject, its effect, its price, and the
+// the run interface, by one [Spec] each: its subject, its effect, its price, and the
 // resources that must be read before it can be judged. All differences between operations
 // follow from their rows.
 //

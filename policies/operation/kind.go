@@ -61,9 +61,9 @@ const (
 // Changes reports whether the verb changes or costs something.
 func (v Verb) Changes() bool { return v != VerbRead && v != VerbLogs }
 
-// HasAfter reports whether the operation, carried out, leaves a resource in a
+// HasResultState reports whether the operation, carried out, leaves a resource in a
 // state that the caller chose. Such an operation is judged on that state.
-func (v Verb) HasAfter() bool {
+func (v Verb) HasResultState() bool {
 	switch v {
 	case VerbCreate, VerbUpdate, VerbStart, VerbRestart:
 		return true

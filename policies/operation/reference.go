@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Place is a part of a request in which the id of a resource can stand.
-type Place string
+// Location is a part of a request in which the id of a resource can stand.
+type Location string
 
 // The places.
 const (
-	InPath  Place = "path"
-	InQuery Place = "query"
-	InBody  Place = "body"
+	InPath  Location = "path"
+	InQuery Location = "query"
+	InBody  Location = "body"
 )
 
 // Reference is a place of an operation's calls in which the id of a resource stands.
 type Reference struct {
-	In Place
+	In Location
 	// Name is that of a parameter; in a body, the members that lead to the id, with
 	// "*" for each item of a list: "mounts.network.*.volumeId".
 	Name string
@@ -31,8 +31,8 @@ type Reference struct {
 // owned are the kinds whose resources belong to their makers. Resources of the other kinds are the account's.
 var owned = []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry, KindSecret, KindSandbox}
 
-// Owned reports whether resources of a kind belong to their makers.
-func Owned(kind Kind) bool { return slices.Contains(owned, kind) }
+// HasOwner reports whether resources of a kind belong to their makers.
+func HasOwner(kind Kind) bool { return slices.Contains(owned, kind) }
 
 // The gateway's own labels of resources. Callers cannot use keys with the prefix.
 const (
@@ -43,8 +43,8 @@ const (
 	KeyLabel  = LabelPrefix + "key"
 )
 
-// Labelled reports whether resources of a kind have labels, the gateway's own among them.
-func Labelled(kind Kind) bool { return kind == KindSandbox }
+// SupportsLabels reports whether resources of a kind have labels, the gateway's own among them.
+func SupportsLabels(kind Kind) bool { return kind == KindSandbox }
 
 // Label returns the value of a label in the platform's record of a resource, "" if there is none.
 func Label(record map[string]any, key string) string {
@@ -68,13 +68,13 @@ var members = []Reference{
 
 // References lists the places of an operation's calls where ids of resources stand.
 // That a parameter is listed does not mean that the operation has it.
-func (r Row) References() []Reference {
+func (r Spec) References() []Reference {
 	var out []Reference
 	switch {
 	case r.Kind == KindJob:
 		out = append(out, Reference{InPath, "id", KindEndpoint, false}, // a run uses its endpoint
 			Reference{InPath, "jobId", KindJob, false}, Reference{InPath, "batchId", KindJob, false})
-	case Owned(r.Kind):
+	case HasOwner(r.Kind):
 		out = append(out, Reference{InPath, "id", r.Kind, r.Verb.Changes()})
 	case r.Kind == KindBilling:
 		for _, name := range slices.Sorted(maps.Keys(queries)) {
@@ -126,7 +126,7 @@ func replace(v any, path []string, to func(string) string) any {
 // RecordOwner returns the id of the resource whose owner a record of a list belongs to:
 // the cluster of a pod that is a member of one, the subject of a record of billing, and
 // otherwise the record's own.
-func (r Row) RecordOwner(record map[string]any) string {
+func (r Spec) RecordOwner(record map[string]any) string {
 	if r.Kind == KindBilling {
 		for name := range queries {
 			if id, ok := record[name].(string); ok {

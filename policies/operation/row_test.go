@@ -18,27 +18,27 @@ func TestRowsAreComplete(t *testing.T) {
 			t.Errorf("%s has two rows", r.ID)
 		}
 		seen[r.ID] = true
-		got, ok := operation.Of(r.ID)
+		got, ok := operation.Lookup(r.ID)
 		if diff := cmp.Diff(r, got); !ok || diff != "" {
 			t.Errorf("Of(%s), %v (-want +got):\n%s", r.ID, ok, diff)
 		}
-		if r.Object == "" {
+		if r.ReadOperation == "" {
 			continue
 		}
-		if get, ok := operation.Of(r.Object); !ok || get.Kind != r.Kind || get.Verb != operation.VerbRead {
-			t.Errorf("%s: its object is read by %s, which is %s:%s", r.ID, r.Object, get.Kind, get.Verb)
+		if get, ok := operation.Lookup(r.ReadOperation); !ok || get.Kind != r.Kind || get.Verb != operation.VerbRead {
+			t.Errorf("%s: its object is read by %s, which is %s:%s", r.ID, r.ReadOperation, get.Kind, get.Verb)
 		}
 	}
-	if _, ok := operation.Of("createThing"); ok {
+	if _, ok := operation.Lookup("createThing"); ok {
 		t.Error("createThing has a row")
 	}
 }
 
 func TestVerbsOfActions(t *testing.T) {
-	action, _ := operation.Of("podAction")
-	update, _ := operation.Of("updatePod")
+	action, _ := operation.Lookup("podAction")
+	update, _ := operation.Lookup("updatePod")
 	for _, tc := range []struct {
-		row  operation.Row
+		row  operation.Spec
 		body any
 		want operation.Verb
 	}{
@@ -51,7 +51,7 @@ func TestVerbsOfActions(t *testing.T) {
 		{action, nil, ""},
 		{update, map[string]any{"action": "stop"}, operation.VerbUpdate},
 	} {
-		if got := tc.row.Does(tc.body); got != tc.want {
+		if got := tc.row.EffectiveVerb(tc.body); got != tc.want {
 			t.Errorf("%s with %v does %q, want %q", tc.row.ID, tc.body, got, tc.want)
 		}
 	}

@@ -44,8 +44,8 @@ var shapes = sync.OnceValue(func() (out struct {
 // known.
 func BodyShape(id string) *Shape { return shapes().Bodies[id] }
 
-// AnyBody returns the shape of the bodies of all operations together.
-func AnyBody() *Shape { return shapes().Bodies[""] }
+// AllBodies returns the shape of the bodies of all operations together.
+func AllBodies() *Shape { return shapes().Bodies[""] }
 
 // States returns the shape of resources, of all kinds together: as they are read, and
 // as they are asked for.

@@ -17,7 +17,7 @@ func (p *player) compare(e *event, now outcome) {
 	switch {
 	case len(now.missing) > 0, !now.refused() && len(missing) > 0:
 		// Certain members refuse nothing, and open ones might.
-		add(NotJudged, openNames(now.open, policies.ModeEnforce), e.example(was.refusal(), nil, missing))
+		add(Undetermined, openNames(now.open, policies.ModeEnforce), e.example(was.refusal(), nil, missing))
 		return
 	case now.refused() && !was.refused():
 		add(NewlyDenied, names(now.deny), e.example(nil, now.refusal(), missing))
@@ -99,7 +99,7 @@ func difference(a, b []reason) []string {
 }
 
 // openNames are the open policies of some modes.
-func openNames(open []policies.Open, modes ...policies.Mode) []string {
+func openNames(open []policies.Undetermined, modes ...policies.Mode) []string {
 	var out []string
 	for _, o := range open {
 		if slices.Contains(modes, o.Mode) {
@@ -112,7 +112,7 @@ func openNames(open []policies.Open, modes ...policies.Mode) []string {
 // openTexts say what open policies look at that is not in the log. Names of the
 // callers' own (of variables in env) and numbers of arguments are left out, so that
 // equal gaps count as one.
-func openTexts(open []policies.Open, modes ...policies.Mode) []string {
+func openTexts(open []policies.Undetermined, modes ...policies.Mode) []string {
 	var out []string
 	for _, o := range open {
 		if !slices.Contains(modes, o.Mode) {

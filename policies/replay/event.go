@@ -10,7 +10,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // maxEvent bounds one event, in bytes.
@@ -20,7 +20,7 @@ const maxEvent = 32 << 20
 type event struct {
 	id, org, at string
 	old         verdict
-	recorded    *record.Recorded
+	recorded    *policyinput.Recorded
 	team, key   string
 	operation   string
 }
@@ -106,7 +106,7 @@ func parse(raw []byte) (*event, error) {
 		return e, err
 	}
 	e.describe(doc)
-	if e.recorded, err = record.Read(doc, masked); err != nil {
+	if e.recorded, err = policyinput.ParseRecorded(doc, masked); err != nil {
 		return e, err
 	}
 	return e, e.verdict(m)
@@ -124,8 +124,8 @@ func decoded(raw []byte) (m map[string]any, err error) {
 	return m, nil
 }
 
-// InputOf returns the input of an event, and its members that the log hides, as record.Read takes both.
-func InputOf(raw []byte) (input map[string]any, masked []string, err error) {
+// ParseInput returns the input of an event, and its members that the log hides, as record.ParseRecorded takes both.
+func ParseInput(raw []byte) (input map[string]any, masked []string, err error) {
 	m, err := decoded(raw)
 	if err != nil {
 		return nil, nil, err

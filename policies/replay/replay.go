@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/nextstate"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // Options select the replayed calls.
@@ -27,9 +27,9 @@ type Options struct {
 	Examples int
 }
 
-// ErrSeveral is returned when As is set and the log holds calls of several
+// ErrSeveralOrgs is returned when As is set and the log holds calls of several
 // organisations: whose policies they are is then not known.
-var ErrSeveral = errors.New("the log holds calls of several organisations: say which")
+var ErrSeveralOrgs = errors.New("the log holds calls of several organisations: say which")
 
 // maxFaults is how many damaged events are told of in full.
 const maxFaults = 5
@@ -76,7 +76,7 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 		r.Other++
 		return nil
 	case err != nil && e != nil && errors.Is(err, policies.ErrInput):
-		r.add(NotJudged, nil, e.example(nil, nil, []string{err.Error()}), p.opts.Examples)
+		r.add(Undetermined, nil, e.example(nil, nil, []string{err.Error()}), p.opts.Examples)
 		return nil
 	case err != nil:
 		r.Unreadable++
@@ -88,7 +88,7 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 	org := e.org
 	if p.opts.As != "" {
 		if p.only != "" && p.only != e.org {
-			return fmt.Errorf("%w: %s, %s", ErrSeveral, p.only, e.org)
+			return fmt.Errorf("%w: %s, %s", ErrSeveralOrgs, p.only, e.org)
 		}
 		org, p.only = p.opts.As, e.org
 	}
@@ -103,14 +103,14 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 // outcome is the verdict of the policies now.
 type outcome struct {
 	verdict
-	open    []policies.Open
+	open    []policies.Undetermined
 	missing []string // why there is no verdict at all
 }
 
 // judge decides a call, and again when policies change its body.
 func (p *player) judge(ctx context.Context, org string, e *event) (outcome, error) {
 	rec := e.recorded
-	var all []policies.Open
+	var all []policies.Undetermined
 	for range maxRounds + 1 {
 		d, open, err := p.engine.DecideRecorded(ctx, org, rec)
 		if cause := context.Cause(ctx); cause != nil {
@@ -118,7 +118,7 @@ func (p *player) judge(ctx context.Context, org string, e *event) (outcome, erro
 		}
 		all = append(all, open...)
 		switch {
-		case errors.Is(err, policies.ErrUnknownOrg), errors.Is(err, policies.ErrPending), errors.Is(err, policies.ErrDeadline):
+		case errors.Is(err, policies.ErrUnknownOrg), errors.Is(err, policies.ErrBundlePending), errors.Is(err, policies.ErrDeadline):
 			return outcome{missing: []string{err.Error()}}, nil
 		case errors.Is(err, policies.ErrInput) && len(rec.Hidden) > 0:
 			return outcome{missing: []string{err.Error()}}, nil
@@ -139,19 +139,19 @@ func (p *player) judge(ctx context.Context, org string, e *event) (outcome, erro
 
 // changed is the call with its body changed, and the state after it worked out
 // again. Its price is no longer known.
-func changed(rec *record.Recorded, changes []policies.Mutation) (*record.Recorded, error) {
+func changed(rec *policyinput.Recorded, changes []policies.Mutation) (*policyinput.Recorded, error) {
 	in := *rec.Input
 	body, err := policies.Apply(in.Request.Body, changes)
 	if err != nil {
 		return nil, err
 	}
 	in.Request.Body = body
-	out := &record.Recorded{Input: &in, Hidden: slices.Clone(rec.Hidden)}
-	row, _ := operation.Of(in.Request.Operation)
+	out := &policyinput.Recorded{Input: &in, Hidden: slices.Clone(rec.Hidden)}
+	row, _ := operation.Lookup(in.Request.Operation)
 	if row.Price != operation.PriceFree {
 		out.Hidden = append(out.Hidden, "/cost")
 	}
-	if !row.Verb.HasAfter() {
+	if !row.Verb.HasResultState() {
 		return out, nil
 	}
 	object, _ := body.(map[string]any)
@@ -162,9 +162,9 @@ func changed(rec *record.Recorded, changes []policies.Mutation) (*record.Recorde
 	}
 	switch row.Verb { //nolint:exhaustive // nothing else has a body that ends up in the state after
 	case operation.VerbCreate:
-		in.Resource.After, err = effective.Create(in.Request.Operation, object, template)
+		in.Resource.After, err = nextstate.Create(in.Request.Operation, object, template)
 	case operation.VerbUpdate:
-		in.Resource.After, err = effective.Update(in.Request.Operation, current, object, template)
+		in.Resource.After, err = nextstate.Update(in.Request.Operation, current, object, template)
 	}
 	return out, err
 }

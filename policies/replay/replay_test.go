@@ -21,15 +21,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/policies/replay"
-	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func engine(tb testing.TB, orgs map[string]policies.Config) *policies.Engine {
 	tb.Helper()
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline = 10 * time.Second // the machine may be busy
 	e, err := policies.NewEngine(limits, orgs, policies.Deps{})
 	if err != nil {
@@ -98,7 +98,7 @@ func pods(tb testing.TB) []*policies.Input {
 func logOf(tb testing.TB, e *policies.Engine, masks []string, calls ...*policies.Input) []byte {
 	tb.Helper()
 	var out bytes.Buffer
-	cfg := section.DefaultDecisionLog()
+	cfg := policyconfig.DefaultDecisionLog()
 	cfg.Stdout, cfg.Mask = true, masks
 	l, err := decisionlog.New(cfg, decisionlog.Deps{Stdout: &out})
 	if err != nil {
@@ -151,7 +151,7 @@ func TestRun(t *testing.T) {
 		{"only in shadow", []policies.Entry{most(2)}, []policies.Entry{most(2), noLatest(policies.ModeShadow)}, nil, map[replay.Kind]int{
 			same: 4, replay.ChangedAdvice: 1,
 		}, false},
-		{"what needs the price list", nil, []policies.Entry{allow("NVIDIA L4")}, nil, map[replay.Kind]int{same: 4, replay.NotJudged: 1}, false},
+		{"what needs the price list", nil, []policies.Entry{allow("NVIDIA L4")}, nil, map[replay.Kind]int{same: 4, replay.Undetermined: 1}, false},
 		{
 			"what needs the price list, refused anyway", nil,
 			[]policies.Entry{allow("NVIDIA L4"), {Policy: "kill_switch"}},
@@ -160,14 +160,14 @@ func TestRun(t *testing.T) {
 			true,
 		},
 		{"what was masked", []policies.Entry{most(2)}, []policies.Entry{most(2), noLatest("")}, []string{"/input/resource/after/image"}, map[replay.Kind]int{
-			same: 3, replay.NotJudged: 2,
+			same: 3, replay.Undetermined: 2,
 		}, false},
 		{"policies that change bodies", nil, []policies.Entry{{Policy: "field_values", Params: map[string]any{
 			"force": map[string]any{"createPod": map[string]any{"/gpu/count": 1}},
 		}}}, nil, map[replay.Kind]int{same: 5}, false},
 		{"a change makes the price unknown", nil, []policies.Entry{{Policy: "field_values", Params: map[string]any{
 			"force": map[string]any{"createPod": map[string]any{"/gpu/count": 1}},
-		}}, ceiling(1)}, nil, map[replay.Kind]int{same: 2, replay.NotJudged: 3}, false},
+		}}, ceiling(1)}, nil, map[replay.Kind]int{same: 2, replay.Undetermined: 3}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestAs(t *testing.T) {
 	if diff := cmp.Diff(map[replay.Kind]int{replay.NewlyDenied: 2, replay.Same: 3}, counts(r)); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
-	if _, err := replay.Run(t.Context(), bytes.NewReader(log), mine, replay.Options{As: "as"}); !errors.Is(err, replay.ErrSeveral) {
+	if _, err := replay.Run(t.Context(), bytes.NewReader(log), mine, replay.Options{As: "as"}); !errors.Is(err, replay.ErrSeveralOrgs) {
 		t.Errorf("got %v, want ErrSeveral", err)
 	}
 }

@@ -19,15 +19,15 @@ const (
 	// ChangedAdvice: the verdict stays; the advice of policies in mode warn and shadow does
 	// not.
 	ChangedAdvice Kind = "changed_advice"
-	// NotJudged: the verdict may depend on something the log does not hold.
-	NotJudged Kind = "not_judged"
+	// Undetermined: the verdict may depend on something the log does not hold.
+	Undetermined Kind = "not_judged"
 	// Same: nothing changes.
 	Same Kind = "same"
 )
 
 // Kinds lists the kinds in the order of reports.
 func Kinds() []Kind {
-	return []Kind{NewlyDenied, NewlyAllowed, ChangedReasons, ChangedAdvice, NotJudged, Same}
+	return []Kind{NewlyDenied, NewlyAllowed, ChangedReasons, ChangedAdvice, Undetermined, Same}
 }
 
 // Reason is one violation, or why there is no decision.

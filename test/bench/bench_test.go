@@ -125,7 +125,7 @@ func TestConfigurations(t *testing.T) {
 			secrets := map[string]string{"BENCH_REDIS": "redis://127.0.0.1:6379", "BENCH_PLATFORM_KEY": "k"}
 			loaded, err := config.Parse("tollgate.yaml", []byte(text), config.Sources{
 				Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
-			}, operator.Judge{})
+			}, operator.Validator{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -74,7 +74,7 @@ func loadText(t *testing.T, text string, environment map[string]string) *config.
 			return interpolated.ReplaceAllString(value, "0123456789abcdef-$1"), ok
 		},
 		ReadFile: func(string) ([]byte, error) { return os.ReadFile(pair) },
-	}, operator.Judge{})
+	}, operator.Validator{})
 	if err != nil {
 		t.Fatal(err)
 	}

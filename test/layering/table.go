@@ -34,14 +34,14 @@ func Table() []Row {
 			Package: "config",
 			May: []string{
 				"config/egress", "config/fault", "config/files", "config/strictyaml", "gateway/identity", "gateway/settings", "gateway/upstream", "policies/logfile", "policies/operation",
-				"policies/section", "ratelimit", "ratelimit/redisstore",
+				"policies/policyconfig", "ratelimit", "ratelimit/redisstore",
 			},
 			Tests: []string{"policies", "test/world", "translate"}, // for certificates
 			Why:   "config reads the file into the settings, which bring no engine with them, and nothing below knows the file",
 		},
 		{
 			Package: "gateway/settings",
-			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/identity", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/logfile", "policies/section", "policies/ledger", "ratelimit", "ratelimit/redisstore", "translate/..."},
+			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/adminapi", "gateway/identity", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/logfile", "policies/policyconfig", "policies/ledger", "ratelimit", "ratelimit/redisstore", "translate/..."},
 			Why:     "what the configuration says, without the engines that work by it",
 		},
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
@@ -81,7 +81,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/envoy",
-			May:     []string{"config/encryption", "config/fault", "gateway/admin/row", "gateway/filter", "gateway/settings", "gateway/store", "gateway/view", "ratelimit/redisstore"},
+			May:     []string{"config/encryption", "config/fault", "gateway/admin/adminapi", "gateway/filter", "gateway/settings", "gateway/store", "gateway/view", "ratelimit/redisstore"},
 			Tests:   []string{"config/strictyaml", "gateway/schema"},
 			Why:     "a feature: the configuration of Envoys and the registry of gateways",
 		},
@@ -92,19 +92,19 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/ledger"},
-			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/section", "translate"}, // to make configurations and grants
+			May:     []string{"gateway/admin", "gateway/admin/adminapi", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/ledger"},
+			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/policyconfig", "translate"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/idempotency", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/ledger", "policies/ledger/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/adminapi", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/idempotency", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/ledger", "policies/ledger/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"gateway/identity"}, // to make exchanges
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
 			Package: "gateway/legacy",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/graphql", "translate/usage", "translate/v1"},
+			May:     []string{"gateway/admin", "gateway/admin/adminapi", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/graphql", "translate/usage", "translate/v1"},
 			Why:     "a feature: the retired interfaces and their callers, and the routes of all dialects",
 		},
 		{
@@ -117,7 +117,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/decisions",
-			May:     []string{"gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/store", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/ledger"},
+			May:     []string{"gateway/admin/adminapi", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/store", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/ledger"},
 			Tests:   []string{"gateway/identity"},
 			Why:     "a feature: decisions are kept",
 		},
@@ -128,37 +128,37 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/ledger", "ratelimit"},
+			May:     []string{"config/fault", "config/files", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/adminapi", "gateway/approval", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/nextstate", "policies/isolate/...", "policies/compiler", "policies/operation", "policies/policyinput", "policies/replay", "policies/policyconfig", "policies/ledger", "ratelimit"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "a feature: operators ask about the whole gateway",
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/ledger", "ratelimit", "translate"},
+			May:     []string{"config/fault", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/adminapi", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/compiler", "policies/operation", "policies/policyinput", "policies/ledger", "ratelimit", "translate"},
 			Why:     "a feature: who may call, and for what",
 		},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/settings", "gateway/wire", "ratelimit"},
+			May:     []string{"config/fault", "config/panics", "gateway/admin/adminapi", "gateway/audit", "gateway/identity", "gateway/settings", "gateway/wire", "ratelimit"},
 			Tests:   []string{"gateway"}, // for the rows of all features
 			Why:     "the operators' listener knows its admins and rows",
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "gateway/wire", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/adminapi", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "gateway/wire", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/money", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{
 			Package: "gateway/selfservice",
-			May:     []string{"gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/admin/adminapi", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
 			Tests:   []string{"gateway/telemetry"}, // the event of an exchange
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
-		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
+		{Package: "gateway/admin/adminapi", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
 		{
 			Package: "gateway/audit",
-			May:     []string{"config/files", "gateway/admin/row", "gateway/settings", "gateway/tasks", "gateway/telemetry", "gateway/webhook", "policies/logfile"},
+			May:     []string{"config/files", "gateway/admin/adminapi", "gateway/settings", "gateway/tasks", "gateway/telemetry", "gateway/webhook", "policies/logfile"},
 			Why:     "a feature: a chain of lines in a file, its receivers, and its rows",
 		},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
@@ -166,7 +166,7 @@ func Table() []Row {
 		{Package: "gateway/webhook/...", May: []string{"config/egress", "config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
 		{
 			Package: "gateway/approval",
-			May:     []string{"gateway/admin/row", "gateway/settings", "gateway/store", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/admin/adminapi", "gateway/settings", "gateway/store", "gateway/view", "policies/catalog"},
 			Why:     "a feature: requests for approval and their answers",
 		},
 		{
@@ -210,32 +210,32 @@ func Table() []Row {
 		{
 			Package: "policies",
 			May: []string{
-				"config/fault", "config/files", "config/panics", "policies/bundle", "policies/catalog", "policies/effective", "policies/isolate", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
+				"config/fault", "config/files", "config/panics", "policies/bundle", "policies/catalog", "policies/nextstate", "policies/isolate", "policies/compiler", "policies/operation", "policies/policyinput", "policies/regosandbox", "policies/policyconfig",
 			},
 			Tests: []string{"config/egress"}, // to say where bundles are
 			Why:   "the engine is a library of its own: it imports its parts, and of ours nothing else but faults and the reading of files",
 		},
-		{Package: "policies/section", May: []string{"config/egress", "config/fault", "config/files", "policies/logfile"}, Why: "a leaf: what the configuration says, without an engine"},
+		{Package: "policies/policyconfig", May: []string{"config/egress", "config/fault", "config/files", "policies/logfile"}, Why: "a leaf: what the configuration says, without an engine"},
 		{Package: "policies/logfile", May: []string{"config/fault", "config/files"}, Why: "a leaf: lines in files that rotate"},
 		leaf("policies/operation", "a leaf: what is known of each operation"),
 		leaf("policies/rego", "a leaf: the library's files"),
 		leaf("policies/isolate", "a leaf: what runs child processes knows neither Rego nor policies"),
-		leaf("policies/sandbox", "a leaf: what confines Rego knows no policy"),
+		leaf("policies/regosandbox", "a leaf: what confines Rego knows no policy"),
 		{Package: "policies/catalog", May: []string{"config/fault", "policies/operation"}, Why: "prices follow from operations and what they lead to"},
-		{Package: "policies/effective", May: []string{"policies/operation"}, Why: "the state after a change follows from the operation"},
-		{Package: "policies/record", May: []string{"config/fault", "policies/catalog", "policies/operation"}, Why: "what a policy may know is data: it knows no policy"},
+		{Package: "policies/nextstate", May: []string{"policies/operation"}, Why: "the state after a change follows from the operation"},
+		{Package: "policies/policyinput", May: []string{"config/fault", "policies/catalog", "policies/operation"}, Why: "what a policy may know is data: it knows no policy"},
 		{
-			Package: "policies/load",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
+			Package: "policies/compiler",
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/operation", "policies/policyinput", "policies/rego", "policies/regosandbox", "policies/policyconfig"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
 		{
 			Package: "policies/bundle",
-			May:     []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"},
+			May:     []string{"config/fault", "config/files", "policies/isolate", "policies/compiler", "policies/regosandbox", "policies/policyconfig"},
 			Tests:   []string{"config/egress"}, // to say where bundles are
 			Why:     "a bundle is one way to get what is loaded",
 		},
-		{Package: "policies/authoring", May: []string{"config/files", "policies", "policies/load", "policies/record", "policies/sandbox", "policies/section"}, Why: "tools for authors of policies stand on the engine"},
+		{Package: "policies/authoring", May: []string{"config/files", "policies", "policies/compiler", "policies/policyinput", "policies/regosandbox", "policies/policyconfig"}, Why: "tools for authors of policies stand on the engine"},
 		{
 			Package: "policies/ledger/redisstore",
 			May:     []string{"policies/ledger", "ratelimit", "ratelimit/redisstore"},
@@ -266,7 +266,7 @@ func Table() []Row {
 		leaf("test/layering", "it reads the code and does not run it"),
 		{
 			Package: "test/world/...",
-			May:     []string{"config", "gateway/...", "policies/decisionlog", "policies/record", "policies/section", "ratelimit/redisstore"},
+			May:     []string{"config", "gateway/...", "policies/decisionlog", "policies/policyinput", "policies/policyconfig", "ratelimit/redisstore"},
 			Why:     "what tests of the whole gateway stand on knows neither a platform nor a case: those are each test's own",
 		},
 		{

@@ -31,7 +31,7 @@ func TestTheExampleIsGood(t *testing.T) {
 	text := m[1] + "platform: {base_url: \"http://127.0.0.1:1\"}\n"
 	loaded, err := config.Parse("example.yaml", []byte(text), config.Sources{Env: func(name string) (string, bool) {
 		return map[string]string{"REDIS_URL": "redis://127.0.0.1:6379", "ACME_KEY": credential}[name], true
-	}}, operator.Judge{})
+	}}, operator.Validator{})
 	if err != nil {
 		t.Fatal(err)
 	}

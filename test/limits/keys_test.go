@@ -46,7 +46,7 @@ orgs: [{id: acme, credential: {env: ACME}}]
 `, map[string]string{"ACME": "pk-acme"}), gateway.Deps{Redis: store}) // what any gateway takes is there now
 
 	before := heap()
-	loaded, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{Env: func(string) (string, bool) { return "pk-acme", true }}, operator.Judge{})
+	loaded, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{Env: func(string) (string, bool) { return "pk-acme", true }}, operator.Validator{})
 	if err != nil {
 		t.Fatal(err)
 	}

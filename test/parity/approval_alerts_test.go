@@ -59,7 +59,7 @@ func TestRequestsForApprovalReachApprovers(t *testing.T) {
 					}
 				}
 				waiting := asOperator[operator.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals
-				if len(waiting) != 1 || waiting[0].ID != id || waiting[0].Asks != "1 x NVIDIA L4" || waiting[0].USD != "0.43274" || waiting[0].Per != string(approval.PerHour) {
+				if len(waiting) != 1 || waiting[0].ID != id || waiting[0].Summary != "1 x NVIDIA L4" || waiting[0].USD != "0.43274" || waiting[0].Per != string(approval.PerHour) {
 					t.Errorf("overview = %+v, want %s", waiting, id)
 				}
 				if code := d.grants(t, "grant", "acme", id); code != 200 {

@@ -88,7 +88,7 @@ func TestApprovals(t *testing.T) {
 						t.Errorf("%s lacks the extension", refusal.Body)
 					}
 				}
-				if list := d.asked(t, "acme"); len(list) != 1 || list[0].ID != id || list[0].State != approval.Pending || !strings.HasPrefix(list[0].USD, "0.43") || list[0].Per != approval.PerHour || list[0].Operation != "createPod" || list[0].Asks != "1 x NVIDIA L4" {
+				if list := d.asked(t, "acme"); len(list) != 1 || list[0].ID != id || list[0].State != approval.Pending || !strings.HasPrefix(list[0].USD, "0.43") || list[0].Per != approval.PerHour || list[0].Operation != "createPod" || list[0].Summary != "1 x NVIDIA L4" {
 					t.Fatalf("requests = %+v, want %s", list, id)
 				}
 				if code := d.grants(t, "grant", "acme", id); code != 200 {

@@ -40,7 +40,7 @@ func readAudit(t *testing.T, path string) (all []auditLine) {
 	if err := c.Verify("audit.log", strings.NewReader(string(text)), func(string) {}); err != nil {
 		t.Error(err)
 	}
-	if open := c.Open(); len(open) > 0 {
+	if open := c.Unfinished(); len(open) > 0 {
 		t.Errorf("%v have no result", open)
 	}
 	for line := range strings.Lines(string(text)) {

@@ -32,7 +32,7 @@ func TestAuditLogIsListed(t *testing.T) {
 				t.Fatalf("%s as %s: %d %s", query, name, w.Code, w.Body)
 			}
 			for _, c := range out.Changes {
-				told += c.About() + " " + c.Key + c.Who + " " + c.Dialect + c.Revision[:min(4, len(c.Revision))] + "\n"
+				told += c.SubjectOrg() + " " + c.Key + c.Who + " " + c.Dialect + c.Revision[:min(4, len(c.Revision))] + "\n"
 			}
 			return told
 		}
@@ -70,9 +70,9 @@ func TestAuditLogIsListed(t *testing.T) {
 func TestConfigurationIsShown(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", administered)
-	shown := func(name, query string) operator.InForce {
+	shown := func(name, query string) operator.ActiveConfig {
 		w := d.as(t, name, "GET", "/admin/config?"+query)
-		var out operator.InForce
+		var out operator.ActiveConfig
 		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != 200 {
 			t.Fatalf("%s as %s: %d %s", query, name, w.Code, w.Body)
 		}

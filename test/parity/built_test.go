@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 // What tollgate builds of a directory a gateway takes: signed with a key it has, and with
@@ -85,7 +85,7 @@ func TestABuiltBundleIsTaken(t *testing.T) {
 		"not signed":    {bundle.Signing{}, public, "missing .signatures.json"},
 	} {
 		given := &policies.Bundle{File: files.UnrestrictedPath(built(tt.sign)), Key: &policies.BundleKey{ID: "k1", File: files.UnrestrictedCredential(tt.key), Algorithm: "ES256"}}
-		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Bundle: given}}, policies.Deps{})
+		_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"acme": {Bundle: given}}, policies.Deps{})
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", name, err, tt.says)
 		}

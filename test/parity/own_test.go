@@ -75,7 +75,7 @@ func owned(t *testing.T, d *door, key string) map[operation.Kind]string {
 
 // place is where an id stands in a call, and of what kind it is.
 type place struct {
-	in   operation.Place
+	in   operation.Location
 	name string
 	kind operation.Kind
 }
@@ -96,14 +96,14 @@ var (
 // an owner can stand.
 func places(t *testing.T, op *schema.Operation) []place {
 	t.Helper()
-	row, _ := operation.Of(op.ID)
+	row, _ := operation.Lookup(op.ID)
 	var out []place
 	for _, p := range op.PathParams {
-		if p.Name == "id" && operation.Owned(row.Kind) {
+		if p.Name == "id" && operation.HasOwner(row.Kind) {
 			out = append(out, place{operation.InPath, "id", row.Kind})
 		}
 	}
-	add := func(in operation.Place, path string) {
+	add := func(in operation.Location, path string) {
 		last := strings.TrimSuffix(path, ".*")
 		last = last[strings.LastIndexByte(last, '.')+1:]
 		if !namesResource.MatchString(last) || slices.Contains(machines, path) {
@@ -210,7 +210,7 @@ func TestForeignIsAbsent(t *testing.T) {
 		theirs, mine := owned(t, d, "key_research"), owned(t, d, "key_other")
 		before, asked := len(d.platform.Calls()), 0
 		for _, op := range api.Operations() {
-			row, _ := operation.Of(op.ID)
+			row, _ := operation.Lookup(op.ID)
 			for _, p := range places(t, op) {
 				asked++
 				sameAnswer(t, d, fmt.Sprintf("%s, %s %s", op.ID, p.in, p.name), theirs[p.kind], func(id string) answer {

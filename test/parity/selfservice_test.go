@@ -359,6 +359,6 @@ func TestAnswersOfLeadsAreAudited(t *testing.T) {
 	}
 }
 
-func gatewayQuestion(key, method, target string) operator.Question {
-	return operator.Question{Org: "acme", Key: key, Method: method, Target: target}
+func gatewayQuestion(key, method, target string) operator.ExplainRequest {
+	return operator.ExplainRequest{Org: "acme", Key: key, Method: method, Target: target}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
-	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
 // inputSchema is the published schema of the inputs of policies.
 var inputSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	return jsonschema.CompileString("input.schema.json", string(record.Schema()))
+	return jsonschema.CompileString("input.schema.json", string(policyinput.Schema()))
 })
 
 // judged is how many decisions of a gateway are held against the schema: a storm of equal calls says nothing new.
@@ -45,7 +45,7 @@ func logged(t testing.TB) *first {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := section.DefaultDecisionLog()
+	cfg := policyconfig.DefaultDecisionLog()
 	cfg.Stdout = true
 	log, err := decisionlog.New(cfg, decisionlog.Deps{Stdout: inputs{t, schema}})
 	if err != nil {

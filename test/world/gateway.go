@@ -35,7 +35,7 @@ func Configuration(t testing.TB, text string, secrets map[string]string) setting
 	text = Digests(text)
 	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{
 		Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
-	}, operator.Judge{})
+	}, operator.Validator{})
 	if err != nil {
 		t.Fatal(err)
 	}

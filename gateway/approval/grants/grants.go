@@ -80,7 +80,7 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 			case r.State == approval.Granted && within(ex, r):
 				next := *r
 				next.State, next.UsedBy, next.Claim = approval.Used, ex.DecisionID, ulid.Make().String()
-				next.Until = e.Now.Add(approval.Waiting)
+				next.Until = e.Now.Add(approval.RequestTTL)
 				if e, swapped, err = f.Store.Swap(ctx, ex.Caller.Org, e, &next); swapped {
 					ex.Approval.Grant = &filter.Grant{Before: r, After: e}
 					return r
@@ -116,8 +116,8 @@ func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *ap
 	path, _ := ex.PathAndQuery()
 	next := &approval.Record{
 		ID: "ap-" + ulid.Make().String(), State: approval.Pending, Key: ex.Caller.Key, Team: ex.Caller.Team, Operation: op.ID,
-		Call: op.Method + " " + path, Asks: wants(ex), USD: costs(ex), Per: unit(ex), Decision: ex.DecisionID,
-		Refusals: slices.Clone(refusals), Asked: e.Now, Until: e.Now.Add(approval.Waiting),
+		Call: op.Method + " " + path, Summary: wants(ex), USD: costs(ex), Per: unit(ex), Decision: ex.DecisionID,
+		Refusals: slices.Clone(refusals), Asked: e.Now, Until: e.Now.Add(approval.RequestTTL),
 	}
 	if r := e.Record; r != nil && (r.State != approval.Used || ex.Approval.Grant != nil && ex.Approval.Grant.After.Record.Claim == r.Claim) {
 		for _, was := range r.Refusals {
@@ -145,7 +145,7 @@ func question(ex *filter.Exchange) (string, error) {
 	path, query := ex.PathAndQuery()
 	_, _ = io.WriteString(h, filter.Digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, path, query))
 	docs := []any{in.Request.Body, in.Request.Unknown}
-	switch row, _ := operation.Of(ex.Operation.ID); row.Does(in.Request.Body) { //nolint:exhaustive // the body has all of the others
+	switch row, _ := operation.Lookup(ex.Operation.ID); row.EffectiveVerb(in.Request.Body) { //nolint:exhaustive // the body has all of the others
 	case operation.VerbCreate:
 		docs = append(docs, in.Resource.After) // with its template as it is now
 	case operation.VerbExec:
@@ -165,7 +165,7 @@ func question(ex *filter.Exchange) (string, error) {
 func wants(ex *filter.Exchange) string {
 	cost := ex.Evaluation.Input.Cost
 	after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
-	row, _ := operation.Of(ex.Operation.ID)
+	row, _ := operation.Lookup(ex.Operation.ID)
 	if machine, _ := ledger.Machine(row.Kind, after); machine != "" && cost.GPUs > 0 {
 		return fmt.Sprintf("%d x %s", cost.GPUs, machine)
 	}
@@ -174,7 +174,7 @@ func wants(ex *filter.Exchange) string {
 
 // unit is the unit of the call's price.
 func unit(ex *filter.Exchange) approval.Unit {
-	if row, _ := operation.Of(ex.Operation.ID); row.Kind == operation.KindJob {
+	if row, _ := operation.Lookup(ex.Operation.ID); row.Kind == operation.KindJob {
 		return approval.PerRun
 	}
 	return approval.PerHour

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
-	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
 const good = "package policies.own\n\ndeny contains \"x\" if input.resource.after.gpu.count > 1\n"
@@ -48,7 +48,7 @@ func archive(t *testing.T, rego string) string {
 }
 
 func engine(deps policies.Deps, orgs map[string]policies.Config) (*policies.Engine, error) {
-	return policies.NewEngine(section.DefaultLimits(), orgs, deps)
+	return policies.NewEngine(policyconfig.DefaultLimits(), orgs, deps)
 }
 
 // Rego that never finishes compiling is a fault with its file, its organisation and the setting,
@@ -65,7 +65,7 @@ func TestEndlessRegoIsAFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := engine(policies.Deps{Isolate: r}, map[string]policies.Config{"acme": c.cfg, "globex": {}})
-			f, ok := errors.AsType[*section.Error](err)
+			f, ok := errors.AsType[*policyconfig.Error](err)
 			if !ok || !errors.Is(err, isolate.ErrDeadline) || f.Org != "acme" || f.File != c.file || f.Path != c.path {
 				t.Errorf("got %+v (%v), want the deadline at %s of acme's %s", f, err, c.file, c.path)
 			}
@@ -85,13 +85,13 @@ func TestReloadDoesNotWait(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "own.rego"), []byte(endless("own")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	deps := policies.Deps{Isolate: r, Before: before, Patience: 10 * time.Millisecond}
+	deps := policies.Deps{Isolate: r, Previous: before, CompileWait: 10 * time.Millisecond}
 	began := time.Now()
-	if _, err = engine(deps, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}, "globex": {}}); !errors.Is(err, isolate.ErrPending) {
-		t.Fatalf("got %v, want %v", err, isolate.ErrPending)
+	if _, err = engine(deps, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}, "globex": {}}); !errors.Is(err, isolate.ErrCompiling) {
+		t.Fatalf("got %v, want %v", err, isolate.ErrCompiling)
 	}
 	changed := policies.Config{Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1}}}}
-	after, err := engine(deps, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir), Stands: true}, "globex": changed})
+	after, err := engine(deps, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir), KeepOnFailure: true}, "globex": changed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestEndlessBundle(t *testing.T) {
 	deps := policies.Deps{
 		Isolate: runner(t, isolate.Config{Compile: 2 * time.Second}),
 		Logger:  slog.New(slog.NewTextHandler(lines(logged), nil)),
-		Changed: func() {
+		OnChange: func() {
 			select {
 			case taken <- struct{}{}:
 			default: // the first is waited for
@@ -151,11 +151,11 @@ func TestEndlessBundle(t *testing.T) {
 
 	// Other entries are compiled anew: the kept bundle is not taken for a broken one meanwhile.
 	cfg.Policies = []policies.Entry{{Policy: "own", Mode: policies.ModeWarn, Teams: []string{"research"}}}
-	deps.Before, deps.Patience = e, time.Nanosecond
-	if _, err := engine(deps, map[string]policies.Config{"acme": cfg}); !errors.Is(err, isolate.ErrPending) {
-		t.Errorf("got %v, want %v", err, isolate.ErrPending)
+	deps.Previous, deps.CompileWait = e, time.Nanosecond
+	if _, err := engine(deps, map[string]policies.Config{"acme": cfg}); !errors.Is(err, isolate.ErrCompiling) {
+		t.Errorf("got %v, want %v", err, isolate.ErrCompiling)
 	}
-	<-deps.Isolate.Ended()
+	<-deps.Isolate.CompileEnded()
 	next, err := engine(deps, map[string]policies.Config{"acme": cfg})
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
-	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
 	"github.com/tollgate-dev/tollgate/policies/replay"
-	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Names of jobs, beside isolate.CompileJob.
@@ -41,8 +41,8 @@ type Trial struct {
 }
 
 // run does a try in this process.
-func (t *Trial) run(ctx context.Context) (*policies.Tried, error) {
-	call, err := record.Read(t.Input, t.Masked)
+func (t *Trial) run(ctx context.Context) (*policies.TrialResult, error) {
+	call, err := policyinput.ParseRecorded(t.Input, t.Masked)
 	if err != nil {
 		return nil, err
 	}
@@ -51,26 +51,26 @@ func (t *Trial) run(ctx context.Context) (*policies.Tried, error) {
 
 // Try tries a draft on one call in a child of r; nil tries it in this process. Faults of the
 // draft are *section.Error, joined.
-func Try(ctx context.Context, r *isolate.Runner, t *Trial) (*policies.Tried, error) {
+func Try(ctx context.Context, r *isolate.Runner, t *Trial) (*policies.TrialResult, error) {
 	if r == nil {
 		return t.run(ctx)
 	}
-	var out policies.Tried
+	var out policies.TrialResult
 	if err := r.Run(ctx, &isolate.Job{Org: t.Source.Org, Name: tryJob, Deadline: TryTime, Request: t}, &out); err != nil {
 		return nil, faulty(err)
 	}
 	return &out, nil
 }
 
-// Replayed is the request of a replay.
-type Replayed struct {
+// ReplayRequest is the request of a replay.
+type ReplayRequest struct {
 	Source  *policies.Source
 	Draft   policies.Draft
 	Options replay.Options
 }
 
 // run replays a log in this process.
-func (p *Replayed) run(ctx context.Context, log io.Reader) (*replay.Report, error) {
+func (p *ReplayRequest) run(ctx context.Context, log io.Reader) (*replay.Report, error) {
 	engine, err := p.engine(ctx)
 	if err != nil {
 		return nil, err
@@ -80,12 +80,12 @@ func (p *Replayed) run(ctx context.Context, log io.Reader) (*replay.Report, erro
 
 // engine compiles the draft. A compilation that does not end in time is left to the end of the
 // process.
-func (p *Replayed) engine(ctx context.Context) (*policies.Engine, error) {
+func (p *ReplayRequest) engine(ctx context.Context) (*policies.Engine, error) {
 	type compiled struct {
 		engine *policies.Engine
 		err    error
 	}
-	limits := section.DefaultLimits()
+	limits := policyconfig.DefaultLimits()
 	limits.Deadline, limits.Remember, limits.Concurrency = callTime, 0, 1
 	bounded, cancel := context.WithCancel(ctx)
 	done, elapsed := make(chan compiled, 1), isolate.Elapsed(bounded, isolate.DefaultCompile)
@@ -108,7 +108,7 @@ func (p *Replayed) engine(ctx context.Context) (*policies.Engine, error) {
 
 // Replay decides the calls that log writes by a draft, in a child of r; nil decides them in
 // this process. Faults of the draft are *section.Error, joined.
-func Replay(ctx context.Context, r *isolate.Runner, p *Replayed, log func(ctx context.Context, w io.Writer) error) (*replay.Report, error) {
+func Replay(ctx context.Context, r *isolate.Runner, p *ReplayRequest, log func(ctx context.Context, w io.Writer) error) (*replay.Report, error) {
 	if r != nil {
 		var out replay.Report
 		err := r.Run(ctx, &isolate.Job{Org: p.Source.Org, Name: replayJob, Deadline: ReplayTime, Request: p, Input: log}, &out)
@@ -127,7 +127,7 @@ func Replay(ctx context.Context, r *isolate.Runner, p *Replayed, log func(ctx co
 // detail is what a child reports about an error.
 type detail struct {
 	// Faults are the faults of the draft.
-	Faults []*section.Error `json:"faults,omitempty"`
+	Faults []*policyconfig.Error `json:"faults,omitempty"`
 	// Input is set if the input of the call is at fault.
 	Input bool `json:"input,omitempty"`
 }
@@ -141,7 +141,7 @@ func detailOf(err error) *detail {
 		}
 		return d
 	}
-	if f, ok := errors.AsType[*section.Error](err); ok {
+	if f, ok := errors.AsType[*policyconfig.Error](err); ok {
 		d.Faults = append(d.Faults, f)
 	}
 	return d
@@ -191,7 +191,7 @@ func Main(ctx context.Context) (code int, isChild bool) {
 
 // handle is the isolate.Handler of the jobs.
 func handle(ctx context.Context, job string, request []byte, ready func(), input io.Reader) (answer, about any, err error) {
-	if _, err := load.Library(); err != nil {
+	if _, err := compiler.Library(); err != nil {
 		return nil, nil, err
 	}
 	switch job {
@@ -211,7 +211,7 @@ func handle(ctx context.Context, job string, request []byte, ready func(), input
 		ready()
 		answer, err = t.run(ctx)
 	case replayJob:
-		var p Replayed
+		var p ReplayRequest
 		if err := decode(request, &p); err != nil {
 			return nil, nil, err
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/policies/replay"
-	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // TestMain lets the test binary be the child.
@@ -106,7 +106,7 @@ func source(t *testing.T) *policies.Source {
 			t.Fatal(err)
 		}
 	}
-	e, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {
+	e, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"acme": {
 		Directory: files.UnrestrictedPath(dir), Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 4}}},
 	}}, policies.Deps{Isolate: runner(t, isolate.Config{Compile: time.Minute})})
 	if err != nil {
@@ -144,7 +144,7 @@ func TestChildAnswersTheSame(t *testing.T) {
 			if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			var wantFault, fault *section.Error
+			var wantFault, fault *policyconfig.Error
 			if errors.As(wantErr, &wantFault) != errors.As(err, &fault) {
 				t.Errorf("got %T, want %T", err, wantErr)
 			}
@@ -174,7 +174,7 @@ func TestTryEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tried, err := jobs.Try(t.Context(), r, &jobs.Trial{Source: src, Draft: policies.Draft{Rego: "package policies.greedy\n\n" + c.rego + "\n"}, Input: input(t)})
-			fault, isFault := errors.AsType[*section.Error](err)
+			fault, isFault := errors.AsType[*policyconfig.Error](err)
 			switch {
 			case err == nil:
 				t.Errorf("it passed: %+v", tried)
@@ -199,8 +199,8 @@ func TestReplay(t *testing.T) {
 		}
 		return nil
 	}
-	request := func(rego string) *jobs.Replayed {
-		return &jobs.Replayed{Source: src, Draft: policies.Draft{Rego: rego}, Options: replay.Options{Org: "acme"}}
+	request := func(rego string) *jobs.ReplayRequest {
+		return &jobs.ReplayRequest{Source: src, Draft: policies.Draft{Rego: rego}, Options: replay.Options{Org: "acme"}}
 	}
 	rego := "package policies.new\n\ndeny contains \"draft\" if true\n"
 	want, err := jobs.Replay(t.Context(), nil, request(rego), log)

@@ -1,0 +1,259 @@
+package adminapi
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Types of parameters, besides string, bool, int and lists of strings. Each reads its own text.
+type (
+	// Org is the id of an organisation within the scope.
+	Org string
+	// Team is the id of a team of the organisation that the parameter org names, or of any organisation.
+	Team string
+	// PastTeam is the id of a team that may be configured no longer. The question itself judges it.
+	PastTeam string
+	// Duration is a length of time, such as 90m or 7d.
+	Duration time.Duration
+	// Timestamp is an instant, written in RFC 3339 or as a date, whose first moment in UTC it is.
+	Timestamp time.Time
+	// Since is the beginning of a time until now, written as a Moment or as a Span before now.
+	Since time.Time
+	// Body is the content of the request. It is no parameter.
+	Body []byte
+)
+
+// OrgParam is the parameter of a question about one organisation. Structs of parameters embed it.
+type OrgParam struct {
+	Org Org `query:"org,required" doc:"id of an organisation"`
+}
+
+// OptionalOrg is the parameter of a question about one organisation or all of them. Structs of parameters embed it.
+type OptionalOrg struct {
+	Org Org `query:"org" doc:"only this organisation; absent is all"`
+}
+
+// Param describes a parameter.
+type Param struct {
+	Name, Doc string
+	Required  bool
+	// Repeatable parameters may be given more than once.
+	Repeatable bool
+	// Default is the value of an absent parameter; "" stands for the zero value.
+	Default string
+	// OneOf lists all values, nil if there are others.
+	OneOf []string
+	// Type is the type of one value.
+	Type reflect.Type
+	// Min and Max bound a number; Max bounds the bytes of a text. 0 is no bound.
+	Min, Max int
+
+	index []int
+}
+
+// ParamsOf returns a parameter for each field of a struct with the tag query. The tag holds the name, and may add "required". Further
+// tags are doc for the description, default, min and max are those of [Param], and oneof lists values with commas between them.
+func ParamsOf(t reflect.Type) []Param {
+	var out []Param
+	for _, f := range reflect.VisibleFields(t) {
+		tag, ok := f.Tag.Lookup("query")
+		if !ok {
+			continue
+		}
+		name, option, _ := strings.Cut(tag, ",")
+		p := Param{Name: name, Doc: f.Tag.Get("doc"), Required: option == "required", Default: f.Tag.Get("default"), Type: f.Type, index: f.Index}
+		if f.Type.Kind() == reflect.Slice {
+			p.Repeatable, p.Type = true, f.Type.Elem()
+		}
+		if list := f.Tag.Get("oneof"); list != "" {
+			p.OneOf = strings.Split(list, ",")
+		}
+		p.Min, p.Max = number(f.Tag.Get("min")), number(f.Tag.Get("max"))
+		if err := p.Check(p.Default); p.Default != "" && err != nil {
+			panic("row: the default of " + p.Name + ": " + err.Error())
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func number(text string) int {
+	n, _ := strconv.Atoi(cmp.Or(text, "0")) // a malformed tag shows in the first test
+	return n
+}
+
+// Check reports whether the text of a value has the right form. It does not look names up.
+func (p *Param) Check(text string) error {
+	_, err := p.parse(text, time.Time{})
+	return err
+}
+
+// parse reads one value.
+func (p *Param) parse(text string, now time.Time) (any, error) {
+	switch p.Type {
+	case reflect.TypeFor[Duration]():
+		d, err := ParseDuration(text)
+		if err != nil {
+			return nil, errors.New("expected a duration such as 90m or 7d")
+		}
+		return Duration(d), nil
+	case reflect.TypeFor[Timestamp]():
+		at, err := parseMoment(text)
+		if err != nil {
+			return nil, errors.New("expected a date or an RFC 3339 time, e.g. 2026-11-01 or 2026-11-01T09:00:00Z")
+		}
+		return Timestamp(at), nil
+	case reflect.TypeFor[Since]():
+		if d, err := ParseDuration(text); err == nil && d >= 0 {
+			return Since(now.Add(-d)), nil
+		}
+		at, err := parseMoment(text)
+		if err != nil {
+			return nil, errors.New("expected a duration before now such as 24h or 7d, or a time such as 2026-11-22T15:04:05Z")
+		}
+		return Since(at), nil
+	}
+	return p.plain(text)
+}
+
+// plain reads a string, a number or a bool.
+func (p *Param) plain(text string) (any, error) {
+	switch p.Type.Kind() { //nolint:exhaustive // no parameter is of another kind
+	case reflect.Bool:
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, errors.New("expected true or false")
+		}
+		return v, nil
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil || n < p.Min || p.Max > 0 && n > p.Max {
+			return nil, fmt.Errorf("expected a number from %d to %d", p.Min, p.Max)
+		}
+		return n, nil
+	}
+	if p.OneOf != nil && !slices.Contains(p.OneOf, text) {
+		return nil, errors.New("expected " + oneOf(p.OneOf))
+	}
+	if p.Max > 0 && len(text) > p.Max {
+		return nil, fmt.Errorf("is longer than %d bytes", p.Max)
+	}
+	return reflect.ValueOf(text).Convert(p.Type).Interface(), nil
+}
+
+// oneOf lists choices as a sentence does.
+func oneOf(list []string) string {
+	last := len(list) - 1
+	return strings.TrimPrefix(strings.Join(list[:last], ", ")+" or "+list[last], " or ")
+}
+
+// ParseDuration reads a length of time as package time does, and whole days, such as 7d.
+func ParseDuration(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseInt(days, 10, 32)
+		if err == nil && n >= -100_000 && n <= 100_000 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	return time.ParseDuration(text)
+}
+
+// Decimal returns the number that an amount of an answer is, and 0 for "".
+func Decimal(text string) float64 {
+	n, _ := strconv.ParseFloat(text, 64) // amounts of answers are written by the gateway
+	return n
+}
+
+func parseMoment(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	return time.Parse(time.DateOnly, text)
+}
+
+// read makes the struct of the parameters. Empty values are absent ones.
+func (f *Handler) read(values url.Values, body []byte, s Principal) (reflect.Value, error) {
+	in := reflect.New(f.in).Elem()
+	faults := f.unknown(values)
+	for i := range f.params {
+		p := &f.params[i]
+		texts := slices.DeleteFunc(slices.Clone(values[p.Name]), func(text string) bool { return text == "" })
+		if len(texts) == 0 && p.Default != "" {
+			texts = []string{p.Default}
+		}
+		switch {
+		case len(texts) == 0 && p.Required:
+			faults = append(faults, Fault{Parameter: p.Name, Detail: "is required: " + p.Doc})
+			continue
+		case len(texts) > 1 && !p.Repeatable:
+			faults = append(faults, Fault{Parameter: p.Name, Detail: "is given more than once"})
+			continue
+		}
+		if fault := p.set(in.FieldByIndex(p.index), texts, values.Get("org"), s); fault.Detail != "" {
+			faults = append(faults, fault)
+		}
+	}
+	if len(faults) > 0 {
+		return in, faults
+	}
+	for i := range in.NumField() {
+		if in.Type().Field(i).Type == reflect.TypeFor[Body]() {
+			in.Field(i).SetBytes(body)
+		}
+	}
+	return in, nil
+}
+
+// set puts values into a field, and returns their first fault, or the zero Fault.
+func (p *Param) set(field reflect.Value, texts []string, org string, s Principal) Fault {
+	for _, text := range texts {
+		v, err := p.parse(text, s.Now)
+		if err != nil {
+			return Fault{Parameter: p.Name, Detail: quoted(text) + ": " + err.Error()}
+		}
+		missing := ""
+		switch v.(type) {
+		case Org:
+			missing = s.OrgProblem(text)
+		case Team:
+			if org == "" || s.OrgProblem(org) == "" {
+				missing = s.TeamProblem(org, text)
+			}
+		}
+		if missing != "" {
+			return Fault{Parameter: p.Name, Detail: missing, Missing: true}
+		}
+		if p.Repeatable {
+			field.Set(reflect.Append(field, reflect.ValueOf(v)))
+		} else {
+			field.Set(reflect.ValueOf(v))
+		}
+	}
+	return Fault{}
+}
+
+// unknown returns a fault for each parameter that does not exist.
+func (f *Handler) unknown(values url.Values) (faults FaultsError) {
+	names := make([]string, len(f.params))
+	for i, p := range f.params {
+		names[i] = p.Name
+	}
+	given := make([]string, 0, len(values))
+	for name := range values {
+		given = append(given, name)
+	}
+	slices.Sort(given)
+	for _, name := range given {
+		if reason := UnknownName("parameter", name, names); reason != "" {
+			faults = append(faults, Fault{Parameter: name, Detail: reason})
+		}
+	}
+	return faults
+}

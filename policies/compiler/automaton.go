@@ -1,0 +1,185 @@
+package compiler
+
+import (
+	"encoding/binary"
+	"regexp/syntax"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// automaton finds out whether a regular expression matches a text, in one step per
+// letter. It is deterministic: a state is the set of all places in the program of the
+// expression that the letters so far may lead to. States are made when a text first
+// comes to them.
+//
+// It reads texts of ASCII only, and answers like regexp.MatchString.
+type automaton struct {
+	program *syntax.Prog
+	class   [128]uint8 // of letters: those of one class lead from every state to the same
+	classes int
+	start   atomic.Pointer[state]
+
+	mu     sync.Mutex
+	states map[string]*state // by what distinguishes them
+}
+
+// state is a state of an automaton.
+type state struct {
+	at     []uint32 // places in the program, in order
+	before rune     // stands for the letter before, -1 at the beginning
+	next   []atomic.Pointer[state]
+}
+
+// matching and failed are the states in which the rest of a text does not matter.
+var matching, failed = new(state), new(state)
+
+const (
+	// maxExpression bounds the expressions that automata are made of, in bytes, and
+	// maxProgram their programs, in instructions.
+	maxExpression, maxProgram = 1 << 10, 1 << 11
+	// maxStates bounds the states that are kept; they begin anew with the next.
+	maxStates = 1 << 9
+)
+
+// newAutomaton makes the automaton of an expression; nil if it is not fit for one.
+func newAutomaton(expression string) *automaton {
+	if len(expression) > maxExpression {
+		return nil
+	}
+	re, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	program, err := syntax.Compile(re.Simplify())
+	if err != nil || len(program.Inst) > maxProgram {
+		return nil
+	}
+	a := &automaton{program: program}
+	a.classify()
+	a.reset()
+	return a
+}
+
+// classify finds the classes of letters: what no instruction and no assertion
+// distinguishes is one.
+func (a *automaton) classify() {
+	known := map[string]uint8{}
+	for letter := range a.class {
+		r := rune(letter)
+		like := []byte{byte(standsFor(r))}
+		for i := range a.program.Inst {
+			if in := &a.program.Inst[i]; reads(in) && in.MatchRune(r) {
+				like = binary.AppendUvarint(like, uint64(i))
+			}
+		}
+		class, ok := known[string(like)]
+		if !ok {
+			class = uint8(len(known))
+			known[string(like)] = class
+		}
+		a.class[letter] = class
+	}
+	a.classes = len(known)
+}
+
+// reads reports whether an instruction takes a letter.
+func reads(in *syntax.Inst) bool {
+	return in.Op == syntax.InstRune || in.Op == syntax.InstRune1 || in.Op == syntax.InstRuneAny || in.Op == syntax.InstRuneAnyNotNL
+}
+
+// standsFor is one letter for all that assertions do not distinguish.
+func standsFor(r rune) rune {
+	switch {
+	case r == '\n':
+		return r
+	case syntax.IsWordChar(r):
+		return 'a'
+	}
+	return ' '
+}
+
+// reset forgets all states.
+func (a *automaton) reset() {
+	a.states = map[string]*state{}
+	a.start.Store(a.state([]uint32{uint32(a.program.Start)}, -1))
+}
+
+// state finds a state, or makes it.
+func (a *automaton) state(at []uint32, before rune) *state {
+	key := []byte{byte(before)}
+	for _, i := range at {
+		key = binary.BigEndian.AppendUint32(key, i)
+	}
+	s := a.states[string(key)]
+	if s == nil {
+		s = &state{at: at, before: before, next: make([]atomic.Pointer[state], a.classes+1)}
+		a.states[string(key)] = s
+	}
+	return s
+}
+
+// match reports whether a text matches; sure is false if that is not found out.
+func (a *automaton) match(text string) (matches, sure bool) {
+	s := a.start.Load()
+	for i := 0; i <= len(text) && s != matching && s != failed; i++ {
+		letter, class := rune(-1), a.classes // the end
+		if i < len(text) {
+			if text[i] >= 128 {
+				return false, false
+			}
+			letter, class = rune(text[i]), int(a.class[text[i]])
+		}
+		n := s.next[class].Load()
+		if n == nil {
+			if n = a.step(s, letter); n == nil {
+				return false, false
+			}
+			s.next[class].Store(n)
+		}
+		s = n
+	}
+	return s == matching, true
+}
+
+// step is the state that a letter leads to, or the end, which is -1; nil if there are
+// too many.
+func (a *automaton) step(from *state, letter rune) *state {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.states) >= maxStates {
+		a.reset()
+		return nil
+	}
+	to := []uint32{uint32(a.program.Start)} // a match may begin anywhere
+	here, flags := slices.Clone(from.at), syntax.EmptyOpContext(from.before, letter)
+	seen := map[uint32]bool{}
+	for len(here) > 0 {
+		i := here[len(here)-1]
+		here = here[:len(here)-1]
+		if seen[i] {
+			continue
+		}
+		seen[i] = true
+		switch in := &a.program.Inst[i]; {
+		case in.Op == syntax.InstMatch:
+			return matching
+		case in.Op == syntax.InstAlt, in.Op == syntax.InstAltMatch:
+			here = append(here, in.Out, in.Arg)
+		case in.Op == syntax.InstCapture, in.Op == syntax.InstNop,
+			in.Op == syntax.InstEmptyWidth && syntax.EmptyOp(in.Arg)&^flags == 0:
+			here = append(here, in.Out)
+		case reads(in) && letter >= 0 && in.MatchRune(letter):
+			to = append(to, in.Out)
+		}
+	}
+	if letter < 0 {
+		return failed
+	}
+	slices.Sort(to)
+	to = slices.Compact(to)
+	if len(to) == 1 && a.program.StartCond()&syntax.EmptyBeginText != 0 {
+		return failed // it could only begin at the beginning
+	}
+	return a.state(to, standsFor(letter))
+}

@@ -1,0 +1,210 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/ir"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// builder turns plans into closures.
+type builder struct {
+	plan      *ir.Policy
+	root      string
+	builtins  func(string) topdown.BuiltinFunc
+	functions map[string]*function
+	static    []*ast.Term
+
+	// Of the function that is built.
+	now   *function
+	lists map[ir.Local]bool // are made by appending
+	data  bool              // it looks at the data, of which runs have none
+}
+
+// outcome is the end of a step, or of a block: it was left around that many others, or
+// one of those below.
+type outcome int
+
+const (
+	// next goes on behind the last step.
+	next outcome = -1 - iota
+	// returned leaves the function; its value is in the run.
+	returned
+	// unsure ends the run: only an evaluation can tell.
+	unsure
+)
+
+// leave ends the innermost block, as a statement does that is undefined. One more ends
+// the block around it, too.
+const leave outcome = 0
+
+type (
+	step  func(r *Run, f frame) outcome // does a statement
+	block []step                        // are done one after another
+	frame []*ast.Term                   // locals; nil is undefined
+)
+
+// do does the steps of a block.
+func (b block) do(r *Run, f frame) outcome {
+	for _, s := range b {
+		if o := s(r, f); o != next {
+			return o
+		}
+	}
+	return next
+}
+
+// within is the outcome of a nested block, as seen outside it.
+func within(o outcome) outcome {
+	if o == leave {
+		return next
+	}
+	if o > leave {
+		return o - 1
+	}
+	return o
+}
+
+// function builds the body of a function.
+func (b *builder) function(fn *ir.Func) error {
+	b.now, b.lists, b.data = b.functions[fn.Name], map[ir.Local]bool{}, false
+	visit(fn.Blocks, func(s ir.Stmt) {
+		if m, ok := s.(*ir.MakeArrayStmt); ok {
+			b.lists[m.Target] = true
+		}
+	})
+	b.local(fn.Return)
+	for _, l := range fn.Params {
+		b.local(l)
+	}
+	for _, from := range fn.Blocks {
+		built, err := b.block(from)
+		if err != nil {
+			return err
+		}
+		b.now.body = append(b.now.body, built)
+	}
+	if b.data {
+		return errors.New("it looks at data")
+	}
+	return nil
+}
+
+func (b *builder) block(from *ir.Block) (block, error) {
+	out := make(block, 0, len(from.Stmts))
+	for i := 0; i < len(from.Stmts); i++ {
+		if set, n := b.constantSet(from.Stmts[i:]); n > 0 {
+			out = append(out, set)
+			i += n - 1
+			continue
+		}
+		s, err := b.statement(from, i)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func (b *builder) blocks(from []*ir.Block) ([]block, error) {
+	var out []block
+	for _, inner := range from {
+		built, err := b.block(inner)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, built)
+	}
+	return out, nil
+}
+
+// statement builds one statement; nil does nothing.
+func (b *builder) statement(in *ir.Block, i int) (step, error) {
+	switch s := in.Stmts[i].(type) {
+	case *ir.NopStmt:
+		return nil, nil
+	case *ir.MakeSetStmt:
+		return b.makeSet(s, in.Stmts[i+1:]), nil
+	case *ir.CallStmt:
+		return b.call(s)
+	}
+	if s, err := b.control(in.Stmts[i]); s != nil || err != nil {
+		return s, err
+	}
+	if s := b.condition(in.Stmts[i]); s != nil {
+		return s, nil
+	}
+	if s := b.assignment(in.Stmts[i]); s != nil {
+		return s, nil
+	}
+	if s := b.construction(in.Stmts[i]); s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("a statement of type %T", in.Stmts[i])
+}
+
+// local is the index of a local variable.
+func (b *builder) local(l ir.Local) int {
+	b.now.locals = max(b.now.locals, int(l)+1)
+	return int(l)
+}
+
+// operand is a value that a statement reads.
+type operand struct {
+	constant *ast.Term // or
+	local    int
+	list     bool // the local may be a list that is being made
+}
+
+func (b *builder) operand(o ir.Operand) operand {
+	switch v := o.Value.(type) {
+	case ir.Local:
+		return b.read(v)
+	case ir.StringIndex:
+		return operand{constant: b.static[v]}
+	case ir.Bool:
+		return operand{constant: ast.InternedTerm(bool(v))}
+	default:
+		panic(fmt.Sprintf("accept: an operand of type %T", v)) // there are three
+	}
+}
+
+// read is a local as an operand.
+func (b *builder) read(l ir.Local) operand {
+	b.now.looks = b.now.looks || l == ir.Input
+	b.data = b.data || l == ir.Data
+	return operand{local: b.local(l), list: b.lists[l]}
+}
+
+// of is the value of an operand, nil if it is undefined.
+func (o operand) of(f frame) *ast.Term {
+	if o.constant != nil {
+		return o.constant
+	}
+	if o.list {
+		return settled(f, o.local)
+	}
+	return f[o.local]
+}
+
+// visit visits the statements of blocks and of those in them.
+func visit(blocks []*ir.Block, f func(ir.Stmt)) {
+	for _, b := range blocks {
+		for _, s := range b.Stmts {
+			f(s)
+			switch s := s.(type) {
+			case *ir.BlockStmt:
+				visit(s.Blocks, f)
+			case *ir.ScanStmt:
+				visit([]*ir.Block{s.Block}, f)
+			case *ir.NotStmt:
+				visit([]*ir.Block{s.Block}, f)
+			}
+		}
+	}
+}

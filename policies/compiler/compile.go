@@ -1,0 +1,210 @@
+package compiler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown"
+	"github.com/open-policy-agent/opa/v1/topdown/cache"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
+)
+
+// Compiled is an organisation's policies, ready to be evaluated. It never
+// changes.
+type Compiled struct {
+	// Revision names the content of everything that decides.
+	Revision string
+	// Source is the entrypoint, and Calls are what its rules call, in order.
+	Source string
+	Calls  []Call
+	// OwnPolicies lists the organisation's own policies by name.
+	OwnPolicies []string
+	// Reads is the part of the input that the calls can read together.
+	Reads *policyinput.Projection
+
+	*linked
+
+	store    storage.Store              // the organisation's data, and the parameters of the calls
+	patterns cache.InterQueryValueCache // compiled regular expressions and globs
+}
+
+// Options is the compiled section of one organisation.
+type Options struct {
+	Org     string
+	Entries []policyconfig.Entry
+	Rego    OrgRego
+	// DocURL is put before the name of a policy's page.
+	DocURL string
+	// IsLibraryPolicySource is the digest of own Rego of which the members that it refers to were judged,
+	// as it was when it was compiled before; "" for none.
+	KnownSource string
+	// Prints keeps what print says; otherwise calls of it are left out.
+	Prints bool
+}
+
+// Compile links and compiles the policies of one organisation.
+func Compile(ctx context.Context, s *Options) (*Compiled, error) {
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	org, mine := s.Org, s.Rego
+	p, err := plan(lib, s)
+	if err != nil {
+		return nil, err
+	}
+	calls, files := p.calls, p.files(mine.refersToLibrary())
+	source := entrypoint(calls)
+	form := mine.formOf(source)
+	if s.Prints {
+		form += "\nprints"
+	}
+	l, err := standing.of(form, func() (*linked, error) { return link(ctx, lib, s, files, source, calls) })
+	if err != nil {
+		return nil, err
+	}
+	params, err := l.bind(calls)
+	if err != nil {
+		return nil, &policyconfig.Error{Org: org, Message: err.Error()}
+	}
+	if err := ratchets(org, calls); err != nil {
+		return nil, err
+	}
+	data := maps.Clone(orEmpty(mine.data))
+	data[reservedRoot] = params
+	return &Compiled{
+		Revision: revision(lib, files, source, calls, mine), Source: source, Calls: calls, OwnPolicies: slices.Sorted(maps.Keys(p.mine)), Reads: l.all,
+		linked: l, store: newStore(data), patterns: patternCache(ctx),
+	}, ctx.Err()
+}
+
+// SameAs reports whether both have one compiled form.
+func (c *Compiled) SameAs(other *Compiled) bool { return c.linked == other.linked }
+
+// beside returns copies of the organisation's modules and of some of the library's.
+func (o OrgRego) beside(lib *library, files []string) map[string]*ast.Module {
+	modules := map[string]*ast.Module{}
+	for _, file := range files {
+		modules[file] = lib.module(file).Copy()
+	}
+	for file, m := range o.modules {
+		modules[file] = m.Copy()
+	}
+	return modules
+}
+
+// Evaluation is one evaluation of compiled policies. Its queries share their results on
+// the way; evaluating them apart keeps the stack shallow and shows which one failed.
+type Evaluation struct {
+	*Compiled
+
+	input  *ast.Term
+	now    time.Time
+	txn    storage.Transaction
+	shared topdown.VirtualCache
+}
+
+// Begin starts an evaluation, which must be ended.
+func (c *Compiled) Begin(ctx context.Context, input *ast.Term, now time.Time) (*Evaluation, error) {
+	txn, err := c.store.NewTransaction(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Evaluation{Compiled: c, input: input, now: now, txn: txn, shared: topdown.NewVirtualCache()}, nil
+}
+
+// End ends the evaluation.
+func (e *Evaluation) End(ctx context.Context) { e.store.Abort(ctx, e.txn) }
+
+// Query returns the query of a call, confined.
+func (e *Evaluation) Query(i int, cancel topdown.Cancel) *topdown.Query {
+	q := topdown.NewQuery(e.queries[i]).WithCompiler(e.compiler).WithStore(e.store).WithTransaction(e.txn).
+		WithInput(e.input).WithTime(e.now).WithInterQueryBuiltinValueCache(e.patterns).WithVirtualCache(e.shared).WithMetrics(metrics.NoOp())
+	if q = regosandbox.Confine(q, cancel); e.Calls[i].foreign() {
+		q = regosandbox.Guarded(q, cancel)
+	}
+	return q
+}
+
+// Answer is the variable that a query binds its answer to.
+const Answer = ast.Var("answer")
+
+// patternCache keeps an organisation's compiled patterns apart from others'.
+func patternCache(ctx context.Context) cache.InterQueryValueCache {
+	most := 256
+	return cache.NewInterQueryValueCache(ctx, &cache.Config{
+		InterQueryBuiltinValueCache: cache.InterQueryBuiltinValueCacheConfig{MaxNumEntries: &most},
+	})
+}
+
+// plan resolves an organisation's entries to calls.
+func plan(lib *library, s *Options) (*planner, error) {
+	p := &planner{lib: lib, org: s.Org, mine: s.Rego.policies(), docs: s.DocURL}
+	for i, e := range s.Entries {
+		p.entry(fault.Index("policies", i), e)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.mine)) {
+		if lib.policy(name) != nil {
+			at := p.mine[name].at
+			p.faults = append(p.faults, &policyconfig.Error{
+				Org: s.Org, Policy: name, File: at.File, Row: at.Row, Col: at.Col, Message: "has the name of a policy of the library",
+			})
+			continue
+		}
+		if !slices.ContainsFunc(s.Entries, func(e policyconfig.Entry) bool { return e.Policy == name }) {
+			p.own("policies", policyconfig.Entry{Policy: name}, p.mine[name])
+		}
+	}
+	return p, errors.Join(p.faults...)
+}
+
+// revision names the content of everything that decides.
+func revision(lib *library, files []string, source string, calls []Call, mine OrgRego) string {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%d:%s%d:%s", len(f), f, len(lib.sources[f]), lib.sources[f])
+	}
+	fmt.Fprintf(h, "|%d:%s|%s", len(source), source, mine.digest)
+	for _, c := range calls {
+		_ = json.NewEncoder(h).Encode(c.params) // what was decoded can be encoded
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// policyOfFile names the policy a library file holds, for error messages.
+func policyOfFile(file string) string {
+	name, ok := strings.CutPrefix(file, "rego/")
+	if !ok || strings.Contains(name, "/") {
+		return ""
+	}
+	return strings.TrimSuffix(name, ".rego")
+}
+
+// newCompiler is a compiler as every organisation gets it. taken tells which
+// paths hold data.
+func newCompiler(lib *library, taken func([]string) (bool, error)) *ast.Compiler {
+	return ast.NewCompiler().WithCapabilities(regosandbox.Capabilities()).WithStrict(true).SetErrorLimit(0).
+		WithEnablePrintStatements(false).WithDefaultRegoVersion(ast.RegoV1).
+		WithSchemas(lib.schemas).WithPathConflictsCheck(taken)
+}
+
+// newStore holds an organisation's data.
+func newStore(data map[string]any) storage.Store {
+	return inmem.NewFromObjectWithOpts(data, inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true))
+}

@@ -1,0 +1,123 @@
+package compiler
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/files"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+)
+
+// maxDirectoryBytes bounds the files of a policy directory.
+const maxDirectoryBytes = 8 << 20
+
+// ReadDirectory reads and parses an organisation's own Rego and data. The zero Path is no directory.
+func ReadDirectory(org string, dir files.Path) (OrgRego, error) {
+	d, err := OpenDirectory(org, dir)
+	if err != nil || d == nil {
+		return OrgRego{}, err
+	}
+	return d.Parse(org)
+}
+
+// Directory holds the files of an organisation's own Rego and data. None is parsed.
+type Directory struct {
+	dir   files.Path
+	files map[string][]byte
+}
+
+// OpenDirectory reads the files of a directory. The zero Path is no directory, and nil.
+func OpenDirectory(org string, dir files.Path) (*Directory, error) {
+	if dir.IsZero() {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	texts, err := dir.Tree(isPolicyFile, maxDirectoryBytes)
+	if err != nil {
+		return nil, &policyconfig.Error{Org: org, File: dir.String(), Path: "rego", Message: "policy directory: " + err.Error()}
+	}
+	return &Directory{dir, texts}, nil
+}
+
+// Rego returns the text of the Rego, by the names of files that faults and OrgRego have.
+func (d *Directory) Rego() map[string]string {
+	out := map[string]string{}
+	for name, text := range d.files {
+		if strings.HasSuffix(name, ".rego") {
+			out[d.shown(name)] = string(text)
+		}
+	}
+	return out
+}
+
+// shown is the name of a file in faults.
+func (d *Directory) shown(name string) string { return below(d.dir)(name) }
+
+// Holds reports whether the files are those that o was parsed from.
+func (d *Directory) Holds(o OrgRego) bool {
+	return o.digest != "" && o.digest == digestOf(d.files) && maps.Equal(o.sources, d.Rego())
+}
+
+// Parse parses the files. Its error joins all faults, each a *section.Error.
+func (d *Directory) Parse(org string) (OrgRego, error) {
+	o, err := parseOrgRego(org, d.shown, d.files)
+	if err == nil {
+		err = o.misplaced(org)
+	}
+	if err == nil && len(o.policies()) == 0 {
+		err = &policyconfig.Error{Org: org, File: d.dir.String(), Path: "rego", Message: "holds no policy, " + PolicyForms}
+	}
+	return o, err
+}
+
+// below names the files of a directory, by their slash-separated path there.
+func below(dir files.Path) func(name string) string {
+	return func(name string) string { return filepath.Join(dir.String(), filepath.FromSlash(name)) }
+}
+
+func isPolicyFile(base string) bool {
+	switch base {
+	case "data.json", "data.yaml", "data.yml":
+		return true
+	default:
+		return strings.HasSuffix(base, ".rego") && !strings.HasSuffix(base, "_test.rego")
+	}
+}
+
+// parseOrgRego parses the files of a directory. Data files are mounted by the path of their
+// directory, as OPA does. Beside an error it returns what could be parsed.
+func parseOrgRego(org string, shown func(string) string, files map[string][]byte) (OrgRego, error) {
+	o := newOrgRego()
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		text, file := files[name], shown(name)
+		if !strings.HasSuffix(name, ".rego") {
+			if err := o.addData(name, text); err != nil {
+				faults = append(faults, &policyconfig.Error{Org: org, File: file, Message: err.Error()})
+			}
+			continue
+		}
+		if err := o.addModule(org, file, string(text)); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		return o, errors.Join(faults...)
+	}
+	o.digest = digestOf(files)
+	return o, nil
+}
+
+// digestOf names the content of files.
+func digestOf(files map[string][]byte) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%d:%s%d:%s", len(name), name, len(files[name]), files[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,76 @@
+package compiler
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+)
+
+// policyName is the form of a policy's name: a Rego package element.
+var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// Scope is where the policies of an organisation may come from.
+type Scope int
+
+// The scopes.
+const (
+	// LibraryOnly is for an organisation without Rego of its own.
+	LibraryOnly Scope = iota
+	// WithOwn leaves names that the library does not have to Compile.
+	WithOwn
+)
+
+// Check reports every fault of the entries that can be found without the
+// organisation's own Rego, each with its path below the section.
+func Check(entries []policyconfig.Entry, scope Scope) []error {
+	lib, err := loadLibrary()
+	if err != nil {
+		return []error{err}
+	}
+	var errs []error
+	for i, e := range entries {
+		path := fault.Index("policies", i)
+		errs = append(errs, validate(&e, path)...)
+		p := lib.policy(e.Policy)
+		switch {
+		case p != nil:
+			if _, faults := p.params.check(e.Params); len(faults) > 0 {
+				errs = append(errs, fault.At(path+".params", errors.Join(faults...)))
+			}
+		case e.Policy != "" && scope == LibraryOnly:
+			errs = append(errs, fault.Errorf(path+".policy", "%w", Unknown("policy", e.Policy, lib.names)))
+		}
+	}
+	return errs
+}
+
+// validate reports the faults that need no library to see.
+func validate(e *policyconfig.Entry, path string) []error {
+	var errs fault.Found
+	switch {
+	case e.Policy == "":
+		errs = append(errs, fault.Errorf(path+".policy", "is required"))
+	case !policyName.MatchString(e.Policy):
+		errs = append(errs, fault.Errorf(path+".policy", "%q is not a policy name", e.Policy))
+	}
+	errs.If(!slices.Contains([]policyconfig.Mode{policyconfig.ModeEnforce, policyconfig.ModeWarn, policyconfig.ModeShadow}, e.Mode.OrDefault()), path+".mode", "%q is not one of enforce, warn, shadow", e.Mode)
+	errs.If(e.Approvable && e.Mode.OrDefault() != policyconfig.ModeEnforce, path+".approvable", "a policy in mode %s refuses nothing", e.Mode)
+	for _, l := range []struct {
+		name   string
+		values []string
+	}{{"teams", e.Teams}, {"except_teams", e.ExceptTeams}, {"roles", e.Roles}, {"except_roles", e.ExceptRoles}} {
+		errs.If(slices.Contains(l.values, ""), path+"."+l.name, "holds an empty name")
+	}
+	for _, l := range []struct {
+		name         string
+		only, except []string
+	}{{"except_teams", e.Teams, e.ExceptTeams}, {"except_roles", e.Roles, e.ExceptRoles}} {
+		for i, name := range l.except {
+			errs.If(name != "" && slices.Contains(l.only, name), fault.Index(path+"."+l.name, i), "%q is both included and excepted", name)
+		}
+	}
+	return errs
+}

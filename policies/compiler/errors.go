@@ -1,0 +1,96 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
+)
+
+// LocateErrors turns a fault of OPA's parser or compiler, which holds several,
+// into located ones.
+func LocateErrors(org string, err error) error {
+	return located(org, err, func(string) string { return "" })
+}
+
+// located names the policy as well; policyOf returns that of a file.
+func located(org string, err error, policyOf func(file string) string) error {
+	var all ast.Errors
+	if !errors.As(err, &all) {
+		one, ok := errors.AsType[*ast.Error](err)
+		if !ok {
+			return &policyconfig.Error{Org: org, Message: err.Error()}
+		}
+		all = ast.Errors{one}
+	}
+	out := make([]error, 0, len(all))
+	for _, e := range all {
+		le := &policyconfig.Error{Org: org, Message: e.Code + ": " + e.Message + wanted(e)}
+		if name, undefined := strings.CutPrefix(e.Message, "undefined function "); undefined {
+			if text, off := regosandbox.Explain(name); off {
+				le.Message = e.Code + ": " + text
+			}
+		}
+		if e.Location != nil {
+			le.File, le.Row, le.Col = e.Location.File, e.Location.Row, max(e.Location.Col, 1) // the end of a file has none
+			le.Policy = policyOf(le.File)
+		}
+		out = append(out, le)
+	}
+	return errors.Join(out...)
+}
+
+// maxWanted bounds the types that a fault lists, some of which are large.
+const maxWanted = 300
+
+// wanted words a fault of types, the found type and the right ones; "" where that is not
+// known.
+func wanted(e *ast.Error) string {
+	var parts []string
+	switch d := e.Details.(type) {
+	case nil:
+	case *ast.RefErrInvalidDetail:
+		known := make([]string, 0, len(d.OneOf))
+		for _, v := range d.OneOf {
+			known = append(known, strings.Trim(v.String(), `"`))
+		}
+		if len(known) == 0 {
+			return ""
+		}
+		if near := nearest(strings.Trim(d.Ref[d.Pos].String(), `"`), known); near != "" {
+			return fmt.Sprintf(", did you mean %q?", near)
+		}
+		parts = []string{fmt.Sprintf("%s has %s", d.Ref[:d.Pos], strings.Join(known, ", "))}
+	default:
+		for _, line := range e.Details.Lines() {
+			name, text, _ := strings.Cut(strings.TrimSpace(line), ":")
+			if text = strings.TrimSpace(text); text != "" && strings.TrimSpace(name) != "hint" {
+				parts = append(parts, strings.TrimSpace(name)+" "+text)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := strings.ReplaceAll(strings.Join(parts, ", "), ", ???)", ")") // the result, of which nothing is said
+	if len(text) > maxWanted {
+		text = strings.ToValidUTF8(text[:maxWanted], "") + "..."
+	}
+	return ": " + text
+}
+
+// nearest is the known name a typing mistake away from name, or "".
+func nearest(name string, known []string) string {
+	best, least := "", 1+len(name)/3
+	for _, k := range known {
+		if d := levenshtein.ComputeDistance(name, k); d <= least {
+			best, least = k, d-1
+		}
+	}
+	return best
+}

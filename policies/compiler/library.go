@@ -1,0 +1,244 @@
+package compiler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+	"github.com/tollgate-dev/tollgate/policies/rego"
+	"github.com/tollgate-dev/tollgate/policies/regosandbox"
+)
+
+// Policy describes one policy of the library.
+type Policy struct {
+	// Name is what Entry.Policy says, e.g. gpu_allow_list.
+	Name string
+	// Title and Description are for people.
+	Title, Description string
+	// Params are its parameters, by name.
+	Params []Param
+	// AnyOf lists parameters of which at least one must be given.
+	AnyOf []string
+	// Mutates tells that it may change bodies.
+	Mutates bool
+	// Example is a set of parameters that make sense.
+	Example map[string]any
+
+	params params
+	judges bool // it has violations
+}
+
+// library is the embedded Rego. A file is parsed when it is first needed, once. Modules
+// are copied before they are compiled: the compiler rewrites them.
+type library struct {
+	names    []string                // of the policies
+	files    map[string]func() *file // by name
+	policies map[string]func() *file // by the name of the policy that the file holds
+	sources  map[string]string       // by file
+	schemas  *ast.SchemaSet          // of the input
+}
+
+// file is a parsed file of the library.
+type file struct {
+	module *ast.Module
+	policy *Policy // nil if it holds none
+}
+
+// The packages of the library.
+const (
+	libraryPackage = "tollgate.library." // one package per policy
+	supportPackage = "tollgate."         // what they share
+	reservedRoot   = "tollgate"          // of both, in data
+	libraryDir     = "rego/"             // put before the names of their files
+)
+
+// loadLibrary reads the embedded Rego. Its result is shared and immutable.
+var loadLibrary = sync.OnceValues(func() (*library, error) {
+	return readLibrary(rego.Files)
+})
+
+// Library lists the policies of the library by name.
+func Library() ([]Policy, error) {
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Policy, 0, len(lib.names))
+	for _, name := range lib.names {
+		out = append(out, *lib.policy(name))
+	}
+	return out, nil
+}
+
+// Lookup finds a policy of the library by its name.
+func Lookup(name string) (p Policy, ok bool) {
+	lib, err := loadLibrary()
+	if err != nil || lib.policy(name) == nil {
+		return p, false
+	}
+	return *lib.policy(name), true
+}
+
+// IsLibraryPolicySource reports whether the library has a policy.
+func IsLibraryPolicy(policy string) bool {
+	_, ok := Lookup(policy)
+	return ok
+}
+
+// LibraryEntries returns the entries without those that only an organisation's own
+// Rego can resolve.
+func LibraryEntries(entries []policyconfig.Entry) []policyconfig.Entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e policyconfig.Entry) bool { return policyName.MatchString(e.Policy) && !IsLibraryPolicy(e.Policy) })
+}
+
+func readLibrary(files fs.FS) (*library, error) {
+	lib := &library{files: map[string]func() *file{}, policies: map[string]func() *file{}, sources: map[string]string{}}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".rego") || strings.HasSuffix(name, "_test.rego") {
+			return err
+		}
+		text, err := fs.ReadFile(files, name)
+		policy, isPolicy := strings.TrimSuffix(name, ".rego"), !strings.Contains(name, "/")
+		name = libraryDir + name
+		lib.sources[name] = string(text)
+		lib.files[name] = sync.OnceValue(func() *file {
+			f, err := parseFile(name, string(text))
+			if err != nil {
+				panic(fmt.Sprintf("policy library: %s: %v", name, err)) // the binary was built from a broken one
+			}
+			return f
+		})
+		if isPolicy {
+			lib.names = append(lib.names, policy)
+			lib.policies[policy] = lib.files[name]
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("policy library: %w", err)
+	}
+	slices.Sort(lib.names)
+	var schema any
+	if err := json.Unmarshal(policyinput.Schema(), &schema); err != nil {
+		return nil, fmt.Errorf("policy library: input schema: %w", err)
+	}
+	lib.schemas = ast.NewSchemaSet()
+	lib.schemas.Put(ast.SchemaRootRef, schema)
+	return lib, nil
+}
+
+// parseFile parses one file, which is called like its package. A package below
+// tollgate.library is a policy.
+func parseFile(name, text string) (*file, error) {
+	m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{
+		Capabilities: regosandbox.Capabilities(), ProcessAnnotation: true, RegoVersion: ast.RegoV1,
+	})
+	if err != nil {
+		return nil, LocateErrors("", err)
+	}
+	if fileOf(packageName(m)) != name {
+		return nil, fmt.Errorf("holds the package %s", packageName(m))
+	}
+	policy, isPolicy := strings.CutPrefix(packageName(m), libraryPackage)
+	if !isPolicy {
+		return &file{module: m}, nil
+	}
+	p, err := newPolicy(policy, m)
+	return &file{module: m, policy: p}, err
+}
+
+// fileOf is the file that a package of the library is in.
+func fileOf(pkg string) string {
+	if name, isPolicy := strings.CutPrefix(pkg, libraryPackage); isPolicy {
+		return libraryDir + name + ".rego"
+	}
+	return libraryDir + "support/" + strings.TrimPrefix(pkg, supportPackage) + ".rego"
+}
+
+// policy is a policy by its name, nil if there is none.
+func (l *library) policy(name string) *Policy {
+	if parsed := l.policies[name]; parsed != nil {
+		return parsed().policy
+	}
+	return nil
+}
+
+// module is the module of a file that there is.
+func (l *library) module(name string) *ast.Module { return l.files[name]().module }
+
+// modules are all modules by file.
+func (l *library) modules() map[string]*ast.Module {
+	out := make(map[string]*ast.Module, len(l.files))
+	for name := range l.files {
+		out[name] = l.module(name)
+	}
+	return out
+}
+
+func newPolicy(name string, m *ast.Module) (*Policy, error) {
+	p := &Policy{Name: name}
+	for _, a := range m.Annotations {
+		if a.Scope != "package" {
+			continue
+		}
+		p.Title, p.Description = a.Title, strings.TrimSpace(a.Description)
+		var err error
+		if p.params, err = newParams(name, a.Custom); err != nil {
+			return nil, err
+		}
+		p.Params, p.AnyOf = p.params.list, p.params.anyOf
+		p.Example, _ = a.Custom["example"].(map[string]any)
+	}
+	p.judges = definesFunction(m, "violations")
+	p.Mutates = definesFunction(m, "mutations")
+	switch {
+	case p.Title == "" || p.Description == "":
+		return nil, errors.New("no METADATA with title and description")
+	case !p.judges && !p.Mutates:
+		return nil, errors.New("neither violations(params) nor mutations(params) is defined")
+	}
+	return p, nil
+}
+
+// closure lists the files that policies need: their own and, step by step, those of
+// the packages they import.
+func (l *library) closure(policies []string) []string {
+	seen := map[string]bool{}
+	var need func(name string)
+	need = func(name string) {
+		if seen[name] || l.files[name] == nil {
+			return
+		}
+		seen[name] = true
+		for _, i := range l.module(name).Imports {
+			if ref, ok := i.Path.Value.(ast.Ref); ok {
+				need(fileOf(strings.TrimPrefix(ref.String(), "data.")))
+			}
+		}
+	}
+	for _, name := range policies {
+		need(fileOf(libraryPackage + name))
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// packageName is a module's package without the leading data.
+func packageName(m *ast.Module) string {
+	return strings.TrimPrefix(m.Package.Path.String(), "data.")
+}
+
+// definesFunction reports whether a module has a function of one parameter.
+func definesFunction(m *ast.Module, name string) bool {
+	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool {
+		return r.Head.Ref().String() == name && len(r.Head.Args) == 1
+	})
+}

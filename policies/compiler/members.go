@@ -1,0 +1,87 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/types"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+)
+
+// members reports references of own Rego to members that nothing has, and members of
+// resources that are taken for something of another type: bodies and resources are as the
+// platform's API describes them. OPA's type checker finds them with a schema of the input
+// of its own, because null, which it cannot express beside another type, is compared with
+// things for good reasons: a fault about null does not count. What may be absent is still
+// asked for with object.get.
+//
+// Members of a body itself may have any name, since those of jobs do. modules are
+// compiled, and changed.
+func (o OrgRego) members(org string, modules map[string]*ast.Module) error {
+	if len(o.modules) == 0 {
+		return nil
+	}
+	c := newCompiler(&library{schemas: described()}, o.taken)
+	c.Compile(modules)
+	var faults []error
+	for _, e := range c.Errors {
+		if e.Location == nil || o.modules[e.Location.File] == nil {
+			continue
+		}
+		policy, _ := policyOfPackage(o.modules[e.Location.File])
+		d, isRef := e.Details.(*ast.RefErrInvalidDetail)
+		if !isRef {
+			if !isMoot(e) {
+				faults = append(faults, located(org, e, func(string) string { return policy }))
+			}
+			continue
+		}
+		var known []string
+		for _, name := range d.OneOf {
+			if s, ok := name.(ast.String); ok {
+				known = append(known, string(s))
+			}
+		}
+		have, ok := d.Ref[d.Pos].Value.(ast.String)
+		if !ok || slices.Equal(known, slices.Sorted(maps.Keys(operation.AllBodies().Members))) {
+			continue
+		}
+		faults = append(faults, &policyconfig.Error{
+			Org: org, Policy: policy, File: e.Location.File, Row: e.Location.Row, Col: e.Location.Col,
+			Message: fmt.Sprintf("%s: %s", strings.TrimPrefix(e.Message, "undefined ref: "), Unknown("member", string(have), known)),
+		})
+	}
+	return errors.Join(faults...)
+}
+
+// isMoot reports whether a fault is that something is not null, or that an object has not
+// the members of another, as {} has none.
+func isMoot(e *ast.Error) bool {
+	null := func(t types.Type) bool { return t != nil && types.Contains(t, types.Nl) }
+	switch d := e.Details.(type) {
+	case *ast.UnificationErrDetail:
+		_, left := d.Left.(*types.Object)
+		_, right := d.Right.(*types.Object)
+		return null(d.Left) || null(d.Right) || left && right
+	case *ast.ArgErrDetail:
+		return slices.ContainsFunc(d.Have, null)
+	}
+	return true
+}
+
+// described is the schema of the input with the known shapes of bodies and resources. It
+// is shared, and not changed.
+var described = sync.OnceValue(func() *ast.SchemaSet {
+	schema := policyinput.Described(operation.AllBodies().Schema(), operation.States().Schema())
+	set := ast.NewSchemaSet()
+	set.Put(ast.SchemaRootRef, schema)
+	return set
+})

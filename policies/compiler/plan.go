@@ -1,0 +1,160 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/policyinput"
+)
+
+// planner collects the calls of an organisation and the faults met.
+type planner struct {
+	lib    *library
+	org    string
+	mine   map[string]ownPolicy
+	docs   string
+	calls  []Call
+	faults []error
+}
+
+// ownPolicy is a package policies.<name> of an organisation: which of the
+// known rules it has, and where.
+type ownPolicy struct {
+	at    *ast.Location // of its package
+	rules []string
+	// custom is the part of the package's METADATA about parameters; nil for nothing, which
+	// takes any.
+	custom map[string]any
+}
+
+// rulesOfOwn are the rules an organisation's package may answer with.
+func rulesOfOwn() []string { return []string{"violations", "mutations", "deny", "warn", "mutate"} }
+
+// policies finds the organisation's packages and the rules they answer with.
+func (o OrgRego) policies() map[string]ownPolicy {
+	out := map[string]ownPolicy{}
+	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
+		m := o.modules[file]
+		name, ok := policyOfPackage(m)
+		if !ok {
+			continue
+		}
+		p := out[name]
+		for _, a := range m.Annotations {
+			if a.Scope == "package" && a.Custom["params"] != nil {
+				p.custom = a.Custom
+			}
+		}
+		for _, rule := range rulesOfOwn() {
+			isFunction := rule == "violations" || rule == "mutations"
+			if defines(m, rule, isFunction) && !slices.Contains(p.rules, rule) {
+				p.rules = append(p.rules, rule)
+				p.at = m.Package.Location
+			}
+		}
+		if len(p.rules) > 0 {
+			out[name] = p
+		}
+	}
+	return out
+}
+
+// defines reports whether a module has a rule, or a function of one parameter.
+func defines(m *ast.Module, name string, function bool) bool {
+	if function {
+		return definesFunction(m, name)
+	}
+	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool {
+		ref := r.Head.Ref()
+		return len(ref) > 0 && ref[0].Equal(ast.VarTerm(name)) && len(r.Head.Args) == 0
+	})
+}
+
+// fault records a fault of the organisation's section.
+func (p *planner) fault(policy string, err error) {
+	for _, f := range fault.List(err) {
+		p.faults = append(p.faults, &policyconfig.Error{Org: p.org, Policy: policy, Path: f.Path, Message: f.Err.Error()})
+	}
+}
+
+// entry adds the calls of one configured policy.
+func (p *planner) entry(path string, e policyconfig.Entry) {
+	if faults := validate(&e, path); len(faults) > 0 {
+		p.fault("", errors.Join(faults...))
+		return
+	}
+	if mine, ok := p.mine[e.Policy]; ok {
+		p.own(path, e, mine)
+		return
+	}
+	policy := p.lib.policy(e.Policy)
+	if policy == nil {
+		known := slices.Concat(p.lib.names, slices.Collect(maps.Keys(p.mine)))
+		p.fault("", fault.At(path+".policy", Unknown("policy", e.Policy, known)))
+		return
+	}
+	params, faults := policy.params.check(e.Params)
+	p.fault(e.Policy, fault.At(path+".params", errors.Join(faults...)))
+	from := libraryPackage + policy.Name
+	if policy.judges {
+		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, path: path, Rule: "violations", Doc: p.doc(e.Policy)})
+	}
+	if policy.Mutates {
+		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, path: path, Rule: "mutations", Doc: p.doc(e.Policy)})
+	}
+}
+
+// own adds the calls of one of the organisation's own policies.
+func (p *planner) own(path string, e policyconfig.Entry, mine ownPolicy) {
+	params, err := mine.params(&e)
+	if err != nil {
+		p.fault(e.Policy, fault.At(path+".params", err))
+		return
+	}
+	for _, rule := range mine.rules {
+		p.calls = append(p.calls, Call{Entry: e, params: params, from: ownPackage + e.Policy, path: path, Rule: rule})
+	}
+}
+
+// params are the parameters of an entry, held against the METADATA.
+func (mine ownPolicy) params(e *policyconfig.Entry) (map[string]any, error) {
+	if mine.custom == nil {
+		v, err := policyinput.Plain(orEmpty(e.Params))
+		object, _ := v.(map[string]any)
+		return object, err
+	}
+	described, err := newParams(e.Policy, mine.custom)
+	if err != nil {
+		return nil, fmt.Errorf("METADATA of %s: %w", e.Policy, err)
+	}
+	params, faults := described.check(e.Params)
+	return params, errors.Join(faults...)
+}
+
+func orEmpty(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+func (p *planner) doc(policy string) string { return p.docs + policy + ".md" }
+
+// files lists the library files the calls need; all of them when the organisation's own
+// Rego refers to the library, or may.
+func (p *planner) files(all bool) []string {
+	if all {
+		return slices.Sorted(maps.Keys(p.lib.files))
+	}
+	var policies []string
+	for _, c := range p.calls {
+		policies = append(policies, c.Entry.Policy)
+	}
+	return p.lib.closure(policies)
+}

@@ -1,0 +1,97 @@
+package compiler
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+)
+
+// relation is a demand on a parameter by the value of another.
+type relation struct{ demand, name, other string }
+
+// demands are the relations there are, by their names in METADATA: a number that is
+// at most another, a list whose values are all in another or none of them, a value
+// that is not another's, and a text that matches a pattern. Each reports the values that contradict the other's.
+func demands() map[string]func(*fault.Found, relation, any, any) {
+	return map[string]func(*fault.Found, relation, any, any){
+		"at_most": atMost, "among": among, "apart": apart, "differs": differs, "matches": matches,
+	}
+}
+
+// relationsOf reads the relations of METADATA, each a map of a parameter to another.
+func relationsOf(custom, specs map[string]any) ([]relation, error) {
+	var out []relation
+	for _, demand := range slices.Sorted(maps.Keys(demands())) {
+		object, ok := custom[demand].(map[string]any)
+		if custom[demand] != nil && !ok {
+			return nil, fmt.Errorf("%s: not a map of parameters", demand)
+		}
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			other, _ := object[name].(string)
+			if specs[name] == nil || specs[other] == nil {
+				return nil, fmt.Errorf("%s: %s or %v is not a parameter", demand, name, object[name])
+			}
+			out = append(out, relation{demand, name, other})
+		}
+	}
+	return out, nil
+}
+
+// contradictions reports values that contradict another parameter's.
+func contradictions(relations []relation, given map[string]any) []error {
+	var found fault.Found
+	known := demands()
+	for _, r := range relations {
+		known[r.demand](&found, r, given[r.name], given[r.other])
+	}
+	return found
+}
+
+func atMost(found *fault.Found, r relation, value, other any) {
+	n, err1 := strconv.ParseFloat(fmt.Sprint(value), 64)
+	most, err2 := strconv.ParseFloat(fmt.Sprint(other), 64)
+	found.If(err1 == nil && err2 == nil && n > most, r.name, "%v is more than %s (%v)", value, r.other, other)
+}
+
+func among(found *fault.Found, r relation, value, other any) {
+	chosen, _ := value.([]any)
+	allowed, _ := other.([]any)
+	for i, v := range chosen {
+		found.If(len(allowed) > 0 && !coveredBy(allowed, v), fault.Index(r.name, i), "%q is not in %s", v, r.other)
+	}
+}
+
+func apart(found *fault.Found, r relation, value, other any) {
+	wanted, _ := value.([]any)
+	refused, _ := other.([]any)
+	for i, v := range wanted {
+		found.If(coveredBy(refused, v), fault.Index(r.name, i), "%q is in %s, too: it never passes", v, r.other)
+	}
+}
+
+func differs(found *fault.Found, r relation, value, other any) {
+	found.If(value != nil && value == other, r.name, "is %v, as %s is: nothing passes", value, r.other)
+}
+
+func matches(found *fault.Found, r relation, value, other any) {
+	text, _ := value.(string)
+	pattern, _ := other.(string)
+	whole, err := regexp.Compile("^(?:" + pattern + ")$")
+	found.If(err == nil && text != "" && pattern != "" && !whole.MatchString(text), r.name, "%q does not match %s", text, r.other)
+}
+
+// coveredBy reports whether a name is one of a list, of which each may end in *.
+func coveredBy(list []any, name any) bool {
+	return slices.ContainsFunc(list, func(pattern any) bool { return covers(fmt.Sprint(pattern), fmt.Sprint(name)) })
+}
+
+// covers reports whether a name is a pattern's, which may end in *.
+func covers(pattern, name string) bool {
+	prefix, open := strings.CutSuffix(pattern, "*")
+	return pattern == name || open && strings.HasPrefix(name, prefix)
+}

@@ -1,0 +1,167 @@
+package compiler
+
+import (
+	"context"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/topdown"
+	"github.com/open-policy-agent/opa/v1/topdown/cache"
+)
+
+// Run asks the rules of a program about one input. It is for one goroutine. The result of
+// a function is not worked out again for the same arguments.
+type Run struct {
+	program  *Program
+	builtins topdown.BuiltinContext
+	input    *ast.Term
+	memo     []known   // by function, of the last call
+	value    *ast.Term // of the function that returned, or of the built-in one
+	keep     func(*ast.Term) error
+	stack    []*ast.Term // frames
+	top      int
+	left     int // of maxWork
+}
+
+// stackSize is how many locals a run has room for before it allocates.
+const stackSize = 512
+
+// maxWork is how much a run does before it leaves the rest to the evaluation: rounds of
+// loops, and the operands of built-in functions, items and eight bytes being one each. All
+// in all that takes a few milliseconds.
+const maxWork = 1 << 16
+
+func newRun(memos int) *Run {
+	r := &Run{memo: make([]known, memos), stack: make([]*ast.Term, stackSize)}
+	r.builtins = topdown.BuiltinContext{
+		Context: context.Background(), //nolint:forbidigo // a run is bounded
+		Metrics: metrics.NoOp(), Cancel: topdown.NewCancel(),
+	}
+	r.keep = func(t *ast.Term) error {
+		r.value = t
+		return nil
+	}
+	return r
+}
+
+// Begin starts a run, which must be ended. patterns keeps compiled patterns.
+func (p *Program) Begin(input *ast.Term, patterns cache.InterQueryValueCache) *Run {
+	r, ok := p.runs.Get().(*Run)
+	if !ok {
+		panic("accept: the pool holds something else")
+	}
+	r.program, r.input, r.left = p, input, maxWork
+	r.builtins.InterQueryBuiltinValueCache = patterns
+	return r
+}
+
+// End ends the run.
+func (r *Run) End() {
+	clear(r.memo)
+	clear(r.stack)
+	r.builtins.InterQueryBuiltinValueCache, r.input, r.value, r.top = nil, nil, nil, 0
+	r.program.runs.Put(r)
+}
+
+// EachSilent reports whether a rule with arguments says the empty set or list. False may
+// mean that this run cannot tell.
+func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
+	t, sure := r.Value(rule, args...)
+	if !sure || t == nil {
+		return false
+	}
+	switch v := t.Value.(type) {
+	case ast.Set:
+		return v.Len() == 0
+	case *ast.Array:
+		return v.Len() == 0
+	}
+	return false
+}
+
+// Value is the value of a rule with arguments, nil if it is undefined; sure is false if
+// the run cannot tell.
+func (r *Run) Value(rule *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
+	f := rule.function
+	if len(args) != len(f.params)-2 {
+		return nil, false
+	}
+	own, stack, top := r.frame(f)
+	for i, a := range args {
+		own[f.params[i+2]] = a
+	}
+	o := r.call(f, own)
+	r.stack, r.top = stack, top
+	return r.value, o == next
+}
+
+// frame makes the frame of a function, and says where the stack was.
+func (r *Run) frame(f *function) (own frame, stack []*ast.Term, top int) {
+	stack, top = r.stack, r.top
+	own = r.room(f.locals)
+	clear(own)
+	own[f.params[0]] = r.input
+	return own, stack, top
+}
+
+// room takes room for n values from the stack.
+func (r *Run) room(n int) []*ast.Term {
+	if r.top+n > len(r.stack) {
+		r.stack, r.top = make([]*ast.Term, max(2*len(r.stack), n)), 0
+	}
+	r.top += n
+	return r.stack[r.top-n : r.top : r.top]
+}
+
+// call calls a function on its frame: its value is then in the run, nil if it is
+// undefined.
+func (r *Run) call(f *function, own frame) outcome {
+	if f.memo < 0 {
+		return r.do(f, own)
+	}
+	k := known{set: true}
+	for i, p := range f.params[2:] {
+		k.args[i] = own[p]
+	}
+	if last := &r.memo[f.memo]; last.set && last.args == k.args {
+		r.value = last.term
+		return next
+	}
+	if v := f.value.Load(); v != nil {
+		r.value = v.term
+		return next
+	}
+	o := r.do(f, own)
+	if o == next {
+		k.term = r.value
+		r.memo[f.memo] = k
+		if f.constant {
+			f.keep(k)
+		}
+	}
+	return o
+}
+
+// do does the body of a function.
+func (r *Run) do(f *function, own frame) outcome {
+	r.value = nil
+	for _, b := range f.body {
+		if o := b.do(r, own); o == unsure {
+			return unsure
+		} else if o == returned {
+			return next
+		}
+		r.value = nil
+	}
+	return next
+}
+
+// keep keeps the value of a constant function.
+func (f *function) keep(k known) {
+	if k.term != nil {
+		if s, ok := k.term.Value.(ast.Set); ok {
+			s.Slice() // sorted now, not by several goroutines at once
+		}
+	}
+	f.value.Store(&k)
+}

@@ -1,0 +1,186 @@
+package compiler
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+
+	"github.com/tollgate-dev/tollgate/config/files"
+	"github.com/tollgate-dev/tollgate/policies/policyconfig"
+	"github.com/tollgate-dev/tollgate/policies/rego"
+)
+
+// Workspace is an organisation's Rego as its authors have it: a directory with
+// its tests, beside the library. It is for tools; an engine reads directories
+// itself and leaves the tests out.
+type Workspace struct {
+	mine OrgRego
+}
+
+// testingFile holds data.tollgate.testing, inputs for tests, which
+// organisations' tests may use too.
+const testingFile = libraryDir + "support/testing_test.rego"
+
+// ReadWorkspace reads the Rego, tests included, and the data files below dir.
+// Its error joins all faults, each a *Error; the workspace then holds what
+// could be read.
+func ReadWorkspace(dir string) (*Workspace, error) {
+	w := &Workspace{mine: newOrgRego()}
+	path := files.UnrestrictedPath(dir)
+	texts, err := path.Tree(func(base string) bool { return isPolicyFile(base) || strings.HasSuffix(base, ".rego") }, maxDirectoryBytes)
+	if err != nil {
+		return w, &policyconfig.Error{File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
+	}
+	mine, err := parseOrgRego("", below(path), texts)
+	w.mine = mine
+	return w, err
+}
+
+// Sources returns the Rego of the library, with its inputs for tests, by path.
+func Sources() (map[string]string, error) {
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	text, err := fs.ReadFile(rego.Files, strings.TrimPrefix(testingFile, libraryDir))
+	if err != nil {
+		return nil, err
+	}
+	out := maps.Clone(lib.sources)
+	out[testingFile] = string(text)
+	return out, nil
+}
+
+// Sources are the workspace's Rego files as they were read, by path. The caller
+// owns the map.
+func (w *Workspace) Sources() map[string]string { return maps.Clone(w.mine.sources) }
+
+// Modules are the workspace's files, parsed, and those of the library with its
+// inputs for tests, by path. The caller owns them: compilers change modules.
+func (w *Workspace) Modules() (map[string]*ast.Module, error) {
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	sources, err := Sources()
+	if err != nil {
+		return nil, err
+	}
+	testing, err := ast.ParseModuleWithOpts(testingFile, sources[testingFile], ast.ParserOptions{RegoVersion: ast.RegoV1})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*ast.Module{testingFile: testing}
+	for _, modules := range []map[string]*ast.Module{lib.modules(), w.mine.modules} {
+		for file, m := range modules {
+			out[file] = m.Copy()
+		}
+	}
+	return out, nil
+}
+
+// IsOwn reports whether a path of Modules is the workspace's, not the library's.
+func (w *Workspace) IsOwn(file string) bool { return w.mine.modules[file] != nil }
+
+// Compiler is one set up as the engine's own: strict, with the engine's
+// capabilities, and type-checking against the input schema. Faults are
+// reported without a limit.
+func (w *Workspace) Compiler() (*ast.Compiler, error) {
+	lib, err := loadLibrary()
+	if err != nil {
+		return nil, err
+	}
+	return newCompiler(lib, w.mine.taken), nil
+}
+
+// Store holds the workspace's data. Each call makes a new one.
+func (w *Workspace) Store() storage.Store { return newStore(w.mine.data) }
+
+// Compile compiles everything, tests included, and looks for policies in places
+// where they would never be evaluated. Its error joins all faults, each a
+// *Error.
+func (w *Workspace) Compile() error {
+	modules, err := w.Modules()
+	if err != nil {
+		return err
+	}
+	c, err := w.Compiler()
+	if err != nil {
+		return err
+	}
+	misplaced := w.mine.misplaced("")
+	if c.Compile(modules); c.Failed() {
+		return errors.Join(misplaced, located("", c.Errors, policyOfFile))
+	}
+	if modules, err = w.Modules(); err != nil {
+		return err
+	}
+	return errors.Join(misplaced, w.mine.constants(""), w.mine.answers("", c), w.mine.members("", modules))
+}
+
+// OwnPolicy is one package policies.<name> of an organisation.
+type OwnPolicy struct {
+	// Name is the policy's name.
+	Name string
+	// Files are the files the package is written in.
+	Files []string
+	// Rules lists the rules it answers with: deny, warn, mutate, violations,
+	// mutations.
+	Rules []string
+	// Title and Description are from the METADATA of the package, "" for none.
+	Title, Description string
+	// Params are those its METADATA describes, by name.
+	Params []Param
+}
+
+// Policies lists the organisation's own policies by name.
+func (w *Workspace) Policies() ([]OwnPolicy, error) {
+	found := map[string]*OwnPolicy{}
+	var faults []error
+	for _, file := range slices.Sorted(maps.Keys(w.mine.modules)) {
+		m := w.mine.modules[file]
+		name, ok := policyOfPackage(m)
+		if !ok || strings.HasSuffix(file, "_test.rego") {
+			continue
+		}
+		p := found[name]
+		if p == nil {
+			p = &OwnPolicy{Name: name}
+			found[name] = p
+		}
+		p.Files = append(p.Files, file)
+		if err := p.describe(m); err != nil {
+			faults = append(faults, &policyconfig.Error{
+				Policy: name, File: file, Row: m.Package.Location.Row, Col: m.Package.Location.Col, Message: "METADATA: " + err.Error(),
+			})
+		}
+	}
+	rules := w.mine.policies()
+	out := make([]OwnPolicy, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		found[name].Rules = rules[name].rules
+		out = append(out, *found[name])
+	}
+	return out, errors.Join(faults...)
+}
+
+// describe takes over the METADATA of a module's package.
+func (p *OwnPolicy) describe(m *ast.Module) error {
+	for _, a := range m.Annotations {
+		if a.Scope != "package" {
+			continue
+		}
+		p.Title, p.Description = a.Title, strings.TrimSpace(a.Description)
+		params, err := newParams(p.Name, a.Custom)
+		if err != nil {
+			return err
+		}
+		p.Params = params.list
+	}
+	return nil
+}

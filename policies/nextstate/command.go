@@ -1,0 +1,171 @@
+package nextstate
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	shellquote "github.com/kballard/go-shellquote"
+)
+
+// command is the command of a container (reference platform-v2, section 4.3).
+type command struct {
+	// args is the command as one string, as the platform stores it.
+	args string
+	// entrypoint and cmd are the two halves of args.
+	entrypoint, cmd []string
+	// unsplit says that args is a shell string with an open quote, so that cmd is unknown.
+	unsplit bool
+}
+
+// commandMembers lists the members that describe the command.
+func commandMembers() []string { return []string{"args", "cmd", "entrypoint"} }
+
+// parseCommand reads args in either of its forms: the JSON text of an object with
+// entrypoint, cmd, both or neither, or a shell string, which is the cmd. JSON text of any other form
+// is a shell string.
+func parseCommand(args string) command {
+	if entrypoint, cmd, ok := jsonCommand(args); ok {
+		return command{args: args, entrypoint: entrypoint, cmd: cmd}
+	}
+	cmd, err := shellquote.Split(args)
+	return command{args: args, cmd: cmd, unsplit: err != nil}
+}
+
+// jsonCommand reads args in their JSON form.
+func jsonCommand(args string) (entrypoint, cmd []string, ok bool) {
+	// IsValid first: it refuses a duplicate name, of which two readers take different values.
+	if !strings.HasPrefix(strings.TrimSpace(args), "{") || !jsontext.Value(args).IsValid() {
+		return nil, nil, false
+	}
+	var form map[string]any
+	if json.Unmarshal([]byte(args), &form) != nil {
+		return nil, nil, false
+	}
+	for name, value := range form {
+		half, isList := strs(value)
+		switch {
+		case !isList:
+			return nil, nil, false
+		case name == "entrypoint":
+			entrypoint = half
+		case name == "cmd":
+			cmd = half
+		default:
+			return nil, nil, false
+		}
+	}
+	return entrypoint, cmd, true
+}
+
+// commandOf reads the command of a platform record. A platform may return args alone, or
+// both halves beside it.
+func commandOf(record object) command {
+	entrypoint, _ := strs(record["entrypoint"])
+	cmd, _ := strs(record["cmd"])
+	args, _ := record["args"].(string)
+	if len(entrypoint) == 0 && len(cmd) == 0 {
+		return parseCommand(args)
+	}
+	c := command{args: args, entrypoint: entrypoint, cmd: cmd}
+	if args == "" {
+		c.args = c.text()
+	}
+	return c
+}
+
+// over returns the command after a request whose body is merged into c. A half that the
+// body omits is kept, and args replaces both halves. args beside a half must describe the
+// same command.
+func (c command) over(body object) (command, error) {
+	entrypoint, hasEntrypoint := strs(body["entrypoint"])
+	cmd, hasCmd := strs(body["cmd"])
+	if args, given := body["args"].(string); given {
+		c = parseCommand(args)
+		switch {
+		case c.unsplit && (hasCmd || hasEntrypoint):
+			return c, fault(400, "/args", "cannot be split into words, so it cannot agree with 'cmd' or 'entrypoint'")
+		case hasCmd && !slices.Equal(cmd, c.cmd):
+			return c, fault(400, "/args", "describes another command than 'cmd'")
+		case hasEntrypoint && !slices.Equal(entrypoint, c.entrypoint):
+			return c, fault(400, "/args", "describes another entry point than 'entrypoint'")
+		}
+		return c, nil
+	}
+	if !hasCmd && !hasEntrypoint {
+		return c, nil
+	}
+	switch {
+	case hasCmd:
+		c.cmd, c.unsplit = cmd, false
+	case c.unsplit:
+		return c, fault(400, "/entrypoint", "cannot be combined with the present args, which cannot be split into words; send 'cmd', too")
+	}
+	if hasEntrypoint {
+		c.entrypoint = entrypoint
+	}
+	c.args = c.text()
+	return c, nil
+}
+
+// text encodes both halves as args: compact JSON without empty halves, "" for no command.
+func (c command) text() string {
+	if len(c.entrypoint) == 0 && len(c.cmd) == 0 {
+		return ""
+	}
+	form := struct {
+		Entrypoint []string `json:"entrypoint,omitempty"`
+		Cmd        []string `json:"cmd,omitempty"`
+	}{c.entrypoint, c.cmd}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(form); err != nil { // strings always encode
+		panic(err)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// settleCommand writes into out the command that results from merging body into base, in
+// all three members, as platform records have it. A nil base is a resource without a
+// command. If neither has a command member, out is unchanged.
+func settleCommand(out, base, body object) error {
+	if !hasAny(base, commandMembers()) && !hasAny(body, commandMembers()) {
+		return nil
+	}
+	c, err := commandOf(base).over(body)
+	if err != nil {
+		return err
+	}
+	out["args"] = c.args
+	out["entrypoint"], out["cmd"] = list(c.entrypoint), list(c.cmd)
+	if c.unsplit {
+		delete(out, "entrypoint")
+		delete(out, "cmd")
+	}
+	return nil
+}
+
+// strs reads a decoded JSON list of strings. ok is false for any other value.
+func strs(v any) (texts []string, ok bool) {
+	items, ok := v.([]any)
+	for _, item := range items {
+		text, isText := item.(string)
+		if !isText {
+			return nil, false
+		}
+		texts = append(texts, text)
+	}
+	return texts, ok
+}
+
+// list is texts as decoded JSON.
+func list(texts []string) []any {
+	items := make([]any, len(texts))
+	for i, text := range texts {
+		items[i] = text
+	}
+	return items
+}

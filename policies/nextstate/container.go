@@ -1,0 +1,72 @@
+package nextstate
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+)
+
+// templateMembers lists the members that are copied from a template when the body omits
+// them. env and the command are merged instead.
+func templateMembers() []string { return []string{"image", "disk", "ports", "registry"} }
+
+// copyTemplate merges the container settings of a template into a body: a member of the
+// body replaces the template's, and env is merged per key. The command is left to
+// settleCommand.
+func copyTemplate(body, template object) (object, error) {
+	out := maps.Clone(body)
+	for _, name := range templateMembers() {
+		if _, given := body[name]; !given {
+			if v, has := template[name]; has {
+				out[name] = v
+			}
+		}
+	}
+	env, err := mergedEnv(body, template)
+	if err != nil {
+		return nil, err
+	}
+	if env != nil {
+		out["env"] = env
+	}
+	return out, nil
+}
+
+func mergedEnv(body, template object) (object, error) {
+	mine, err := section(body, "env")
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := section(template, "env")
+	if err != nil {
+		return nil, err
+	}
+	if mine == nil && theirs == nil {
+		return nil, nil
+	}
+	return overlay(theirs, mine), nil
+}
+
+func hasAny(o object, names []string) bool {
+	for _, name := range names {
+		if _, has := o[name]; has {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeNumber reads a decoded JSON number that is a whole one.
+func wholeNumber(v any) (int64, bool) {
+	switch n := v.(type) {
+	case json.Number:
+		i, err := strconv.ParseInt(n.String(), 10, 64)
+		return i, err == nil
+	case float64:
+		return int64(n), n == float64(int64(n))
+	case int:
+		return int64(n), true
+	default:
+		return 0, false
+	}
+}

@@ -1,0 +1,219 @@
+package nextstate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// object is decoded JSON's object.
+type object = map[string]any
+
+// Needs names the objects that must be read before a call can be judged.
+type Needs struct {
+	// Current: the object the path names, as it is now.
+	Current bool
+	// Template is the id of the template the body names; "" for none.
+	Template string
+}
+
+// NeedsOf returns the resources that a call must be merged with. body may be nil.
+func NeedsOf(id string, body map[string]any) Needs {
+	row, _ := operation.Lookup(id)
+	n := Needs{Current: row.MergesState()}
+	if row.TakesTemplate {
+		n.Template, _ = body["templateId"].(string)
+	}
+	return n
+}
+
+// Defaults returns body with the platform's defaults for absent members filled in. A body
+// that names a template leaves to it the values that the template supplies. Operations
+// without defaults return body itself.
+func Defaults(id string, body map[string]any) map[string]any {
+	row, _ := operation.Lookup(id)
+	if row.Verb != operation.VerbCreate {
+		return body
+	}
+	switch row.Kind {
+	case operation.KindPod:
+		return podDefaults(body)
+	case operation.KindCluster:
+		return injectionDefaults(body)
+	case operation.KindEndpoint:
+		return endpointDefaults(body)
+	case operation.KindSandbox:
+		return overlay(object{"idleTimeoutSeconds": json.Number("600"), "maxLifetimeSeconds": json.Number("3600")}, body)
+	case operation.KindTemplate:
+		return overlay(object{
+			"serverless": false, "public": false, "category": "NVIDIA", "startSsh": true, "startJupyter": true,
+		}, body)
+	default:
+		return body
+	}
+}
+
+// Create is the state after a create: the body, its template merged in, and
+// the defaults. template is the record the body names, nil when it names none.
+func Create(id string, body, template map[string]any) (map[string]any, error) {
+	if err := wantsTemplate(body, template); err != nil {
+		return nil, err
+	}
+	row, _ := operation.Lookup(id)
+	switch {
+	case row.Kind == operation.KindSecret:
+		return WithoutValue(id, body), nil
+	case template == nil:
+		return createPlain(id, body)
+	case row.Kind == operation.KindPod:
+		return createPod(body, template)
+	case row.Kind == operation.KindCluster:
+		return createCluster(body, template)
+	case row.Kind == operation.KindEndpoint:
+		return createEndpoint(body, template)
+	case row.Kind == operation.KindSandbox:
+		return createSandbox(id, body, template)
+	default:
+		return nil, fmt.Errorf("%s takes no template", id)
+	}
+}
+
+// createPlain is Create for a body that names no template.
+func createPlain(id string, body object) (object, error) {
+	out := Defaults(id, body)
+	if !hasAny(body, commandMembers()) {
+		return out, nil
+	}
+	out = maps.Clone(out)
+	return out, settleCommand(out, nil, body)
+}
+
+// Update is the state after an update of current. template is the record the
+// body names, nil when it names none.
+func Update(id string, current, body, template map[string]any) (map[string]any, error) {
+	if templateID, present := body["templateId"]; present && templateID == "" {
+		return nil, fault(400, "/templateId", "an empty template id")
+	}
+	if err := wantsTemplate(body, template); err != nil {
+		return nil, err
+	}
+	row, _ := operation.Lookup(id)
+	switch {
+	case row.Verb != operation.VerbUpdate:
+		return nil, fmt.Errorf("no rules for the update %s", id)
+	case row.ReadOperation == "": // a replacement, whatever was there
+		return body, nil
+	case current == nil:
+		return nil, fmt.Errorf("%s without the current object", id)
+	}
+	switch row.Kind {
+	case operation.KindPod:
+		return updatePod(current, body, template)
+	case operation.KindEndpoint:
+		return updateEndpoint(current, body, template)
+	case operation.KindTemplate:
+		return updateTemplate(current, body)
+	case operation.KindVolume:
+		return updateVolume(current, body)
+	case operation.KindCluster:
+		return overlay(current, body), nil
+	case operation.KindSecret:
+		return WithoutValue(id, overlay(current, body)), nil
+	default:
+		return nil, fmt.Errorf("no rules for the update %s", id)
+	}
+}
+
+// Action is the state of a pod after an action. Whether the platform accepts
+// the action in the pod's present status is left to the platform.
+func Action(current map[string]any, action string) (map[string]any, error) {
+	if current == nil {
+		return nil, fmt.Errorf("action %s without the current pod", action)
+	}
+	var status string
+	switch action {
+	case "start", "restart":
+		status = "RUNNING"
+	case "stop":
+		status = "EXITED"
+	case "terminate":
+		status = "TERMINATED"
+	default:
+		return nil, fault(422, "/action", "unknown action %q", action)
+	}
+	return overlay(requestShape(current), object{"status": status}), nil
+}
+
+// wantsTemplate checks that the caller of this package read what NeedsOf said.
+func wantsTemplate(body, template object) error {
+	id, _ := body["templateId"].(string)
+	switch {
+	case id != "" && template == nil:
+		return fmt.Errorf("template %q was not read", id)
+	case id == "" && template != nil:
+		return errors.New("a template that the body does not name")
+	}
+	return nil
+}
+
+// WithoutValue returns o without the value if o is the body or the state of a secret, and o itself for other operations. Policies,
+// operators and logs see secrets in this form, which is that of the platform's records.
+func WithoutValue(id string, o map[string]any) map[string]any {
+	row, _ := operation.Lookup(id)
+	if _, has := o["value"]; !has || row.Kind != operation.KindSecret {
+		return o
+	}
+	o = maps.Clone(o)
+	delete(o, "value")
+	return o
+}
+
+// overlay is base with the members of over in place of its own.
+func overlay(base, over object) object {
+	out := make(object, len(base)+len(over))
+	maps.Copy(out, base)
+	maps.Copy(out, over)
+	return out
+}
+
+// section is a member that must be an object if it is there; nil when absent
+// or null.
+func section(o object, name string) (object, error) {
+	v, present := o[name]
+	if !present || v == nil {
+		return nil, nil
+	}
+	m, ok := v.(object)
+	if !ok {
+		return nil, fault(422, "/"+name, "not an object")
+	}
+	return m, nil
+}
+
+// updateTemplate: only present members change, env as a whole; empty mounts
+// leave them as they are.
+func updateTemplate(current, body object) (object, error) {
+	out := overlay(current, body)
+	if m, isObject := body["mounts"].(object); isObject && len(m) == 0 {
+		out["mounts"] = current["mounts"]
+	}
+	return out, settleCommand(out, current, body)
+}
+
+func updateVolume(current, body object) (object, error) {
+	size, asked := body["size"]
+	if asked {
+		now, ok1 := wholeNumber(current["size"])
+		then, ok2 := wholeNumber(size)
+		if !ok1 || !ok2 {
+			return nil, fault(422, "/size", "not a whole number")
+		}
+		if then < now {
+			return nil, fault(400, "/size", "a volume of %d GB cannot shrink to %d GB", now, then)
+		}
+	}
+	return overlay(current, body), nil
+}

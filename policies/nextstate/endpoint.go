@@ -1,0 +1,144 @@
+package nextstate
+
+import (
+	"encoding/json"
+	"maps"
+)
+
+// The platform's defaults of an endpoint.
+const (
+	defaultMinWorkers  json.Number = "0"
+	defaultMaxWorkers  json.Number = "3"
+	defaultIdleSeconds json.Number = "10"
+	defaultTimeoutMS   json.Number = "300000"
+)
+
+func endpointDefaults(body object) object {
+	out := overlay(object{"type": "QUEUE", "timeout": defaultTimeoutMS, "flashboot": "OFF"}, body)
+	workers := object{"min": defaultMinWorkers, "max": defaultMaxWorkers}
+	if !countsRequests(out) {
+		workers["idleTimeout"] = defaultIdleSeconds
+	}
+	given, isObject := out["workers"].(object)
+	if isObject || out["workers"] == nil {
+		out["workers"] = overlay(workers, given)
+	}
+	countDefault(out)
+	return out
+}
+
+// countsRequests: a queue scaled by request count has no idle timeout.
+func countsRequests(body object) bool {
+	scaling, _ := body["scaling"].(object)
+	return body["type"] == "QUEUE" && scaling["type"] == "REQUEST_COUNT"
+}
+
+// createEndpoint copies the template: container settings, and its CUDA
+// versions for GPU endpoints that name no CUDA constraint of their own.
+func createEndpoint(body, template object) (object, error) {
+	if template["serverless"] == false {
+		return nil, fault(422, "/templateId", "a pod template cannot make an endpoint")
+	}
+	out, err := copyTemplate(body, template)
+	if err != nil {
+		return nil, err
+	}
+	if err := settleCommand(out, template, body); err != nil {
+		return nil, err
+	}
+	out = endpointDefaults(out)
+	gpu, err := section(out, "gpu")
+	if err != nil {
+		return nil, err
+	}
+	if gpu != nil {
+		templateCUDA(out, gpu, template)
+	}
+	return out, nil
+}
+
+// updateEndpoint: only present members change, workers and gpu member by
+// member, the others as a whole.
+func updateEndpoint(current, body, template object) (object, error) {
+	change, source := maps.Clone(body), current
+	if template != nil {
+		if template["serverless"] == false {
+			return nil, fault(422, "/templateId", "a pod template cannot be applied to an endpoint")
+		}
+		var err error
+		if change, err = copyTemplate(body, template); err != nil {
+			return nil, err
+		}
+		source = template
+	}
+	if err := sameFamily(current, body); err != nil {
+		return nil, err
+	}
+	out := overlay(current, change)
+	if err := settleCommand(out, source, body); err != nil {
+		return nil, err
+	}
+	workers, err := mergedSection(current, body, "workers")
+	if err != nil {
+		return nil, err
+	}
+	if workers != nil {
+		out["workers"] = workers
+	}
+	gpu, err := mergedGPU(current, body)
+	if err != nil {
+		return nil, err
+	}
+	if gpu != nil {
+		out["gpu"] = gpu
+	}
+	return out, nil
+}
+
+// sameFamily: an endpoint stays on the hardware it was created for.
+func sameFamily(current, body object) error {
+	gpu, cpu := body["gpu"] != nil, body["cpu"] != nil
+	switch {
+	case gpu && cpu:
+		return fault(400, "/cpu", "an endpoint has either gpu or cpu")
+	case gpu && current["gpu"] == nil:
+		return fault(400, "/gpu", "the endpoint runs on CPUs")
+	case cpu && current["gpu"] != nil:
+		return fault(400, "/cpu", "the endpoint runs on GPUs")
+	}
+	return nil
+}
+
+func mergedSection(current, body object, name string) (object, error) {
+	have, err := section(current, name)
+	if err != nil {
+		return nil, err
+	}
+	ask, err := section(body, name)
+	if err != nil || (ask == nil && have == nil) {
+		return nil, err
+	}
+	return overlay(have, ask), nil
+}
+
+// mergedGPU: naming pools without exclusions clears the exclusions; leaving
+// pools out keeps both. An empty floor clears the CUDA floor.
+func mergedGPU(current, body object) (object, error) {
+	out, err := mergedSection(current, body, "gpu")
+	if err != nil || out == nil {
+		return nil, err
+	}
+	ask, _ := body["gpu"].(object)
+	_, pools := ask["pools"]
+	_, excluded := ask["excludedTypes"]
+	switch {
+	case pools && !excluded:
+		delete(out, "excludedTypes")
+	case excluded && !pools:
+		return nil, fault(422, "/gpu/excludedTypes", "exclusions need the pools they apply to")
+	}
+	if ask["minCudaVersion"] == "" {
+		out["minCudaVersion"] = nil
+	}
+	return out, nil
+}

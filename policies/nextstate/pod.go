@@ -1,0 +1,204 @@
+package nextstate
+
+import (
+	"encoding/json"
+	"maps"
+)
+
+func podDefaults(body object) object {
+	out := overlay(object{"cloud": "SECURE", "globalNetworking": false}, injectionDefaults(body))
+	countDefault(out)
+	return out
+}
+
+// injectionDefaults switches off the injections that a body omits, unless it names a template, which supplies them.
+func injectionDefaults(body object) object {
+	if _, templated := body["templateId"]; templated {
+		return body
+	}
+	return overlay(object{"startJupyter": false, "startSsh": false}, body)
+}
+
+// countDefault makes one GPU of a gpu section that names no count.
+func countDefault(out object) {
+	gpu, ok := out["gpu"].(object)
+	if !ok {
+		return
+	}
+	if _, has := gpu["count"]; !has {
+		out["gpu"] = overlay(object{"count": json.Number("1")}, gpu)
+	}
+}
+
+// createPod copies the template: container settings, the persistent mount, the
+// injections and the CUDA constraint, the last three only where they apply.
+func createPod(body, template object) (object, error) {
+	out, err := copyPodTemplate(body, template)
+	if err != nil {
+		return nil, err
+	}
+	out = podDefaults(out)
+	gpu, err := section(out, "gpu")
+	if err != nil {
+		return nil, err
+	}
+	if gpu == nil { // CPU pods take neither mount nor CUDA constraint
+		return out, nil
+	}
+	if err := templateMount(out, body, template); err != nil {
+		return nil, err
+	}
+	templateCUDA(out, gpu, template)
+	return out, nil
+}
+
+// createCluster copies the template to every member: container settings, the persistent mount and the injections.
+func createCluster(body, template object) (object, error) {
+	out, err := copyPodTemplate(body, template)
+	if err != nil {
+		return nil, err
+	}
+	return out, templateMount(out, body, template)
+}
+
+// copyPodTemplate merges the container settings, the command and the injections of a pod template into a body.
+func copyPodTemplate(body, template object) (object, error) {
+	if template["serverless"] == true {
+		return nil, fault(422, "/templateId", "a serverless template makes neither pods nor clusters")
+	}
+	out, err := copyTemplate(body, template)
+	if err != nil {
+		return nil, err
+	}
+	for _, flag := range []string{"startSsh", "startJupyter"} {
+		if _, given := body[flag]; given {
+			continue
+		}
+		out[flag] = true // what a template without the flag stands for
+		if v, has := template[flag]; has {
+			out[flag] = v
+		}
+	}
+	return out, settleCommand(out, template, body)
+}
+
+// templateMount adds the template's persistent mount where the body has no
+// mounts of its own. An empty mounts object says nothing, so the mount counts.
+func templateMount(out, body, template object) error {
+	mine, err := section(body, "mounts")
+	if err != nil || len(mine) > 0 {
+		return err
+	}
+	theirs, err := section(template, "mounts")
+	if err != nil {
+		return err
+	}
+	if p, has := theirs["persistent"]; has && p != nil {
+		out["mounts"] = object{"persistent": p}
+	}
+	return nil
+}
+
+// templateCUDA: either CUDA member of the body discards the template's
+// constraint altogether.
+func templateCUDA(out, gpu, template object) {
+	if hasAny(gpu, []string{"allowedCudaVersions", "minCudaVersion"}) {
+		return
+	}
+	if v, has := template["allowedCudaVersions"]; has {
+		out["gpu"] = overlay(gpu, object{"allowedCudaVersions": v})
+	}
+}
+
+// requestShape is a pod record with the members a request has spelled as in a
+// request, so that policies need not know both: globalNetworking is a boolean.
+func requestShape(record object) object {
+	out := maps.Clone(record)
+	if g, ok := record["globalNetworking"].(object); ok {
+		enabled, _ := g["enabled"].(bool)
+		out["globalNetworking"] = enabled
+	}
+	return out
+}
+
+// updatePod: only present members change; env is replaced as a whole, a
+// template applies its container settings under the body's.
+func updatePod(current, body, template object) (object, error) {
+	if _, member := current["cluster"].(object); member {
+		return nil, fault(409, "", "the pod is a member of a cluster")
+	}
+	change, source := maps.Clone(body), current
+	if template != nil {
+		if template["serverless"] == true {
+			return nil, fault(422, "/templateId", "a serverless template cannot be applied to a pod")
+		}
+		var err error
+		if change, err = copyTemplate(body, template); err != nil {
+			return nil, err
+		}
+		source = template
+	}
+	out := overlay(requestShape(current), change)
+	if err := settleCommand(out, source, body); err != nil {
+		return nil, err
+	}
+	mounts, err := patchedMounts(current, body)
+	if err != nil {
+		return nil, err
+	}
+	if mounts != nil {
+		out["mounts"] = mounts
+	}
+	return out, nil
+}
+
+// patchedMounts applies the platform's rules for mounts in an update: absent
+// or empty leaves them, no kind can be added, the volume cannot be changed.
+func patchedMounts(current, body object) (object, error) {
+	have, err := section(current, "mounts")
+	if err != nil {
+		return nil, err
+	}
+	ask, err := section(body, "mounts")
+	if err != nil {
+		return nil, err
+	}
+	if len(ask) == 0 {
+		return have, nil
+	}
+	out := maps.Clone(have)
+	if out == nil {
+		out = object{}
+	}
+	if p, asked := ask["persistent"]; asked {
+		if have["persistent"] == nil {
+			return nil, fault(400, "/mounts/persistent", "the pod was created without a persistent mount")
+		}
+		out["persistent"] = p
+	}
+	if n, asked := ask["network"]; asked {
+		if err := sameVolume(have["network"], n); err != nil {
+			return nil, err
+		}
+		out["network"] = n
+	}
+	return out, nil
+}
+
+func sameVolume(have, ask any) error {
+	const at = "/mounts/network"
+	list, ok := ask.([]any)
+	if !ok || len(list) != 1 {
+		return fault(400, at, "exactly one network volume must be named")
+	}
+	old, _ := have.([]any)
+	if len(old) == 0 {
+		return fault(400, at, "the pod was created without a network volume")
+	}
+	was, _ := old[0].(object)
+	is, _ := list[0].(object)
+	if is == nil || was == nil || is["volumeId"] != was["volumeId"] {
+		return fault(400, at+"/0/volumeId", "the network volume of a pod cannot be changed")
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package policyinput
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// The tags that distinguish values in a key.
+const (
+	tagNull    = 'n'
+	tagFalse   = 'f'
+	tagTrue    = 't'
+	tagNumber  = '#'
+	tagString  = '"'
+	tagArray   = '['
+	tagObject  = '{'
+	tagEnd     = '}'
+	tagAbsent  = '-'
+	tagCatalog = 'c'
+)
+
+// appendKey writes the part of v that p reads so that different values are
+// written differently: every value begins with its type, strings and lists go
+// on with their length, and objects end with a mark no member begins with. Keys are held
+// against those of the same p only.
+// Numbers keep their spelling, so 1 and 1.0 are different keys, which costs a hit
+// and nothing else.
+func appendKey(b []byte, v any, p *Projection) ([]byte, error) {
+	switch x := v.(type) {
+	case map[string]any:
+		return appendMap(b, x, p)
+	case map[string]string:
+		return appendMap(b, x, p)
+	case []any:
+		b = binary.AppendUvarint(append(b, tagArray), uint64(len(x)))
+		for _, item := range x {
+			var err error
+			if b, err = appendKey(b, item, everything); err != nil {
+				return nil, err
+			}
+		}
+		return b, nil
+	case []string:
+		b = binary.AppendUvarint(append(b, tagArray), uint64(len(x)))
+		for _, item := range x {
+			b = appendText(b, tagString, item)
+		}
+		return b, nil
+	case *catalog.Snapshot:
+		return appendText(b, tagCatalog, x.Digest()), nil
+	case Deferred:
+		return appendKey(b, x.Decoded(), p)
+	default:
+		return appendScalar(b, v)
+	}
+}
+
+func appendPart(b []byte, n part, p *Projection) ([]byte, error) {
+	b = append(b, tagObject)
+	for _, name := range p.namesIn(n.shape) {
+		m, v := n.byName[name], any(absent)
+		if m != nil {
+			v = m.value(n.of)
+		}
+		if v == absent {
+			b = append(b, tagAbsent)
+			continue
+		}
+		var err error
+		if m.whole {
+			b, err = appendPart(b, part{m.inner, v}, p.kid(name))
+		} else {
+			b, err = appendKey(b, v, p.kid(name))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return append(b, tagEnd), nil
+}
+
+// appendMap writes the names of members only where all are read: elsewhere it is known
+// which come.
+func appendMap[V any](b []byte, m map[string]V, p *Projection) (_ []byte, err error) {
+	b = append(b, tagObject)
+	if !p.whole {
+		for _, name := range p.order {
+			if v, present := m[name]; !present {
+				b = append(b, tagAbsent)
+			} else if b, err = appendKey(b, v, p.kids[name]); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, tagEnd), nil
+	}
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if b, err = appendKey(appendText(b, tagString, name), m[name], p); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, tagEnd), nil
+}
+
+func appendScalar(b []byte, v any) ([]byte, error) {
+	switch x := v.(type) {
+	case nil:
+		return append(b, tagNull), nil
+	case bool:
+		if x {
+			return append(b, tagTrue), nil
+		}
+		return append(b, tagFalse), nil
+	case string:
+		return appendText(b, tagString, x), nil
+	case json.Number:
+		return appendText(b, tagNumber, string(x)), nil
+	case Money:
+		return appendText(b, tagNumber, x.String()), nil
+	case int:
+		return appendText(b, tagNumber, strconv.Itoa(x)), nil
+	case int64:
+		return appendText(b, tagNumber, strconv.FormatInt(x, 10)), nil
+	case error: // of a Deferred
+		return nil, x
+	default:
+		return nil, fmt.Errorf("%w for a key: %T", errValue, v)
+	}
+}
+
+func appendText(b []byte, tag byte, s string) []byte {
+	b = binary.AppendUvarint(append(b, tag), uint64(len(s)))
+	return append(b, s...)
+}

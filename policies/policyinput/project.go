@@ -1,0 +1,285 @@
+package policyinput
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// Projection is the part of the input an organisation's policies can read,
+// found by looking at every reference they make. Converting only that part is
+// sound: a value that is never referred to cannot change a result. It also makes a
+// verdict memorable: equal projected inputs get equal verdicts.
+type Projection struct {
+	whole bool                   // everything below here
+	kids  map[string]*Projection // otherwise, these members
+	order []string               // their names, in order
+	keys  []*ast.Term            // the same as values
+}
+
+// NewProjection returns the part of the input that lies at or below the given paths.
+func NewProjection(paths [][]string) *Projection {
+	p := &Projection{}
+	for _, path := range paths {
+		p.add(path)
+	}
+	p.freeze()
+	return p
+}
+
+// add notes that the value at path is read.
+func (p *Projection) add(path []string) {
+	if p.whole {
+		return
+	}
+	if len(path) == 0 {
+		p.whole, p.kids = true, nil
+		return
+	}
+	kid := p.kids[path[0]]
+	if kid == nil {
+		if p.kids == nil {
+			p.kids = map[string]*Projection{}
+		}
+		kid = &Projection{}
+		p.kids[path[0]] = kid
+	}
+	kid.add(path[1:])
+}
+
+// Touches reports whether anything at, above or below a path is read.
+func (p *Projection) Touches(path ...string) bool {
+	for _, name := range path {
+		if p.whole {
+			return true
+		}
+		if p = p.kids[name]; p == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Paths lists the paths that are read: sorted, dotted; the empty path is the whole input.
+func (p *Projection) Paths() []string {
+	if p.whole {
+		return []string{""}
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(p.kids)) {
+		for _, sub := range p.kids[name].Paths() {
+			if sub == "" {
+				out = append(out, name)
+			} else {
+				out = append(out, name+"."+sub)
+			}
+		}
+	}
+	return out
+}
+
+// everything reads everything.
+var everything = &Projection{whole: true} //nolint:gochecknoglobals // read-only
+
+// freeze notes the order of members, once all are added.
+func (p *Projection) freeze() {
+	p.order = slices.Sorted(maps.Keys(p.kids))
+	p.keys = make([]*ast.Term, len(p.order))
+	for i, name := range p.order {
+		p.keys[i] = ast.StringTerm(name)
+	}
+	for _, kid := range p.kids {
+		kid.freeze()
+	}
+}
+
+// namesIn are the members of an object that are read, in order.
+func (p *Projection) namesIn(s *shape) []string {
+	if p.whole {
+		return s.names
+	}
+	return p.order
+}
+
+// kid is the projection of a member.
+func (p *Projection) kid(name string) *Projection {
+	if p.whole {
+		return p
+	}
+	return p.kids[name]
+}
+
+// errValue is wrapped by errors about values that JSON does not have.
+var errValue = errors.New("not a JSON value")
+
+// Converter makes OPA values of documents, without reflection. The value of the
+// price list seen last is kept: the list changes every few minutes and is large.
+type Converter struct {
+	prices atomic.Pointer[pricesTerm]
+}
+
+type pricesTerm struct {
+	digest string
+	term   *ast.Term
+}
+
+// Term converts the part of a document that p reads.
+func (c *Converter) Term(d *Document, p *Projection) (*ast.Term, error) {
+	return c.object(d.part(), p)
+}
+
+func (c *Converter) catalog(list *catalog.Snapshot) (*ast.Term, error) {
+	digest := list.Digest()
+	if last := c.prices.Load(); last != nil && last.digest == digest {
+		return last.term, nil
+	}
+	term, err := c.object(part{catalogShape, &prices{list}}, everything)
+	if err != nil {
+		return nil, err
+	}
+	c.prices.Store(&pricesTerm{digest: digest, term: term})
+	return term, nil
+}
+
+// term converts the part of v that p reads.
+func (c *Converter) term(v any, p *Projection) (*ast.Term, error) {
+	switch x := v.(type) {
+	case part:
+		return c.object(x, p)
+	case map[string]any:
+		return mapTerm(c, x, p)
+	case map[string]string:
+		return mapTerm(c, x, p)
+	case []any:
+		terms := make([]*ast.Term, len(x))
+		for i, item := range x {
+			t, err := c.term(item, everything)
+			if err != nil {
+				return nil, err
+			}
+			terms[i] = t
+		}
+		return ast.ArrayTerm(terms...), nil
+	case []string:
+		terms := make([]*ast.Term, len(x))
+		for i, item := range x {
+			terms[i] = ast.InternedTerm(item)
+		}
+		return ast.ArrayTerm(terms...), nil
+	case *catalog.Snapshot:
+		return c.catalog(x)
+	case Deferred:
+		return c.term(x.Decoded(), p)
+	default:
+		return scalarTerm(v)
+	}
+}
+
+func (c *Converter) object(x part, p *Projection) (*ast.Term, error) {
+	names := p.namesIn(x.shape)
+	pairs := make([][2]*ast.Term, 0, len(names))
+	for _, name := range names {
+		m := x.byName[name]
+		if m == nil {
+			continue
+		}
+		v := m.value(x.of)
+		if v == absent {
+			continue
+		}
+		var t *ast.Term
+		var err error
+		if m.whole {
+			t, err = c.object(part{m.inner, v}, p.kid(name))
+		} else {
+			t, err = c.term(v, p.kid(name))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		pairs = append(pairs, [2]*ast.Term{m.key, t})
+	}
+	return ast.ObjectTerm(pairs...), nil
+}
+
+func mapTerm[V any](c *Converter, m map[string]V, p *Projection) (*ast.Term, error) {
+	if p.whole {
+		return wholeMap(c, m)
+	}
+	pairs := make([][2]*ast.Term, 0, len(p.order))
+	for i, name := range p.order {
+		v, present := m[name]
+		if !present {
+			continue
+		}
+		t, err := c.term(v, p.kids[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		pairs = append(pairs, [2]*ast.Term{p.keys[i], t})
+	}
+	return ast.ObjectTerm(pairs...), nil
+}
+
+func wholeMap[V any](c *Converter, m map[string]V) (*ast.Term, error) {
+	pairs := make([][2]*ast.Term, 0, len(m))
+	for name, v := range m {
+		t, err := c.term(v, everything)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		pairs = append(pairs, [2]*ast.Term{ast.InternedTerm(name), t})
+	}
+	return ast.ObjectTerm(pairs...), nil
+}
+
+// scalarTerm converts everything that is neither object nor list.
+func scalarTerm(v any) (*ast.Term, error) {
+	switch x := v.(type) {
+	case nil:
+		return ast.InternedNullTerm, nil
+	case bool:
+		return ast.InternedTerm(x), nil
+	case string:
+		return ast.InternedTerm(x), nil
+	case json.Number:
+		return numberTerm(string(x))
+	case Money:
+		return numberTerm(x.String())
+	case int:
+		return ast.InternedTerm(x), nil
+	case int64:
+		return numberTerm(strconv.FormatInt(x, 10))
+	case uint64:
+		return ast.UIntNumberTerm(x), nil
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("%w: %v", errValue, x)
+		}
+		return ast.FloatNumberTerm(x), nil
+	case error: // of a Deferred
+		return nil, x
+	default:
+		return nil, fmt.Errorf("%w: %T", errValue, v)
+	}
+}
+
+func numberTerm(text string) (*ast.Term, error) {
+	if t := ast.InternedIntNumberTermFromString(text); t != nil {
+		return t, nil
+	}
+	v, err := ast.NumberChecked(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errValue, err)
+	}
+	return ast.NewTerm(v), nil
+}

@@ -1,0 +1,74 @@
+package regosandbox
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// sprintf makes a lot out of a little by its format alone, in a single step that no
+// deadline can end: a width of a million per verb, or an argument repeated by its index.
+// So formats must be constants without either; their result is then bounded by the file
+// and the arguments.
+const sprintf = "sprintf"
+
+// wideVerb finds verbs with a width or precision of four digits or more, or
+// taken from the arguments, and those that pick their argument.
+var wideVerb = regexp.MustCompile(`%[-+# 0.\d]*(\d{4}|\*|\[)`)
+
+// Check reports calls of sprintf whose format is not such a constant, and bounded
+// functions that replace another by with, where neither this nor their bounds
+// would be seen.
+func Check(modules map[string]*ast.Module) ast.Errors {
+	var faults ast.Errors
+	replaced := Bounded()
+	for _, file := range slices.Sorted(maps.Keys(modules)) {
+		fault := func(at *ast.Location, code, message string) {
+			faults = append(faults, ast.NewError(code, at, "%s", message))
+		}
+		check := func(call []*ast.Term, at *ast.Location) {
+			if len(call) < 2 || !isSprintf(call[0]) {
+				return
+			}
+			switch format, ok := call[1].Value.(ast.String); {
+			case !ok:
+				fault(at, sprintf, "the format must be a constant")
+			case wideVerb.MatchString(string(format)):
+				fault(at, sprintf, "the format may not have widths above 999, * or [n]")
+			}
+		}
+		ast.NewGenericVisitor(func(x any) bool {
+			switch v := x.(type) {
+			case *ast.Expr:
+				if terms, ok := v.Terms.([]*ast.Term); ok {
+					check(terms, v.Location)
+				}
+			case *ast.Term:
+				if call, ok := v.Value.(ast.Call); ok {
+					check(call, v.Location)
+				}
+			case *ast.With:
+				name := v.Value.String()
+				if slices.Contains(replaced, name) {
+					fault(v.Location, name, "may not take another function's place")
+				}
+			}
+			return false
+		}).Walk(modules[file])
+	}
+	return faults
+}
+
+// isSprintf reports whether a term names the function.
+func isSprintf(t *ast.Term) bool {
+	switch v := t.Value.(type) {
+	case ast.Var:
+		return v == sprintf
+	case ast.Ref:
+		return len(v) == 1 && v[0].Equal(ast.VarTerm(sprintf))
+	default:
+		return false
+	}
+}
