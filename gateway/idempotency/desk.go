@@ -18,9 +18,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 )
 
-// Tracker has intents in hand. It is safe for concurrent use, and does not own its client.
+// Tracker tracks the intents that this gateway is executing and coordinates them with other gateways through the store. It is safe for
+// concurrent use. It does not own its client.
 type Tracker struct {
-	// Gateway is this incarnation of this gateway.
+	// Gateway identifies this incarnation of this gateway.
 	Gateway string
 
 	client redis.Cmdable
@@ -31,25 +32,24 @@ type Tracker struct {
 	outbox outbox
 	memory memory
 	alive  func() []string // nil if no other gateway can share the store
-	// started is the time from which this gateway can have heard others.
+	// started is the earliest time when heartbeats of other gateways may have been received.
 	started time.Time
 
-	mu      sync.Mutex // guards hand
+	mu      sync.Mutex // guards tracked
 	tracked map[string]*trackedIntent
 }
 
-// trackedIntent is an intent in hand.
+// trackedIntent is an intent executed by this gateway.
 type trackedIntent struct {
 	wish   filter.DedupKeys
 	intent filter.Intent
-	// caller ends when the caller has gone.
-	caller context.Context //nolint:containedctx // it is what is asked about the caller, not a context of calls
-	// noted is when the intent was noted, or before, by the monotonic clock.
+	// caller is canceled when the caller disconnects.
+	caller context.Context //nolint:containedctx // used to detect a disconnect, not for calls
+	// noted is a time not after the recording of the intent, by the monotonic clock. It is zero before recording.
 	noted time.Time
 }
 
-// NewTracker returns a desk whose keys begin with prefix. Writes that need not delay a response run in spawn.
-// It does not dial.
+// NewTracker returns a Tracker whose keys begin with prefix. Writes that need not delay a response run in spawn. It does not dial.
 func NewTracker(client redis.Cmdable, prefix, gateway string, spawn func(func()), logger *slog.Logger) *Tracker {
 	d := &Tracker{
 		Gateway: gateway, client: client, store: redisstore.NewIntents(client, prefix), prefix: prefix, logger: logger, tracked: make(map[string]*trackedIntent),
@@ -59,20 +59,20 @@ func NewTracker(client redis.Cmdable, prefix, gateway string, spawn func(func())
 	return d
 }
 
-// Store returns the store of intents, in which the ledger records the intents of reservations.
+// Store returns the store of intents, where the ledger records the intents of its reservations.
 func (d *Tracker) Store() *redisstore.Intents { return d.store }
 
-// unknownPeer stands for gateways that this one has not heard of yet. It never restores anything.
+// unknownPeer stands for gateways whose heartbeats have not been received yet. It never completes a recovery.
 const unknownPeer = "?"
 
-// SetPeers sets the name under which this gateway restores intents that the store has lost, and what returns the names of the gateways that
-// are alive; nil means that no other gateway can share the store. It is called before the desk is used.
+// SetPeers sets the name under which this gateway restores lost intents, and a function that returns the names of all live gateways. alive
+// is nil if no other gateway can share the store. SetPeers must be called before the tracker is used.
 func (d *Tracker) SetPeers(name string, alive func() []string) {
 	d.alive = alive
 	d.store.SetPeers(name, d.memory.all, d.peers)
 }
 
-// peers returns the names of all gateways that a recovery waits for.
+// peers returns the names of the gateways that a recovery waits for.
 func (d *Tracker) peers() []string {
 	switch {
 	case d.alive == nil:
@@ -83,30 +83,30 @@ func (d *Tracker) peers() []string {
 	return d.alive()
 }
 
-// Keys returns what equal requests have in common.
+// Keys returns the store keys shared by requests with the given fingerprint.
 func (d *Tracker) Keys(org, owner, print string) filter.DedupKeys {
 	return filter.DedupKeys{Org: org, Owner: owner, Pending: "w" + print, Response: "a-", Lookalikes: "l-"}
 }
 
-// KeysFor is Wish for requests with an Idempotency-Key.
+// KeysFor returns the store keys of requests with an idempotency key.
 func (d *Tracker) KeysFor(org, owner, print string) filter.DedupKeys {
 	return filter.DedupKeys{Org: org, Owner: owner, Pending: "wk" + print, Response: "a" + print, Lookalikes: "l-"}
 }
 
-// LookalikeKey returns the field of all intents whose resources look the same.
+// LookalikeKey returns the store key of intents whose resources have the same kind, name and shape.
 func (d *Tracker) LookalikeKey(_, looks string) string { return "l" + looks }
 
-// orgPrefix is the prefix of an organisation's keys.
+// orgPrefix returns the prefix of an organisation's keys.
 func (d *Tracker) orgPrefix(org string) string { return d.prefix + "{" + org + "}:" }
 
-// Note returns the note of an intent that goes with another step.
+// Note returns the message that records an intent as part of another store operation.
 func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *ledger.IntentRecord {
 	i.Gateway = d.Gateway
 	return &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
 }
 
-// TryRecord notes an intent, unless there are others of its wish than those past or an answer.
-// It returns what there is; without an id it only looks.
+// TryRecord records an intent unless the store has a response or other intents under its keys, except those in past. It returns the state
+// of the store. If the intent has no ID, TryRecord only reads.
 func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, past []string) (filter.Pending, error) {
 	n := &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
 	if i.ID != "" {
@@ -127,14 +127,14 @@ func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.
 	slices.SortFunc(seen.Intents, func(a, b filter.Intent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
 	if found.Response != "" {
 		if err := json.Unmarshal([]byte(found.Response), &seen.Response); err != nil {
-			return filter.Pending{}, fmt.Errorf("the answer kept under a key: %w", err)
+			return filter.Pending{}, fmt.Errorf("stored response: %w", err)
 		}
 	}
 	return seen, nil
 }
 
-// Enter takes a request in hand that is about to note an intent, until done: others pass
-// over it while its caller waits, whether it is noted yet or not.
+// Enter registers a request that is about to record an intent, until done is called. Equal requests then treat it as separate while its
+// caller is connected, even before the intent is recorded.
 func (d *Tracker) Enter(caller context.Context, w *filter.DedupKeys, id string) (done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,7 +148,7 @@ func (d *Tracker) Enter(caller context.Context, w *filter.DedupKeys, id string) 
 	}
 }
 
-// Waiting lists the intents of a wish in hand whose callers wait.
+// Waiting returns the intents under the given keys whose callers are connected to this gateway.
 func (d *Tracker) Waiting(w *filter.DedupKeys) (ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,8 +160,7 @@ func (d *Tracker) Waiting(w *filter.DedupKeys) (ids []string) {
 	return ids
 }
 
-// Track takes an intent in hand, as it is stored, that was noted not before a time, for a
-// caller that has gone when the context ends.
+// Track registers a recorded intent. noted is a time not after the recording. caller is canceled when the caller disconnects.
 func (d *Tracker) Track(caller context.Context, w *filter.DedupKeys, i filter.Intent, noted time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,8 +168,8 @@ func (d *Tracker) Track(caller context.Context, w *filter.DedupKeys, i filter.In
 	d.memory.begin(w, &i)
 }
 
-// MaySend reports whether the call of an intent may be made: no other gateway can have
-// taken this one for dead since it was noted.
+// MaySend reports whether the call of an intent may be sent: no other gateway can have declared this one dead since the intent was
+// recorded.
 func (d *Tracker) MaySend(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,8 +177,8 @@ func (d *Tracker) MaySend(id string) bool {
 	return h == nil || elapsed(h.noted, time.Now()) <= LeaseDuration/2 || d.lease.held(h.noted, time.Now())
 }
 
-// CallerStatus returns the known state of another intent's caller. The gateway that has it in hand is
-// asked, since a time by the store's clock, unless that is zero.
+// CallerStatus reports whether the caller of another intent is still connected. If asked is not zero, it asks the gateway that executes the
+// intent, and accepts its answers from that time on, by the store's clock.
 func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent, asked time.Time) filter.CallerStatus {
 	if i.Abandoned || i.Unresolved {
 		return filter.CallerGone
@@ -200,13 +199,13 @@ func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent
 	case h != nil && !wire.ClientGone(h.caller):
 		return filter.CallerConnected
 	case h != nil, d.outbox.has(i.ID):
-		return filter.CallerUnknown // it will say what it made
+		return filter.CallerUnknown // its outcome will be written soon
 	default:
 		return filter.CallerGone
 	}
 }
 
-// Abandoned reports whether the gateway of an intent has been dead for a minute: what its call created is listed by then.
+// Abandoned reports whether the gateway of an intent has been dead for a minute. A resource created by its call is listed by then.
 func (d *Tracker) Abandoned(ctx context.Context, i *filter.Intent) bool {
 	if i.Unresolved || i.Gateway == d.Gateway {
 		return false
@@ -215,8 +214,8 @@ func (d *Tracker) Abandoned(ctx context.Context, i *filter.Intent) bool {
 	return dead && silent >= propagationDelay
 }
 
-// Adopt makes what an intent has made this request's, whose caller has gone when the
-// context ends. It reports whether no other request has taken it.
+// Adopt transfers the resource of an abandoned intent to this request. ctx is canceled when the caller of this request disconnects. ok is
+// false if another request has adopted the resource.
 func (d *Tracker) Adopt(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (filter.Intent, bool, error) {
 	mine := *i
 	mine.Gateway, mine.Abandoned, mine.Unresolved, mine.Resource = d.Gateway, false, false, resource
@@ -235,8 +234,8 @@ func (d *Tracker) Adopt(ctx context.Context, w *filter.DedupKeys, i *filter.Inte
 	return mine, true, nil
 }
 
-// reserveLocally takes in hand a resource that the store is about to be told of, so that no other request
-// finds it in nobody's; nil if another has it or reaches for it.
+// reserveLocally registers an adoption before it is written to the store, so that no other request on this gateway sees the resource as
+// unowned. It returns nil if another request has adopted the resource or is doing so.
 func (d *Tracker) reserveLocally(mine *trackedIntent) (letGo func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -254,12 +253,12 @@ func (d *Tracker) reserveLocally(mine *trackedIntent) (letGo func()) {
 	}
 }
 
-// Claim reports whether a resource was made by an intent.
+// Claim reports whether a resource was created by the given intent. The first claim of a resource wins.
 func (d *Tracker) Claim(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (bool, error) {
 	return d.store.Claim(ctx, &ledger.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
 }
 
-// Ending is the message to the store about the end of an intent. The intent is remembered as ended from then on.
+// Ending returns the message that ends or updates an intent in the store. From now on the tracker remembers the intent in its new state.
 func (d *Tracker) Ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *ledger.IntentUpdate {
 	out := d.ending(w, i, e)
 	taken := i.Adoptions
@@ -280,7 +279,7 @@ func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUp
 	}
 	if e.Response != nil {
 		text, err := json.Marshal(e.Response)
-		if err != nil { // textBytes and numbers always encode
+		if err != nil { // cannot fail: strings and numbers
 			panic(err)
 		}
 		out.Text = string(text)
@@ -288,8 +287,7 @@ func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUp
 	return out
 }
 
-// End tells the store how an intent ends, and lets go of it unless it goes on in this
-// request's hand.
+// End writes the new state of an intent to the store. It stops tracking the intent unless this request continues to own it.
 func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) error {
 	if _, err := d.store.End(ctx, []ledger.IntentUpdate{*d.Ending(w, d.current(i), e)}); err != nil {
 		d.EndAsync(w, i, e)
@@ -299,21 +297,21 @@ func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent
 	return nil
 }
 
-// EndAsync is End behind the answer.
+// EndAsync ends the intent after the response has been sent.
 func (d *Tracker) EndAsync(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) {
 	if !d.outbox.add(w.Org, d.Ending(w, d.current(i), e)) {
-		d.logger.Warn("too many ends of creates are to be noted: repeats of them are looked for in vain", "org", w.Org, "intent", i.ID)
+		d.logger.Warn("outcome queue full: dropped the outcome of a create; a retry may not find its resource", "org", w.Org, "intent", i.ID)
 	}
 	d.MarkEnded(i, e)
 }
 
-// MarkEnded notes that the store was told of an end with something else.
+// MarkEnded updates the tracker after the end of an intent was written as part of another store operation.
 func (d *Tracker) MarkEnded(i *filter.Intent, e *filter.IntentUpdate) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.tracked[i.ID]
 	switch {
-	case h == nil || h.intent.Adoptions != i.Adoptions: // another request has taken it
+	case h == nil || h.intent.Adoptions != i.Adoptions: // adopted by another request
 	case e.Next == nil || e.Next.Abandoned || e.Next.Unresolved:
 		delete(d.tracked, i.ID)
 	default:
@@ -321,7 +319,7 @@ func (d *Tracker) MarkEnded(i *filter.Intent, e *filter.IntentUpdate) {
 	}
 }
 
-// current is an intent as the store has it now, unless another request has taken it.
+// current returns the intent as it is stored now, or i itself if another request has adopted it.
 func (d *Tracker) current(i *filter.Intent) *filter.Intent {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,12 +9,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// MaySend reports whether the call of an intent may still be made: no other gateway can have taken this one for dead.
+// MaySend reports whether the call of an intent may still be sent: no other gateway can have declared this one dead.
 func (f *Deduplicator) MaySend(id string) bool { return f.Tracker.MaySend(id) }
 
-// Search finds out the outcome of a create whose answer was lost: it looks for the
-// resource at growing distances while the request's time lasts. A found resource is the
-// call's answer; otherwise the answer is 504.
+// Search determines the outcome of a create whose response was lost. It looks for the resource with increasing pauses until the deadline of
+// the request. If it finds the resource, it makes it the response; otherwise it returns 504.
 func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Idempotency
 	looks := -1
@@ -35,7 +34,7 @@ func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 		o.Intent.Resource, _ = found["id"].(string)
 		return ex.Adopt(found)
 	case err == nil && looks == 1:
-		return nil // the platform says that it failed, and nothing is there
+		return nil // the platform reported a failure and nothing was created
 	}
 	o.Outcome = filter.OutcomeUnknown
 	if err != nil && ex.Event.Cause == nil {
@@ -44,8 +43,7 @@ func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 	return outcomeUnknown(ex)
 }
 
-// search looks for the resource of a call while its time lasts, and so often at most, unless
-// that is negative.
+// search looks for the resource of a call until its deadline, at most looks times unless looks is negative.
 func (f *Deduplicator) search(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, looks int) (found map[string]any, err error) {
 	if f.LookupTimeout == 0 && !ex.Progress.Nested {
 		return nil, nil
@@ -65,7 +63,7 @@ func (f *Deduplicator) search(ctx context.Context, ex *filter.Exchange, o *filte
 	return found, err
 }
 
-// outcome reads the platform's answer to a create, before any stage has rewritten it.
+// outcome classifies the platform's response to a create. It must be called before other stages modify the response.
 func outcome(ex *filter.Exchange) filter.Outcome {
 	switch ex.Sent {
 	case filter.NotSent:

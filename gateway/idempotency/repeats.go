@@ -21,26 +21,24 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Deduplicator implements [filter.Intents]: a resource is made once. A request whose intent is equal to
-// another one in flight is its repeat, unless the caller of the other one still waits. The answer
-// to a repeat is not judged: an allowed call stays done, even if policies and
-// budgets would refuse it later. It is immutable.
+// Deduplicator implements [filter.Intents]: it ensures that a resource is created once. A request that equals another one in progress is a
+// repeat, unless the caller of the other request is still connected. Repeats are answered without evaluating policies again: a call that
+// was allowed stays done, even if policies or budgets would refuse it now. A Deduplicator is immutable.
 type Deduplicator struct {
-	// Tracker holds the intents of this gateway.
+	// Tracker tracks the intents of this gateway.
 	Tracker *Tracker
-	// Reader and Account read resources that may have been made.
+	// Reader and Account read resources that may have been created.
 	Reader  *filter.Reader
 	Account *upstream.Account
-	// Addresses rewrites found resources, as the stage does answers.
+	// Addresses rewrites the URLs of found resources.
 	Addresses filter.RewriteAddresses
-	// LookupTimeout is how long a request may look for a resource, 0 for not at all.
+	// LookupTimeout limits the search for a resource by a request. 0 disables the search.
 	LookupTimeout time.Duration
-	// CallTimeout is how long a call may take, and Unresolved how much longer the gateway
-	// looks for its resource.
+	// CallTimeout is the maximum duration of a call, and Unresolved the additional time for finding its resource.
 	CallTimeout, Unresolved time.Duration
 }
 
-// Enter begins the intent of a call, and answers the repeat of a request with an Idempotency-Key; "" is no key.
+// Enter implements filter.Intents.
 func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key string) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	o := &filter.IdempotencyState{HasKey: key != "", Fingerprint: f.fingerprint(ex), Intent: filter.Intent{ID: ulid.Make().String()}}
@@ -48,7 +46,7 @@ func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key strin
 	var err error
 	if o.HasKey {
 		of := filter.Digest(ex.Caller.Key, ex.Operation.ID, key)
-		if ex.Progress.Nested && row.Verb != operation.VerbCreate { // a legacy request may take several actions
+		if ex.Progress.Nested && row.Verb != operation.VerbCreate { // a legacy request may cause several actions
 			of = filter.Digest(of, o.Fingerprint)
 		}
 		o.Keys = f.Tracker.KeysFor(ex.Caller.Org, ex.Caller.Key, of)
@@ -60,15 +58,15 @@ func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key strin
 	return err
 }
 
-// answerKeyed answers the repeat of a request with a key. Without an answer and an error,
-// the call may be made: the one before has made nothing.
+// answerKeyed answers a repeated request with an idempotency key. If it returns nil without setting a response, the call may be made,
+// because the earlier one created nothing.
 func (f *Deduplicator) answerKeyed(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState) error {
 	seen, err := f.Tracker.TryRecord(ctx, &o.Keys, &filter.Intent{}, nil)
 	switch {
 	case err != nil:
 		return keysUnavailable(err)
 	case seen.Response != nil && seen.Response.Fingerprint != o.Fingerprint, len(seen.Intents) > 0 && seen.Intents[0].Fingerprint != o.Fingerprint:
-		return problem.KeyReused.New("this Idempotency-Key was used for another request")
+		return problem.KeyReused.New("the Idempotency-Key was already used for a different request")
 	case seen.Response != nil:
 		a := seen.Response
 		header := a.Header.Clone()
@@ -80,25 +78,25 @@ func (f *Deduplicator) answerKeyed(ctx context.Context, ex *filter.Exchange, o *
 	}
 	i := &seen.Intents[0]
 	if !f.callerGone(ctx, ex, o, i, seen.Now) {
-		return inProgress("the request with this Idempotency-Key is under way")
+		return inProgress("the request with this Idempotency-Key is still in progress")
 	}
 	if row, _ := operation.Of(ex.Operation.ID); row.Verb != operation.VerbCreate {
-		return f.Tracker.End(ctx, &o.Keys, i, &filter.IntentUpdate{Unindex: true}) // it makes nothing that there would be twice
+		return f.Tracker.End(ctx, &o.Keys, i, &filter.IntentUpdate{Unindex: true}) // other calls create nothing that could exist twice
 	}
 	if over, err := f.resolve(ctx, ex, o, i, seen.Now); over || err != nil || ex.Response != nil {
 		return err
 	}
-	return inProgress("it is not known yet what became of the request with this Idempotency-Key")
+	return inProgress("the outcome of the request with this Idempotency-Key is not known yet")
 }
 
 func keysUnavailable(err error) error {
-	return problem.IdempotencyUnavailable.New("it cannot be told at the moment whether this Idempotency-Key was used before").
+	return problem.IdempotencyUnavailable.New("the Idempotency-Key cannot be checked right now; try again later").
 		With("Retry-After", "1").Because(err)
 }
 
 func inProgress(text string) error { return problem.InProgress.New(text).With("Retry-After", "2") }
 
-// prepare fills in the intent of a call that passed the policy check.
+// prepare completes the intent of a call that has passed the policies.
 func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Idempotency
 	ex.BufferResponse()
@@ -110,7 +108,7 @@ func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 		o.Intent.Shape = ledger.Describe(row.Kind, after)
 	}
 	if err := ctx.Err(); err != nil && !o.HasKey {
-		return err // the request's time is over
+		return err // the deadline of the request has passed
 	}
 	if o.HasKey || ex.Progress.Nested {
 		o.Intent.Preexisting = f.existing(ctx, ex, row.Kind)
@@ -119,14 +117,13 @@ func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	return nil
 }
 
-// lookalikeDigest names the features that identify a resource.
+// lookalikeDigest returns a digest of the properties that identify a resource.
 func lookalikeDigest(kind operation.Kind, name, shape string) string {
 	return filter.Digest(string(kind), name, strings.ToLower(shape))
 }
 
-// record notes the intent of a call without a reservation, unless it turns out to be a
-// repeat that is answered. Without the store, a call without a key goes on: as without
-// a gateway, its repeat may make a second one.
+// record records the intent of a call without a reservation, unless the call is a repeat. If the store is down, a call without an
+// idempotency key proceeds, so a repeat may create a second resource, as it would without a gateway.
 func (f *Deduplicator) record(ctx context.Context, ex *filter.Exchange) error {
 	if err := f.prepare(ctx, ex); err != nil {
 		return err
@@ -137,13 +134,13 @@ func (f *Deduplicator) record(ctx context.Context, ex *filter.Exchange) error {
 		seen, err := f.Tracker.TryRecord(ctx, &o.Keys, &o.Intent, f.separate(o))
 		switch {
 		case err != nil:
-			ex.Idempotency = nil // the store may have noted it, and not have said so: nothing is made under it
+			ex.Idempotency = nil // the store may have recorded the intent without confirming it; it is not used
 			f.Tracker.EndAsync(&o.Keys, &o.Intent, &filter.IntentUpdate{Unindex: true})
 			switch {
 			case o.HasKey:
 				return keysUnavailable(err)
 			case ctx.Err() != nil:
-				return ctx.Err() // the caller has left before anything was sent
+				return ctx.Err() // the caller disconnected before anything was sent
 			}
 			ex.Event.Cause = err
 			return nil
@@ -157,8 +154,8 @@ func (f *Deduplicator) record(ctx context.Context, ex *filter.Exchange) error {
 	}
 }
 
-// join answers a request that has found other intents of its wish. Without an answer and an
-// error, it is no repeat of those.
+// join handles a request that has found other intents under its keys. If it returns nil without setting a response, the request is not a
+// repeat.
 func (f *Deduplicator) join(ctx context.Context, ex *filter.Exchange, seen filter.Pending) error {
 	if ex.Idempotency.HasKey {
 		return f.answerKeyed(ctx, ex, ex.Idempotency)
@@ -166,7 +163,7 @@ func (f *Deduplicator) join(ctx context.Context, ex *filter.Exchange, seen filte
 	return f.wait(ctx, ex, seen)
 }
 
-// others returns the intents of the wish; none if the store cannot be asked.
+// others returns the intents under the request's keys. It is empty if the store is down.
 func (f *Deduplicator) others(ctx context.Context, ex *filter.Exchange) filter.Pending {
 	seen, err := f.Tracker.TryRecord(ctx, &ex.Idempotency.Keys, &filter.Intent{}, nil)
 	if err != nil {
@@ -175,16 +172,15 @@ func (f *Deduplicator) others(ctx context.Context, ex *filter.Exchange) filter.P
 	return seen
 }
 
-// MayRepeat reports whether a call without a key that was not noted yet may be the repeat
-// of another.
+// MayRepeat reports whether a call without an idempotency key, whose intent is not recorded yet, may be a repeat.
 func (f *Deduplicator) MayRepeat(ctx context.Context, ex *filter.Exchange) bool {
 	o := ex.Idempotency
 	return !o.HasKey && !o.Recorded && len(f.others(ctx, ex).Intents) > 0
 }
 
-// Reserve notes the intent of a call in one step with its reservation, if it has one. A quote that is refused has noted nothing.
-// Of a call for which the ledger fails, the intent is given up: the store may have noted it, and its ending is the
-// reservation's Unsure.
+// Reserve records the intent of a call, atomically with its reservation if there is one. A refused reservation records nothing. If the
+// ledger fails, the intent may have been recorded without confirmation; it is abandoned and the message that ends it is stored in the
+// reservation's Revocation.
 func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q ledger.Quote, repeated bool, err error) {
 	o, held := ex.Idempotency, ex.Cost.Reservation
 	if held == nil {
@@ -222,8 +218,8 @@ func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q ledg
 	}
 }
 
-// settleWith writes the settlement of a call together with the end of its intent. The intent of a request with a key
-// ends when its answer is kept.
+// settleWith writes the settlement of a call together with the end of its intent. For a request with an idempotency key, the intent ends
+// later, when the response is stored.
 func (f *Deduplicator) settleWith(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) error {
 	o := ex.Idempotency
 	if !o.Recorded || o.HasKey {
@@ -240,8 +236,8 @@ func (f *Deduplicator) settleWith(ctx context.Context, ex *filter.Exchange, s *l
 	return err
 }
 
-// begin takes the intent in hand, which was noted at a time by the store's clock, and
-// not before another by this gateway's.
+// begin tracks the recorded intent. noted is the time of recording by the store's clock, and at a time not after it by this gateway's
+// clock.
 func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at time.Time) {
 	o := ex.Idempotency
 	o.Recorded, o.Intent.Began = true, noted
@@ -249,11 +245,11 @@ func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at
 	f.Tracker.Track(ctx, &o.Keys, o.Intent, at)
 }
 
-// errPaused is why a call is not made.
-var errPaused = errors.New("the gateway stood still, and may have been taken for dead")
+// errPaused is the reason why a call is not sent.
+var errPaused = errors.New("gateway process paused beyond its lease")
 
-// End ends the intent of a call on the way out, in one step with its settlement; nil is for a call that has none or whose settlement was
-// written. A call refused before it was noted may be a repeat: an allowed call stays done.
+// End ends the intent of a call, atomically with its settlement if s is not nil. A call that was refused before its intent was recorded may
+// still be a repeat of an allowed call, and then receives its resource.
 func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) error {
 	o := ex.Idempotency
 	if s != nil {
@@ -276,9 +272,9 @@ func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.S
 	return nil
 }
 
-// storeResponse writes the answer to a request with a key. A call that the gateway refused, or that
-// the platform has certainly not begun, is forgotten, so that it can be tried again. So is each
-// call of a legacy request that made nothing: the request goes on to its next candidate.
+// storeResponse stores the response to a request with an idempotency key. If the gateway refused the call, or the platform certainly has
+// not started it, the intent is deleted so that the request can be retried. The same applies to calls of a legacy request that created
+// nothing, because the request continues with its next candidate.
 func (f *Deduplicator) storeResponse(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Idempotency
 	e := nextState(ctx, ex)
@@ -286,7 +282,7 @@ func (f *Deduplicator) storeResponse(ctx context.Context, ex *filter.Exchange) {
 		if e.Response = storedResponse(ex.Response, o.Fingerprint); e.Response != nil {
 			e.Next = nil
 		} else if e.Next != nil {
-			e.Next.Abandoned = true // it is too long: the resource is kept
+			e.Next.Abandoned = true // too long: only the resource is kept
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
@@ -294,8 +290,8 @@ func (f *Deduplicator) storeResponse(ctx context.Context, ex *filter.Exchange) {
 	ex.RecordFailure(f.Tracker.End(ctx, &o.Keys, &o.Intent, e))
 }
 
-// queuedEnd tells the store how the intent ends: behind the answer, if that is all there is
-// to say, and not at all if Deliver is about to.
+// end writes the end of an intent. If the intent is over, it writes after the response has been sent. If Deliver will end the intent, it
+// writes nothing.
 func (f *Deduplicator) end(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Idempotency
 	e := nextState(ctx, ex)
@@ -311,8 +307,7 @@ func (f *Deduplicator) end(ctx context.Context, ex *filter.Exchange) {
 	ex.RecordFailure(f.Tracker.End(ctx, &o.Keys, &o.Intent, e))
 }
 
-// nextState is how the intent goes on, by how its call has ended and whether its caller
-// waits for the answer.
+// nextState returns the new state of the intent, depending on the outcome of the call and on whether the caller is still connected.
 func nextState(ctx context.Context, ex *filter.Exchange) *filter.IntentUpdate {
 	o := ex.Idempotency
 	next := o.Intent
@@ -336,8 +331,8 @@ func nextState(ctx context.Context, ex *filter.Exchange) *filter.IntentUpdate {
 	return &filter.IntentUpdate{Unindex: true}
 }
 
-// Deliver ends the intent of a call that awaits delivery. If its answer was not delivered, or its caller has left, the
-// resource is left to a repeat.
+// Deliver ends the intent of a call that awaits delivery. If the response was not delivered or the caller has disconnected, the resource is
+// left for a repeat.
 func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, d filter.Delivery) {
 	o := ex.Idempotency
 	if o.Outcome != filter.OutcomeCreated || o.HasKey {
@@ -352,8 +347,7 @@ func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, d filte
 	f.Tracker.EndAsync(&o.Keys, &o.Intent, e)
 }
 
-// decided reports whether the platform has decided about a call: an answer that says
-// to come again decides nothing.
+// decided reports whether the platform has made a final decision about a call. A response that asks for a retry is not final.
 func decided(ex *filter.Exchange) bool {
 	switch s := ex.Response.Status; {
 	case ex.Adopted != "":
@@ -365,7 +359,7 @@ func decided(ex *filter.Exchange) bool {
 	}
 }
 
-// storedResponse is an answer as it is kept, nil if it is too long.
+// storedResponse returns the form of a response that is stored for repeats, or nil if it is too long.
 func storedResponse(a *filter.Response, print string) *filter.StoredResponse {
 	if len(a.Body) > filter.MaxStoredBody {
 		return nil
@@ -379,12 +373,12 @@ func storedResponse(a *filter.Response, print string) *filter.StoredResponse {
 	return &filter.StoredResponse{Fingerprint: print, Status: a.Status, Header: h, Body: a.Body}
 }
 
-// fingerprint is the same for requests of an operation that ask for the same. Fingerprints are in the store, where a short secret
-// could be found by trial: those of requests with credentials are keyed with the organisation's platform key. With a new platform
-// key, a request with the same Idempotency-Key or the same unknown outcome as before is another request.
+// fingerprint returns the fingerprint of a request, which is equal for equal requests. Fingerprints are stored, and short secrets could be
+// guessed from them. Those of requests with credentials are therefore keyed with the platform key. After a change of the platform key, a
+// repeat with the same idempotency key or with an unknown outcome is a new request.
 func (f *Deduplicator) fingerprint(ex *filter.Exchange) string {
 	print := plainFingerprint(ex)
-	switch row, _ := operation.Of(ex.Operation.ID); row.Kind { //nolint:exhaustive // bodies of the others have no member for a credential
+	switch row, _ := operation.Of(ex.Operation.ID); row.Kind { //nolint:exhaustive // bodies of other kinds contain no credentials
 	case operation.KindSecret, operation.KindRegistry:
 		mac := hmac.New(sha256.New, []byte(f.Account.Upstream.Credential(ex.Caller.Org).Reveal()))
 		_, _ = io.WriteString(mac, print)
@@ -398,7 +392,7 @@ func plainFingerprint(ex *filter.Exchange) string {
 		return filter.Digest(ex.Event.Dialect, ex.Translation.Fingerprint, string(ex.Body.Labels))
 	}
 	body, err := ex.Encode()
-	if err != nil { // endedIntents a decoded body
+	if err != nil { // cannot fail: the body was decoded from JSON
 		panic(err)
 	}
 	path, query := ex.PathAndQuery()
