@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// peeker looks whether anything waits to be read on a connection.
+// peeker checks whether unread data is available on a connection.
 type peeker struct {
-	conn syscall.RawConn // nil for a connection that is not on a socket
-	// layered is a connection that may hold bytes that it has read ahead, such as one through a proxy that speaks TLS, or one that is not on a
-	// socket; nil for a socket.
+	conn syscall.RawConn // nil if the connection is not a socket
+	// layered is a connection that may buffer data, such as TLS to a proxy, or that is not a socket. It is nil for a plain socket.
 	layered net.Conn
 	recv    func(fd uintptr)
 	n       int
@@ -46,19 +45,19 @@ func newPeeker(c net.Conn) *peeker {
 	return p
 }
 
-// isIdle reports whether the connection is open and nothing waits to be read.
-// Control is used, since a deadline that has passed would hinder a read.
+// isIdle reports whether the connection is open and no data is available. It uses Control, because Read would fail if a deadline has
+// passed.
 func (p *peeker) isIdle() bool {
 	return (p.conn == nil || p.peek() && errors.Is(p.err, syscall.EAGAIN)) && (p.layered == nil || p.bufferEmpty())
 }
 
-// hasData reports whether bytes wait to be read.
+// hasData reports whether data is available.
 func (p *peeker) hasData() bool { return p.peek() && p.err == nil && p.n > 0 }
 
-// peek looks, and reports whether that was possible.
+// peek checks the socket. It returns false if that is impossible.
 func (p *peeker) peek() bool { return p.conn != nil && p.conn.Control(p.recv) == nil }
 
-// bufferEmpty reports whether a layered connection holds nothing that it has read ahead.
+// bufferEmpty reports whether a layered connection has no buffered data.
 func (p *peeker) bufferEmpty() bool {
 	if p.layered.SetReadDeadline(time.Unix(1, 0)) != nil {
 		return false
