@@ -12,44 +12,44 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CappedLog keeps the latest lines of lists. It is safe for concurrent use. It does not own its client.
+// CappedLog keeps the latest lines of named lists. It is safe for concurrent use. It does not own its client.
 type CappedLog struct {
-	// Client is the store.
+	// Client is the Redis client.
 	Client Client
-	// Prefix begins its keys.
+	// Prefix is the prefix of all keys.
 	Prefix string
-	// MaxRecordsines is the number of lines of a list that are kept, and For how long they are kept.
+	// MaxLines is the number of lines kept per list, Retention their lifetime.
 	MaxLines  int64
 	Retention time.Duration
 
-	clock atomic.Int64 // of Redis at the last write, Unix ms; 0 before the first
+	clock atomic.Int64 // Redis time of the last write in Unix ms; 0 before the first
 }
 
 // Line is a line of a list.
 type Line struct {
 	// List is the name of the list.
 	List string
-	// ID is for its reader; several lines may have it.
+	// ID is an identifier for the reader. It need not be unique.
 	ID   string
 	Text []byte
-	// Position is the time of Redis in Unix ms, a hyphen, and a number. Places of a list increase. Append sets them.
+	// Position is the Redis time in Unix ms, a hyphen, and a number. Positions of a list increase. It is assigned by Append.
 	Position string
 }
 
-// linesAtOnce is how many lines are read at once.
+// linesAtOnce is the number of lines read at once.
 const linesAtOnce = 200
 
 // key returns the Redis key of a list.
 func (j *CappedLog) key(name string) string { return j.Prefix + "{" + name + "}" }
 
-// Add adds a line without an ID to a list.
+// Add appends a line without an ID to a list.
 func (j *CappedLog) Add(ctx context.Context, name string, text []byte) error {
 	_, err := j.Append(ctx, Line{List: name, Text: text})
 	return err
 }
 
-// Append adds lines, and drops those of their lists that are too many, or were too old at the last write. It returns how many were added, all
-// if there is no error.
+// Append appends lines and removes excess lines, and lines that had expired at the last write, from their lists. It returns the number of
+// lines appended, which is len(lines) if err is nil.
 func (j *CappedLog) Append(ctx context.Context, lines ...Line) (added int, err error) {
 	cmds := make([]*redis.StringCmd, len(lines))
 	oldest := strconv.FormatInt(max(0, j.clock.Load()-j.Retention.Milliseconds()), 10)
@@ -77,7 +77,7 @@ func (j *CappedLog) Append(ctx context.Context, lines ...Line) (added int, err e
 	return added, WrapUnavailable(err)
 }
 
-// List returns the texts of a list, the newest first.
+// List returns the texts of a list, newest first.
 func (j *CappedLog) List(ctx context.Context, name string) (texts []string, err error) {
 	err = j.Each(ctx, name, "+", "-", func(l Line) bool {
 		texts = append(texts, string(l.Text))
@@ -86,8 +86,8 @@ func (j *CappedLog) List(ctx context.Context, name string) (texts []string, err 
 	return texts, err
 }
 
-// Each calls visit with the lines of a list from one place back to another, both included, until it returns false. "+" is the place of the
-// newest line, "-" the place of the oldest; a time in Unix ms stands for all places at that time.
+// Each calls visit with the lines between two positions, newest first and including both, until visit returns false. "+" is the position of
+// the newest line, "-" of the oldest. A time in Unix ms stands for all positions of that millisecond.
 func (j *CappedLog) Each(ctx context.Context, name, newest, oldest string, visit func(Line) bool) error {
 	for {
 		entries, err := j.Client.XRevRangeN(ctx, j.key(name), newest, oldest, linesAtOnce).Result()
@@ -108,8 +108,9 @@ func (j *CappedLog) Each(ctx context.Context, name, newest, oldest string, visit
 	}
 }
 
-// After returns the lines of a list after a place, the oldest first, and only the newest most lines. kept reports whether the line at the place
-// is kept: if it is not, and there are fewer than most lines, lines after the place may have been dropped.
+// After returns the lines after a position, oldest first. If there are more than most lines, it returns the newest of them. kept reports
+// whether the line at the position still exists. If not, and fewer than most lines are returned, lines after the position may have been
+// removed.
 func (j *CappedLog) After(ctx context.Context, name, place string, most int) (lines []Line, kept bool, err error) {
 	err = j.Each(ctx, name, "+", place, func(l Line) bool {
 		if kept = l.Position == place; !kept {
@@ -121,7 +122,7 @@ func (j *CappedLog) After(ctx context.Context, name, place string, most int) (li
 	return lines, kept, err
 }
 
-// End returns the place of the newest line of a list, "0-0" if it has none.
+// End returns the position of the newest line of a list, "0-0" if the list is empty.
 func (j *CappedLog) End(ctx context.Context, name string) (place string, err error) {
 	last, err := j.Client.XRevRangeN(ctx, j.key(name), "+", "-", 1).Result()
 	if err != nil || len(last) == 0 {
@@ -133,12 +134,12 @@ func (j *CappedLog) End(ctx context.Context, name string) (place string, err err
 // part returns the Redis key of a text that belongs to a list.
 func (j *CappedLog) part(name, part string) string { return j.key(name) + "#" + part }
 
-// Put stores a text that belongs to a list and expires with it.
+// Put stores a text that belongs to a list. It expires after the retention time.
 func (j *CappedLog) Put(ctx context.Context, name, part string, text []byte) error {
 	return WrapUnavailable(j.Client.Set(ctx, j.part(name, part), text, j.Retention).Err())
 }
 
-// Get returns a text that belongs to a list, nil if there is no such text.
+// Get returns a text that belongs to a list, nil if it does not exist.
 func (j *CappedLog) Get(ctx context.Context, name, part string) ([]byte, error) {
 	text, err := j.Client.Get(ctx, j.part(name, part)).Bytes()
 	if errors.Is(err, redis.Nil) {
@@ -152,7 +153,7 @@ func (j *CappedLog) Drop(ctx context.Context, name, part string) error {
 	return WrapUnavailable(j.Client.Del(ctx, j.part(name, part)).Err())
 }
 
-// Claim reports whether the caller is the first to claim a part of a list since it was dropped. Claims end with the list.
+// Claim reports whether this is the first claim for part since it was dropped. A claim expires after the retention time.
 func (j *CappedLog) Claim(ctx context.Context, name, part string) (bool, error) {
 	err := j.Client.SetArgs(ctx, j.part(name, part), "claimed", redis.SetArgs{Mode: "NX", TTL: j.Retention}).Err()
 	if errors.Is(err, redis.Nil) {

@@ -1,8 +1,8 @@
--- Raises fields of a hash to numbers; a field that has a greater number keeps it.
+-- Sets fields of a hash to numbers unless they already have a larger one.
 --
 -- KEYS  1  the hash
--- ARGV  1  for how long the hash is kept, in ms, 0 for ever
---       2  and on: fields, each with its number
+-- ARGV  1  the time for which the hash is kept, in ms; 0 for no expiry
+--       2  and following: fields, each followed by its number
 --
 -- Returns 1.
 
