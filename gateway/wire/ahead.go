@@ -7,29 +7,27 @@ import (
 	"time"
 )
 
-// parkDelay is how long the server's read behind a request, which finds out that the
-// client has left, waits before it asks the network: most handlers have ended by then.
+// parkDelay is the delay of the server's background read during a request, which detects a disconnect. Most handlers finish before it.
 const parkDelay = 30 * time.Millisecond
 
-// halfCloseTimeout is how long a GET or HEAD whose client has closed its sending half may take. Closing both halves looks the same, so a client that
-// has left is noticed after this time, or when a write to it fails.
+// halfCloseTimeout is the time for a GET or HEAD whose client has half-closed the connection. A full close looks the same, so a disconnect
+// is noticed only after this time or when a write fails.
 const halfCloseTimeout = 2 * time.Second
 
-// deadlineseadlines has the read deadlines of a connection. A deadline reaches the connection with
-// the next read from the network: a server sets several for each request, and reads
-// once.
+// readDeadlines manages the read deadlines of a connection. It applies a deadline at the next read from the network, because a server sets
+// several deadlines for each request but reads only once.
 type readDeadlines struct {
 	inner net.Conn
 
-	mu sync.Mutex // guards what follows
-	// wanted is the deadline that was set last, applied the one that inner has.
+	mu sync.Mutex // guards the fields below
+	// wanted is the deadline set last, applied the deadline set on inner.
 	wanted, applied time.Time
-	// direct says that inner is read, so that deadlines apply at once.
+	// direct reports that a read from inner is in progress, so that deadlines apply immediately.
 	direct bool
-	// parked says that a read waits to become direct; woken tells it that it need not.
+	// parked reports that a read is delayed. woken ends the delay.
 	parked bool
 	woken  sync.Cond
-	timer  *time.Timer // ends the wait; nil before the first
+	timer  *time.Timer // ends the delay; nil before the first
 }
 
 // read reads from the network.
@@ -41,8 +39,7 @@ func (a *readDeadlines) read(p []byte) (int, error) {
 	return a.inner.Read(p)
 }
 
-// begin applies the deadline to the reads that follow, and those set from then on, until
-// end. A read whose deadline has passed does not reach the network.
+// begin applies the deadline, and any deadline set until end, to the following reads. It returns an error if the deadline has passed.
 func (a *readDeadlines) begin() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -59,7 +56,7 @@ func (a *readDeadlines) end() {
 	a.direct = false
 }
 
-// park waits until d is over, the deadline has passed or the connection is closed.
+// park waits until d has passed, the deadline is reached or the connection is closed.
 func (a *readDeadlines) park(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,7 +73,7 @@ func (a *readDeadlines) park(d time.Duration) {
 	a.parked = false
 }
 
-// wake ends the parking of a read, if one is parked.
+// wake ends the delay of a parked read.
 func (a *readDeadlines) wake() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +83,7 @@ func (a *readDeadlines) wake() {
 	}
 }
 
-// set sets the deadline of reads.
+// set sets the read deadline.
 func (a *readDeadlines) set(t time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,7 +99,7 @@ func (a *readDeadlines) set(t time.Time) error {
 
 func (a *readDeadlines) passed() bool { return !a.wanted.IsZero() && !a.wanted.After(time.Now()) }
 
-// apply gives the connection the wanted deadline.
+// apply sets the wanted deadline on inner.
 func (a *readDeadlines) apply() error {
 	if a.applied.Equal(a.wanted) {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// NormalizeRequests gives h requests with an origin-form as target (RFC 9112, section 3.2.2), whose Host is the one of the absolute-form, and closes
-// the connection of HTTP/1.0 after the response. If h panics, that connection is reset: the end of the connection is the end of a response
-// without a length, which must not look whole.
+// NormalizeRequests returns a handler that calls h with the request target in origin-form (RFC 9112, section 3.2.2); the Host is taken from
+// an absolute-form. It closes HTTP/1.0 connections after the response. If h panics, such a connection is reset, because the end of the
+// connection would otherwise look like the end of a complete response.
 func NormalizeRequests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !r.ProtoAtLeast(1, 1) {
@@ -37,12 +37,12 @@ func NormalizeRequests(h http.Handler) http.Handler {
 	})
 }
 
-// reset has the closing of a connection reset it.
+// reset makes closing the connection reset it.
 func reset(c net.Conn) {
 	for {
 		switch have := c.(type) {
 		case *net.TCPConn:
-			_ = have.SetLinger(0) // a connection that is closed already was not closed here
+			_ = have.SetLinger(0) // fails only if the connection is already closed
 			return
 		case interface{ NetConn() net.Conn }:
 			c = have.NetConn()
