@@ -12,26 +12,26 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
-// refusalOfPlatform is the kind of a refusal that is not the gateway's.
+// refusalOfPlatform is the refusal reported for an error of the platform.
 const refusalOfPlatform = "platform"
 
-// reporter finds the words for an exchange that has ended.
+// reporter builds reports on ended exchanges.
 type reporter struct {
 	noters filter.Explainers
-	// dry is the run the exchange was part of, nil for one that took place.
+	// dry is the dry run of the exchange, nil for a real one.
 	dry *DryRun
-	// decide asks the policies of the caller's organisation; set with dry.
+	// decide evaluates the policies of the caller's organisation. It is set together with dry.
 	decide func(in *policies.Input) (policies.Decision, error)
 }
 
-// outcome is how an exchange, or one call of it, ended.
+// outcome is the outcome of an exchange or call.
 type outcome struct {
 	verdict                Verdict
 	status                 int
 	refusal, stage, detail string
 }
 
-// outcome reads off an exchange how it ended.
+// outcome returns the outcome of an exchange.
 func (w *reporter) outcome(ex *filter.Exchange) outcome {
 	e := ex.Event
 	out := outcome{Allowed, e.Status, e.Refusal, e.Stage, e.Detail}
@@ -48,7 +48,7 @@ func (w *reporter) outcome(ex *filter.Exchange) outcome {
 		return outcome{verdict: Allowed}
 	case e.Refusal == "":
 		out.refusal, out.stage = refusalOfPlatform, ex.Stage()
-		for _, c := range ex.Calls { // GraphQL tells of errors with status 200
+		for _, c := range ex.Calls { // GraphQL reports errors with status 200
 			if inner := w.outcome(c); inner.verdict != Allowed {
 				out.refusal, out.detail = inner.refusal, inner.detail
 			}
@@ -61,14 +61,12 @@ func (w *reporter) outcome(ex *filter.Exchange) outcome {
 	return out
 }
 
-// unknown reports whether what ended an exchange is only that something was not
-// read.
+// unknown reports whether the outcome depends on facts that were not read.
 func (w *reporter) unknown(ex *filter.Exchange) bool {
 	return errors.Is(ex.Event.Cause, ErrOffline) || slices.ContainsFunc(ex.Calls, w.unknown) || w.dependsOnPrice(ex)
 }
 
-// dependsOnPrice reports whether policies deny only because the price was not
-// read.
+// dependsOnPrice reports whether policies deny a call only because its price was not read.
 func (w *reporter) dependsOnPrice(ex *filter.Exchange) bool {
 	if !w.dry.Offline || len(ex.Evaluation.Verdict.Deny) == 0 || ex.Evaluation.Input.Cost.Known {
 		return false
@@ -79,7 +77,7 @@ func (w *reporter) dependsOnPrice(ex *filter.Exchange) bool {
 	return err == nil && len(d.Deny) == 0
 }
 
-// report describes the course of an exchange.
+// report returns the report on an exchange.
 func (w *reporter) report(ex *filter.Exchange) *Report {
 	e := ex.Event
 	how := w.outcome(ex)
@@ -100,7 +98,7 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 	}
 	request, call := ex.Stages()
 	x.Stages = w.stages(ex, request)
-	if len(call) > 0 && ex.Operation != nil { // it is a call itself
+	if len(call) > 0 && ex.Operation != nil { // a v2 request
 		x.Calls = append(x.Calls, w.call(ex))
 	}
 	for _, c := range ex.Calls {
@@ -113,7 +111,7 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 	return x
 }
 
-// call describes the course of a call of v2 or of the run interface.
+// call returns the report on a call of v2 or of the run interface.
 func (w *reporter) call(ex *filter.Exchange) Call {
 	how := w.outcome(ex)
 	_, stages := ex.Stages()
@@ -133,7 +131,7 @@ func (w *reporter) call(ex *filter.Exchange) Call {
 		}
 	}
 	if w.dry != nil {
-		if !ex.Dialect.IsRun() { // inputs are between callers and workers
+		if !ex.Dialect.IsRun() { // inputs of runs are not shown
 			c.Body = ex.DisplayBody()
 		}
 		if c.PolicyRevision != "" {
@@ -143,13 +141,13 @@ func (w *reporter) call(ex *filter.Exchange) Call {
 	return c
 }
 
-// stages lists the findings of each stage.
+// stages returns the findings of the given stages.
 func (w *reporter) stages(ex *filter.Exchange, names []string) []Stage {
 	e := ex.Event
 	out := make([]Stage, 0, len(names))
 	for _, name := range names {
 		if name == "stamp" || slices.ContainsFunc(out, func(s Stage) bool { return s.Name == name }) {
-			continue // gives ids and is of no interest; the size is looked at twice
+			continue // assigning IDs is of no interest; the size is checked twice
 		}
 		out = append(out, Stage{Name: name, Result: resultPassed, Notes: w.noters.Notes(ex, name)})
 	}
@@ -168,7 +166,7 @@ func (w *reporter) stages(ex *filter.Exchange, names []string) []Stage {
 	case e.Refusal != "" && at.Name == e.Stage:
 		at.Result = resultRefused
 		at.Notes = append(at.Notes, e.Detail)
-		if len(ex.Evaluation.Verdict.Deny) == 0 { // the policies are listed by themselves
+		if len(ex.Evaluation.Verdict.Deny) == 0 { // denials are listed separately
 			at.Notes = append(at.Notes, ex.Faults...)
 		}
 		if e.Cause != nil {
@@ -183,12 +181,12 @@ func (w *reporter) stages(ex *filter.Exchange, names []string) []Stage {
 	return out
 }
 
-// failed reports whether an answer refuses. GraphQL always answers 200.
+// failed reports whether a response is an error. GraphQL errors have status 200.
 func failed(ex *filter.Exchange) bool {
 	return ex.Response.Status >= http.StatusBadRequest || ex.Response.Failed
 }
 
-// policyResults lists the verdicts of policies, the weightiest first.
+// policyResults lists the results of policies, most important first.
 func policyResults(d *policies.Decision) []Policy {
 	var out []Policy
 	add := func(verdict string, list []policies.Violation) {
@@ -212,10 +210,10 @@ func policyResults(d *policies.Decision) []Policy {
 	return out
 }
 
-// toPass collects the changes that the request needs to pass.
+// toPass lists what must change for the request to pass.
 func toPass(x *Report) []string {
 	if x.Verdict == Allowed {
-		return nil // a candidate that was refused has found a better one
+		return nil // a refused candidate was followed by one that passed
 	}
 	var out []string
 	for _, c := range x.Calls {
@@ -236,7 +234,7 @@ func toPass(x *Report) []string {
 	case x.Status == http.StatusTooManyRequests:
 		return []string{"wait: " + x.Detail}
 	case x.Status == http.StatusUnauthorized:
-		return []string{"send a key this gateway knows"}
+		return []string{"send a valid key"}
 	case x.Status >= http.StatusInternalServerError:
 		return []string{"try again later: " + strings.TrimSpace(x.Detail)}
 	}
