@@ -7,11 +7,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// stages are filters by the names of their stages, which have a part: Call.Judge.
+// stages maps the names of stages, prefixed with their part ("call/evaluate policies"), to filters.
 type stages map[string]filter.Filter
 
-// arrange fills the chain of a configuration with the stages that features supply. Each name of the order must have one supplier, and each stage
-// a place in the order.
+// arrange fills the chain with the stages of all features. It returns an error unless every name in the order is supplied by exactly one
+// feature and every supplied stage is in the order.
 func arrange(features []feature, c *compiled) error {
 	all, faults := make(stages), []error(nil)
 	for i := range features {

@@ -35,8 +35,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// chainOrder is the order of the chain, by the names of stages. Cheap before dear, identity before quota, quota before bodies; size before
-// everything.
+// chainOrder returns the names of the stages of each part, in order. Cheap checks come before expensive ones, authentication before quotas,
+// and quotas before bodies.
 func chainOrder() (order struct{ Head, Content, Call []string }) {
 	order.Head = []string{"Stamp", "Size", "Match", "Wire", "Identify", "Legacy", "Admit", "Count", "Routed"}
 	order.Content = []string{"Receive", "Estimate", "Local", "Decode", "AdmitBody", "Brownout", "Translate"}
@@ -47,32 +47,33 @@ func chainOrder() (order struct{ Head, Content, Call []string }) {
 	return order
 }
 
-// feature is a part of the gateway. All fields but the name may be nil.
+// feature is a part of the gateway. All fields except name may be nil.
 type feature struct {
 	name string
-	// rows are the questions of operators. They can be described without a gateway.
+	// rows returns the admin API rows of the feature. It must work without a gateway, for documentation.
 	rows func() []row.Row
-	// routes are the routes of v2 that the feature answers itself, with answers by the id of the route.
+	// routes returns the v2 routes that the feature serves itself, and answers their responders by route ID.
 	routes  func() []route.Route
 	answers func() map[string]filter.Responder
-	// compile adds to a configuration what the stages and the effects of the feature need. It changes nothing else.
+	// compile adds the contributions of the feature to a configuration. It must not change anything else.
 	compile func(c *compiled) error
-	// stages returns filters by the names of their stages, which chainOrder lists. It is called for each configuration, after compile of all features.
+	// stages returns the filters of the feature by stage name; chainOrder lists the names. It is called for each configuration after the
+	// compile functions of all features.
 	stages func(c *compiled) stages
-	// tasks live as long as the process. Tasks that live until Drained or Ended end in the order of the features.
+	// tasks returns the tasks that run as long as the process. Tasks that run until Drained or Ended end in the order of the features.
 	tasks func() []tasks.Task
-	// apply follows a state that was put in force; before is nil for the first.
+	// apply is called after a state has been put in force. before is nil for the first state.
 	apply func(before, now *state)
-	// sources reports on what the feature works from and keeps looking at.
+	// sources reports the status of the feature's external sources.
 	sources func() []telemetry.Source
 }
 
-// parts are the values of features. Those of the zero value describe their rows.
+// parts contains the values of the features. The zero value can describe its rows.
 type parts struct {
 	*kit
-	scripts   *store.BatchClient // groups calls to Redis
-	store     *redisstore.Store  // of counts
-	rows      []row.Row          // of the operators' listener
+	scripts   *store.BatchClient // batches commands to Redis
+	store     *redisstore.Store  // of quotas
+	rows      []row.Row          // of the admin listener
 	health    *health
 	engines   *operator.Engines
 	drafts    operator.Drafts
@@ -102,11 +103,11 @@ type parts struct {
 	overview  operator.Sources
 }
 
-// list lists the features.
+// list returns all features.
 func (p *parts) list() []feature {
 	return []feature{
 		{name: "traffic", compile: p.compileTraffic, stages: p.trafficStages, apply: p.applyTelemetry, tasks: func() []tasks.Task {
-			return []tasks.Task{{Name: "work behind answers", Until: tasks.Drained, Run: tasks.UntilDone, Drain: p.drainBackground}}
+			return []tasks.Task{{Name: "background work", Until: tasks.Drained, Run: tasks.UntilDone, Drain: p.drainBackground}}
 		}},
 		{name: "overview", rows: p.overview.Rows},
 		{name: "spending", rows: p.money.Rows, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
@@ -120,7 +121,7 @@ func (p *parts) list() []feature {
 		}},
 		{name: "quotas", rows: p.limits.Rows, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
-				{Name: "limiter", Until: tasks.Drained, Run: p.counts.Run}, // permits drawn while the doors drain are given back, too
+				{Name: "limiter", Until: tasks.Drained, Run: p.counts.Run}, // permits acquired during draining are returned too
 				{Name: "store check", Until: tasks.Drained, Run: p.health.watchStore},
 			}
 		}},
@@ -134,7 +135,7 @@ func (p *parts) list() []feature {
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
 					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Tokens.Issuers().Run)},
-					{Name: "keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Run)}, // keys are revoked while the doors drain, too
+					{Name: "keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Run)}, // keys may be revoked during draining
 				}
 			},
 		},
@@ -165,7 +166,7 @@ func (p *parts) list() []feature {
 		}},
 		{name: "Envoy", rows: p.envoys.Rows},
 		{name: "revisions", rows: p.revisions.Rows},
-		// What is delivered to others ends first: the counts after it wait for a store that may be away.
+		// Deliveries to other systems end first: the counts after them wait for a store that may be down.
 		{name: "audit", rows: p.audit.Rows, compile: p.compileAudit, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
 		{
 			name: "decisions", rows: p.decisions.Rows, compile: p.compileDecisions, tasks: p.decisions.Tasks,
@@ -175,7 +176,7 @@ func (p *parts) list() []feature {
 	}
 }
 
-// rowsOf lists the rows of features, in their order.
+// rowsOf returns the rows of all features in order.
 func rowsOf(features []feature) (out []row.Row) {
 	for i := range features {
 		if features[i].rows != nil {
@@ -185,7 +186,7 @@ func rowsOf(features []feature) (out []row.Row) {
 	return out
 }
 
-// sources lists what the gateway works from: the configuration, and the sources of features.
+// sources returns the status of the configuration and of the features' sources.
 func (g *Gateway) sources() []telemetry.Source {
 	report := g.current.status.Report()
 	out := []telemetry.Source{{Kind: "configuration", Good: report.Loaded, Failed: report.Why() != ""}}
@@ -270,7 +271,7 @@ func auditStages(*compiled) stages {
 	return stages{"Call.Audit": filter.Audit{}}
 }
 
-// newParts makes the values of features, in the order in which they need each other. On an error, the files that were opened are closed.
+// newParts builds the values of the features in order of their dependencies. On an error it closes the files it opened.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
 	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis), room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload)}
 	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
@@ -284,7 +285,7 @@ func newParts(k *kit, cfg *settings.Config) (*parts, error) {
 	return p, nil
 }
 
-// close closes the parts that have files open.
+// close closes the open files of all parts.
 func (p *parts) close() {
 	if p.engines != nil {
 		p.engines.Close()
@@ -300,7 +301,7 @@ func (p *parts) close() {
 	}
 }
 
-// makePolicies makes the engines of policies, and the price lists that they judge by.
+// makePolicies creates the policy engines and the price lists they use.
 func (p *parts) makePolicies(cfg *settings.Config) (err error) {
 	p.engines = &operator.Engines{Logger: p.deps.Logger, Changed: p.streams.Recheck, Isolate: p.deps.Isolate, Arriving: p.reconsider}
 	p.prices, err = catalog.New(cfg.Catalog, catalog.Deps{Fetch: prices{p.current, p.engines}.fetch, Now: p.deps.Now, Logger: p.deps.Logger})
@@ -310,14 +311,14 @@ func (p *parts) makePolicies(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// prices reads price lists with the credentials in force. It holds the first list of an organisation against its policies, which were loaded
-// before.
+// prices reads price lists with the credentials in force. It checks the first list of an organisation against its policies, which are
+// loaded earlier.
 type prices struct {
 	*current
 	policies *operator.Engines
 }
 
-// fetch reads the lists of an organisation.
+// fetch reads the price lists of an organisation.
 func (p prices) fetch(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error) {
 	now := p.Load()
 	l, err := now.account.Catalog(ctx, org)
@@ -330,7 +331,7 @@ func (p prices) fetch(ctx context.Context, org string, last *catalog.Snapshot) (
 	return l, err
 }
 
-// makeCallers makes the keys of callers.
+// makeCallers creates the key store.
 func (p *parts) makeCallers(cfg *settings.Config) error {
 	p.keys = callers.New(cfg.Redis.Prefix, callers.Deps{
 		Redis: p.deps.Redis, Logger: p.deps.Logger, Current: p.current.view, Streams: p.streams,
@@ -339,7 +340,7 @@ func (p *parts) makeCallers(cfg *settings.Config) error {
 	return nil
 }
 
-// makeRecords opens the logs of decisions and of changes.
+// makeRecords opens the decision log and the audit log.
 func (p *parts) makeRecords(cfg *settings.Config) (err error) {
 	p.decisions, err = decisions.New(cfg, decisions.Deps{
 		Redis: p.deps.Redis, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), PolicyMeter: p.meterOf("policies"),
@@ -351,7 +352,7 @@ func (p *parts) makeRecords(cfg *settings.Config) (err error) {
 	return err
 }
 
-// makeMoney makes the ledger, with the alerts that follow from it and the desk of calls that must not be made twice.
+// makeMoney creates the ledger with its alerts, and the tracker of intents.
 func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	if p.store, err = redisstore.New(p.deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return fmt.Errorf("limits: %w", err)
@@ -379,8 +380,8 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// makeQuotas makes the counters of calls, which prove which ledgers the store has lost before they restore their counts, and the answers about
-// what callers may do.
+// makeQuotas creates the rate limiter and the endpoints about callers' rights. The limiter lets the ledger detect lost records before it
+// restores counts.
 func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.counts, err = operator.NewCounts(cfg, operator.CountsDeps{
 		Store: money.LossDetector{Store: p.store, Detect: p.money.DetectLosses}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
@@ -397,7 +398,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// makeLegacy makes what the translators of v1 and GraphQL work with, and the notes of their callers.
+// makeLegacy creates the translators of v1 and GraphQL and the record of their callers.
 func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
 		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,
@@ -406,12 +407,12 @@ func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	return err
 }
 
-// readDescription reads the platform's description with the configuration in force.
+// readDescription reads the platform's API description with the configuration in force.
 func (p *parts) readDescription(ctx context.Context) ([]byte, error) {
 	return p.current.account().Description(ctx)
 }
 
-// makeOperators makes the answers to operators that no call depends on.
+// makeOperators creates the admin endpoints that no call depends on.
 func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	if p.envoys, err = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now}); err != nil {
 		return err

@@ -5,28 +5,27 @@ import (
 	"time"
 )
 
-// Batcher are writings behind answers: those that come at about the same time are
-// made at once. They have one writer while there is anything to write, and none otherwise.
+// Batcher collects values and writes them in batches from a background goroutine, which runs only while there are values to write.
 type Batcher[T any] struct {
-	// Write writes a batch of the values added.
+	// Write writes a batch.
 	Write func(batch []T)
-	// Go runs the writer.
+	// Go starts the writer.
 	Go func(f func())
-	// Pause is how long others are waited for that can be written with the first.
+	// Pause is the time to wait for more values before a batch that is not full is written.
 	Pause time.Duration
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []T
 	writing bool
 }
 
 const (
-	// MaxQueued is how many may wait.
+	// MaxQueued is the maximum number of queued values.
 	MaxQueued = 4096
-	maxBatch  = 100 // are written at once
+	maxBatch  = 100 // values per batch
 )
 
-// Add has something written, and reports false if too much waits.
+// Add queues a value. It returns false if the queue is full.
 func (b *Batcher[T]) Add(v T) bool {
 	b.mu.Lock()
 	if len(b.waiting) >= MaxQueued {
@@ -43,11 +42,11 @@ func (b *Batcher[T]) Add(v T) bool {
 	return true
 }
 
-// run writes waiting items, until none waits.
+// run writes queued values until the queue is empty.
 func (b *Batcher[T]) run() {
 	ended := false
 	defer func() {
-		if !ended { // a panic: the next one begins again
+		if !ended { // after a panic, the next Add starts a new writer
 			b.mu.Lock()
 			b.writing = false
 			b.mu.Unlock()
@@ -64,7 +63,7 @@ func (b *Batcher[T]) run() {
 	ended = true
 }
 
-// hasWork reports whether there is anything to write. The writing is over otherwise.
+// hasWork reports whether values are queued. If not, the writer stops.
 func (b *Batcher[T]) hasWork() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +71,7 @@ func (b *Batcher[T]) hasWork() bool {
 	return b.writing
 }
 
-// next takes a batch of the waiting items.
+// next removes and returns a batch.
 func (b *Batcher[T]) next() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()

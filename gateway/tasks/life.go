@@ -8,39 +8,40 @@ import (
 	"time"
 )
 
-// Phase is a part of the end of a process.
+// Phase is a phase of shutdown.
 type Phase int
 
-// The phases, in the order in which they begin.
+// Phases in order.
 const (
-	// Stopping begins when the process is told to stop or a task fails.
+	// Stopping begins when the process is asked to stop or a task fails.
 	Stopping Phase = iota
-	// Closed begins when the doors close: no request begins any more.
+	// Closed begins when the doors close, so that no new requests arrive.
 	Closed
-	// Drained begins when the tasks that live until Closed have ended.
+	// Drained begins when all tasks that run until Closed have ended.
 	Drained
 	// Ended begins when all other tasks have ended.
 	Ended
 )
 
-// Task is work that begins with the process and goes on until a phase of its end.
+// Task is work that runs from the start of the process until a phase of its shutdown.
 type Task struct {
 	Name string
-	// Until is the phase that ends the context of Run.
+	// Until is the phase that cancels the context of Run.
 	Until Phase
-	// Run runs until its context ends. An error other than the end of a context stops the process.
+	// Run runs until its context is canceled. Any error except context.Canceled stops the process.
 	Run func(ctx context.Context) error
-	// Drain is called when the phase begins, before the context of Run ends; nil is not called. Its context ends when the time to drain is over.
+	// Drain, if not nil, is called at the start of the phase before the context of Run is canceled. over is canceled when the drain time
+	// has passed.
 	Drain func(over context.Context)
 }
 
-// UntilDone is the Run of a task that has only a Drain.
+// UntilDone is a Task.Run for tasks that only have a Drain function.
 func UntilDone(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-// NoError makes a Run of a function that returns no error.
+// NoError converts a function without an error to a Task.Run.
 func NoError(run func(ctx context.Context)) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		run(ctx)
@@ -48,10 +49,10 @@ func NoError(run func(ctx context.Context)) func(ctx context.Context) error {
 	}
 }
 
-// Lifecycle is the tasks of a process.
+// Lifecycle runs the tasks of a process and ends them in phases.
 type Lifecycle struct {
 	supervisor *Supervisor
-	stopping   context.Context //nolint:containedctx // of the tasks that live until Stopping
+	stopping   context.Context //nolint:containedctx // the context of tasks that run until Stopping
 	stop       context.CancelFunc
 	tasks      []*running
 
@@ -59,24 +60,24 @@ type Lifecycle struct {
 	errs []error
 }
 
-// running is a task that was begun.
+// running is a started task.
 type running struct {
 	Task
 	end   context.CancelFunc
 	ended chan struct{}
 }
 
-// NewLifecycle returns a life without tasks, whose phase Stopping begins when ctx ends or a task fails.
+// NewLifecycle returns a Lifecycle without tasks. Its Stopping phase begins when ctx ends or a task fails.
 func NewLifecycle(ctx context.Context, s *Supervisor) *Lifecycle {
 	l := &Lifecycle{supervisor: s}
 	l.stopping, l.stop = context.WithCancel(ctx)
 	return l
 }
 
-// Stopping returns a context that ends when the phase Stopping begins.
+// Stopping returns a context that is canceled when the Stopping phase begins.
 func (l *Lifecycle) Stopping() context.Context { return l.stopping }
 
-// Start runs tasks. It must not be called twice. Too many panics of tasks that run under the supervisor beside the list stop the process, too.
+// Start starts the tasks. It must be called only once. The process also stops if other tasks under the same supervisor panic too often.
 func (l *Lifecycle) Start(list []Task) {
 	go func() {
 		select {
@@ -97,7 +98,7 @@ func (l *Lifecycle) Start(list []Task) {
 	}
 }
 
-// run runs a task to its end.
+// run runs a task until it ends.
 func (l *Lifecycle) run(ctx context.Context, r *running) {
 	defer close(r.ended)
 	if err := l.supervisor.Run(ctx, r.Name, r.Run); err != nil && !errors.Is(err, context.Canceled) {
@@ -105,7 +106,8 @@ func (l *Lifecycle) run(ctx context.Context, r *running) {
 	}
 }
 
-// fail stops the process for the error of a task. Most errors that follow the first are those of a process that ends.
+// fail records the error of a task and stops the process. Later errors are mostly consequences of the shutdown and are dropped unless the
+// task runs until Ended.
 func (l *Lifecycle) fail(err error, until Phase) {
 	l.mu.Lock()
 	if len(l.errs) == 0 || until == Ended {
@@ -115,19 +117,19 @@ func (l *Lifecycle) fail(err error, until Phase) {
 	l.stop()
 }
 
-// Err returns the error of the first task that failed, and errors of tasks that live until Ended.
+// Err returns the error of the first task that failed, joined with the errors of tasks that run until Ended.
 func (l *Lifecycle) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return errors.Join(l.errs...)
 }
 
-// grace is how long after the time to drain tasks may take to notice that it is over.
+// grace is the time for tasks to end after the drain time has passed.
 const grace = 250 * time.Millisecond
 
-// Shutdown begins phases, each when the tasks of the phase before have ended. Tasks of Stopping and Closed end together, tasks of Drained and Ended
-// one after the other, in the order in which they were begun. End waits for them until over ends, and a moment longer. It reports whether all
-// have ended by then.
+// Shutdown runs the given phases, each after the tasks of the previous phase have ended. Tasks of Stopping and Closed are ended together;
+// tasks of Drained and Ended one after the other, in their starting order. Shutdown waits until shortly after over is canceled, and reports
+// whether all tasks have ended by then.
 func (l *Lifecycle) Shutdown(over context.Context, phases ...Phase) (clean bool) {
 	late, giveUp := context.WithCancel(context.WithoutCancel(over))
 	defer giveUp()
