@@ -12,28 +12,26 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Priorities says how urgent requests are.
+// Priorities computes the priority of requests for admission.
 type Priorities struct {
-	// Names holds the dialects with a single route.
+	// Names lists the operations of a request, for dialects that have a single route.
 	Names map[route.Dialect]OperationNamer
-	// PriorityOf says how urgent an operation of a legacy dialect is, by its name.
+	// PriorityOf returns the priority of an operation of a legacy dialect.
 	PriorityOf func(d route.Dialect, name string) overload.Priority
 }
 
-// stageAdmit is the name of the stages that bound concurrent work.
+// stageAdmit is the name of both concurrency stages.
 const stageAdmit = "admit"
 
-// LimitConcurrency bounds concurrent work. It stands behind Identify, which names the
-// organisation whose part a request takes, and before Count: a request refused here has used up
-// nothing.
+// LimitConcurrency limits the number of requests in progress. It runs after Authenticate, because slots are shared fairly between
+// organisations, and before RateLimit, so that a request refused here does not use up quota.
 type LimitConcurrency struct{ Priorities }
 
 // Name implements Filter.
 func (LimitConcurrency) Name() string { return stageAdmit }
 
-// Request refuses with 503 a request that has waited in vain, and one over a connection
-// too many, unless its caller ends or reduces costs by it. A request of which only the body says how urgent it is
-// waits for nothing.
+// Request returns 503 if no slot becomes free in time, or if the connection exceeds a limit. Requests that stop or reduce costs are exempt
+// from the connection limit. A request whose priority depends on its body does not wait here; see LimitConcurrencyByBody.
 func (f LimitConcurrency) Request(ctx context.Context, ex *Exchange) error {
 	p, known := f.priority(ex)
 	if known || ex.Caller == nil {
@@ -47,21 +45,20 @@ func (f LimitConcurrency) Request(ctx context.Context, ex *Exchange) error {
 	return acquire(ctx, ex, p)
 }
 
-// Response gives the slot back; a stream goes on without one.
+// Response releases the slot. A streaming response continues without one.
 func (LimitConcurrency) Response(_ context.Context, ex *Exchange) error {
 	ex.Admission.Slot.Release()
 	return nil
 }
 
-// LimitConcurrencyByBody is Admit behind the body, for the requests of which only the body says
-// how urgent they are, if there was no room for any when they came; those have been
-// counted.
+// LimitConcurrencyByBody applies LimitConcurrency to requests whose priority depends on the body and that did not get a slot earlier. These
+// requests have already been counted against quotas.
 type LimitConcurrencyByBody struct{ Priorities }
 
 // Name implements Filter.
 func (LimitConcurrencyByBody) Name() string { return stageAdmit }
 
-// Request refuses as Admit does.
+// Request returns the same errors as LimitConcurrency.
 func (f LimitConcurrencyByBody) Request(ctx context.Context, ex *Exchange) error {
 	p, _ := f.priority(ex)
 	if err := connectionLimit(ex, p); err != nil {
@@ -76,7 +73,8 @@ func (f LimitConcurrencyByBody) Request(ctx context.Context, ex *Exchange) error
 	return acquire(ctx, ex, p)
 }
 
-// connectionLimit refuses a request over a connection too many, unless a caller lowers costs by it.
+// connectionLimit returns the error of a connection that exceeds a limit, or nil if the authenticated caller reduces costs with the
+// request.
 func connectionLimit(ex *Exchange, p overload.Priority) error {
 	if ex.Caller != nil && p == overload.ReducesCost {
 		return nil
@@ -84,7 +82,7 @@ func connectionLimit(ex *Exchange, p overload.Priority) error {
 	return ex.In.LimitError
 }
 
-// orgOf names the organisation whose part of the concurrent work a request takes: callers without a key have the part of one.
+// orgOf returns the organisation that is charged for a slot. Anonymous callers share the empty ID.
 func orgOf(ex *Exchange) string {
 	if ex.Caller == nil {
 		return ""
@@ -92,7 +90,7 @@ func orgOf(ex *Exchange) string {
 	return ex.Caller.Org
 }
 
-// tryAcquire takes a slot, and reports false if there is none.
+// tryAcquire takes a slot if one is free.
 func tryAcquire(ex *Exchange, p overload.Priority) (ok bool) {
 	ex.Admission.Slot, ok = ex.Ports.Gate.TryAcquire(orgOf(ex), p)
 	return ok
@@ -102,13 +100,13 @@ func tryAcquire(ex *Exchange, p overload.Priority) (ok bool) {
 func acquire(ctx context.Context, ex *Exchange, p overload.Priority) (err error) {
 	ex.Admission.Slot, err = ex.Ports.Gate.Acquire(ctx, orgOf(ex), p)
 	if errors.Is(err, overload.ErrShed) {
-		return problem.Overloaded.New("the gateway has more to do than it can; try again").With("Retry-After", "1")
+		return problem.Overloaded.New("the gateway is overloaded; try again later").With("Retry-After", "1")
 	}
 	return err
 }
 
-// priority says how urgent a request is. A request whose urgency depends on its body counts as a change,
-// and is not known.
+// priority returns the priority of a request. known is false if the priority depends on a body that has not been read; the request then has
+// the priority of a change.
 func (f *Priorities) priority(ex *Exchange) (p overload.Priority, known bool) {
 	if ex.Route == nil {
 		return overload.Read, true
@@ -131,7 +129,7 @@ func (f *Priorities) priority(ex *Exchange) (p overload.Priority, known bool) {
 	return p, true
 }
 
-// PriorityOf says how urgent an operation is that does something.
+// PriorityOf returns the priority of calls with the given verb.
 func PriorityOf(v operation.Verb) overload.Priority {
 	switch {
 	case v == operation.VerbStop, v == operation.VerbDelete, v == operation.VerbCancel:
@@ -143,9 +141,9 @@ func PriorityOf(v operation.Verb) overload.Priority {
 	}
 }
 
-// PauseWork says that the exchange waits for something outside the gateway, and Work that
-// this is over. A door calls them around its own waits.
+// PauseWork marks the exchange as waiting for something outside the gateway, so that other requests may work. Doors call it around their
+// own waits and end the wait with ResumeWork.
 func (ex *Exchange) PauseWork() { ex.Admission.Slot.Pause() }
 
-// ResumeWork ends a Rest.
+// ResumeWork ends a PauseWork.
 func (ex *Exchange) ResumeWork() { ex.Admission.Slot.Resume() }

@@ -12,30 +12,28 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Headers that tell a caller the cost of its call, in USD per hour, or of a run in USD, and
-// how full the tightest of its budgets is then (an RFC 9651 item).
+// Response headers with the cost of a call and the fullest of the caller's budgets after it. The cost is in USD per hour, or in USD for a
+// run. The budget is an RFC 9651 item.
 const (
 	HeaderCost   = "X-Tollgate-Cost"
 	HeaderBudget = "X-Tollgate-Budget"
 )
 
-// Response is the response: a refusal, a local or translated answer, or the
-// platform's.
+// Response is the response to an exchange: a refusal, a response of the gateway itself or of a translator, or the platform's response.
 type Response struct {
 	Status int
 	Header http.Header
-	// Body is the whole body; Stream, when not nil, is sent instead.
+	// Body is the complete body. If Stream is not nil, it is sent instead.
 	Body   []byte
 	Stream io.ReadCloser
-	// Tunnel is the connection to the worker that the answer has opened a WebSocket
-	// to; nil otherwise. The door closes it.
+	// Tunnel is the connection to the worker after a WebSocket upgrade, nil for other responses. The door closes it.
 	Tunnel io.ReadWriteCloser
-	// Relayed marks an answer of the platform.
+	// Relayed reports whether the response came from the platform.
 	Relayed bool
-	// RecordFailure marks an answer that reports an error, under any status.
+	// Failed reports whether the response describes an error regardless of its status, as GraphQL responses do.
 	Failed bool
 
-	// read is the result of document for the bytes of.
+	// read caches the result of document for the bytes in of.
 	read struct {
 		of  []byte
 		doc any
@@ -43,8 +41,7 @@ type Response struct {
 	}
 }
 
-// document returns the body as decoded JSON. Several stages look at it; it is
-// decoded once for all of them, so none may change it.
+// document returns the decoded JSON body. The result is cached and shared between stages, so callers must not change it.
 func (a *Response) document() (any, error) {
 	if of := a.read.of; len(of) == 0 || len(of) != len(a.Body) || &of[0] != &a.Body[0] {
 		a.read.of = a.Body
@@ -53,7 +50,7 @@ func (a *Response) document() (any, error) {
 	return a.read.doc, a.read.err
 }
 
-// UpstreamObjectot is the object in the platform's answer, nil if there is none.
+// UpstreamObject returns the JSON object in a response of the platform, or nil if the response has another origin or no object.
 func (a *Response) UpstreamObject() map[string]any {
 	if !a.Relayed {
 		return nil
@@ -61,7 +58,7 @@ func (a *Response) UpstreamObject() map[string]any {
 	return a.Object()
 }
 
-// Object returns the body as a JSON object, nil for anything else.
+// Object returns the body as a JSON object, or nil if the body is anything else.
 func (a *Response) Object() map[string]any {
 	doc, err := a.document()
 	object, ok := doc.(map[string]any)
@@ -71,7 +68,7 @@ func (a *Response) Object() map[string]any {
 	return object
 }
 
-// WriteHeaders writes cost and budget of a call that has taken something; r may be nil.
+// WriteHeaders sets HeaderCost and HeaderBudget if the call was charged. r may be nil.
 func (r *Reservation) WriteHeaders(h http.Header) {
 	if r == nil || !r.Admitted || !r.Charged {
 		return
@@ -97,7 +94,7 @@ func (r *Reservation) WriteHeaders(h http.Header) {
 	if c.Threshold > 0 {
 		item.Params.Add("reached", c.Threshold)
 	}
-	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
+	if text, err := httpsfv.Marshal(item); err == nil { // cannot fail: an ASCII name and two numbers
 		h.Set(HeaderBudget, text)
 	}
 }

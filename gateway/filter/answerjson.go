@@ -6,11 +6,11 @@ import (
 	"net/http"
 )
 
-// JSONResponse is an answer to one caller, which is not to be kept.
+// JSONResponse returns a 200 response with v as its JSON body, which must not be cached.
 func JSONResponse(v any) (*Response, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode an answer: %w", err)
+		return nil, fmt.Errorf("encode response: %w", err)
 	}
 	return &Response{
 		Status: http.StatusOK, Body: body,

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// OnEnd has end run once when the answer's stream has been read, or after it was closed.
+// OnEnd calls end once, when the stream of the response has been read to its end or closed.
 func (a *Response) OnEnd(end func()) { a.Stream = &endNotifier{ReadCloser: a.Stream, end: end} }
 
-// endNotifier is the body of an answer at whose end something is settled.
+// endNotifier is a response body that calls end when it ends.
 type endNotifier struct {
 	io.ReadCloser
 	end  func()
@@ -27,7 +27,7 @@ func (s *endNotifier) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (s *endNotifier) Close() error {
-	err := s.ReadCloser.Close() // may read the rest of the answer
+	err := s.ReadCloser.Close() // may read the rest of the body
 	s.once.Do(s.end)
 	return err
 }

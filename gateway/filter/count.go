@@ -14,17 +14,15 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// RateLimit takes the request from the quotas of its key, team and organisation, and of
-// its operation's classes, in one atomic step: a call that is refused takes nothing
-// from any. Every authenticated request counts, with any outcome.
+// RateLimit counts a request against the quotas of its key, team and organisation, and of the classes of its operation, in one atomic step:
+// a refused call uses none of them. Every authenticated request counts, whatever its outcome.
 //
-// It stands in the head, and again in the call part for the v2 calls that a legacy
-// request becomes. Each is counted like a request, but for the first: that is the
-// request itself, of which only the classes are left to be counted. [RecheckRateLimit] runs after the
-// policy check.
+// RateLimit runs in the Headers part, and again in the Call part for the v2 calls that a legacy request is translated to. Each of these
+// calls is counted like a request. For the first one only the classes are counted, because it stands for the request itself.
+// [RecheckRateLimit] runs after the policies.
 //
-// While the store is away the failure policies decide, but no call that lowers cost is refused:
-// a stop, a delete, a cancellation, or an update to less than there was.
+// While the store is down, the failure policies apply, but calls that reduce costs are never refused: stops, deletes, cancellations, and
+// updates that lower the cost of a resource.
 type RateLimit struct {
 	Recorder *telemetry.Recorder
 }
@@ -32,20 +30,19 @@ type RateLimit struct {
 // Name implements Filter.
 func (RateLimit) Name() string { return "count" }
 
-// Request refuses with 429 when a window is full, and with 503 when the call
-// may not pass uncounted and cannot be counted.
+// Request returns 429 if a quota is used up, and 503 if the call cannot be counted and its failure policy does not admit it.
 func (f RateLimit) Request(ctx context.Context, ex *Exchange) error {
 	return countCall(ctx, ex, f.Recorder, effectBeforePolicies(ex))
 }
 
-// RecheckRateLimit decides again about a call that Count admitted provisionally, now that the policy check
-// has computed the state that the call leads to.
+// RecheckRateLimit decides about calls that RateLimit admitted provisionally. It runs after the policies, when the state after the call is
+// known.
 type RecheckRateLimit struct{ Recorder *telemetry.Recorder }
 
 // Name implements Filter.
 func (RecheckRateLimit) Name() string { return "recount" }
 
-// Request refuses as Count does.
+// Request returns the same errors as RateLimit.
 func (f RecheckRateLimit) Request(ctx context.Context, ex *Exchange) error {
 	if !ex.Admission.provisional {
 		return nil
@@ -57,11 +54,11 @@ func (f RecheckRateLimit) Request(ctx context.Context, ex *Exchange) error {
 	return countCall(ctx, ex, f.Recorder, effect)
 }
 
-// Response implements Filter. Count writes the limits.
+// Response implements ResponseFilter. RateLimit writes the rate limit headers.
 func (RecheckRateLimit) Response(context.Context, *Exchange) error { return nil }
 
-// countCall counts a call. While the store is away, a call that lowers cost passes whatever the
-// failure policies say, and a call whose effect is undecided passes provisionally.
+// countCall counts a call. While the store is down, a call that reduces costs passes regardless of the failure policies, and a call with an
+// undecided effect passes provisionally.
 func countCall(ctx context.Context, ex *Exchange, r *telemetry.Recorder, effect costEffect) error {
 	if ex.Caller == nil || ex.Caller.Exempt {
 		return nil
@@ -106,8 +103,7 @@ func countCall(ctx context.Context, ex *Exchange, r *telemetry.Recorder, effect 
 	return limited(&d)
 }
 
-// mutates reports whether a request counts as a write. A GraphQL request counts as a read until
-// it has become v2 calls.
+// mutates reports whether a request counts as a write. A GraphQL request counts as a read until it has been translated to v2 calls.
 func mutates(ex *Exchange) bool {
 	if ex.Operation != nil {
 		return ex.Operation.Mutates
@@ -115,18 +111,18 @@ func mutates(ex *Exchange) bool {
 	return ex.In.Method != http.MethodGet && ex.In.Method != http.MethodHead && ex.Dialect != route.GraphQL
 }
 
-// costEffect is the effect of a call on what is spent.
+// costEffect is the effect of a call on spending.
 type costEffect int
 
 const (
-	doesNotLower costEffect = iota // the call does not lower cost
-	lowers                         // the call lowers cost
-	undecided                      // the body or the policy check has yet to show the effect
+	doesNotLower costEffect = iota // the call does not reduce costs
+	lowers                         // the call reduces costs
+	undecided                      // depends on the body, or on the state after the call
 )
 
-// effectBeforePolicies is the effect of a call by its operation and its body, as far as that has arrived.
+// effectBeforePolicies returns the effect of a call as far as its operation and its body, if it has been read, determine it.
 func effectBeforePolicies(ex *Exchange) costEffect {
-	if ex.Operation == nil { // a request of a legacy dialect, which becomes v2 calls
+	if ex.Operation == nil { // a legacy request, which is translated to v2 calls
 		if mutates(ex) || ex.Dialect == route.GraphQL {
 			return undecided
 		}
@@ -143,8 +139,8 @@ func effectBeforePolicies(ex *Exchange) costEffect {
 	return doesNotLower
 }
 
-// effectAfterPolicies is the effect of an update by the states of its resource before and after the call.
-// An update that leads to an unknown price does not lower cost.
+// effectAfterPolicies compares the resource of an update before and after the call. An update that leads to an unknown price does not
+// reduce costs.
 func effectAfterPolicies(ex *Exchange) costEffect {
 	if ex.Evaluation.Input == nil {
 		return doesNotLower
@@ -165,8 +161,7 @@ func effectAfterPolicies(ex *Exchange) costEffect {
 	return doesNotLower
 }
 
-// limited is the refusal of a call whose windows are full. Its headers come
-// with the decision.
+// limited returns the problem for an exceeded quota. Its rate limit headers are written by RateLimit.
 func limited(d *ratelimit.Decision) error {
 	p := problem.RateLimited.New("rate limit exceeded")
 	for i, v := range d.Violated {
@@ -178,7 +173,7 @@ func limited(d *ratelimit.Decision) error {
 	return p
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (RateLimit) Notes(ex *Exchange, _ string) []string {
 	if ex.Limit == nil {
 		return nil
@@ -187,7 +182,7 @@ func (RateLimit) Notes(ex *Exchange, _ string) []string {
 	var note []byte
 	for _, w := range ex.Limit.Windows {
 		note = append(append(note[:0], w.Name...), ": "...)
-		if w.Remaining < 0 { // not known
+		if w.Remaining < 0 { // unknown
 			note = strconv.AppendInt(append(note, "quota "...), w.Limit, 10)
 		} else {
 			note = append(strconv.AppendInt(note, w.Remaining, 10), " of "...)
@@ -199,13 +194,13 @@ func (RateLimit) Notes(ex *Exchange, _ string) []string {
 		notes = append(notes, string(note))
 	}
 	if ex.Limit.Degraded {
-		notes = append(notes, "the shared store was away: decided by "+string(ex.Limit.Source))
+		notes = append(notes, "the store was down: decided by "+string(ex.Limit.Source))
 	}
 	return notes
 }
 
-// Response puts the limits on the answer; on a refusal Retry-After too. Those of a v2
-// call that a legacy request became are told only when it was refused.
+// Response writes the rate limit headers, with Retry-After on a refusal. For a call translated from a legacy request, only a refusal has
+// the headers.
 func (RateLimit) Response(_ context.Context, ex *Exchange) error {
 	if ex.Limit != nil && (!ex.Progress.Nested || !ex.Limit.Allowed) {
 		ex.Limit.WriteHeaders(ex.Response.Header)

@@ -8,31 +8,28 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// HeaderIdempotencyKey is the key of a request that must not be carried out twice
-// (draft-ietf-httpapi-idempotency-key-header-07).
+// HeaderIdempotencyKey is the request header with the idempotency key (draft-ietf-httpapi-idempotency-key-header-07).
 const HeaderIdempotencyKey = "Idempotency-Key"
 
-// HeaderReplayed marks an answer that was given before.
+// HeaderReplayed marks the response to a repeated request.
 const HeaderReplayed = "Idempotent-Replayed"
 
-// HeaderDryRun asks for the outcome of a request without making it.
+// HeaderDryRun requests a prediction of the outcome instead of the call.
 const HeaderDryRun = "Tollgate-Dry-Run"
 
-// Prediction is the outcome that a dry run predicts, for the event of the request.
+// Prediction is the predicted outcome of a dry run, as recorded in the event of the request.
 type Prediction = telemetry.Prediction
 
-// AnswerDryRun answers requests that only ask for their outcome. It stands where
-// a request is whole and counted.
+// AnswerDryRun responds to requests with HeaderDryRun. It runs when the body has been read and the request has been counted.
 type AnswerDryRun struct {
-	// Run makes the answer; its request is without the header.
+	// Run predicts the outcome. The header is removed from its request.
 	Run Responder
 }
 
 // Name implements Filter.
 func (AnswerDryRun) Name() string { return "estimate" }
 
-// Request answers a dry run. It refuses with 400 a malformed one, so
-// that no request is made by mistake.
+// Request responds to a dry run. It returns 400 if the header is malformed, so that a typing error never causes the real call.
 func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
 	values := ex.In.Header.Values(HeaderDryRun)
 	switch {
@@ -41,7 +38,7 @@ func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
 	case len(values) != 1 || values[0] != "true":
 		return problem.BadRequest.New(HeaderDryRun + " must be true or false")
 	case ex.Dialect.IsRun():
-		return problem.BadRequest.New("there are no dry runs of the run interface")
+		return problem.BadRequest.New("the run interface does not support dry runs")
 	case ex.Caller == nil:
 		return problem.BadRequest.New("a dry run requires a key")
 	}
@@ -49,7 +46,7 @@ func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
 	return err
 }
 
-// ForDryRun returns the request of a dry run as it would be made, for once and by itself.
+// ForDryRun returns a copy of the request without the headers for dry runs, idempotency and authorization.
 func (in Inbound) ForDryRun() Inbound {
 	in.Header = in.Header.Clone()
 	for _, name := range []string{HeaderDryRun, HeaderIdempotencyKey, "Authorization"} {
@@ -58,8 +55,7 @@ func (in Inbound) ForDryRun() Inbound {
 	return in
 }
 
-// Ceilings returns the budgets that a call was held against and that concern its
-// caller.
+// Ceilings returns the budget limits that applied to the call and that concern its caller.
 func (ex *Exchange) Ceilings() []*ledger.Ceiling {
 	if ex.Cost.Reservation == nil {
 		return nil

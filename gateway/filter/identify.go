@@ -15,27 +15,24 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Authenticate identifies the caller. A request carries at most one credential, a key or a
-// token of an issuer, and may come with a certificate, which says who calls without
-// one: as a Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
-// the api_key parameter its clients send. Elsewhere that parameter identifies
-// no caller, and beside a token it is a second credential all the same.
+// Authenticate determines the caller. A request may have at most one credential: a key or a token, sent as a Bearer token (RFC 6750,
+// section 2.1) or, on the GraphQL route, in the api_key query parameter. On other routes the parameter does not authenticate, but counts as
+// a second credential. A client certificate identifies the caller of a request without a credential.
 type Authenticate struct {
-	// Keyless is the id of the organisation that answers GraphQL callers without a
-	// key, "" for none.
+	// Keyless is the ID of the organisation that serves anonymous GraphQL requests, or "".
 	Keyless string
-	// Guard slows down addresses that fail; required.
+	// Guard limits failed attempts by address; required.
 	Guard *Guard
 }
 
-// apiKey is the GraphQL credential parameter.
+// apiKey is the name of the GraphQL query parameter for the key.
 const apiKey = "api_key"
 
 // Name implements Filter.
 func (Authenticate) Name() string { return "identify" }
 
-// Request sets Tenant and Caller, unless a dry run has named it. It refuses with 401, with 429 if the address failed too
-// often, and with 400 when there is more than one credential.
+// Request sets Tenant and Caller. A caller set by a dry run is kept. It returns 401 for an unknown credential, 429 if the address failed
+// too often, and 400 for more than one credential.
 func (f Authenticate) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller == nil {
 		if err := f.authenticate(ctx, ex); err != nil || ex.Caller == nil {
@@ -48,7 +45,7 @@ func (f Authenticate) Request(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// authenticate sets the caller, nil where none is needed.
+// authenticate sets the caller. It leaves ex.Caller nil on public routes called without a credential.
 func (f Authenticate) authenticate(ctx context.Context, ex *Exchange) error {
 	key, err := credential(ex)
 	if err != nil && !errors.Is(err, identity.ErrUnknown) {
@@ -56,7 +53,7 @@ func (f Authenticate) authenticate(ctx context.Context, ex *Exchange) error {
 	}
 	directory, chain := ex.pipeline.Callers.Directory, ex.In.Certificates
 	if err != nil {
-		chain = nil // a credential that is none is not replaced by another
+		chain = nil // an invalid credential is not replaced by a certificate
 	}
 	if err == nil && key == "" && chain == nil && ex.Route != nil && ex.Route.Public && !directory.RequiresCertificate() {
 		if ex.Dialect != route.GraphQL {
@@ -65,7 +62,7 @@ func (f Authenticate) authenticate(ctx context.Context, ex *Exchange) error {
 		if err := f.Guard.countAnonymous(ex.In.Peer); err != nil {
 			return err
 		}
-		ex.Tenant = ex.pipeline.Callers.Tenants[f.Keyless] // nil where nobody answers: only what nothing is asked for is
+		ex.Tenant = ex.pipeline.Callers.Tenants[f.Keyless] // may be nil: only fields that need no organisation are then served
 		return nil
 	}
 	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Authenticated}, ex.In.Received)
@@ -78,31 +75,30 @@ func (f Authenticate) authenticate(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// refuse returns the refusal of a credential for which no caller was found. An attempt
-// of its address is a credential that was judged and is wrong, or missing: not one that
-// could not be judged, nor a verified token that is of no caller.
+// refuse returns the error for a credential without a caller. It counts missing and invalid credentials as failed attempts, but not
+// credentials that could not be checked, nor valid tokens that belong to no caller.
 func (f Authenticate) refuse(ex *Exchange, key string, err error) error {
 	_, certificate := errors.AsType[*identity.CertificateError](err)
 	token, isToken := errors.AsType[*identity.TokenError](err)
 	switch {
 	case errors.Is(err, identity.ErrUnavailable):
-		return problem.IssuerUnavailable.New("the token cannot be verified at the moment").With("Retry-After", "10").Because(err)
+		return problem.IssuerUnavailable.New("the token cannot be verified right now; try again later").With("Retry-After", "10").Because(err)
 	case ex.pipeline.Callers.Incomplete && !certificate && !identity.IsToken(key):
-		return problem.KeysUnavailable.New("the keys made at run time cannot be read at the moment").With("Retry-After", "1").Because(err)
+		return problem.KeysUnavailable.New("the key cannot be checked right now; try again later").With("Retry-After", "1").Because(err)
 	case isToken && token.Verified:
 		return err
 	}
 	if slow := f.Guard.countFailure(ex.In.Peer); slow != nil {
 		return slow
 	}
-	if key == "" && err == identity.ErrUnknown { //nolint:errorlint // a fault of a certificate is shown as an unknown key
+	if key == "" && err == identity.ErrUnknown { //nolint:errorlint // certificate errors are reported as unknown keys
 		return problem.Unauthorized.New(translate.MissingKeyText).Because(err)
 	}
 	return err
 }
 
-// Response tells callers which credential a 401 asks for (RFC 9110, section 15.5.2) and
-// whether another token is needed (RFC 6750, section 3.1), and gives a question without a key back that was not answered.
+// Response adds WWW-Authenticate to a 401 (RFC 9110, section 15.5.2), with error="invalid_token" for a rejected token (RFC 6750, section
+// 3.1). It takes back the count of a failed anonymous request.
 func (f Authenticate) Response(_ context.Context, ex *Exchange) error {
 	if ex.Response.Status == http.StatusUnauthorized {
 		challenge := "Bearer"
@@ -118,7 +114,7 @@ func (f Authenticate) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (Authenticate) Notes(ex *Exchange, _ string) []string {
 	if ex.Caller == nil {
 		return nil
@@ -133,23 +129,22 @@ func (Authenticate) Notes(ex *Exchange, _ string) []string {
 	return []string{strings.Join(parts, ", ")}
 }
 
-// credential returns the one credential of a request, "" without any.
+// credential returns the credential of a request, or "".
 func credential(ex *Exchange) (string, error) {
 	headers := ex.In.Header["Authorization"]
 	query := ex.Query
 	if ex.Route == nil {
-		// An unmatched request has no parsed query, and still needs its
-		// caller.
+		// The query of an unmatched request has not been parsed, but may contain the credential.
 		var err error
 		query, err = route.ParseQuery(ex.In.Query)
 		if err != nil && ex.Dialect == route.GraphQL {
-			return "", err // elsewhere Routed refuses it, once it is counted
+			return "", err // in other dialects RequireRoute refuses the query, after counting
 		}
 	}
 	params := query[apiKey]
 	ex.Query = without(ex.Query, apiKey)
 	if len(headers)+len(params) > 1 {
-		return "", problem.BadRequest.New("the request carries more than one credential")
+		return "", problem.BadRequest.New("the request has more than one credential")
 	}
 	if len(params) == 1 {
 		if ex.Dialect != route.GraphQL {
@@ -163,8 +158,8 @@ func credential(ex *Exchange) (string, error) {
 	return bearer(headers[0], ex.Dialect)
 }
 
-// bearer reads an Authorization header. Anything but one Bearer token is an
-// unknown key. Clients of GraphQL and of the run interface also send the bare token (reference platform-v2, section 12).
+// bearer returns the token of an Authorization header, and ErrUnknown for anything but one Bearer token. Clients of GraphQL and of the run
+// interface may send the bare token (reference platform-v2, section 12).
 func bearer(h string, dialect route.Dialect) (string, error) {
 	scheme, token, ok := strings.Cut(h, " ")
 	token = strings.TrimLeft(token, " ") // RFC 9110, section 11.4
@@ -178,7 +173,7 @@ func bearer(h string, dialect route.Dialect) (string, error) {
 	}
 }
 
-// without returns q lacking one name; q itself stays as it is.
+// without returns q without one parameter. It does not change q.
 func without(q url.Values, name string) url.Values {
 	if !q.Has(name) {
 		return q

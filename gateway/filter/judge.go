@@ -19,16 +19,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// EvaluatePolicies finds out whether a v2 call may be made, in three stages: the call is
-// validated against the operation's description, resolved to the state it leads
-// to, and authorized by the organisation's policies. When policies change its
-// body, all three look at the changed body, until it stands still. Then it is
-// sealed: the body judged is the body sent.
+// EvaluatePolicies checks whether a v2 call is allowed. It has three stages: the call is validated against the API description, the
+// resource after the call and its price are resolved, and the organisation's policies are evaluated. If policies change the body, the
+// stages run again with the changed body until it no longer changes. The final body is then sealed, so that the call is sent exactly as it
+// was checked.
 type EvaluatePolicies struct {
 	Policies Policies
-	// Reads maps operations to those that read their object; see ReadsOf.
+	// Reads maps the IDs of operations to the operations that read the same resource; see ReadOperations.
 	Reads map[string]*schema.Operation
-	// Template and Templates read one template and the account's own, Secrets the account's secrets.
+	// Template reads one template, Templates lists the account's own templates, and Secrets lists the account's secrets.
 	Template, Templates, Secrets *schema.Operation
 	Reader                       *Reader
 	Recorder                     *telemetry.Recorder
@@ -37,35 +36,32 @@ type EvaluatePolicies struct {
 // Policies is implemented by *policies.Engine.
 type Policies interface {
 	Decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
-	// Readers lists the policies of an organisation that read anything at, above or
-	// below a path of the input.
+	// Readers lists the policies of an organisation that read the given path of the input, or anything above or below it.
 	Readers(org string, path ...string) []string
 }
 
-// The stages of a Judge, as users see them.
+// The stages of EvaluatePolicies, as shown to users.
 const (
 	stageValidate = "validate"
 	stageResolve  = "resolve"
 	stageEvaluate = "authorize"
 )
 
-// Headers that tell the caller the policies' remarks: denials of policies in mode
-// warn, and changes of the body.
+// Response headers with the results of policies that did not refuse the call: denials in mode warn, and changes of the body.
 const (
 	HeaderWarning  = "X-Tollgate-Warning"
 	HeaderMutation = "X-Tollgate-Mutation"
 )
 
-// maxRounds bounds how often policies may change a body.
+// maxRounds limits how often policies may change a body.
 const maxRounds = 3
 
-// Name returns the name of the first stage; Request enters the others.
+// Name returns the name of the first stage. Request enters the others.
 func (*EvaluatePolicies) Name() string { return stageValidate }
 
-// Request refuses an invalid call, with 403 one that policies deny, naming each of
-// them, and with 503 one without a verdict. It answers with the platform's
-// own refusal when an object or a template that the call is about cannot be
-// read. When it lets the call pass, ex.Doc is the body to be sent.
+// Request returns a problem with status 4xx for an invalid call, 403 with all denials for a call that policies deny, and 503 if the
+// policies cannot be evaluated. If a resource or template that the call refers to cannot be read, it responds with the platform's refusal.
+// On success ex.Body.Doc is the body to send.
 func (f *EvaluatePolicies) Request(ctx context.Context, ex *Exchange) error {
 	separateUnknownMembers(ex)
 	sortParameters(ex)
@@ -84,7 +80,7 @@ func (f *EvaluatePolicies) Request(ctx context.Context, ex *Exchange) error {
 	began := f.Recorder.Now()
 	d, err := f.decide(ctx, ex)
 	if ex.Response != nil {
-		return nil // a policy wrote an id into the body that does not exist
+		return nil // a policy wrote the ID of a missing resource into the body
 	}
 	took := f.Recorder.Now().Sub(began)
 	var refusal error
@@ -104,9 +100,8 @@ func (f *EvaluatePolicies) Request(ctx context.Context, ex *Exchange) error {
 	return seal(ex)
 }
 
-// decide asks until no policy wants the body changed any more. The decision it
-// returns was made on ex.Input as it then is; its Mutate lists the changes made on
-// the way.
+// decide evaluates the policies until they no longer change the body. The returned decision is based on the final ex.Evaluation.Input; its
+// Mutate lists all changes made on the way.
 func (f *EvaluatePolicies) decide(ctx context.Context, ex *Exchange) (policies.Decision, error) {
 	given := ex.Body.Doc
 	var done []policies.Mutation
@@ -119,8 +114,7 @@ func (f *EvaluatePolicies) decide(ctx context.Context, ex *Exchange) (policies.D
 		doc := given
 		switch {
 		case len(done) > 0 && d.Revision != revision:
-			// Other policies than those that changed the body: they start from the body
-			// that the caller sent.
+			// The policies were replaced after they changed the body: start again with the caller's body.
 			done = nil
 		case len(d.Mutate) == 0:
 			d.Mutate = done
@@ -135,25 +129,23 @@ func (f *EvaluatePolicies) decide(ctx context.Context, ex *Exchange) (policies.D
 			return d, err
 		}
 	}
-	return policies.Decision{}, evaluationFailed(fmt.Errorf("policies still change the body after %d rounds", maxRounds))
+	return policies.Decision{}, evaluationFailed(fmt.Errorf("policies keep changing the body after %d rounds", maxRounds))
 }
 
-// replaceBody gives the exchange another body, which is validated and resolved like
-// the caller's own.
+// replaceBody sets another body, and validates and resolves it like the caller's.
 func (f *EvaluatePolicies) replaceBody(ctx context.Context, ex *Exchange, doc any) error {
 	ex.Body.Doc, ex.Body.HasDoc = doc, doc != nil
 	if err := validate(ex); err != nil {
 		p := problemOf(err)
-		out := problem.PolicyUnavailable.New("the body as the organisation's policies changed it is not valid: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
+		out := problem.PolicyUnavailable.New("the organisation's policies changed the body to an invalid one: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
 		out.Errors = p.Errors
 		return out
 	}
 	return f.resolve(ctx, ex)
 }
 
-// evaluatedWithFallbackntAnonymous makes one decision. Whether a field is absent, and its default to be set
-// by a policy, is seen on the body as it is sent; everything else is judged on
-// the body as it works, with the platform's defaults.
+// evaluate evaluates the policies once. If policies may change bodies, a create is evaluated twice: first with the body as it will be sent,
+// so that policies can set omitted fields, and then with the platform's defaults filled in, for all other decisions.
 func (f *EvaluatePolicies) evaluate(ctx context.Context, ex *Exchange) (policies.Decision, error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	twice := row.Verb == operation.VerbCreate && ex.Tenant.ChangesBodies
@@ -175,7 +167,7 @@ func (f *EvaluatePolicies) evaluate(ctx context.Context, ex *Exchange) (policies
 			return d, evaluationFailed(err)
 		}
 		if ex.Evaluation.PriceErr != nil && f.deniedOnlyByPrice(ex.Caller.Org, d.Deny) {
-			return policies.Decision{}, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment").
+			return policies.Decision{}, problem.PriceUnavailable.New("the platform's price list is unavailable; try again later").
 				With("Retry-After", "5").Because(ex.Evaluation.PriceErr)
 		}
 		if !twice || d.Revision == sent.Revision {
@@ -184,13 +176,14 @@ func (f *EvaluatePolicies) evaluate(ctx context.Context, ex *Exchange) (policies
 	}
 }
 
-// deniedOnlyByPrice reports whether all that is denied may be because there is no price list.
+// deniedOnlyByPrice reports whether all denials come from policies that read prices, so that a missing price list may be the reason.
 func (f *EvaluatePolicies) deniedOnlyByPrice(org string, denied []policies.Violation) bool {
 	readers := append(f.Policies.Readers(org, "cost"), f.Policies.Readers(org, "catalog")...)
 	return len(denied) > 0 && !slices.ContainsFunc(denied, func(v policies.Violation) bool { return !slices.Contains(readers, v.Policy) })
 }
 
-// missingTarget returns the problem of a run whose target does not exist, if only policies that read prices denied the run, and nil otherwise.
+// missingTarget returns a problem of kind NotFound if the target of a denied run does not exist and only policies that read prices denied
+// the run. Otherwise it returns nil.
 func (f *EvaluatePolicies) missingTarget(ctx context.Context, ex *Exchange, denied []policies.Violation) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	if row.Kind != operation.KindJob || row.Opaque || ex.Tenant.Runs.Of(ex.Params["id"]).Known() || !f.deniedOnlyByPrice(ex.Caller.Org, denied) {
@@ -203,7 +196,7 @@ func (f *EvaluatePolicies) missingTarget(ctx context.Context, ex *Exchange, deni
 	return nil
 }
 
-// recordDecision notes the policies' decision.
+// recordDecision stores the policy decision in the exchange and its event.
 func (ex *Exchange) recordDecision(d policies.Decision) {
 	ex.Evaluation.Verdict = d
 	e := ex.Event
@@ -217,14 +210,14 @@ func (ex *Exchange) recordDecision(d policies.Decision) {
 	}
 }
 
-// ReplaceBody changes the body that was judged, to one that is as good.
+// ReplaceBody replaces the evaluated body by an equivalent one.
 func (ex *Exchange) ReplaceBody(body any) { ex.Body.Doc = body }
 
-// ExtendBody makes body, which has members that the platform may not know, the body of the call. If the
-// platform refuses body with 400 or 422, the previous body is sent once.
+// ExtendBody replaces the body by one with additional members that the platform may not know. If the platform refuses it with 400 or 422,
+// the previous body is sent once.
 func (ex *Exchange) ExtendBody(body any) { ex.Body.beforeExtension, ex.Body.Doc = ex.Body.Doc, body }
 
-// ApplyExceptions lets the call pass violations that were found behind the policies' decision.
+// ApplyExceptions records exceptions for violations that were found after the policies were evaluated.
 func (ex *Exchange) ApplyExceptions(ctx context.Context, lifted []policies.Excepted) {
 	d := ex.Evaluation.Verdict
 	d.Excepted = slices.Concat(d.Excepted, lifted)
@@ -234,12 +227,12 @@ func (ex *Exchange) ApplyExceptions(ctx context.Context, lifted []policies.Excep
 
 func evaluationFailed(err error) error {
 	if errors.Is(err, strictjson.ErrTooManyNumbers) {
-		return problem.BadSyntax.New("a list of numbers in the input is too long: a policy reads it").Because(err)
+		return problem.BadSyntax.New("the input contains a list of numbers that is too long for a policy that reads it").Because(err)
 	}
-	return problem.PolicyUnavailable.New("the organisation's policies gave no verdict").Because(err)
+	return problem.PolicyUnavailable.New("the organisation's policies could not be evaluated").Because(err)
 }
 
-// logDecision writes a decision about the call to the log.
+// logDecision writes a policy decision to the decision log.
 func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err error, took time.Duration) {
 	if ex.Ports.Decisions == nil {
 		return
@@ -257,7 +250,8 @@ func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err er
 	ex.Ports.Decisions.Record(e)
 }
 
-// requestApproval takes the denials out of a decision if all of them can be approved and were. Otherwise it returns the refusal.
+// requestApproval removes the denials from a decision if all of them can be approved and the call has an approval. Otherwise it returns the
+// refusal, which may name a new request for approval.
 func requestApproval(ctx context.Context, ex *Exchange, d *policies.Decision) error {
 	p := forbidden(d)
 	if slices.ContainsFunc(d.Deny, func(v policies.Violation) bool { return !v.Approvable }) {
@@ -271,7 +265,7 @@ func requestApproval(ctx context.Context, ex *Exchange, d *policies.Decision) er
 	return nil
 }
 
-// forbidden is the refusal that lists every denial.
+// forbidden returns the refusal that lists all denials.
 func forbidden(d *policies.Decision) *problem.Problem {
 	p := problem.Forbidden.New("")
 	texts := make([]string, len(d.Deny))
@@ -284,7 +278,7 @@ func forbidden(d *policies.Decision) *problem.Problem {
 	return p
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (*EvaluatePolicies) Notes(ex *Exchange, stage string) []string {
 	switch {
 	case stage == stageValidate:
@@ -297,8 +291,8 @@ func (*EvaluatePolicies) Notes(ex *Exchange, stage string) []string {
 	return nil
 }
 
-// Response tells the caller of warnings and changes, gives an approval back that was
-// not needed, and forgets objects that the call may have changed.
+// Response writes the headers for warnings and changes, returns an unused approval, and drops resources that the call may have changed from
+// the read cache.
 func (f *EvaluatePolicies) Response(ctx context.Context, ex *Exchange) error {
 	writePolicyHeaders(ex.Response, &ex.Evaluation.Verdict)
 	writeUnknownHeaders(ex)
@@ -309,7 +303,7 @@ func (f *EvaluatePolicies) Response(ctx context.Context, ex *Exchange) error {
 	if get := f.Reads[ex.Operation.ID]; get != nil {
 		ex.forget(get, ex.Params)
 	}
-	switch row, _ := operation.Of(ex.Operation.ID); row.Kind { //nolint:exhaustive // no list of the others is recalled
+	switch row, _ := operation.Of(ex.Operation.ID); row.Kind { //nolint:exhaustive // lists of other kinds are not cached
 	case operation.KindTemplate:
 		ex.forget(f.Templates, nil)
 	case operation.KindSecret:
@@ -318,7 +312,7 @@ func (f *EvaluatePolicies) Response(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// writePolicyHeaders puts the policies' warnings and changes on an answer.
+// writePolicyHeaders adds the headers for the policies' warnings and changes.
 func writePolicyHeaders(a *Response, d *policies.Decision) {
 	for _, v := range d.Warn {
 		a.Header.Add(HeaderWarning, headerText(v.Policy+": "+v.Message))
@@ -328,7 +322,7 @@ func writePolicyHeaders(a *Response, d *policies.Decision) {
 	}
 }
 
-// appendUnique returns list with s in it.
+// appendUnique appends s to list unless list contains it.
 func appendUnique(list []string, s string) []string {
 	if slices.Contains(list, s) {
 		return list
@@ -336,7 +330,7 @@ func appendUnique(list []string, s string) []string {
 	return append(list, s)
 }
 
-// referencesyNames lists the policies of violations, each once.
+// policyNames lists the policies of violations without duplicates.
 func policyNames(vs []policies.Violation) []string {
 	var out []string
 	for _, v := range vs {
@@ -345,10 +339,10 @@ func policyNames(vs []policies.Violation) []string {
 	return out
 }
 
-// unescape reads a segment of a JSON Pointer (RFC 6901, section 4).
+// unescape decodes a reference token of a JSON Pointer (RFC 6901, section 4).
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// JSONPath writes a JSON Pointer the way the platform's errors do: "$.gpu.id".
+// JSONPath converts a JSON Pointer to the notation of the platform's errors, such as "$.gpu.id".
 func JSONPath(pointer string) string {
 	if pointer == "" {
 		return "$"
@@ -362,7 +356,7 @@ func JSONPath(pointer string) string {
 	return b.String()
 }
 
-// headerText makes text fit for a header: printable ASCII, bounded.
+// headerText returns s as printable ASCII, truncated for use in a header.
 func headerText(s string) string {
 	const most = 200
 	var b strings.Builder

@@ -14,12 +14,11 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-// HeaderBrownout announces the windows in which calls of the caller's dialect
-// will be refused: RFC 3339 times, from/until, separated by commas.
+// HeaderBrownout is the response header that announces when calls of the caller's dialect will be refused: comma-separated from/until pairs
+// of RFC 3339 times.
 const HeaderBrownout = "X-Tollgate-Brownout"
 
-// brownouts returns the schedule an exchange is under, nil without one. The public
-// routes of v1, which tell callers how to migrate, are never browned out.
+// brownouts returns the brownout schedule for an exchange, or nil. Public v1 routes, which explain the migration, are never refused.
 func (ex *Exchange) brownouts() *translate.Schedule {
 	if ex.Tenant == nil || ex.Dialect == route.V1 && ex.Route != nil && ex.Route.Public {
 		return nil
@@ -27,35 +26,32 @@ func (ex *Exchange) brownouts() *translate.Schedule {
 	return ex.Tenant.Brownouts[ex.Dialect]
 }
 
-// anonymousKey stands for the key of callers without one.
+// anonymousKey is the key ID recorded for anonymous callers.
 const anonymousKey = "anonymous"
 
-// OperationNamer names the operations of a request in a dialect whose routes do not.
+// OperationNamer determines the operations of a request in a dialect with a single route, such as GraphQL.
 type OperationNamer interface {
-	// Fields returns at least one name, none of them the caller's own text.
+	// Fields returns at least one operation name. It never returns text chosen by the caller.
 	Fields(in *translate.Incoming) []string
 }
 
-// unreadOperation stands for the operations of a request that was refused before its body
-// was looked at.
+// unreadOperation is recorded for requests that were refused before their body was read.
 const unreadOperation = "unread"
 
-// RecordLegacyUse follows the calls of retired interfaces on their way out, with any
-// outcome: it notes them for the migration report and announces brownouts to
-// their callers. It stands right behind Identify, so that it sees every call
-// whose caller is known.
+// RecordLegacyUse records calls to retired APIs for the migration report, whatever their outcome, and announces brownouts to their callers.
+// It runs directly after Authenticate, so its response phase sees every call with a known caller.
 type RecordLegacyUse struct {
-	// Names holds the dialects with a single route.
+	// Names lists the operations of a request, for dialects that have a single route.
 	Names map[route.Dialect]OperationNamer
 }
 
 // Name implements Filter.
 func (RecordLegacyUse) Name() string { return "legacy" }
 
-// Request implements Filter; there is nothing to do on the way in.
+// Request implements Filter. It does nothing.
 func (RecordLegacyUse) Request(context.Context, *Exchange) error { return nil }
 
-// Response notes a legacy call and puts the announcement on its answer.
+// Response records a legacy call and adds HeaderBrownout.
 func (f RecordLegacyUse) Response(ctx context.Context, ex *Exchange) error {
 	if ex.Dialect == route.V2 || ex.Dialect.IsRun() || ex.Tenant == nil {
 		return nil
@@ -77,7 +73,7 @@ func (f RecordLegacyUse) Response(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// operations names the operations of a legacy call.
+// operations returns the operation names of a legacy call.
 func (f RecordLegacyUse) operations(ex *Exchange) []string {
 	names, ok := f.Names[ex.Dialect]
 	switch {
@@ -93,17 +89,14 @@ func (f RecordLegacyUse) operations(ex *Exchange) []string {
 	})
 }
 
-// Brownout refuses legacy calls inside the windows their organisation has
-// scheduled; a request is inside if it was received then. It stands behind Count and Decode, so that refused calls cost
-// their callers as much as served ones, and their operations are known, and
-// before Translate, so that nothing is done.
+// Brownout refuses legacy calls that were received within a brownout window of their organisation. It runs after RateLimit and DecodeBody,
+// so that refused calls use quota like others and their operations are known, and before Translate, so that nothing is executed.
 type Brownout struct{}
 
 // Name implements Filter.
 func (Brownout) Name() string { return "brownout" }
 
-// Request answers with the dialect's 503 while a window lasts; Retry-After
-// tells when it is over.
+// Request responds with the dialect's 503 during a window. Retry-After is the time until its end.
 func (f Brownout) Request(_ context.Context, ex *Exchange) error {
 	schedule := ex.brownouts()
 	if schedule == nil {
@@ -115,7 +108,7 @@ func (f Brownout) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	if text == "" {
-		text = fmt.Sprintf("the %s interface is retired and switched off on purpose until %s; move to /v2",
+		text = fmt.Sprintf("the %s API is retired and is switched off until %s as announced; use /v2",
 			ex.Dialect, span.Until.UTC().Format(time.RFC3339))
 	}
 	ex.Response = responseOf(ex.Ports.Translators[ex.Dialect].Brownout(ex.Route.ID, ex.Params, text))
@@ -126,5 +119,5 @@ func (f Brownout) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// seconds rounds up, so that a caller who waits that long is not early.
+// seconds rounds up to whole seconds.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -117,7 +117,7 @@ func TestBrownouts(t *testing.T) {
 func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 	for message, want := range map[string]string{
 		"ask the platform team": "ASK THE PLATFORM TEAM",
-		"":                      "THE V1 INTERFACE IS RETIRED AND SWITCHED OFF ON PURPOSE UNTIL 2026-11-21T13:00:00Z; MOVE TO /V2",
+		"":                      "THE V1 API IS RETIRED AND IS SWITCHED OFF UNTIL 2026-11-21T13:00:00Z AS ANNOUNCED; USE /V2",
 	} {
 		chain := legacyChain()
 		ex := exchange("/v1/pods")

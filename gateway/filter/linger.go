@@ -9,17 +9,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// LingerTimeout is how long the platform's answer to a run is read after the caller has left, if the
-// cost of the run follows from the answer.
+// LingerTimeout limits reading the response to a run after the caller has disconnected. Reading continues only if the response determines
+// the cost of the run.
 const LingerTimeout = 5 * time.Second
 
-// readsAfterDisconnect reports whether the answer is read after the caller has left.
+// readsAfterDisconnect reports whether the response is still read after the caller has disconnected.
 func (ex *Exchange) readsAfterDisconnect(row *operation.Row) bool {
 	return ex.Cost.Reservation != nil && row.Kind == operation.KindJob && row.Waits && !row.Opaque
 }
 
-// outlast returns a context that ends a time after its parent, with the cause of the parent, or
-// when leave is called. When the time to drain has passed, the context ends with its parent.
+// outlast returns a context that is canceled, with the cause of its parent, the given time after the parent, or when leave is called. Once
+// the drain time has passed, it ends together with its parent.
 func (s *Streams) outlast(parent context.Context, after time.Duration) (_ context.Context, leave context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() {
@@ -38,16 +38,16 @@ func (s *Streams) outlast(parent context.Context, after time.Duration) (_ contex
 	}
 }
 
-// countAnonymousdWithFallbackluate sends a request. If the platform refuses an extended body, ask sends the previous body: a
-// refused call was not carried out.
+// sendWithFallback sends a request. If the platform refuses an extended body, it sends the previous body, because a refused call has not
+// been carried out.
 func sendWithFallback(ctx context.Context, client *upstream.Client, ex *Exchange, r upstream.Request) (*http.Response, error) {
 	res, err := client.Do(ctx, r)
 	plain := ex.Body.beforeExtension
-	ex.Body.beforeExtension = nil // which may be large
+	ex.Body.beforeExtension = nil // may be large
 	if err != nil || plain == nil || res.StatusCode != http.StatusBadRequest && res.StatusCode != http.StatusUnprocessableEntity {
 		return res, err
 	}
-	_, _ = upstream.ReadAll(res.Body, maxErrorBody) // so that the connection can be used again
+	_, _ = upstream.ReadAll(res.Body, maxErrorBody) // to reuse the connection
 	ex.Out.Resent, r.Body = true, nil
 	if r.Source, r.Length, err = newCanonical(plain, func() {}); err != nil {
 		return nil, err

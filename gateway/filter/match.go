@@ -13,25 +13,24 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// MatchRoute finds the operation of a request. A request that matches nothing is
-// noted here and refused by Routed, after its caller was identified and
-// counted: strangers learn nothing about routes, and probing is not free.
+// MatchRoute finds the operation of a request. It only records that no route matches; RequireRoute refuses the request after authentication
+// and rate limiting, so that strangers cannot discover routes and probing uses up quota.
 type MatchRoute struct {
 	Table *route.Table
-	// API describes v2, Run the run interface; nil when it is not served.
+	// API describes v2. Run describes the run interface, nil if it is not served.
 	API, Run *schema.API
 }
 
-// textNoPath is the detail of a 404 for a path without an operation.
+// textNoPath is the detail of the 404 for an unknown path.
 const textNoPath = "no operation has this path"
 
-// unmatched stands for the operation of a request that matched nothing.
+// unmatched is the operation recorded for requests without a route.
 const unmatched = "unmatched"
 
 // Name implements Filter.
 func (MatchRoute) Name() string { return "match" }
 
-// Request fills in Route, Params, Query and, unless it is legacy, Operation.
+// Request sets Route, Params and Query, and Operation unless the request is in a legacy dialect.
 func (m MatchRoute) Request(_ context.Context, ex *Exchange) error {
 	ex.Progress.routeErr = m.find(ex)
 	if errors.Is(ex.Progress.routeErr, route.ErrNotFound) {
@@ -67,9 +66,8 @@ func (m MatchRoute) find(ex *Exchange) error {
 	return nil
 }
 
-// head finds the read that a HEAD is about, which is asked in its place: its answer is
-// sent without the body (RFC 9110, section 9.3.2). Logs and streams have no head of their
-// own, and Envoy sends the method on that it got.
+// head returns the GET route for a HEAD request. The call is sent as GET and its response without the body (RFC 9110, section 9.3.2). Logs
+// and streams do not support HEAD, nor does the Envoy door, where Envoy sends the original method.
 func (m MatchRoute) head(ex *Exchange, refusal error) (route.Match, error) {
 	found, err := m.Table.Match(http.MethodGet, ex.In.Path)
 	if err != nil || ex.In.Door != DoorHTTP {
@@ -81,27 +79,27 @@ func (m MatchRoute) head(ex *Exchange, refusal error) (route.Match, error) {
 	return found, nil
 }
 
-// streamed is the operation whose answer is a stream of a job's output.
+// streamed is the operation that streams the output of a job.
 const streamed = "streamJob"
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (MatchRoute) Notes(ex *Exchange, _ string) []string {
 	if ex.Event.Operation == unmatched {
-		return []string{"no operation; refused once the caller is known and counted"}
+		return []string{"no matching operation; refused after authentication and rate limiting"}
 	}
 	return []string{string(ex.Dialect) + " operation " + ex.Event.Operation}
 }
 
-// RequireRoute refuses requests with a fault noted by Match, but for reads that are to be forwarded.
+// RequireRoute refuses requests without a route, except reads that are forwarded to the platform.
 type RequireRoute struct {
-	// API describes v2, Run the run interface, whether that is served or not.
+	// API describes v2. Run describes the run interface and is set even if it is not served.
 	API, Run *schema.API
 }
 
 // Name implements Filter.
 func (RequireRoute) Name() string { return "routed" }
 
-// Request refuses with 404, 405 or 400.
+// Request returns 404, 405 or 400.
 func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {
 	switch {
 	case ex.Progress.routeErr != nil:
@@ -112,6 +110,6 @@ func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// ModelCall is the operation of paths that an organisation has named for its endpoints'
-// model servers: nothing is known of their bodies but their counts of tokens.
+// ModelCall is the operation for paths of model servers that an organisation has configured. The gateway reads only the token counts in
+// their bodies.
 const ModelCall = "modelCall"

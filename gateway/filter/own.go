@@ -18,11 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// CheckOwnership keeps callers from reading and changing resources of others of their
-// organisation, where the organisation says so. A resource hidden from a caller does not exist
-// for it: the call goes on with an absent id in its place, so that it ends
-// like any such call, to the byte. It stands before the judge, which reads the resources that a
-// call names.
+// CheckOwnership prevents callers from reading or changing resources of others if the organisation isolates them. A hidden resource does
+// not exist for the caller: the call proceeds with an unused ID in its place, so that the response is identical to one for a missing
+// resource. It runs before EvaluatePolicies, which reads the resources that a call refers to.
 type CheckOwnership struct {
 	Reader *Reader
 }
@@ -30,15 +28,14 @@ type CheckOwnership struct {
 // Name implements Filter.
 func (*CheckOwnership) Name() string { return "own" }
 
-// reference is an id and where it stands in a call.
+// reference is an ID in a call and its location.
 type reference struct {
 	operation.Reference
 	id string
 }
 
-// Request puts absent ids in the place of those that are kept from the caller. While
-// the ledger cannot be asked or is not complete, it refuses calls that it cannot judge with
-// 503, except for a stop, which loses nothing, and for a delete of resources that the gateway remembers as the caller's.
+// Request replaces hidden IDs by unused ones. If the ledger is unavailable or incomplete, it returns 503 for calls that depend on
+// ownership, except for stops, and for deletes of resources that this gateway remembers as owned by the caller.
 func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Of(ex.Operation.ID)
@@ -73,7 +70,7 @@ func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// ownsRemembered sets owners to the remembered owners of named resources, and reports whether the caller may name all of them.
+// ownsRemembered sets owners to the remembered owners of the named resources and reports whether the caller may access all of them.
 func (ex *Exchange) ownsRemembered(named []reference, owners *[]ledger.Owner) bool {
 	ids, _ := ex.splitJobs(named)
 	*owners = ex.Ports.Ledger.CachedOwners(ex.Caller.Org, ids)
@@ -86,9 +83,8 @@ func (ex *Exchange) ownsRemembered(named []reference, owners *[]ledger.Owner) bo
 	return true
 }
 
-// shrinkTorce hides an id unless the caller may name it. Its question to the platform depends on
-// the place of the id, not on its resource: instead of an id to hide it
-// asks about an absent one.
+// enforce hides an ID that the caller may not access. Whether it asks the platform depends only on the location of the ID, not on the
+// resource: for an ID that will be hidden, it asks about an unused one.
 func (f *CheckOwnership) enforce(ctx context.Context, ex *Exchange, n reference, owner ledger.Owner) error {
 	iso := &ex.Tenant.Isolation
 	known, reach := owner != (ledger.Owner{}), iso.scope(n.Changes)
@@ -116,9 +112,8 @@ func (f *CheckOwnership) enforce(ctx context.Context, ex *Exchange, n reference,
 	return nil
 }
 
-// isCanonicalID reports whether an id has the alphabet of the platform's ids (reference
-// platform-v2, section 1). The ledger compares ids byte for byte, and the platform may
-// not: to it, "P1", "p1." and "p1 " may be p1.
+// isCanonicalID reports whether an ID uses only the characters of the platform's IDs (reference platform-v2, section 1). The ledger
+// compares IDs byte by byte, while the platform may treat "P1", "p1." or "p1 " as p1.
 func isCanonicalID(id string) bool {
 	const longest = 64
 	return len(id) <= longest && !strings.ContainsFunc(id, func(r rune) bool {
@@ -126,7 +121,7 @@ func isCanonicalID(id string) bool {
 	})
 }
 
-// policyNamesences lists the ids in a call that may have to be kept from its caller.
+// references lists the IDs in a call whose access must be checked.
 func (ex *Exchange) references(row operation.Row) []reference {
 	var named []reference
 	for _, ref := range row.References() {
@@ -151,8 +146,7 @@ func (ex *Exchange) references(row operation.Row) []reference {
 	return named
 }
 
-// splitJobs returns the ids of resources and the jobs among the names of a call: jobs come
-// last.
+// splitJobs separates references into IDs of resources and jobs. Jobs come last in named.
 func (ex *Exchange) splitJobs(named []reference) (ids []string, jobs []ledger.Job) {
 	for _, n := range named {
 		if n.Kind == operation.KindJob {
@@ -164,7 +158,7 @@ func (ex *Exchange) splitJobs(named []reference) (ids []string, jobs []ledger.Jo
 	return ids, jobs
 }
 
-// owners returns the owners of resources and then those of jobs.
+// owners returns the owners of the resources, followed by the owners of the jobs.
 func (*CheckOwnership) owners(ctx context.Context, ex *Exchange, ids []string, jobs ...ledger.Job) ([]ledger.Owner, error) {
 	if len(ids)+len(jobs) == 0 {
 		return nil, nil
@@ -177,12 +171,11 @@ func (*CheckOwnership) owners(ctx context.Context, ex *Exchange, ids []string, j
 }
 
 func ownerUnknown(cause error) error {
-	return problem.LedgerUnavailable.New("it cannot be determined at the moment whose this is").With("Retry-After", "1").Because(cause)
+	return problem.LedgerUnavailable.New("the owner of this resource cannot be determined right now; try again later").With("Retry-After", "1").Because(cause)
 }
 
-// ownerFromPlatform finds the owner of a resource without one in the ledger. A pod may be a member of a
-// cluster, and a job is the concern of its endpoint's owner. A template, or the target
-// of jobs, may be a public one: open is true for that.
+// ownerFromPlatform determines the owner of a resource that the ledger does not know. A pod may belong to a cluster, and a job belongs to
+// the owner of its endpoint. open is true for public templates and public targets of runs.
 func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n reference) (owner ledger.Owner, open bool, err error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
@@ -198,7 +191,7 @@ func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n 
 			return owner, false, err
 		}
 		return owners[0], false, nil
-	case operation.Labelled(n.Kind): // the ledger forgets what has ended, and the platform does not
+	case operation.Labelled(n.Kind): // the ledger forgets ended resources, the platform does not
 		record, err := f.object(ctx, ex, n)
 		return ledger.LabelledOwner(record), false, err
 	case n.Kind == operation.KindJob:
@@ -217,18 +210,18 @@ func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n 
 	return owner, false, nil
 }
 
-// object reads a resource, nil if there is none. It repeats even a recent read,
-// since absent ids are read each time.
+// object reads a resource, nil if it does not exist. It does not use the read cache, because unused IDs are read from the platform each
+// time as well.
 func (f *CheckOwnership) object(ctx context.Context, ex *Exchange, n reference) (map[string]any, error) {
 	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[n.Kind], map[string]string{"id": n.id})
 	if refusal != nil && refusal.Status != http.StatusNotFound {
-		return nil, ownerUnknown(fmt.Errorf("%w: a read was answered %d", upstream.ErrUnreachable, refusal.Status))
+		return nil, ownerUnknown(fmt.Errorf("%w: a read returned status %d", upstream.ErrUnreachable, refusal.Status))
 	}
 	object, _ := doc.(map[string]any)
 	return object, err
 }
 
-// hide puts an absent id in the place of one.
+// hide replaces an ID by an unused one.
 func (ex *Exchange) hide(n reference) {
 	if ex.Access.hidden == nil {
 		ex.Access.hidden = make(map[string]string)
@@ -257,15 +250,14 @@ func (ex *Exchange) hide(n reference) {
 	}
 }
 
-// unusedID is an id in the form of another one, which nothing has.
+// unusedID returns a random ID of the same form that no resource has.
 func unusedID(id string) string {
 	const least = 14
 	return strings.ToLower(rand.Text())[:min(26, max(least, len(id)))]
 }
 
-// Response leaves hidden resources out of a list, and says the ids that
-// the caller did where an answer repeats those in their place. It remembers the owner of
-// a job.
+// Response removes hidden resources from a list and restores the caller's IDs where the response repeats their replacements. It stores the
+// owner of a new job.
 func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 	a := ex.Response
 	for other, id := range ex.Access.hidden {
@@ -280,7 +272,7 @@ func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 		f.rememberJob(ctx, ex)
 	}
 	if ex.Access.visible == nil || ex.Progress.page != nil || !a.Relayed || a.Status >= 300 || len(ex.references(row)) > 0 {
-		return nil // the items of a page were selected when it was filled, and ids in a query were judged already
+		return nil // pages were filtered when they were filled, and IDs in the query were already checked
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
 	answer, _ := doc.(map[string]any)
@@ -315,7 +307,7 @@ func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 	return err
 }
 
-// visibleility reports for each record of a list whether the caller may see it.
+// visible reports for each record of a list whether the caller may see it.
 func (f *CheckOwnership) visible(ctx context.Context, ex *Exchange, row operation.Row, records []map[string]any) ([]bool, error) {
 	named := make(map[string]ledger.Owner)
 	for _, record := range records {
@@ -337,11 +329,11 @@ func (f *CheckOwnership) visible(ctx context.Context, ex *Exchange, row operatio
 		if operation.Labelled(row.Kind) && owner == (ledger.Owner{}) {
 			owner = ledger.LabelledOwner(record)
 		}
-		gone := row.Kind == operation.KindBilling && owner == ledger.Owner{} // whose it was is not known any more
+		gone := row.Kind == operation.KindBilling && owner == ledger.Owner{} // the owner is no longer known
 		shown[i] = !gone && iso.allows(iso.Read, owner, ex.Caller)
 	}
 	return shown, nil
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (*CheckOwnership) Notes(ex *Exchange, _ string) []string { return ex.Access.hiddenNotes }

@@ -8,17 +8,15 @@ import (
 )
 
 const (
-	// defaultLife is how long the platform keeps a job that does not say (reference
-	// platform-v2, section 12.2).
+	// defaultLife is the platform's retention time for a job without a ttl (reference platform-v2, section 12.2).
 	defaultLife = 24 * time.Hour
-	// resultLife is how long it keeps the result of one that has ended (section 12.1).
+	// resultLife is the platform's retention time for the result of an ended job (section 12.1).
 	resultLife = 30 * time.Minute
-	// batchLife is the longest that it keeps any job: batches do not say how long they
-	// are kept.
+	// batchLife is the platform's longest retention time for any job. Batches do not state a time.
 	batchLife = 7 * 24 * time.Hour
 )
 
-// JobRetention is how long the platform keeps the job of a call that has not ended.
+// JobRetention returns the platform's retention time for the job of this call while it has not ended.
 func (ex *Exchange) JobRetention() time.Duration {
 	body, _ := ex.Body.Doc.(map[string]any)
 	policy, _ := body["policy"].(map[string]any)
@@ -28,7 +26,7 @@ func (ex *Exchange) JobRetention() time.Duration {
 	return defaultLife
 }
 
-// rememberJob remembers the owner of the job that an answer names, once it is known.
+// rememberJob stores the owner of the job in the response once its ID is known.
 func (f *CheckOwnership) rememberJob(ctx context.Context, ex *Exchange) {
 	a := ex.Response
 	if a.Stream == nil {
@@ -51,6 +49,6 @@ func (*CheckOwnership) note(ctx context.Context, ex *Exchange) {
 	job := ledger.Job{Endpoint: ex.Params["id"], ID: ex.Cost.Run.ID}
 	owner := ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	if err := ex.Ports.Ledger.SetJobOwner(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err // on a public model, the job is nobody's
+		ex.Event.Cause = err // on a public model, the job then has no owner
 	}
 }

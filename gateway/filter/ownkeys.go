@@ -13,19 +13,17 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
-// StripCallerKeys keeps callers' keys from the platform. Some clients put the key that they
-// call with into the environment of the resources that they make. See
-// [identity.Directory.ContainsKey] for the places in a text where a key is found.
+// StripCallerKeys prevents callers' keys from reaching the platform. Some clients put their own key into the environment of the resources
+// they create. See [identity.Directory.Within] for how keys are recognised.
 type StripCallerKeys struct{}
 
 // Name implements Filter.
 func (StripCallerKeys) Name() string { return "own keys" }
 
-// Request removes variables that hold a key from the environment, and headers that
-// hold a key from a call of a load-balanced endpoint. It refuses with 422 a key in any other part of a call
-// that the platform gets: in the path, the query, a header or the body, names of members
-// included; and in labels. Where the organisation wants that, it refuses a key in the environment and in those headers, too. The input of a job, the
-// body of a chat and the body for a load-balanced endpoint belong to workers and are not searched.
+// Request removes environment variables that contain a key, and headers with a key from calls to load-balanced endpoints. It returns 422
+// for a key in any other part of the call that is sent to the platform: path, query, headers, labels, or the body including member names.
+// If the organisation sets RejectCallerKeys, keys in the environment and in those headers are refused as well. Inputs of jobs, chat bodies
+// and bodies for load-balanced endpoints belong to workers and are not searched.
 func (StripCallerKeys) Request(_ context.Context, ex *Exchange) error {
 	holds := ex.pipeline.Callers.Directory.ContainsKey
 	at := ex.keyInHead(holds)
@@ -33,15 +31,15 @@ func (StripCallerKeys) Request(_ context.Context, ex *Exchange) error {
 		at = ex.keyInBody(holds)
 	}
 	if at != "" {
-		ex.Event.Unknown = nil // which has the path
-		p := problem.Invalid.New("the request holds a key of this gateway, which the platform must not get")
-		p.Errors = []string{at + ": holds a key of this gateway"}
+		ex.Event.Unknown = nil // contains the path
+		p := problem.Invalid.New("the request contains a gateway key; remove it")
+		p.Errors = []string{at + ": contains a gateway key"}
 		return p
 	}
 	return nil
 }
 
-// keyInHead returns the part of a call's head that holds a key, "" for none.
+// keyInHead returns the name of the part of the request head that contains a key, or "".
 func (ex *Exchange) keyInHead(holds func(string) bool) string {
 	path, query := ex.Operation.Path, ""
 	if len(ex.Params) > 0 {
@@ -72,7 +70,8 @@ func (ex *Exchange) keyInHead(holds func(string) bool) string {
 	return ""
 }
 
-// keyInHeaders notes the headers that hold a key, which the worker does not get. It returns the part that is refused in their place, "" for none.
+// keyInHeaders collects headers that contain a key, which are not forwarded. If the organisation refuses such keys, it returns the name of
+// the refused part.
 func (ex *Exchange) keyInHeaders(holds func(string) bool) string {
 	for name, values := range endToEnd(ex.In.Header) {
 		if holds(name) || slices.ContainsFunc(values, holds) {
@@ -86,7 +85,7 @@ func (ex *Exchange) keyInHeaders(holds func(string) bool) string {
 	return ""
 }
 
-// unescaped returns a part of a request target with its escapes decoded, and as it is, too, where that differs.
+// unescaped returns part of a request target together with its percent-decoded form if that differs.
 func unescaped(text string) string {
 	if !strings.Contains(text, "%") {
 		return text
@@ -98,7 +97,7 @@ func unescaped(text string) string {
 	return text + " " + decoded
 }
 
-// keyInBody removes variables that hold a key, and returns the part of a body that holds another key, "" for none.
+// keyInBody removes environment variables that contain a key. It returns the location of any other key in the body, or "".
 func (ex *Exchange) keyInBody(holds func(string) bool) string {
 	body, ok := ex.Body.Doc.(map[string]any)
 	if !ok || ex.Dialect == route.Chat {
@@ -128,8 +127,8 @@ func (ex *Exchange) keyInBody(holds func(string) bool) string {
 	return placeOf(body, "$", holds)
 }
 
-// anywhere reports whether a condition holds for any string or number in a decoded value, or for a
-// member's name. A value that is not decoded has neither.
+// anywhere reports whether holds is true for any string, number or member name in a decoded value. It skips values that have not been
+// decoded.
 func anywhere(v any, holds func(string) bool) bool {
 	switch v := v.(type) {
 	case string:
@@ -148,8 +147,8 @@ func anywhere(v any, holds func(string) bool) bool {
 	return false
 }
 
-// placeOf returns where in a decoded value the first string is that a condition holds
-// for, "" if there is none. A member's name is at the place of its object, and in no place.
+// placeOf returns the location of the first string that satisfies holds, or "". A member name is reported at its object, because the
+// location must not contain the key.
 func placeOf(v any, at string, holds func(string) bool) string {
 	switch v := v.(type) {
 	case string:
@@ -179,29 +178,29 @@ func placeOf(v any, at string, holds func(string) bool) string {
 	return ""
 }
 
-// Response warns of the variables and headers that were removed.
+// Response adds warnings about removed variables and headers.
 func (StripCallerKeys) Response(_ context.Context, ex *Exchange) error {
 	writeRemovedKeys(ex.Response, ex)
 	return nil
 }
 
-// writeRemovedKeys names on an answer the keys removed from a call.
+// writeRemovedKeys adds warnings about keys removed from a call.
 func writeRemovedKeys(a *Response, call *Exchange) {
 	for _, text := range call.removedKeyTexts() {
 		a.Header.Add(HeaderWarning, headerText("own_keys: "+text))
 	}
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (StripCallerKeys) Notes(ex *Exchange, _ string) []string { return ex.removedKeyTexts() }
 
-// removedKeyTexts says which parts of a call were removed because they held a key.
+// removedKeyTexts describes the parts of a call that were removed because they contained a key.
 func (ex *Exchange) removedKeyTexts() (texts []string) {
 	if list := ex.Body.removedVars; len(list) > 0 {
-		texts = append(texts, strings.Join(list, ", ")+" of env held a key of this gateway and was taken out")
+		texts = append(texts, strings.Join(list, ", ")+" of env contained a gateway key and was removed")
 	}
 	if list := ex.Body.removedHeaders; len(list) > 0 {
-		texts = append(texts, strings.Join(list, ", ")+" held a key of this gateway and was taken out of the headers")
+		texts = append(texts, strings.Join(list, ", ")+" contained a gateway key and was removed from the headers")
 	}
 	return texts
 }

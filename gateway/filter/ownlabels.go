@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// reservedLabel refuses with 400 a call that sets a label of the gateway, or filters by one.
+// reservedLabel returns 400 for calls that set or filter by the gateway's own labels.
 func reservedLabel(ex *Exchange) error {
 	if row, _ := operation.Of(ex.Operation.ID); !operation.Labelled(row.Kind) {
 		return nil
@@ -37,8 +37,8 @@ func reservedLabel(ex *Exchange) error {
 	return p
 }
 
-// addLabels returns the body of a create with labels that name its owner and its call: the id of its hold and of its intent, by
-// which the resource is found if the response is lost. Other bodies are returned as they are.
+// addLabels returns the body of a create with labels for its owner and its call, so that the resource can be found if the response is lost.
+// The call label is the ID of the intent or hold. Other bodies are returned unchanged.
 func (ex *Exchange) addLabels(row operation.Row, doc any) any {
 	body, isObject := doc.(map[string]any)
 	if !isObject || row.Verb != operation.VerbCreate || !operation.Labelled(row.Kind) {
@@ -60,7 +60,7 @@ func (ex *Exchange) addLabels(row operation.Row, doc any) any {
 	return body
 }
 
-// Response removes the gateway's labels from records of labelled resources. All stages that read them have run before.
+// Response removes the gateway's labels from records. It runs after all stages that read them.
 func (Labels) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	a := ex.Response
@@ -69,7 +69,7 @@ func (Labels) Response(_ context.Context, ex *Exchange) error {
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
 	if err != nil {
-		return problem.UpstreamFailed.New("the platform's response cannot be read").Because(err)
+		return problem.UpstreamFailed.New("the platform returned a response that cannot be parsed").Because(err)
 	}
 	object, _ := doc.(map[string]any)
 	list, _ := object[row.List].([]any)

@@ -10,44 +10,41 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 )
 
-// maxRecent bounds how many objects a Recent keeps, recentFor how long one may
-// stand for the platform's own answer.
+// maxRecent is the number of resources in a ReadCache. recentFor is their maximum age.
 const (
 	maxRecent = 4096
 	recentFor = 2 * time.Second
 )
 
-// ReadCache keeps objects of the platform for a moment, so that the candidates of
-// one plan, or a burst of calls about one object, do not read it each time. It
-// is for data that does not decide alone: a change is judged on an object that was
-// read for it. It is safe for concurrent use.
+// ReadCache caches resources of the platform for two seconds, so that the candidates of one plan, or a burst of calls about one resource,
+// do not read it repeatedly. A resource that is changed is always read anew for the change. ReadCache is safe for concurrent use.
 type ReadCache struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards objects; two steps of one change belong together
+	mu      sync.Mutex // guards objects; put and forget read and write in one step
 	objects *lru.Cache[recentKey, recentObject]
 }
 
-// recentKey names an object of an organisation by the call that reads it.
+// recentKey identifies a resource by the organisation and the path that reads it.
 type recentKey struct{ org, path string }
 
-// recentObject is an object, or the mark that it was changed at a time.
+// recentObject is a resource, or a mark that it was changed at the given time.
 type recentObject struct {
 	doc     any
 	at      time.Time
 	changed bool
 }
 
-// NewReadCache returns an empty Recent on the given clock.
+// NewReadCache returns an empty ReadCache that uses the given clock.
 func NewReadCache(now func() time.Time) (*ReadCache, error) {
 	objects, err := lru.New[recentKey, recentObject](maxRecent)
 	if err != nil {
-		return nil, fmt.Errorf("recent objects: %w", err)
+		return nil, fmt.Errorf("read cache: %w", err)
 	}
 	return &ReadCache{now: now, objects: objects}, nil
 }
 
-// get returns an object that was read a moment ago.
+// get returns a resource that was read recently.
 func (r *ReadCache) get(key recentKey) (any, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,8 +55,7 @@ func (r *ReadCache) get(key recentKey) (any, bool) {
 	return o.doc, true
 }
 
-// put keeps an object read by a call that began at a time. An object changed
-// since then is not kept.
+// put stores a resource read by a call that began at the given time, unless the resource was changed after that.
 func (r *ReadCache) put(key recentKey, doc any, began time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,12 +65,12 @@ func (r *ReadCache) put(key recentKey, doc any, began time.Time) {
 	r.objects.Add(key, recentObject{doc: doc, at: began})
 }
 
-// forget makes the next Recall of an object a Read.
+// forget removes a resource from the cache.
 func (ex *Exchange) forget(op *schema.Operation, params map[string]string) {
 	ex.Ports.ReadCache.forget(recentKey{ex.Caller.Org, expand(op.Path, params)})
 }
 
-// forget notes that an object was, or may have been, changed just now.
+// forget records that a resource was, or may have been, changed now.
 func (r *ReadCache) forget(key recentKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,19 +14,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// BuildRequest makes the outbound request from the parsed values: path, query and
-// body in canonical form and a fixed list of headers. None of the caller's
-// bytes are copied.
+// BuildRequest builds the outbound request from the parsed values: path, query and body in canonical form, and a fixed list of headers. No
+// bytes are copied from the caller's request.
 type BuildRequest struct {
-	// Agent is the User-Agent the platform sees.
+	// Agent is the User-Agent sent to the platform.
 	Agent string
 }
 
 // Name implements Filter.
 func (BuildRequest) Name() string { return "rebuild" }
 
-// Request fills in Out, all but the credential. It refuses with 413 a body that the platform
-// would.
+// Request sets Out except for the credential. It returns 413 for a body that the platform would refuse.
 func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 	op := ex.Operation
 	out := &ex.Out
@@ -40,10 +38,10 @@ func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 		out.Query = ex.pageQuery(ex.Progress.page.at.Cursor)
 	}
 	row, _ := operation.Of(op.ID)
-	// The gateway remembers a new resource by its record, in either door.
+	// Both doors record a new resource from its record.
 	out.Buffered = out.Buffered || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
-	out.Buffered = out.Buffered || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // it states the rate, and the end
-	out.Buffered = out.Buffered || row.Resources() != ""                                               // all pages are joined before the first byte leaves
+	out.Buffered = out.Buffered || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // the record contains the rate and the end time
+	out.Buffered = out.Buffered || row.Resources() != ""                                               // all pages are joined before the first byte is sent
 	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Body.Doc))
 	out.Header = http.Header{
 		"Accept":          {"application/json, application/problem+json"},
@@ -70,7 +68,7 @@ func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 	if ex.Admission.memory != nil && len(ex.In.Body) >= largeBody {
 		free := ex.Admission.memory.releaseAll
 		if ex.Body.beforeExtension != nil {
-			free = func() {} // appendUnique the response: the document may be sent again until then
+			free = func() {} // released with the response: the document may be sent again until then
 		}
 		var err error
 		if out.Source, out.Length, err = newCanonical(ex.Body.Doc, free); err != nil {
@@ -88,25 +86,25 @@ func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 	if err != nil {
 		return fmt.Errorf("encode the outbound body: %w", err)
 	}
-	if int64(len(body)) > ex.BodyLimit() { // of a template, or of the settings that a policy adds
-		return problem.TooLarge.Newf("the body that the request becomes exceeds %d bytes", ex.BodyLimit())
+	if int64(len(body)) > ex.BodyLimit() { // because of the template, or of settings added by a policy
+		return problem.TooLarge.Newf("the outbound body exceeds %d bytes after adding the template and policy changes", ex.BodyLimit())
 	}
 	out.Body = body
 	return nil
 }
 
-// Encode returns the canonical form of the body, which is seldom longer than the body was.
+// Encode returns the canonical form of the body.
 func (ex *Exchange) Encode() ([]byte, error) {
 	return strictjson.Append(make([]byte, 0, len(ex.In.Body)), ex.Body.Doc)
 }
 
-// asksToStream reports whether a body wants its answer in events.
+// asksToStream reports whether a body requests a streaming response.
 func asksToStream(doc any) bool {
 	body, _ := doc.(map[string]any)
 	return body["stream"] == true
 }
 
-// expand fills the {name} segments of a pattern with escaped values.
+// expand replaces the {name} segments of a pattern by percent-encoded values.
 func expand(pattern string, params map[string]string) string {
 	if len(params) == 0 {
 		return pattern
@@ -124,8 +122,7 @@ func expand(pattern string, params map[string]string) string {
 	}
 }
 
-// encodeQuery writes parameters sorted by name. Commas stay as they are: the
-// platform's list parameters are comma-separated.
+// encodeQuery encodes parameters sorted by name. Commas are not escaped, because they separate the items of the platform's list parameters.
 func encodeQuery(q url.Values) string {
 	if len(q) == 0 {
 		return ""

@@ -13,28 +13,25 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// FilterResponse makes the platform's answer fit to be seen: only listed headers pass,
-// redirects do not, and an error body is written anew from its documented
-// members, so that nothing else the platform may say (its account's other
-// resources, our credential) reaches the caller. Content that is not JSON is a
-// document of no origin to browsers.
+// SanitizeResponse makes the platform's response safe for the caller. Only listed headers pass, and redirects are refused. Error bodies are
+// rebuilt from their documented members, so that they cannot reveal other resources of the account or the platform key. Responses other
+// than JSON are sandboxed in browsers.
 type FilterResponse struct {
 	Upstream *upstream.Client
-	// Run is where calls of the run interface go; nil when it is not served.
+	// Run is the client for the run interface, nil if it is not served.
 	Run *upstream.Client
 }
 
 // Name implements Filter.
 func (FilterResponse) Name() string { return "relay" }
 
-// Request implements Filter; there is nothing to do on the way in.
+// Request implements Filter. It does nothing.
 func (FilterResponse) Request(context.Context, *Exchange) error { return nil }
 
-// relayed lists the platform's response headers that callers get to see, in
-// canonical form.
+// relayed lists the platform's response headers that are forwarded to callers, in canonical form.
 var relayed = []string{"Content-Type", "Content-Length", "Cache-Control", "X-Accel-Buffering"}
 
-// Response rewrites a relayed answer.
+// Response rewrites a response of the platform.
 func (f FilterResponse) Response(_ context.Context, ex *Exchange) error {
 	a := ex.Response
 	if !a.Relayed {
@@ -51,12 +48,11 @@ func (f FilterResponse) Response(_ context.Context, ex *Exchange) error {
 		return fmt.Errorf("%w: the platform answered %d", upstream.ErrUnreachable, a.Status)
 	}
 	if coding := a.Header.Values("Content-Encoding"); len(coding) > 0 && !strings.EqualFold(coding[0], "identity") {
-		// It was not asked for, nothing here reads it, and without the header,
-		// which is not relayed, the caller could not either.
-		return fmt.Errorf("%w: the platform answered in a content coding", upstream.ErrUnreachable)
+		// No coding was requested. The caller could not decode the body, because Content-Encoding is not forwarded.
+		return fmt.Errorf("%w: the platform used a content coding that was not requested", upstream.ErrUnreachable)
 	}
 	if ex.Dialect.IsRun() && a.Status < 300 && a.Stream == nil && !isRunResponse(a, ex.Out.Stream) {
-		return fmt.Errorf("%w: the platform answered %d with something else than JSON", upstream.ErrUnreachable, a.Status)
+		return fmt.Errorf("%w: the platform returned status %d with a body that is not JSON", upstream.ErrUnreachable, a.Status)
 	}
 	header := make(http.Header, 8)
 	for _, name := range relayed {
@@ -90,9 +86,8 @@ func (f FilterResponse) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// isRunResponse reports whether a successful answer of the run interface has a form that its callers
-// read: JSON, events, or lines of JSON, under their media type or in answer to a request for a
-// stream. Of an answer that streams only the head is known.
+// isRunResponse reports whether a successful response of the run interface has a valid form: JSON, events, or lines of JSON if the media
+// type says so or the request asked for a stream. For a streaming response, only the headers are checked.
 func isRunResponse(a *Response, stream bool) bool {
 	if a.Events() || json.Valid(a.Body) {
 		return true
@@ -106,10 +101,10 @@ func isRunResponse(a *Response, stream bool) bool {
 	return (stream || a.Lines()) && len(lines) > 0
 }
 
-// Events reports whether an answer is an event stream.
+// Events reports whether the response is an event stream.
 func (a *Response) Events() bool { return a.media() == "text/event-stream" }
 
-// Lines reports whether each line of an answer is a JSON document.
+// Lines reports whether each line of the response is a JSON document.
 func (a *Response) Lines() bool {
 	switch a.media() {
 	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/stream+json":
@@ -118,14 +113,14 @@ func (a *Response) Lines() bool {
 	return false
 }
 
-// media returns the media type without parameters, in lower case.
+// media returns the lower-case media type without parameters.
 func (a *Response) media() string {
 	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// publiclyCacheable reports whether a Cache-Control header lets caches between the gateway and
-// its callers keep an answer (RFC 9111, section 5.2.2): it is for one caller.
+// publiclyCacheable reports whether a Cache-Control header permits shared caches to store the response (RFC 9111, section 5.2.2). Responses
+// are meant for one caller only.
 func publiclyCacheable(cacheControl string) bool {
 	for directive := range strings.SplitSeq(cacheControl, ",") {
 		name, _, _ := strings.Cut(strings.TrimSpace(directive), "=")
@@ -136,7 +131,7 @@ func publiclyCacheable(cacheControl string) bool {
 	return false
 }
 
-// rewriteError keeps title, detail and errors of a platform error.
+// rewriteError returns a problem with the title, detail and errors of the platform's error.
 func (ex *Exchange) rewriteError(cred upstream.Credential) (body []byte, detail string) {
 	a := ex.Response
 	p := problem.Problem{Title: http.StatusText(a.Status), Status: a.Status}
@@ -159,7 +154,7 @@ func (ex *Exchange) rewriteError(cred upstream.Credential) (body []byte, detail 
 	}
 	ex.secretError(&p)
 	b, err := json.Marshal(&p)
-	if err != nil { // a struct of strings and ints always encodes
+	if err != nil { // cannot fail: a struct of strings and integers
 		panic(err)
 	}
 	return b, p.Detail

@@ -12,15 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// jobMembers are the members of an error of the run interface that callers get to
-// see: those of an error, and those of a job of a public model, whose failure is
-// answered with 400 (reference platform-v2, sections 12.3 and 12.7).
+// jobMembers are the members of run interface errors that are forwarded: members of errors, and members of failed jobs of public models,
+// which are returned with status 400 (reference platform-v2, sections 12.3 and 12.7).
 var jobMembers = []string{"error", "detail", "id", "status", "delayTime", "executionTime", "workerId", "output"}
 
-// runError writes an error of the run interface anew from its documented members,
-// without the organisation's credential.
+// runError rebuilds an error of the run interface from its documented members, with the organisation's credential masked.
 func runError(ex *Exchange, cred upstream.Credential) (body []byte, detail string) {
-	doc, _ := strictjson.DecodeLenient(ex.Response.Body) // an error page says nothing that callers need
+	doc, _ := strictjson.DecodeLenient(ex.Response.Body) // an error page contains nothing useful
 	given, _ := doc.(map[string]any)
 	out := make(map[string]any)
 	for _, name := range jobMembers {
@@ -35,14 +33,13 @@ func runError(ex *Exchange, cred upstream.Credential) (body []byte, detail strin
 		out["error"] = detail
 	}
 	body, err := strictjson.Append(nil, out)
-	if err != nil { // results of DecodeLenient can be written
+	if err != nil { // cannot fail: the values were decoded from JSON
 		panic(fmt.Sprintf("filter: encode an error: %v", err))
 	}
 	return cred.Scrub(body), string(cred.Scrub([]byte(detail)))
 }
 
-// runDetail returns the message of an error of the run interface, or of a model server behind
-// it.
+// runDetail returns the message of an error of the run interface or of a model server.
 func runDetail(given map[string]any) string {
 	inner, _ := given["error"].(map[string]any)
 	for _, said := range []any{given["error"], inner["message"], given["detail"], given["message"]} {
@@ -53,11 +50,11 @@ func runDetail(given map[string]any) string {
 	return "the platform gave no reason"
 }
 
-// chatError is the error of a model server in the shape its clients read.
+// chatError returns the error of a model server in the form that chat clients expect.
 func chatError(given map[string]any, status int, detail string) map[string]any {
 	from, nested := given["error"].(map[string]any)
 	if !nested {
-		from = given // older servers have no object around it
+		from = given // older servers do not nest the error
 	}
 	kind, _ := from["type"].(string)
 	out := map[string]any{"message": detail, "type": cmp.Or(kind, problem.ChatType(status)), "param": nil, "code": nil}

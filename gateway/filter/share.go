@@ -9,16 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// FairShare keeps an organisation's teams from using up its platform account's own
-// quota at each other's expense. It stands last in the chain, so that it sees
-// the platform's headers as they came.
+// FairShare prevents the teams of an organisation from exhausting the quota of the platform account at each other's expense. It is the last
+// stage, so its response phase sees the platform's headers unmodified.
 type FairShare struct{}
 
 // Name implements Filter.
 func (FairShare) Name() string { return "share" }
 
-// Request refuses with 429 a team that has used its part. The run interface has
-// quotas of its own, for each endpoint.
+// Request returns 429 for a team that has used its share. Calls of the run interface are exempt, because each endpoint has its own quota.
 func (FairShare) Request(_ context.Context, ex *Exchange) error {
 	if ex.Dialect.IsRun() {
 		return nil
@@ -26,14 +24,14 @@ func (FairShare) Request(_ context.Context, ex *Exchange) error {
 	ok, wait := ex.Ports.Shares.Admit(ex.Caller.Org, ex.Caller.Team, ex.Tenant.Weights[ex.Caller.Team])
 	if !ok {
 		seconds := max(1, int64((wait+time.Second-1)/time.Second))
-		return problem.RateLimited.New("the organisation's platform account is near its own limit and the team has used its share").
+		return problem.RateLimited.New("the platform account is close to its rate limit and the team has used its share; try again later").
 			With("Retry-After", strconv.FormatInt(seconds, 10))
 	}
 	ex.Admission.shared = true
 	return nil
 }
 
-// Response learns from the platform's answer the remaining quota.
+// Response updates the remaining quota from the platform's response.
 func (FairShare) Response(_ context.Context, ex *Exchange) error {
 	if !ex.Admission.shared {
 		return nil

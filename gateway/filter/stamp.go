@@ -6,20 +6,19 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Header names the gateway adds to every answer.
+// Response headers that the gateway adds to every response.
 const (
 	HeaderRequestID = "X-Request-Id"
 	HeaderDecision  = "X-Tollgate-Decision"
 )
 
-// AssignIDs gives the exchange its ids and puts them on the answer.
+// AssignIDs sets the IDs of the exchange and adds them to the response.
 type AssignIDs struct{}
 
 // Name implements Filter.
 func (AssignIDs) Name() string { return "stamp" }
 
-// Request adopts a well-formed X-Request-Id or makes one. The decision id is
-// always ours, and tells when the request arrived.
+// Request uses a well-formed X-Request-Id or generates a new ID. The decision ID is always new and contains the time of arrival.
 func (AssignIDs) Request(_ context.Context, ex *Exchange) error {
 	ex.DecisionID = ulid.MustNew(ulid.Timestamp(ex.In.Received), ulid.DefaultEntropy()).String()
 	ex.RequestID = ex.In.Header.Get(HeaderRequestID)
@@ -30,8 +29,7 @@ func (AssignIDs) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Response puts the ids on the answer, and keeps browsers from reading it as
-// anything but its declared type.
+// Response adds the IDs, and disables content sniffing in browsers.
 func (AssignIDs) Response(_ context.Context, ex *Exchange) error {
 	ex.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	ex.Response.Header.Set(HeaderRequestID, ex.RequestID)

@@ -11,41 +11,40 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// maxPages is the number of pages of the platform that one page of a caller is filled from.
+// maxPages is the maximum number of platform pages that are read for one page of a caller.
 const maxPages = 20
 
-// visibleility reports for each record of a list whether the caller may see it.
+// visibility reports for each record of a list whether the caller may see it.
 type visibility func(ctx context.Context, records []map[string]any) ([]bool, error)
 
-// pageBuilder makes one page of a caller's list of pages of the platform. Resources may be made and
-// deleted between the pages: an item that exists all along is on one page of the caller's and no
-// other, if it is for the platform's pages.
+// pageBuilder builds one page for a caller from pages of the platform. Resources may be created and deleted between pages. An item that
+// exists throughout appears on exactly one of the caller's pages, provided that it does so on the platform's pages.
 type pageBuilder struct {
-	// list is the member of a page that is the list.
+	// list is the name of the member that contains the list.
 	list string
-	// limit is the number of items of the page.
+	// limit is the number of items per page.
 	limit  int
 	sealed cursorSeal
-	// visibleility selects the items of the page, nil for all of them.
+	// visible selects the items that the caller may see, nil for all.
 	visible visibility
-	// at is where the page begins and, while it is filled, the page of the platform to read next.
+	// at is the position where the page begins. While the page is filled, it is the next page of the platform to read.
 	at position
 
 	first upstream.Page
 	items [][]byte
 	bytes int // of items
-	pages int // of the platform, read so far
-	// skip holds the marks of the items before the beginning and of those taken, which are not taken
-	// again; nil while the platform's first page is read from its beginning.
+	pages int // platform pages read so far
+	// skip contains the marks of items before the position and of items already taken. It is nil while the platform's first page is read
+	// from its beginning.
 	skip map[mark]bool
-	// after holds the marks of items behind the beginning. While seeking is set, the beginning has
-	// not been found, and items are passed over; passed reports whether there were any.
+	// after contains the marks of items after the position. seeking is true until the position is found; items are skipped until then, and
+	// passed reports that there were any.
 	after           map[mark]bool
 	seeking, passed bool
 	cursors         []string // of the pages read
 }
 
-// startSeek prepares to find the beginning of the page.
+// startSeek prepares the search for the position of the page.
 func (w *pageBuilder) startSeek() {
 	w.skip, w.after, w.cursors = nil, nil, nil
 	if w.seeking, w.passed = w.at.Seek, false; len(w.at.Before) == 0 {
@@ -60,11 +59,11 @@ func (w *pageBuilder) startSeek() {
 	}
 }
 
-// fill makes the caller's page the exchange's answer, which is the first page of the platform.
+// fill sets the response to the caller's page. The response must already be the first page of the platform.
 func (w *pageBuilder) fill(ctx context.Context, ex *Exchange, client *upstream.Client) error {
 	for {
 		if w.at.Cursor != "" && ex.Response.Status == http.StatusUnprocessableEntity {
-			return notACursor("is not valid any more")
+			return notACursor("has expired")
 		}
 		if ex.Response.Status != http.StatusOK {
 			return nil
@@ -90,7 +89,7 @@ func (w *pageBuilder) fill(ctx context.Context, ex *Exchange, client *upstream.C
 	}
 }
 
-// read reads a page of the platform.
+// read parses a page of the platform.
 func (w *pageBuilder) read(text []byte) (upstream.Page, error) {
 	pg, err := upstream.ReadPage(w.list, text)
 	if w.pages++; err != nil {
@@ -100,7 +99,7 @@ func (w *pageBuilder) read(text []byte) (upstream.Page, error) {
 		return pg, err
 	}
 	if w.cursors = append(w.cursors, w.at.Cursor); pg.Next != "" && slices.Contains(w.cursors, pg.Next) {
-		return pg, fmt.Errorf("%w: the cursor is that of an earlier page", upstream.ErrPagination)
+		return pg, fmt.Errorf("%w: repeated cursor", upstream.ErrPagination)
 	}
 	switch {
 	case w.pages == 1:
@@ -114,8 +113,8 @@ func (w *pageBuilder) read(text []byte) (upstream.Page, error) {
 	return pg, nil
 }
 
-// add takes the items of a page of the platform. It reports whether the caller's page needs more,
-// and where to go on, nil at the end of the list.
+// add takes items from a page of the platform. more reports that another page is needed; next is the position to continue from, nil at the
+// end of the list.
 func (w *pageBuilder) add(ctx context.Context, pg *upstream.Page) (next *position, more bool, err error) {
 	shown, err := w.shown(ctx, pg.Items)
 	if err != nil {
@@ -135,15 +134,15 @@ func (w *pageBuilder) add(ctx context.Context, pg *upstream.Page) (next *positio
 	return w.end(pg)
 }
 
-// end is add behind the last item of a page. Where nothing is hidden, the next page may begin with
-// the next page of the platform; otherwise it begins with an item that the caller may see.
+// end completes add after the last item of a page. If nothing is hidden, the next page may begin with the platform's next page. Otherwise
+// it begins with an item that the caller may see.
 func (w *pageBuilder) end(pg *upstream.Page) (next *position, more bool, err error) {
 	more = w.pages < maxPages && (len(w.items) < w.limit || w.visible != nil)
 	next = &position{Cursor: pg.Next, Size: w.at.Size}
 	switch {
 	case pg.Next == "" && w.seeking && w.passed && !w.at.Last:
 		if next, more = w.at.restart(); !more {
-			return nil, false, notACursor("has lost its place, because all items around it have been deleted")
+			return nil, false, notACursor("has no position because all nearby items were deleted")
 		}
 		w.at = *next
 		w.startSeek()
@@ -157,7 +156,7 @@ func (w *pageBuilder) end(pg *upstream.Page) (next *position, more bool, err err
 	return next, more, nil
 }
 
-// passes reports whether an item is behind the beginning of the page and not on it yet.
+// passes reports whether an item is after the position and not yet on the page.
 func (w *pageBuilder) passes(item []byte) bool {
 	if w.skip == nil {
 		return true
@@ -173,7 +172,7 @@ func (w *pageBuilder) passes(item []byte) bool {
 	return true
 }
 
-// countCall adds an item to the page. It does not retain the platform's page if it takes only parts of it.
+// take adds an item to the page. It copies the item if the page is filtered, so that the platform's page can be released.
 func (w *pageBuilder) take(item []byte) {
 	if w.visible != nil {
 		item = bytes.Clone(item)
@@ -181,7 +180,7 @@ func (w *pageBuilder) take(item []byte) {
 	w.items, w.bytes = append(w.items, item), w.bytes+len(item)
 }
 
-// shown reports which items the caller may see, nil for all of them.
+// shown reports which items the caller may see, nil for all.
 func (w *pageBuilder) shown(ctx context.Context, items [][]byte) ([]bool, error) {
 	if w.visible == nil {
 		return nil, nil
@@ -197,7 +196,7 @@ func (w *pageBuilder) shown(ctx context.Context, items [][]byte) ([]bool, error)
 	return w.visible(ctx, records)
 }
 
-// answer makes the caller's page the body of the answer.
+// answer sets the body of the response to the caller's page.
 func (w *pageBuilder) answer(ex *Exchange, next *position) (err error) {
 	cursor := ""
 	if next != nil {

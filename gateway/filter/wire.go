@@ -7,21 +7,20 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// Bounds of a request's headers.
+// Limits of request headers.
 const (
 	maxHeaders     = 100
 	maxHeaderValue = 8192
 )
 
-// CheckHeaders refuses requests whose meaning depends on who reads them: versions with
-// other framing rules, header bytes and names that proxies fold or rewrite, and
-// WebSockets but to load-balanced endpoints. It looks at form only.
+// CheckHeaders refuses requests that different parsers may interpret differently: unsupported versions, header names and bytes that proxies
+// rewrite, and WebSockets except to load-balanced endpoints. It checks only the form.
 type CheckHeaders struct{}
 
 // Name implements Filter.
 func (CheckHeaders) Name() string { return "wire" }
 
-// Request refuses with 505, 400 or 431.
+// Request returns 505, 400 or 431.
 func (CheckHeaders) Request(_ context.Context, ex *Exchange) error {
 	in := &ex.In
 	if in.Major != 1 && (in.Major != 2 || in.Minor != 0) {
@@ -30,7 +29,7 @@ func (CheckHeaders) Request(_ context.Context, ex *Exchange) error {
 	n := 0
 	for name, values := range in.Header {
 		if strings.ContainsRune(name, '_') {
-			return problem.BadRequest.New("a header name holds an underscore")
+			return problem.BadRequest.New("header names must not contain underscores")
 		}
 		for _, v := range values {
 			if n++; n > maxHeaders {
@@ -40,7 +39,7 @@ func (CheckHeaders) Request(_ context.Context, ex *Exchange) error {
 				return problem.HeadersTooLarge.Newf("a header is longer than %d bytes", maxHeaderValue)
 			}
 			if !printable(v) {
-				return problem.BadRequest.New("a header holds bytes outside printable ASCII")
+				return problem.BadRequest.New("header values must be printable ASCII")
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func mutants() []mutant {
 		{"a key without roles is an admin", "gateway/identity/identity.go", "return []string{string(RoleOperator)}", "return []string{string(RoleAdmin)}", doors, "RolesAreInForce"},
 		{"a certificate of a server is one of a caller", "gateway/identity/certificate.go", "case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):", "case leaf == nil:", doors, "CallersWithCertificates"},
 		{"a revocation list that another has signed is believed", "gateway/identity/certificate.go", " || l.CheckSignatureFrom(issuer) != nil", "", doors, "RevocationsAreReloaded"},
-		{"a certificate stands in for a wrong key", "gateway/filter/identify.go", "		chain = nil // a credential", "		_ = chain // a credential", doors, "CertificatesBesideKeys"},
+		{"a certificate stands in for a wrong key", "gateway/filter/identify.go", "		chain = nil // an invalid credential", "		_ = chain // an invalid credential", doors, "CertificatesBesideKeys"},
 		{"what is reserved does not count", "policies/ledger/redisstore/reserve.lua", "used + reserved + needs > given[c + 1] then", "used + needs > given[c + 1] then", books + "/redisstore", "Contract/embedded"},
 		{"a store that went back is believed", "policies/ledger/redisstore/common.lua", "ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < written)", "false", books + "/redisstore", "."},
 		{"a call under way is taken for a stranger's", "policies/ledger/reconcile.go", "err == nil && len(unknown) > 0 {", "err == nil && len(unknown) > 1<<30 {", books, "DuringAPass"},
