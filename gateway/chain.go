@@ -20,7 +20,7 @@ func arrange(features []feature, c *compiled) error {
 		}
 		for name, stage := range features[i].stages(c) {
 			if all[name] != nil {
-				faults = append(faults, fmt.Errorf("feature %s supplies the stage %s, which another feature supplies", features[i].name, name))
+				faults = append(faults, fmt.Errorf("feature %s supplies stage %q, which another feature already supplies", features[i].name, name))
 			}
 			all[name] = stage
 		}
@@ -28,18 +28,18 @@ func arrange(features []feature, c *compiled) error {
 	part := func(part string, names []string) []filter.Filter {
 		list := make([]filter.Filter, len(names))
 		for i, name := range names {
-			name = part + "." + name
+			name = part + "/" + name
 			if list[i] = all[name]; list[i] == nil {
-				faults = append(faults, fmt.Errorf("no feature supplies the stage %s", name))
+				faults = append(faults, fmt.Errorf("no feature supplies stage %q", name))
 			}
 			delete(all, name)
 		}
 		return list
 	}
 	order := chainOrder()
-	c.chain.Headers, c.chain.Body, c.chain.Call = part("Head", order.Head), part("Content", order.Content), part("Call", order.Call)
+	c.chain.Headers, c.chain.Body, c.chain.Call = part("headers", order.Headers), part("body", order.Body), part("call", order.Call)
 	for name := range all {
-		faults = append(faults, fmt.Errorf("the order of the chain has no place for the stage %s", name))
+		faults = append(faults, fmt.Errorf("stage %q is missing from the order of the chain", name))
 	}
 	return errors.Join(faults...)
 }

@@ -37,12 +37,14 @@ import (
 
 // chainOrder returns the names of the stages of each part, in order. Cheap checks come before expensive ones, authentication before quotas,
 // and quotas before bodies.
-func chainOrder() (order struct{ Head, Content, Call []string }) {
-	order.Head = []string{"Stamp", "Size", "Match", "Wire", "Identify", "Legacy", "Admit", "Count", "Routed"}
-	order.Content = []string{"Receive", "Estimate", "Local", "Decode", "AdmitBody", "Brownout", "Translate"}
+func chainOrder() (order struct{ Headers, Body, Call []string }) {
+	order.Headers = []string{
+		"assign ids", "limit size", "match route", "check headers", "authenticate", "record legacy use", "limit concurrency", "rate limit", "require route",
+	}
+	order.Body = []string{"limit size", "dry run", "answer locally", "decode body", "limit concurrency", "brownout", "translate"}
 	order.Call = []string{
-		"Count", "OwnKeys", "Labels", "Repeats", "Ownership", "Judge", "Pages", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
-		"Addresses", "Lookup", "Share",
+		"rate limit", "strip caller keys", "read labels", "idempotency", "check ownership", "evaluate policies", "paginate", "recheck rate limit",
+		"reserve budget", "audit", "build request", "sanitize response", "measure usage", "rewrite addresses", "recover lost create", "fair share",
 	}
 	return order
 }
@@ -203,53 +205,58 @@ func (g *Gateway) sources() []telemetry.Source {
 
 func (p *parts) trafficStages(c *compiled) stages {
 	return stages{
-		"Head.Stamp":      filter.AssignIDs{},
-		"Head.Size":       filter.LimitSize{},
-		"Head.Match":      filter.MatchRoute{Table: c.table, API: p.api, Run: p.runs},
-		"Head.Wire":       filter.CheckHeaders{},
-		"Head.Routed":     filter.RequireRoute{API: p.api, Run: p.runs},
-		"Content.Receive": filter.ReadBody{Memory: p.room.Bodies, Keyless: p.room.Keyless},
-		"Content.Local":   filter.AnswerLocally{Answers: c.answers},
-		"Content.Decode":  filter.DecodeBody{},
-		"Call.Pages":      filter.Paginate{Upstream: c.account.Upstream},
-		"Call.Rebuild":    filter.BuildRequest{Agent: userAgent(p.deps.Version)},
-		"Call.Relay":      filter.FilterResponse{Upstream: c.account.Upstream, Run: c.runs.Client},
-		"Call.Addresses":  c.addresses,
+		"headers/assign ids":     filter.AssignIDs{},
+		"headers/limit size":     filter.LimitSize{},
+		"headers/match route":    filter.MatchRoute{Table: c.table, API: p.api, Run: p.runs},
+		"headers/check headers":  filter.CheckHeaders{},
+		"headers/require route":  filter.RequireRoute{API: p.api, Run: p.runs},
+		"body/limit size":        filter.ReadBody{Memory: p.room.Bodies, Keyless: p.room.Keyless},
+		"body/answer locally":    filter.AnswerLocally{Answers: c.answers},
+		"body/decode body":       filter.DecodeBody{},
+		"call/paginate":          filter.Paginate{Upstream: c.account.Upstream},
+		"call/build request":     filter.BuildRequest{Agent: userAgent(p.deps.Version)},
+		"call/sanitize response": filter.SanitizeResponse{Upstream: c.account.Upstream, Run: c.runs.Client},
+		"call/rewrite addresses": c.addresses,
 	}
 }
 
 func (p *parts) callerStages(c *compiled) stages {
 	return stages{
-		"Head.Identify":  filter.Authenticate{Guard: p.counts.Guard, Keyless: c.cfg.Legacy.Keyless.Org},
-		"Call.OwnKeys":   filter.StripCallerKeys{},
-		"Call.Ownership": &filter.CheckOwnership{Reader: c.reader},
+		"headers/authenticate":   filter.Authenticate{Guard: p.counts.Guard, Keyless: c.cfg.Legacy.Keyless.Org},
+		"call/strip caller keys": filter.StripCallerKeys{},
+		"call/check ownership":   &filter.CheckOwnership{Reader: c.reader},
 	}
 }
 
 func (p *parts) countStages(*compiled) stages {
 	count := filter.RateLimit{Recorder: p.recorder}
-	return stages{"Head.Count": count, "Call.Count": count, "Call.Recount": filter.RecheckRateLimit{Recorder: p.recorder}, "Call.Share": filter.FairShare{}}
+	return stages{
+		"headers/rate limit": count, "call/rate limit": count,
+		"call/recheck rate limit": filter.RecheckRateLimit{Recorder: p.recorder}, "call/fair share": filter.FairShare{},
+	}
 }
 
 func overloadStages(c *compiled) stages {
 	priorities := filter.Priorities{Names: c.legacy.Namers(), PriorityOf: c.legacy.Urgency()}
-	return stages{"Head.Admit": filter.LimitConcurrency{Priorities: priorities}, "Content.AdmitBody": filter.LimitConcurrencyByBody{Priorities: priorities}}
+	return stages{
+		"headers/limit concurrency": filter.LimitConcurrency{Priorities: priorities}, "body/limit concurrency": filter.LimitConcurrencyByBody{Priorities: priorities},
+	}
 }
 
 func (p *parts) legacyStages(c *compiled) stages {
 	return stages{
-		"Head.Legacy":       filter.RecordLegacyUse{Names: c.legacy.Namers()},
-		"Content.Brownout":  filter.Brownout{},
-		"Content.Translate": &filter.Translate{API: p.api, Lists: p.room.Lists},
+		"headers/record legacy use": filter.RecordLegacyUse{Names: c.legacy.Namers()},
+		"body/brownout":             filter.Brownout{},
+		"body/translate":            &filter.Translate{API: p.api, Lists: p.room.Lists},
 	}
 }
 
 func onceStages(*compiled) stages {
-	return stages{"Call.Repeats": idempotency.Deduplicate{}, "Call.Lookup": idempotency.RecoverLost{}}
+	return stages{"call/idempotency": idempotency.Deduplicate{}, "call/recover lost create": idempotency.RecoverLost{}}
 }
 
 func (p *parts) policyStages(c *compiled) stages {
-	return stages{"Call.Judge": &filter.EvaluatePolicies{
+	return stages{"call/evaluate policies": &filter.EvaluatePolicies{
 		Policies: c.engine, Reads: filter.ReadOperations(p.api), Template: p.api.Operation("getTemplate"), Templates: p.api.Operation("listTemplates"),
 		Secrets: p.api.Operation("listSecrets"), Reader: c.reader, Recorder: p.recorder,
 	}}
@@ -257,18 +264,18 @@ func (p *parts) policyStages(c *compiled) stages {
 
 func (p *parts) spendStages(c *compiled) stages {
 	return stages{
-		"Call.Labels":  filter.Labels{},
-		"Call.Reserve": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
-		"Call.Measure": money.Measure{},
+		"call/read labels":    filter.Labels{},
+		"call/reserve budget": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
+		"call/measure usage":  money.Measure{},
 	}
 }
 
 func (p *parts) estimateStages(*compiled) stages {
-	return stages{"Content.Estimate": filter.AnswerDryRun{Run: p.questions.AnswerEstimate}}
+	return stages{"body/dry run": filter.AnswerDryRun{Run: p.questions.AnswerEstimate}}
 }
 
 func auditStages(*compiled) stages {
-	return stages{"Call.Audit": filter.Audit{}}
+	return stages{"call/audit": filter.Audit{}}
 }
 
 // newParts builds the values of the features in order of their dependencies. On an error it closes the files it opened.

@@ -89,7 +89,7 @@ func NewHistory(size int, tell func(Entry)) *History {
 
 // IsLocalRead reports whether an exchange is a read served by the gateway itself, such as a caller's view of its own records.
 func IsLocalRead(ex *filter.Exchange) bool {
-	return ex.Stage() == "local" && ex.Event.Method == http.MethodGet
+	return ex.Stage() == filter.StageAnswerLocally && ex.Event.Method == http.MethodGet
 }
 
 // Ended implements filter.Observer. It ignores local reads; see [IsLocalRead].

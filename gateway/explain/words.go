@@ -146,7 +146,7 @@ func (w *reporter) stages(ex *filter.Exchange, names []string) []Stage {
 	e := ex.Event
 	out := make([]Stage, 0, len(names))
 	for _, name := range names {
-		if name == "stamp" || slices.ContainsFunc(out, func(s Stage) bool { return s.Name == name }) {
+		if name == filter.StageAssignIDs || slices.ContainsFunc(out, func(s Stage) bool { return s.Name == name }) {
 			continue // assigning IDs is of no interest; the size is checked twice
 		}
 		out = append(out, Stage{Name: name, Result: resultPassed, Notes: w.noters.Notes(ex, name)})
@@ -175,7 +175,7 @@ func (w *reporter) stages(ex *filter.Exchange, names []string) []Stage {
 	case how.verdict != Allowed && last.Name == ex.Stage() && e.DryRun == nil:
 		last.Result = string(how.verdict)
 		last.Notes = append(last.Notes, fmt.Sprintf("%d %s", e.Status, how.detail))
-	case last.Name == "local", last.Name == "estimate":
+	case last.Name == filter.StageAnswerLocally, last.Name == filter.StageDryRun:
 		last.Result = resultAnswers
 	}
 	return out

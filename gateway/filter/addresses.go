@@ -19,7 +19,7 @@ type RewriteAddresses struct {
 }
 
 // Name implements Filter.
-func (RewriteAddresses) Name() string { return "addresses" }
+func (RewriteAddresses) Name() string { return "rewrite addresses" }
 
 // Request buffers responses that contain endpoint URLs.
 func (f RewriteAddresses) Request(_ context.Context, ex *Exchange) error {

@@ -20,15 +20,15 @@ type Priorities struct {
 	PriorityOf func(d route.Dialect, name string) overload.Priority
 }
 
-// stageAdmit is the name of both concurrency stages.
-const stageAdmit = "admit"
+// stageConcurrency is the name of both concurrency stages.
+const stageConcurrency = "limit concurrency"
 
 // LimitConcurrency limits the number of requests in progress. It runs after Authenticate, because slots are shared fairly between
 // organisations, and before RateLimit, so that a request refused here does not use up quota.
 type LimitConcurrency struct{ Priorities }
 
 // Name implements Filter.
-func (LimitConcurrency) Name() string { return stageAdmit }
+func (LimitConcurrency) Name() string { return stageConcurrency }
 
 // Request returns 503 if no slot becomes free in time, or if the connection exceeds a limit. Requests that stop or reduce costs are exempt
 // from the connection limit. A request whose priority depends on its body does not wait here; see LimitConcurrencyByBody.
@@ -56,7 +56,7 @@ func (LimitConcurrency) Response(_ context.Context, ex *Exchange) error {
 type LimitConcurrencyByBody struct{ Priorities }
 
 // Name implements Filter.
-func (LimitConcurrencyByBody) Name() string { return stageAdmit }
+func (LimitConcurrencyByBody) Name() string { return stageConcurrency }
 
 // Request returns the same errors as LimitConcurrency.
 func (f LimitConcurrencyByBody) Request(ctx context.Context, ex *Exchange) error {

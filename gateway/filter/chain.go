@@ -85,9 +85,15 @@ func (c *Chain) run(ctx context.Context, ex *Exchange, part int) (ok bool) {
 	return true
 }
 
-// StageDispatch is the name of the stage that sends the call to the platform. It has no filter, because Envoy sends the call in the Envoy
-// door.
-const StageDispatch = "dispatch"
+// Names of stages that other packages refer to.
+const (
+	StageAssignIDs     = "assign ids"
+	StageAnswerLocally = "answer locally"
+	StageDryRun        = "dry run"
+	// StageDispatch is the name of the stage that sends the call to the platform. There is no filter for it, because behind Envoy it is Envoy
+	// that sends the call.
+	StageDispatch = "dispatch"
+)
 
 // Dispatch sends an exchange that has passed all stages. When it returns, ex.Response is set. The caller must call done after sending the
 // response.

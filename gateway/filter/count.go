@@ -27,8 +27,11 @@ type RateLimit struct {
 	Recorder *telemetry.Recorder
 }
 
+// stageRateLimit is the name of the stage and of its span.
+const stageRateLimit = "rate limit"
+
 // Name implements Filter.
-func (RateLimit) Name() string { return "count" }
+func (RateLimit) Name() string { return stageRateLimit }
 
 // Request returns 429 if a quota is used up, and 503 if the call cannot be counted and its failure policy does not admit it.
 func (f RateLimit) Request(ctx context.Context, ex *Exchange) error {
@@ -40,7 +43,7 @@ func (f RateLimit) Request(ctx context.Context, ex *Exchange) error {
 type RecheckRateLimit struct{ Recorder *telemetry.Recorder }
 
 // Name implements Filter.
-func (RecheckRateLimit) Name() string { return "recount" }
+func (RecheckRateLimit) Name() string { return "recheck rate limit" }
 
 // Request returns the same errors as RateLimit.
 func (f RecheckRateLimit) Request(ctx context.Context, ex *Exchange) error {
@@ -87,7 +90,7 @@ func countCall(ctx context.Context, ex *Exchange, r *telemetry.Recorder, effect 
 	if effect != doesNotLower {
 		t.Failure = ratelimit.FailOpen
 	}
-	stage, span := r.Stage(ctx, "count")
+	stage, span := r.Stage(ctx, stageRateLimit)
 	d, err := ex.Ports.Counter.Take(stage, t)
 	span.End()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type DecodeBody struct{}
 
 // Name implements Filter.
-func (DecodeBody) Name() string { return "decode" }
+func (DecodeBody) Name() string { return "decode body" }
 
 // Request sets ex.Body.Doc and ex.Body.HasDoc. It returns 415 for another media type or any content coding, and 400 for a body that is
 // missing, unexpected or not strict JSON.

@@ -27,7 +27,7 @@ type AnswerDryRun struct {
 }
 
 // Name implements Filter.
-func (AnswerDryRun) Name() string { return "estimate" }
+func (AnswerDryRun) Name() string { return StageDryRun }
 
 // Request responds to a dry run. It returns 400 if the header is malformed, so that a typing error never causes the real call.
 func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {

@@ -29,7 +29,7 @@ type Authenticate struct {
 const apiKey = "api_key"
 
 // Name implements Filter.
-func (Authenticate) Name() string { return "identify" }
+func (Authenticate) Name() string { return "authenticate" }
 
 // Request sets Tenant and Caller. A caller set by a dry run is kept. It returns 401 for an unknown credential, 429 if the address failed
 // too often, and 400 for more than one credential.

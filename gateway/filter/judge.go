@@ -43,8 +43,8 @@ type Policies interface {
 // The stages of EvaluatePolicies, as shown to users.
 const (
 	stageValidate = "validate"
-	stageResolve  = "resolve"
-	stageEvaluate = "authorize"
+	stageResolve  = "resolve state"
+	stageEvaluate = "evaluate policies"
 )
 
 // Response headers with the results of policies that did not refuse the call: denials in mode warn, and changes of the body.

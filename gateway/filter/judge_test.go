@@ -69,7 +69,7 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	const plain, templated = `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`, `{"name":"a","templateId":"t1","gpu":{"id":"NVIDIA L4"}}`
-	all := []string{"validate", "resolve", "authorize"}
+	all := []string{"validate", "resolve state", "evaluate policies"}
 	for name, tc := range map[string]struct {
 		body   string
 		judge  onceMore

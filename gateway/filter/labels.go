@@ -20,7 +20,7 @@ const HeaderLabels = "X-Tollgate-Labels"
 type Labels struct{}
 
 // Name implements Filter.
-func (Labels) Name() string { return "labels" }
+func (Labels) Name() string { return "read labels" }
 
 // Request returns 422 for labels that the caller may not set, and for missing required labels.
 func (Labels) Request(_ context.Context, ex *Exchange) error {

@@ -46,7 +46,7 @@ type RecordLegacyUse struct {
 }
 
 // Name implements Filter.
-func (RecordLegacyUse) Name() string { return "legacy" }
+func (RecordLegacyUse) Name() string { return "record legacy use" }
 
 // Request implements Filter. It does nothing.
 func (RecordLegacyUse) Request(context.Context, *Exchange) error { return nil }

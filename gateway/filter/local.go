@@ -24,7 +24,7 @@ type AnswerLocally struct {
 }
 
 // Name implements Filter.
-func (AnswerLocally) Name() string { return "local" }
+func (AnswerLocally) Name() string { return StageAnswerLocally }
 
 // Request responds if the route has a Responder.
 func (f AnswerLocally) Request(ctx context.Context, ex *Exchange) (err error) {

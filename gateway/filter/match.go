@@ -28,7 +28,7 @@ const textNoPath = "no operation has this path"
 const unmatched = "unmatched"
 
 // Name implements Filter.
-func (MatchRoute) Name() string { return "match" }
+func (MatchRoute) Name() string { return "match route" }
 
 // Request sets Route, Params and Query, and Operation unless the request is in a legacy dialect.
 func (m MatchRoute) Request(_ context.Context, ex *Exchange) error {
@@ -97,7 +97,7 @@ type RequireRoute struct {
 }
 
 // Name implements Filter.
-func (RequireRoute) Name() string { return "routed" }
+func (RequireRoute) Name() string { return "require route" }
 
 // Request returns 404, 405 or 400.
 func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {

@@ -26,7 +26,7 @@ type CheckOwnership struct {
 }
 
 // Name implements Filter.
-func (*CheckOwnership) Name() string { return "own" }
+func (*CheckOwnership) Name() string { return "check ownership" }
 
 // reference is an ID in a call and its location.
 type reference struct {

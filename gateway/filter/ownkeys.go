@@ -18,7 +18,7 @@ import (
 type StripCallerKeys struct{}
 
 // Name implements Filter.
-func (StripCallerKeys) Name() string { return "own keys" }
+func (StripCallerKeys) Name() string { return "strip caller keys" }
 
 // Request removes environment variables that contain a key, and headers with a key from calls to load-balanced endpoints. It returns 422
 // for a key in any other part of the call that is sent to the platform: path, query, headers, labels, or the body including member names.

@@ -24,7 +24,7 @@ type Paginate struct {
 }
 
 // Name implements Filter.
-func (Paginate) Name() string { return "pages" }
+func (Paginate) Name() string { return "paginate" }
 
 // Request removes the pagination parameters from the query. It returns 422 for a cursor that does not belong to this call.
 func (f Paginate) Request(_ context.Context, ex *Exchange) error {

@@ -73,7 +73,7 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 		if status < http.StatusMultipleChoices { // neither a resource nor a refusal
 			return nil, nil, fmt.Errorf("%w: a read returned status %d", upstream.ErrUnreachable, status)
 		}
-		if err := (FilterResponse{Upstream: r.Upstream}).Response(ctx, child); err != nil {
+		if err := (SanitizeResponse{Upstream: r.Upstream}).Response(ctx, child); err != nil {
 			return nil, nil, err
 		}
 		return nil, child.Response, nil

@@ -22,7 +22,7 @@ type BuildRequest struct {
 }
 
 // Name implements Filter.
-func (BuildRequest) Name() string { return "rebuild" }
+func (BuildRequest) Name() string { return "build request" }
 
 // Request sets Out except for the credential. It returns 413 for a body that the platform would refuse.
 func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {

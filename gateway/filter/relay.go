@@ -16,23 +16,23 @@ import (
 // SanitizeResponse makes the platform's response safe for the caller. Only listed headers pass, and redirects are refused. Error bodies are
 // rebuilt from their documented members, so that they cannot reveal other resources of the account or the platform key. Responses other
 // than JSON are sandboxed in browsers.
-type FilterResponse struct {
+type SanitizeResponse struct {
 	Upstream *upstream.Client
 	// Run is the client for the run interface, nil if it is not served.
 	Run *upstream.Client
 }
 
 // Name implements Filter.
-func (FilterResponse) Name() string { return "relay" }
+func (SanitizeResponse) Name() string { return "sanitize response" }
 
 // Request implements Filter. It does nothing.
-func (FilterResponse) Request(context.Context, *Exchange) error { return nil }
+func (SanitizeResponse) Request(context.Context, *Exchange) error { return nil }
 
 // relayed lists the platform's response headers that are forwarded to callers, in canonical form.
 var relayed = []string{"Content-Type", "Content-Length", "Cache-Control", "X-Accel-Buffering"}
 
 // Response rewrites a response of the platform.
-func (f FilterResponse) Response(_ context.Context, ex *Exchange) error {
+func (f SanitizeResponse) Response(_ context.Context, ex *Exchange) error {
 	a := ex.Response
 	if !a.Relayed {
 		return nil

@@ -14,7 +14,7 @@ import (
 type FairShare struct{}
 
 // Name implements Filter.
-func (FairShare) Name() string { return "share" }
+func (FairShare) Name() string { return "fair share" }
 
 // Request returns 429 for a team that has used its share. Calls of the run interface are exempt, because each endpoint has its own quota.
 func (FairShare) Request(_ context.Context, ex *Exchange) error {

@@ -13,7 +13,7 @@ import (
 const MaxBody = 102400
 
 // stageSize is the name of both stages that limit the size of bodies.
-const stageSize = "size"
+const stageSize = "limit size"
 
 // LimitSize refuses bodies whose declared length exceeds the limit, before anything else.
 type LimitSize struct{}

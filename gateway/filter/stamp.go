@@ -16,7 +16,7 @@ const (
 type AssignIDs struct{}
 
 // Name implements Filter.
-func (AssignIDs) Name() string { return "stamp" }
+func (AssignIDs) Name() string { return StageAssignIDs }
 
 // Request uses a well-formed X-Request-Id or generates a new ID. The decision ID is always new and contains the time of arrival.
 func (AssignIDs) Request(_ context.Context, ex *Exchange) error {

@@ -42,7 +42,7 @@ func validate(ex *Exchange) error {
 	invalid, broken := ex.check(ex.Body.Doc)
 	switch {
 	case len(invalid) > 0 && ex.lacksInput():
-		return violations(problem.RuleBroken.New("the body of a job requires the member input"), invalid)
+		return violations(problem.RuleBroken.New("the body of the body of a job requires the member input"), invalid)
 	case len(invalid) > 0 && !slices.ContainsFunc(invalid, isInvalid):
 		return violations(problem.RuleBroken.New("the body has members that this operation does not accept"), invalid)
 	case len(invalid) > 0:

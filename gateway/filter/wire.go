@@ -18,7 +18,7 @@ const (
 type CheckHeaders struct{}
 
 // Name implements Filter.
-func (CheckHeaders) Name() string { return "wire" }
+func (CheckHeaders) Name() string { return "check headers" }
 
 // Request returns 505, 400 or 431.
 func (CheckHeaders) Request(_ context.Context, ex *Exchange) error {

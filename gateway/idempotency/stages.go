@@ -16,7 +16,7 @@ import (
 type Deduplicate struct{}
 
 // stageIdempotency is the name of the stage.
-const stageIdempotency = "once"
+const stageIdempotency = "idempotency"
 
 // Name implements Filter.
 func (Deduplicate) Name() string { return stageIdempotency }
@@ -56,7 +56,7 @@ func (Deduplicate) Notes(ex *filter.Exchange, _ string) []string {
 type RecoverLost struct{}
 
 // Name implements Filter.
-func (RecoverLost) Name() string { return "lookup" }
+func (RecoverLost) Name() string { return "recover lost create" }
 
 // Request returns 503 if another gateway may have declared this one dead since the intent was recorded.
 func (RecoverLost) Request(_ context.Context, ex *filter.Exchange) error {
