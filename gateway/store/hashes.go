@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed raise.lua
+//go:embed setmax.lua
 var setMaxSource string
 
 // Hashes stores strings and counters under names and fields. It is safe for concurrent use. It does not own its client.
