@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// ledger is a filter.Ledger that reserves in a copy of the ledger, so that simulated reservations count for the rest of the run. If the
+// dryLedger is a filter.Ledger that reserves in a copy of the ledger, so that simulated reservations count for the rest of the run. If the
 // ledger cannot be read, every call is admitted and budgets are not mentioned.
 type dryLedger struct {
 	*DryRun
@@ -74,7 +74,7 @@ func (l *dryLedger) Owners(ctx context.Context, org string, resources []string, 
 	return make([]ledger.Owner, len(resources)+len(jobs)), nil
 }
 
-// Remembered implements filter.Ledger. It returns no owners.
+// CachedOwners implements filter.Ledger. It returns no owners.
 func (*dryLedger) CachedOwners(_ string, resources []string) []ledger.Owner {
 	return make([]ledger.Owner, len(resources))
 }

@@ -33,7 +33,7 @@ func (g *Guard) countFailure(peer string) error {
 	return nil
 }
 
-// Attempt counts a failed attempt in advance. undo reverts that after a success. If the address has no attempts left, nothing is counted,
+// Attempt counts a failed attempt in advance. The caller calls undo if the attempt succeeds. If the address has no attempts left, nothing is counted,
 // undo is nil, and wait is the time until the next attempt.
 func (g *Guard) Attempt(peer string) (undo func(), wait time.Duration) {
 	addr, limited := g.address(peer)

@@ -26,7 +26,7 @@ func (shout) Brownout(_ string, _ map[string]string, text string) *translate.Out
 	return &translate.Outgoing{Status: 503, ContentType: "text/shout", Body: []byte(strings.ToUpper(text))}
 }
 
-// readLedger is a usage.Writer that keeps the rows it takes.
+// ledger is a usage.Writer that keeps the rows it takes.
 type ledger struct{ rows []usage.Row }
 
 func (l *ledger) Write(_ context.Context, b usage.Batch) error {

@@ -72,16 +72,16 @@ type Shares interface {
 	Observe(org string, status int, h http.Header)
 }
 
-// Ledger is implemented by *spend.Ledger.
+// Ledger is implemented by *ledger.Ledger.
 type Ledger interface {
 	Reserve(ctx context.Context, org string, p *ledger.Plan, r ledger.Reservation) (ledger.Quote, error)
 	Settle(ctx context.Context, org string, s *ledger.Settlement) error
 	// Owners returns the owners of the resources followed by the owners of the jobs. The Owner is zero for resources of the organisation
 	// and for unknown ones.
 	Owners(ctx context.Context, org string, resources []string, jobs ...ledger.Job) ([]ledger.Owner, error)
-	// Remembered returns the owners known to this gateway while the ledger is unavailable, the zero Owner for unknown ones.
+	// CachedOwners returns the owners known to this gateway while the ledger is unavailable, the zero Owner for unknown ones.
 	CachedOwners(org string, resources []string) []ledger.Owner
-	// NoteJob stores the owner of a job for the given time.
+	// SetJobOwner stores the owner of a job for the given time.
 	SetJobOwner(ctx context.Context, org string, j ledger.Job, o ledger.Owner, keep time.Duration) error
 	// Observe updates the ledger's record of a sandbox from a record of the platform.
 	Observe(ctx context.Context, org string, f *ledger.PlatformResource, ceiling int64) error

@@ -121,7 +121,7 @@ func desks(client redistest.Conn) (a, b *Tracker, w *filter.DedupKeys) {
 	return a, b, &wish
 }
 
-// record notes an intent that must be the only one but for past.
+// note records an intent that must be the only one except those in past.
 func note(t *testing.T, d *Tracker, caller context.Context, w *filter.DedupKeys, id string, past ...string) filter.Intent {
 	t.Helper()
 	i := filter.Intent{ID: id, Fingerprint: "p", Name: "n"}

@@ -121,7 +121,7 @@ func TestOldConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// startBody sends a GET. The returned function reads the answer to its end.
+// begin sends a GET. The returned function reads the answer to its end.
 func begin(t *testing.T, rt http.RoundTripper, url string) (finish func()) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
