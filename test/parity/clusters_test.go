@@ -147,7 +147,7 @@ func TestClustersWithTheCredentialOfOthers(t *testing.T) {
 		}
 		id = globex("/v2/templates", `{"name":"u","image":"ghcr.io/acme/open:1","public":true,"allowedCudaVersions":["12.4"]}`)
 		a = d.ask(t, request("POST", "/v2/clusters", "key_platform", fmt.Sprintf(byTemplate, id)))
-		if a.Status != 400 || !strings.Contains(a.Body, "$.templateId: the template of another account has") || len(d.platform.CallsTo("createCluster")) != 1 {
+		if a.Status != 400 || !strings.Contains(a.Body, "$.templateId: a template of another account must not have") || len(d.platform.CallsTo("createCluster")) != 1 {
 			t.Errorf("with CUDA versions: %d %s, want 400 and no cluster", a.Status, a.Body)
 		}
 	}, under(workersAndImages))
