@@ -39,7 +39,7 @@ func (CheckHeaders) Request(_ context.Context, ex *Exchange) error {
 				return problem.HeadersTooLarge.Newf("a header is longer than %d bytes", maxHeaderValue)
 			}
 			if !printable(v) {
-				return problem.BadRequest.New("header values must be printable ASCII")
+				return problem.BadRequest.New("a header value contains bytes outside printable ASCII")
 			}
 		}
 	}
