@@ -60,16 +60,16 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 		want      []string
 	}{
 		{"exchange", *r, *ex, []string{
-			"In", "Dialect", "Operation", "Params", "Caller", "Limit", "Event", "Sent", "Adopted", "Calls", "Path", "Body", "Access", "Judged", "Money",
+			"In", "Dialect", "Operation", "Params", "Caller", "Limit", "Event", "Sent", "Adopted", "Calls", "Progress", "Body", "Access", "Evaluation", "Cost",
 		}},
-		{"path", r.Progress, ex.Progress, []string{"stages", "call"}},
-		{"body", r.Body, ex.Body, []string{"Labels", "withheld", "headers"}},
-		{"access", r.Access, ex.Access, []string{"foreign"}},
+		{"path", r.Progress, ex.Progress, []string{"stages", "callStart"}},
+		{"body", r.Body, ex.Body, []string{"Labels", "removedVars", "removedHeaders"}},
+		{"access", r.Access, ex.Access, []string{"hiddenNotes"}},
 		{"judged", r.Evaluation, ex.Evaluation, []string{"Input", "Verdict"}},
-		{"money", r.Cost, ex.Cost, []string{"Held"}},
+		{"money", r.Cost, ex.Cost, []string{"Reservation"}},
 		{"request", r.In, ex.In, []string{"Path"}},
-		{"reservation", *r.Cost.Reservation, *ex.Cost.Reservation, []string{"Reservation", "Quote", "Of", "Known", "Takes"}},
-		{"reservation in the ledger", r.Cost.Reservation.Reservation, ex.Cost.Reservation.Reservation, []string{"After", "Free", "Waived", "About"}},
+		{"reservation", *r.Cost.Reservation, *ex.Cost.Reservation, []string{"Reservation", "Quote", "ResourceKind", "Admitted", "Current"}},
+		{"reservation in the ledger", r.Cost.Reservation.Reservation, ex.Cost.Reservation.Reservation, []string{"After", "Free", "Waived", "Metadata"}},
 		{"description of the resource", r.Cost.Reservation.Metadata, ex.Cost.Reservation.Metadata, []string{"StopAt", "EndAt"}},
 		{"quote", r.Cost.Reservation.Quote, ex.Cost.Reservation.Quote, []string{"Refused", "Tightest"}},
 	} {

@@ -16,7 +16,7 @@ import (
 type Measure struct{}
 
 // Name implements Filter.
-func (Measure) Name() string { return "measure" }
+func (Measure) Name() string { return "measure usage" }
 
 // Request implements Filter and does nothing.
 func (Measure) Request(context.Context, *filter.Exchange) error { return nil }

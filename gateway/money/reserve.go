@@ -39,7 +39,7 @@ type Reserve struct {
 }
 
 // stageReserve is the name of the stage.
-const stageReserve = "reserve"
+const stageReserve = "reserve budget"
 
 // Name implements Filter.
 func (*Reserve) Name() string { return stageReserve }

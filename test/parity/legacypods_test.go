@@ -44,7 +44,7 @@ func TestV1PodRefusals(t *testing.T) {
 			"CUDA as text": {`{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"allowedCudaVersions":"12.4"}`, 400, "allowedCudaVersions: expected array of strings"},
 			"made too large": {
 				`{"templateId":"` + id + `","gpuTypeIds":["NVIDIA L4"],"volumeInGb":0,"env":{"E":"` + large + `"}}`, 413,
-				"the body that the request becomes exceeds 102400 bytes",
+				"the outbound body exceeds 102400 bytes after adding the template and policy changes",
 			},
 		} {
 			before := len(d.platform.CallsTo("createPod"))

@@ -57,14 +57,14 @@ func TestReadinessTable(t *testing.T) {
 		noticed  string
 	}{
 		{state: "everything answers", noticed: `"status": "ready",`},
-		{state: "Redis is down", enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the shared store"},
-		{state: "Redis is full", enter: func(d *door, _ func()) { d.redis.SetError("OOM command not allowed when used memory > 'maxmemory'.") }, noticed: "the shared store"},
+		{state: "Redis is down", enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the store is down"},
+		{state: "Redis is full", enter: func(d *door, _ func()) { d.redis.SetError("OOM command not allowed when used memory > 'maxmemory'.") }, noticed: "the store is down"},
 		{
 			state:    "Redis is down, and `failure.read` is `closed` for every organisation",
-			settings: map[string]string{" FAILURE": ", failure: {read: closed}"}, enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the shared store",
+			settings: map[string]string{" FAILURE": ", failure: {read: closed}"}, enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the store is down",
 		},
 		{
-			state: "the ledger was lost and is being rebuilt", noticed: "are being rebuilt",
+			state: "the ledger was lost and is being rebuilt", noticed: "rebuilding the ledgers",
 			enter: func(d *door, _ func()) {
 				d.platform.AddFault(platform.Fault{Operation: "listPods", Kind: platform.FaultHang})
 				d.redis.FlushAll()

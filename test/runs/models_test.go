@@ -155,9 +155,9 @@ func TestARunOnAMistypedEndpointIsNotFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, policies(rules))
 			for target, tt := range map[string]struct{ body, want string }{
-				"/v2/no-such-model/runsync":                    {`{"input":{}}`, `{"error":"no endpoint or public model of this name"`},
-				"/v2/no-such-model/retry/j1":                   {"{}", `{"error":"no endpoint or public model of this name"`},
-				"/v2/no-such-model/openai/v1/chat/completions": {hello, `{"error":{"message":"no endpoint or public model of this name","type":"not_found_error"`},
+				"/v2/no-such-model/runsync":                    {`{"input":{}}`, `{"error":"no endpoint or public model has this name"`},
+				"/v2/no-such-model/retry/j1":                   {"{}", `{"error":"no endpoint or public model has this name"`},
+				"/v2/no-such-model/openai/v1/chat/completions": {hello, `{"error":{"message":"no endpoint or public model has this name","type":"not_found_error"`},
 			} {
 				if a := r.ask(t, "POST", target, "key_research", tt.body); a.Status != 404 || !strings.HasPrefix(a.Body, tt.want) {
 					t.Errorf("%s: %d %s, want 404 %s", target, a.Status, a.Body, tt.want)
