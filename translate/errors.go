@@ -21,7 +21,7 @@ const UnfinishedRetryAfter = 5 * time.Second
 
 // Error returns the text that is sent to the caller.
 func (e *UnfinishedError) Error() string {
-	return "The outcome is unknown: the platform may have created the " + e.Noun + ". Send the same request again to get it."
+	return "The outcome is unknown: the " + e.Noun + " may have been created. Send the same request again to get it."
 }
 
 // MissingKeyText is the detail of a 401 for a request without a key.

@@ -31,8 +31,7 @@ func NewSchedule(entries []Brownout, dialect Dialect) *Schedule {
 }
 
 // Active returns the span that includes now and the message, possibly empty, of the first entry in force. Adjoining
-// windows form one span, so its end is the first time at which calls are served again, as far as NoticePeriod looks
-// ahead.
+// windows form one span, so calls are served again from its end on, as far as NoticePeriod looks ahead.
 func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
 	spans := s.Spans(now)
 	if len(spans) == 0 || spans[0].From.After(now) {

@@ -23,10 +23,10 @@ type Request struct {
 	Origin *Origin
 	// Read permits the decoder to return Records for objects in the response, because the translator only reads it.
 	Read bool
-	// FingerprintText is the text by which the gateway recognises a retry of a create; "" means the body.
+	// FingerprintText identifies retries of a create; "" means the body.
 	FingerprintText string
-	// StopAt and TerminateAt are the times at which the gateway stops and terminates the created pod; zero means never. A
-	// gateway that does not support them refuses the call.
+	// StopAt and TerminateAt are when the gateway stops and terminates the created pod; zero means never. A gateway that
+	// does not support them refuses the call.
 	StopAt, TerminateAt time.Time
 	// OnLateSuccess is called if a create succeeds after its request has been answered; nil means no callback.
 	OnLateSuccess func(ctx context.Context, made *Response)

@@ -175,7 +175,7 @@ func Ceil(v any) (n int64, ok bool) {
 	return int64(f), ok && math.Abs(f) <= maxExact
 }
 
-// maxExact is 2^53, up to which a float64 represents every integer exactly.
+// maxExact is 2^53. A float64 represents every integer up to it exactly.
 const maxExact = 1 << 53
 
 // Number converts v to a float64; ok is false unless v is a finite number.

@@ -40,7 +40,7 @@ type authority struct {
 	roots *x509.CertPool
 }
 
-// acceptance is a verified chain with the period in which it is valid.
+// acceptance is a verified chain with its validity period.
 type acceptance struct {
 	by          *Authority
 	from, until time.Time

@@ -22,8 +22,8 @@ type TokenIssuer struct {
 
 	// Skew is the allowed difference between the clocks of the issuer and the gateway; 0 means 30 s.
 	Skew time.Duration `yaml:"-"`
-	// Refresh is the interval at which the issuer's keys are read, in addition to reads for a token with an unknown key.
-	// A key that the issuer has withdrawn is accepted for up to this time; 0 means 15 m.
+	// Refresh is the interval between reads of the issuer's keys, in addition to reads for a token with an unknown key. A
+	// key that the issuer has withdrawn is accepted for up to this time; 0 means 15 m.
 	Refresh time.Duration `yaml:"-"`
 }
 
@@ -50,7 +50,7 @@ func (c TokenIssuer) WithDefaults() TokenIssuer {
 	return c
 }
 
-// MaxLifetime returns the maximum time for which a token issued now can be accepted. c must have its defaults.
+// MaxLifetime returns the maximum lifetime of a token issued now. c must have its defaults.
 func (c TokenIssuer) MaxLifetime() time.Duration { return c.MaxAge + 2*c.Skew }
 
 // Validate checks c and joins all errors, each with its path below the section.

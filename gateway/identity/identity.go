@@ -45,7 +45,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // String returns the digest as 64 lower-case hexadecimal digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// Role grants a caller rights beyond those of an ordinary team member.
+// Role grants a caller additional rights.
 type Role string
 
 // Roles. Policies can read them.
@@ -81,7 +81,7 @@ type Caller struct {
 	Exempt bool
 	// Until is the expiry time of the credential; zero means no expiry.
 	Until time.Time
-	// Addresses lists the networks from which the key is accepted; empty allows all.
+	// Addresses lists the networks that may use the key; empty allows all.
 	Addresses []netip.Prefix
 	// Used is the time of the caller's last request in Unix seconds, accurate to a minute. It is nil if that is not
 	// recorded.
@@ -202,8 +202,8 @@ type Entry struct {
 	Caller Caller
 }
 
-// NewDirectory returns a Directory of the entries and of the callers of issuers and authorities, each of which may be
-// nil. It returns an error if two entries have the same digest, because a key must identify one caller.
+// NewDirectory returns a Directory of the entries and of the callers of issuers and authorities, which may be nil. It
+// returns an error if two entries have the same digest, because a key must identify one caller.
 func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (*Directory, error) {
 	d := &Directory{byDigest: make(map[Digest]*Caller, len(entries)), issuers: issuers, authorities: authorities}
 	for i := range entries {
@@ -215,7 +215,7 @@ func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (
 	return d, nil
 }
 
-// WithUsedKeys returns a Directory that adds each key by which it finds a caller to seen, and uses seen to find keys in
+// WithUsedKeys returns a Directory that adds the key of every caller that it finds to seen, and uses seen to find keys in
 // texts.
 func (d *Directory) WithUsedKeys(seen *UsedKeys) *Directory {
 	r := *d
@@ -223,9 +223,9 @@ func (d *Directory) WithUsedKeys(seen *UsedKeys) *Directory {
 	return &r
 }
 
-// WithChanges returns a Directory from which some entries of earlier calls of WithChanges are removed and to which others
-// are added. It shares issuers, authorities and their caches with d. It copies the entries added by earlier calls, but
-// not those of NewDirectory.
+// WithChanges returns a Directory without some entries of earlier calls of WithChanges and with additional ones. It
+// shares issuers, authorities and their caches with d. It copies the entries added by earlier calls of WithChanges, but
+// not the entries of NewDirectory.
 func (d *Directory) WithChanges(gone []Digest, come []Entry) (*Directory, error) {
 	w := *d
 	if w.made = maps.Clone(d.made); w.made == nil {
@@ -274,13 +274,13 @@ func (d *Directory) RequiresCertificate() bool { return d.authorities != nil && 
 type Credentials struct {
 	// Key is a key or a token, or "".
 	Key string
-	// Chain holds the caller's certificate, of which the caller has proven to have the private key, followed by its
-	// intermediates. It is nil without a certificate.
+	// Chain holds the caller's certificate followed by its intermediates. The caller has proven possession of the private
+	// key. It is nil without a certificate.
 	Chain []*x509.Certificate
 	// Peer is the address of the caller.
 	Peer string
-	// Presented is the time at which the token was presented; zero means now. The token may have expired since then, but
-	// must not have been revoked.
+	// Presented is when the caller presented the token; zero means now. The token may have expired since then, but must
+	// not have been revoked.
 	Presented time.Time
 }
 

@@ -29,7 +29,7 @@ const (
 	// minFetchInterval is the minimum time between two reads of an issuer's keys. It limits the reads that tokens with
 	// unknown keys cause, which anyone can send.
 	minFetchInterval = 10 * time.Second
-	// pollInterval is the interval at which Run checks for keys that are due.
+	// pollInterval is the interval between checks of Run for keys that are due.
 	pollInterval = 5 * time.Second
 	// maxKeys is the maximum number of keys of an issuer; minRSA is the minimum size of an RSA key in bits.
 	maxKeys = 100
@@ -48,7 +48,7 @@ type IssuerKeys struct {
 	sets map[source]*keySet
 }
 
-// source identifies the URL of keys and the interval at which they are read.
+// source identifies the URL and the read interval of keys.
 type source struct {
 	issuer, jwks string
 	refresh      time.Duration

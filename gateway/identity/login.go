@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Login is an issuer at which people log in with a browser.
+// Login is an issuer for browser logins of people.
 type Login struct {
 	// ID is the issuer's id in the configuration.
 	ID     string
@@ -60,7 +60,7 @@ func NewLogins(now func() time.Time) *Logins {
 }
 
 const (
-	// documentAge is the age at which a discovery document is read again.
+	// documentAge is the maximum age of a cached discovery document.
 	documentAge = time.Hour
 	// maxExchange is the timeout of exchanging a code for a token.
 	maxExchange = 10 * time.Second
@@ -128,7 +128,7 @@ func (c LoginClient) style(methods []string) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// Begin returns the URL to which the browser is sent. The issuer redirects it to redirect afterwards. The error is
+// Begin returns the issuer's URL for the browser. After the login, the issuer sends the browser to redirect. The error is
 // ErrIssuerUnavailable.
 func (l *Logins) Begin(ctx context.Context, c LoginClient, redirect, proof string) (string, error) {
 	config, err := l.config(ctx, c, redirect)

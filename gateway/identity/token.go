@@ -13,7 +13,7 @@ import (
 const MaxToken = 8 << 10
 
 // LooksLikeToken reports whether a credential has the form of a signed token: three base64url parts (RFC 7515, section
-// 3.1), the first of which decodes to a JSON object. Use it to distinguish tokens from keys.
+// 3.1), where the first part decodes to a JSON object. Use it to distinguish tokens from keys.
 func LooksLikeToken(credential string) bool {
 	head, rest, _ := strings.Cut(credential, ".")
 	payload, signature, three := strings.Cut(rest, ".")
@@ -76,8 +76,8 @@ func decode(part string, into any) error {
 	return nil
 }
 
-// accepted reports whether the token type is that of an access token (RFC 9068, section 2.1) or absent. Other types, for
-// example, end a session or prove possession of a key.
+// accepted reports whether the token is an access token by its type (RFC 9068, section 2.1). An absent type is accepted.
+// Other types, for example, end a session or prove possession of a key.
 func (h header) accepted() bool {
 	switch strings.TrimPrefix(strings.ToLower(h.Type), "application/") {
 	case "", "jwt", "at+jwt":

@@ -6,7 +6,7 @@ import "net/http"
 // kinds, so that operators can count them and the documentation can list them.
 type Kind string
 
-// The kinds, in the order in which a request can meet them.
+// The kinds, in the order of request processing.
 const (
 	TooLarge               Kind = "too_large"
 	BadRequest             Kind = "bad_request"

@@ -24,8 +24,8 @@ func (p *Problem) extras() extras {
 	return extras{p.Errors, p.Policies, p.Windows, p.Approval, p.Decision, p.Contact, p.Page}
 }
 
-// RunJSON encodes the problem in the form of the run interface (reference platform-v2, section 12.7), in which the member
-// error holds the detail.
+// RunJSON encodes the problem in the form of the run interface (reference platform-v2, section 12.7): the member error
+// holds the detail.
 func (p *Problem) RunJSON() []byte {
 	return encode(struct {
 		Error string `json:"error"`

@@ -42,7 +42,7 @@ func (b billed) bucket(x *exchange) string {
 	return "day"
 }
 
-// bills returns billing records, all of which are maps.
+// bills returns billing records as maps.
 func (x *exchange) bills(ctx context.Context, operation string, query url.Values) ([]any, error) {
 	list, err := x.List(ctx, legacy.Purpose{Verb: "billing", Noun: legacy.NounAccount}, operation, "records", query)
 	return records(list), err
@@ -61,7 +61,7 @@ func spendField[T any](f func(ctx context.Context, x *exchange, source T, in inp
 	})
 }
 
-// podRates returns the sum of the hourly rates of the account's pods for which f returns true.
+// podRates returns the sum of the hourly rates of the account's pods, filtered by f.
 func (x *exchange) podRates(ctx context.Context, f func(pod any) bool) (any, error) {
 	pods, err := x.pods(ctx)
 	if err != nil {

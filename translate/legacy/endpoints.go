@@ -99,8 +99,8 @@ func (s *Session) Version(ctx context.Context, id string) int64 {
 	return translate.Whole(resp.Body, "endpointVersion")
 }
 
-// TemplateIDOf returns the id of the template from which an endpoint was created. If it is unknown, it returns the id of
-// a virtual template.
+// TemplateIDOf returns the id of the template that an endpoint was created from. If it is unknown, it returns the id of a
+// virtual template.
 func TemplateIDOf(endpoint string, note translate.EndpointNote) string {
 	if note.TemplateID != "" {
 		return note.TemplateID

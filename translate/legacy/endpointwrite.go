@@ -310,7 +310,8 @@ func (e *endpointWrite) scaler() string {
 	return cmp.Or(e.w.Scaler.Value(), e.now.Scaler(), v2.ByDelay)
 }
 
-// byCount reports whether the endpoint will be a queue scaled by request count, for which v2 rejects an idle timeout.
+// byCount reports whether the endpoint will be a queue scaled by request count. v2 rejects an idle timeout for such a
+// queue.
 func (e *endpointWrite) byCount() bool { return e.kind() == v2.Queue && e.scaler() == v2.ByCount }
 
 // scaling sends the whole scaler. The part that is not given keeps its current value.

@@ -25,7 +25,7 @@ const (
 	NounTerminated Noun = "pod to terminate"
 )
 
-// Purpose describes the purpose of a v2 call, from which a dialect words an error message.
+// Purpose describes the purpose of a v2 call. Dialects use it to word error messages.
 type Purpose struct {
 	// Verb is the operation, for example "create template".
 	Verb string

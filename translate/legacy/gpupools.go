@@ -133,7 +133,7 @@ func looksLikePool(token string) bool {
 	return strings.Contains(token, "_") && strings.Trim(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-// maxDefaultPools is the number of pools of an endpoint for which the caller names no GPU types.
+// maxDefaultPools is the number of pools of an endpoint if the caller names no GPU types.
 const maxDefaultPools = 3
 
 // defaultPools returns the pools that are in stock, sorted by their cheapest type.

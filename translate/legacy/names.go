@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Names maps locations in v2 bodies to the dialect's fields from which they came. Locations have no array indexes. A
+// Names maps locations in v2 bodies to the corresponding fields of the dialect. Locations have no array indexes. A
 // location that is not listed maps to the field of its nearest listed parent.
 type Names map[string]string
 

@@ -243,7 +243,7 @@ func (e *ShortageError) Status() int {
 	return e.Response.Status
 }
 
-// failed returns the error for a run in which no candidate was placed.
+// failed returns the error for a run that placed no candidate.
 func (c *podCreate) failed(out *translate.Outcome) error {
 	about := NounPod.Purpose("create")
 	switch out.Verdict {
@@ -312,7 +312,7 @@ func (c *podCreate) injected(ctx context.Context, pod v2.Pod) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return c.template.Env()[name] != nil })
 }
 
-// Forbidden prefixes the message of a policy with "Forbidden", for which clients search, unless it contains that word.
+// Forbidden prefixes the message of a policy with "Forbidden", unless it contains that word. Clients search for it.
 func Forbidden(detail string) string {
 	switch {
 	case detail == "":

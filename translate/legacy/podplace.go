@@ -52,8 +52,8 @@ const (
 	maxDefaultTypes = 10
 	// maxUnknownTypes is the maximum number of unknown GPU types that a refusal names.
 	maxUnknownTypes = 10
-	// priceTolerance is the amount by which a price may exceed MaxPrice, because clients compute it with fewer digits
-	// than the catalog has.
+	// priceTolerance is the amount that a price may exceed MaxPrice by, because clients compute it with fewer digits than
+	// the catalog has.
 	priceTolerance = 0.005
 )
 
@@ -76,7 +76,7 @@ func (ch choice) price() float64 {
 	return number(ch.record, "price", strings.ToLower(ch.cloud))
 }
 
-// candidates returns the create calls in the order in which they are tried.
+// candidates returns the create calls in order of attempts.
 func (c *podCreate) candidates(ctx context.Context, base v2.Pod) ([]translate.Candidate, error) {
 	choose := c.gpuChoices
 	if c.want.CPU {
@@ -118,7 +118,7 @@ func (c *podCreate) candidates(ctx context.Context, base v2.Pod) ([]translate.Ca
 	return list, nil
 }
 
-// nest combines choices with data centres in the order in which they are tried.
+// nest combines choices with data centres in order of attempts.
 func (c *podCreate) nest(choices []choice) iter.Seq2[choice, []string] {
 	return func(yield func(choice, []string) bool) {
 		in := func(ch choice, centre string) bool {

@@ -18,7 +18,7 @@ func (s *Session) PodNote(ctx context.Context, id string) (note translate.PodNot
 	return translate.LoadNote[translate.PodNote](ctx, s.Client, s.Key(translate.KindPod, id))
 }
 
-// TemplateIDOfPod returns the id of the template from which a pod was created, or "" if it is unknown.
+// TemplateIDOfPod returns the id of the template that a pod was created from, or "" if it is unknown.
 func TemplateIDOfPod(p v2.Pod, note translate.PodNote) string {
 	return cmp.Or(note.TemplateID, p.Template())
 }

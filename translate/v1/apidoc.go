@@ -104,7 +104,7 @@ func isTypeList(list []any) bool {
 	return false
 }
 
-// getDocs serves the page to which the Deprecation header links. The page links to the gateway's reference.
+// getDocs serves the page that the Deprecation header links to. The page links to the gateway's reference.
 func getDocs(context.Context, *request) (*reply, error) {
 	return &reply{status: 200, contentType: "text/html; charset=utf-8", encoded: docsPage}, nil
 }

@@ -18,8 +18,8 @@ func (r *request) gpuTypes(ctx context.Context) []any {
 	return types
 }
 
-// gpuCatalog holds the GPU types in the form in which pods include them. The pods of a list have few distinct types, each
-// of which is looked up once. It is not safe for concurrent use.
+// gpuCatalog holds the GPU types as included in pods. It looks up each type once, because the pods of a list have few
+// distinct types. It is not safe for concurrent use.
 type gpuCatalog struct {
 	types []any
 	known map[string]listedGPU

@@ -108,7 +108,7 @@ func (r endpointHooks) Remember(note *translate.EndpointNote, _ v2.Endpoint) {
 	}
 }
 
-// maxEndpointFlavours is the number of flavours of an endpoint for which the caller names none.
+// maxEndpointFlavours is the number of flavours of an endpoint if the caller names none.
 const maxEndpointFlavours = 3
 
 // CPUs implements legacy.EndpointHooks. It returns one instance for each flavour, in order. Settings that are not given

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// handling is the way in which an input field is translated.
+// handling describes how an input field is translated.
 type handling int
 
 // Every field of every input has one of these; a test checks each field.

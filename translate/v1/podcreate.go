@@ -150,7 +150,7 @@ func (a *API) shortage() int {
 	return http.StatusInternalServerError
 }
 
-// podShortage returns the fault for a create for which no capacity is available.
+// podShortage returns the fault for a create without available capacity.
 func (a *API) podShortage(e *legacy.ShortageError) *fault {
 	return &fault{status: a.shortage(), text: "create pod: " + textNoCapacity, detail: e.Response.Detail()}
 }

@@ -38,7 +38,7 @@ func (p Pod) Locked() bool { return p.flag("locked") }
 // SetLocked sets whether the pod is protected from being stopped.
 func (p Pod) SetLocked(on bool) { p.set(on, "locked") }
 
-// Template returns the id of the template from which the pod was created.
+// Template returns the id of the template that the pod was created from.
 func (p Pod) Template() string { return p.text("template") }
 
 // SetTemplateID sets the template whose settings the pod copies.
@@ -53,7 +53,7 @@ func (p Pod) SetCloud(cloud string) { p.set(cloud, "cloud") }
 // DataCenter returns the id of the data centre.
 func (p Pod) DataCenter() string { return p.text("dataCenterId") }
 
-// SetDataCenters sets the data centres in which the pod may be placed.
+// SetDataCenters sets the allowed data centres of the pod.
 func (p Pod) SetDataCenters(ids []string) { p.set(translate.List(ids), "dataCenterIds") }
 
 // IsCPU reports whether the pod has no GPU.

@@ -27,10 +27,10 @@ const (
 	maxCachedBytes  = 8 << 10
 )
 
-// validationRules returns the validation rules of the specification that apply here. Existing clients break some others
-// on which nothing depends: known type names and allowed positions of variables, unused variables, and argument names and
-// correct values, which the coercer checks more leniently. Field merging checks for overlapping fields. None of the rules
-// reads the value of a literal.
+// validationRules returns the validation rules of the specification that apply here. It omits some that existing clients
+// violate and that are not essential: known type names and allowed positions of variables, unused variables, and argument
+// names and correct values, which the coercer checks more leniently. Field merging checks for overlapping fields. None of
+// the rules reads the value of a literal.
 func validationRules() []core.Rule {
 	list := []core.Rule{
 		fieldsOnCorrectType(),
@@ -52,7 +52,7 @@ func validationRules() []core.Rule {
 		rules.UniqueOperationNamesRule,
 		rules.UniqueVariableNamesRule,
 	}
-	slices.SortFunc(list, func(a, b core.Rule) int { return strings.Compare(a.Name, b.Name) }) // order in which errors are reported
+	slices.SortFunc(list, func(a, b core.Rule) int { return strings.Compare(a.Name, b.Name) }) // order of reported errors
 	return list
 }
 
