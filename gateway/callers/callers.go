@@ -27,7 +27,7 @@ type Callers struct {
 	// plans holds the budgets of the organisations by id, including the budgets of these keys.
 	plans map[string]*ledger.Plan
 	of    map[string]organisation
-	keys  *identity.Directory // only those of the configuration
+	keys  *identity.Directory // only keys of the configuration
 
 	// known holds the keys created at run time by organisation, active or not; holders holds the ones that are not
 	// revoked by the digests of their secrets.

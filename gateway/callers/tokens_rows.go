@@ -36,10 +36,10 @@ func (t *Tokens) Rows() []row.Row {
 			Commands: []row.Command{{
 				Use: "tokens revoke ISSUER", Short: "Revoke a token, or all tokens issued to a subject so far, and close their streams",
 				Example: "tollgate tokens revoke corp --id 6f1c9a\ntollgate tokens revoke corp --subject ann@acme.example",
-				Long: `Revokes a token of an issuer, or all that a subject was issued until now: at the
-gateway that is asked at once, at all others within two seconds. The issuer is named by
-its id in the configuration, or by its URL. A subject that can still get tokens from its
-issuer is accepted again with a new one: to keep it out, lock it there.`,
+				Long: `Revokes a token of an issuer, or all tokens issued to a subject so far. The revocation
+takes effect immediately at the queried gateway and within two seconds at all others.
+Specify the issuer by its id in the configuration or by its URL. A subject that can
+still get tokens is accepted with a new one; to keep it out, lock it at the issuer.`,
 			}},
 		},
 	}

@@ -110,8 +110,8 @@ func (a *Authority) Parse() error {
 	return nil
 }
 
-// blocks yields the contents of the PEM blocks of a text. It yields an error if there are none or a block is of another
-// kind.
+// blocks yields the contents of the PEM blocks of a text. It yields an error if the text has no block or a block of
+// another kind.
 func blocks(text, kind string) func(func([]byte, error) bool) {
 	return func(yield func([]byte, error) bool) {
 		block, rest := pem.Decode([]byte(text))

@@ -60,8 +60,8 @@ type Certificates struct {
 	Required bool
 }
 
-// NewAuthorities returns the Authorities of a valid configuration, or nil if it has none. teams maps organisations to
-// their teams.
+// NewAuthorities returns the Authorities of a valid configuration, or nil if there are no authorities. teams maps
+// organisations to their teams.
 func NewAuthorities(c Certificates, teams map[string][]string) (*Authorities, error) {
 	list := c.Authorities
 	if len(list) == 0 {

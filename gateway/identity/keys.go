@@ -145,7 +145,7 @@ type keySet struct {
 
 	mu          sync.Mutex // guards the fields below
 	keys        []key
-	reading     chan struct{} // closed at the end of the current read; nil if there is none
+	reading     chan struct{} // closed at the end of the current read; nil between reads
 	good, tried time.Time
 	fail        error
 }

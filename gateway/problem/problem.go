@@ -58,7 +58,7 @@ type Shortfall struct {
 	Used     json.Number `json:"used"`
 	Reserved json.Number `json:"reserved"`
 	Needs    json.Number `json:"needs"`
-	// RoomAt is when the budget may have room again, or nil if waiting does not help.
+	// RoomAt is the earliest time with room in the budget, or nil if waiting does not help.
 	RoomAt *time.Time `json:"room_at"`
 }
 

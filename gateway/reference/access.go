@@ -2,7 +2,7 @@ package reference
 
 import "time"
 
-// Access describes what a caller may do, as shown on the reference page.
+// Access holds the permissions and limits of a caller, as shown on the reference page.
 type Access struct {
 	Org   string   `json:"org"`
 	Team  string   `json:"team,omitempty"`
