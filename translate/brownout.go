@@ -99,6 +99,6 @@ func (c Brownout) Validate() error {
 		faults.Add("until", "must be after from")
 	}
 	faults.If(!recurs && len(c.Weekdays) > 0, "weekdays", "must be empty without daily")
-	faults.If(len(c.Message) > maxMessage, "message", "is longer than %d bytes", maxMessage)
+	faults.If(len(c.Message) > maxMessage, "message", "must be at most %d bytes", maxMessage)
 	return errors.Join(faults...)
 }

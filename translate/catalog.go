@@ -66,8 +66,8 @@ func NewCatalog() *Catalog {
 
 // Read returns the response to a catalog operation from the cache or from v2. Concurrent reads of the same query share
 // one call. A response without a list in the given member counts as a failure. If v2 fails, Read returns an expired
-// response if it has one, and the failure otherwise. Callers without a key use the account ""; their queries cause at
-// most one call in 30 s, even after a failure.
+// response if it has one, and the failure otherwise. Callers without a key use the account ""; each distinct query of
+// theirs causes at most one call in 30 s, even after a failure.
 func (c *Catalog) Read(ctx context.Context, d *Client, r *Request, member string) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	for {

@@ -23,7 +23,8 @@ import (
 // maxClasses is the maximum number of classes that may contain one operation.
 const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 
-// CompileTenant compiles an organisation of a configuration. Errors have paths below the organisation.
+// CompileTenant converts a configured organisation to the form that the filter chain uses. Errors have paths below the
+// organisation.
 func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
 		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.WithDefaults(cfg.Limits.Failure),
@@ -165,7 +166,7 @@ func changesBodies(o *settings.Org) bool {
 		})
 }
 
-// CompileClass compiles a class.
+// CompileClass converts a configured class to the form that the filter chain uses.
 func CompileClass(c settings.Class) filter.Class {
 	return filter.Class{ID: c.ID, Per: ratelimit.ScopeKind(cmp.Or(c.Per, settings.Per(ratelimit.KindKey))), Cost: c.Cost, Limit: c.Limit}
 }

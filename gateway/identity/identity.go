@@ -118,7 +118,7 @@ func (c *Caller) MarkUsed(now time.Time) {
 	}
 }
 
-// ErrUnknown is returned for every credential that is not accepted, whatever the reason.
+// ErrUnknown is returned for every rejected credential, regardless of the reason.
 var ErrUnknown = errors.New("identity: unknown key")
 
 // PeriodError is an [ErrUnknown] for a known key outside its validity period. Callers cannot distinguish it from an
@@ -223,22 +223,22 @@ func (d *Directory) WithUsedKeys(seen *UsedKeys) *Directory {
 	return &r
 }
 
-// WithChanges returns a Directory without some entries of earlier calls of WithChanges and with additional ones. It
-// shares issuers, authorities and their caches with d. It copies the entries added by earlier calls of WithChanges, but
-// not the entries of NewDirectory.
-func (d *Directory) WithChanges(gone []Digest, come []Entry) (*Directory, error) {
+// WithChanges returns a copy of d without the removed entries, which earlier calls of WithChanges must have added, and
+// with the added ones. It returns an error if two entries have the same digest. The copy shares issuers, authorities and
+// their caches with d. The cost grows with the number of entries added by WithChanges, not with those of NewDirectory.
+func (d *Directory) WithChanges(removed []Digest, added []Entry) (*Directory, error) {
 	w := *d
 	if w.made = maps.Clone(d.made); w.made == nil {
-		w.made = make(map[Digest]*Caller, len(come))
+		w.made = make(map[Digest]*Caller, len(added))
 	}
-	for _, digest := range gone {
+	for _, digest := range removed {
 		delete(w.made, digest)
 	}
-	for i := range come {
-		if err := w.lacks(&come[i]); err != nil {
+	for i := range added {
+		if err := w.lacks(&added[i]); err != nil {
 			return nil, err
 		}
-		w.made[come[i].Digest] = come[i].caller()
+		w.made[added[i].Digest] = added[i].caller()
 	}
 	return &w, nil
 }

@@ -89,7 +89,8 @@ func (d *Dialects) Successors() map[string][]string {
 	return m
 }
 
-// Urgency returns a function that maps legacy operations to priorities.
+// Urgency returns a function that maps legacy operations to priorities. Operations that stop a pod are a special case,
+// because the priority of their v2 operation depends on the body.
 func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
 	v1 := d.Successors()
 	return func(d route.Dialect, name string) overload.Priority {

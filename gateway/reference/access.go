@@ -31,7 +31,7 @@ type Limit struct {
 	ResetSeconds int64 `json:"resetSeconds"`
 }
 
-// Budget is one limit of one scope, in USD or a count.
+// Budget is one budget of one scope, in USD or as a count.
 type Budget struct {
 	Scope string `json:"scope"`
 	Name  string `json:"name"`

@@ -33,8 +33,8 @@ func (s *Session) PodGPUTypes(ctx context.Context, records []any) func(id string
 	return func(id string) string { return cmp.Or(known[id], UnknownType) }
 }
 
-// AddLedgerTypes adds to known the GPU types that the ledger has for the remaining resources of billing records. member
-// is the field of a record that holds the resource id.
+// AddLedgerTypes reads the GPU types of resources in billing records from the ledger and adds them to known, except for
+// resources that are already in known. member is the record field with the resource id.
 func (s *Session) AddLedgerTypes(ctx context.Context, records []any, member string, known map[string]string) {
 	missing, since := MissingTypes(records, member, known)
 	if len(missing) == 0 {

@@ -37,18 +37,18 @@ func DefaultConfig() Config { return Config{Answers: Faithful, Deprecated: "2026
 // Validate checks c and joins all errors, each with the path of its setting.
 func (c Config) Validate() error {
 	var faults fault.Found
-	faults.If(c.Brand != "" && !brandPattern.MatchString(c.Brand), "brand", "%q is not a name of letters and digits", c.Brand)
+	faults.If(c.Brand != "" && !brandPattern.MatchString(c.Brand), "brand", "must be a letter followed by at most 31 letters and digits, got %q", c.Brand)
 	deprecated, err := time.Parse(time.DateOnly, c.Deprecated)
-	faults.If(err != nil, "deprecated", "%q is not a date like 2026-11-15", c.Deprecated)
+	faults.If(err != nil, "deprecated", "must be a date like 2026-11-15, got %q", c.Deprecated)
 	if c.Sunset == "" {
 		return errors.Join(faults...)
 	}
 	sunset, err := time.Parse(time.DateOnly, c.Sunset)
 	switch {
 	case err != nil:
-		faults.Add("sunset", "%q is not a date like 2026-11-15", c.Sunset)
+		faults.Add("sunset", "must be a date like 2026-11-15, got %q", c.Sunset)
 	case sunset.Before(deprecated):
-		faults.Add("sunset", "%s is before deprecated (%s), which RFC 9745 forbids", c.Sunset, c.Deprecated)
+		faults.Add("sunset", "must not be before deprecated (%s), got %s", c.Deprecated, c.Sunset)
 	}
 	return errors.Join(faults...)
 }

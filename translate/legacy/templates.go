@@ -50,7 +50,7 @@ func (w *TemplateInput) note(n *translate.TemplateNote) {
 	}
 }
 
-// ReferencedTemplate returns the purpose of reading a template that the caller's body names.
+// ReferencedTemplate returns the Purpose for reading a template that the caller's body refers to.
 func ReferencedTemplate(verb, id string) Purpose {
 	return Purpose{Verb: verb, Noun: NounTemplate, BodyID: id}
 }

@@ -42,7 +42,7 @@ func names[X any](nodes []*node[X]) []string {
 	return list
 }
 
-// Failure is an error and the path of response keys and list indexes of the value that is null because of it.
+// Failure is the error of a field, with the path of the resulting null value as response keys and list indexes.
 type Failure struct {
 	Err  error
 	Path []any
