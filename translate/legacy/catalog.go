@@ -93,7 +93,7 @@ type FlavourInput struct {
 	MemoryGB int64
 }
 
-// Flavours selects at most most CPU flavours of a product: the given ones that exist and have the vCPU count, or the
+// Flavours selects up to most CPU flavours of a product: the given ones that exist and have the vCPU count, or the
 // cheapest in stock by the given price. It also returns the catalog records, or nil if the catalog cannot be read.
 func (s *Session) Flavours(ctx context.Context, w *FlavourInput, product, price string, most int) (chosen []string, records []any, err error) {
 	records, err = s.CPUs(ctx, product, w.VCPUs)
