@@ -102,7 +102,7 @@ func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter
 	return a, err
 }
 
-// evaluate evaluates the policies for every operation and price for a caller.
+// evaluate returns the decisions of the policies on every operation and price for a caller.
 func (g *Access) evaluate(ctx context.Context, engine *policies.Engine, a *reference.Access) (j evaluation, err error) {
 	j = evaluation{at: g.Now(), prices: []reference.Price{}}
 	j.revision, _ = engine.Revision(a.Org)

@@ -69,7 +69,7 @@ func (p *listedKeys) compare(a, b *Key) int {
 	return 0
 }
 
-// Operators provides the operators' API for keys. The zero value describes its rows.
+// Operators provides the operators' API for keys. The zero value can only list its rows.
 type Operators struct {
 	Keys *Keys
 	// Ledger holds the costs of keys.
@@ -78,7 +78,7 @@ type Operators struct {
 
 // Rows returns the operators' API rows for keys and revoked tokens.
 func (o Operators) Rows() []row.Row {
-	var revoked *Tokens // describes its rows
+	var revoked *Tokens // nil lists the rows
 	if o.Keys != nil {
 		revoked = o.Keys.Tokens
 	}

@@ -24,7 +24,7 @@ type RevocationList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 
-// Rows returns the operators' API rows for revoked tokens. A nil Tokens only describes them.
+// Rows returns the operators' API rows for revoked tokens. With a nil Tokens, the rows can only be listed.
 func (t *Tokens) Rows() []row.Row {
 	return []row.Row{
 		{

@@ -15,8 +15,8 @@ type Claims struct {
 	Audiences []string
 	// IssuedAt and Expires are iat and exp; NotBefore is nbf, or zero.
 	IssuedAt, Expires, NotBefore time.Time
-	// Until is the time until which the token is accepted: exp, or earlier if the issuer has a maximum token age, plus
-	// the allowed clock skew.
+	// Until is the end of the token's acceptance: exp, or earlier if the issuer has a maximum token age, plus the allowed
+	// clock skew.
 	Until time.Time
 
 	all map[string]any

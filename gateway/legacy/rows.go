@@ -46,7 +46,7 @@ type List struct {
 	Brownouts []Brownout `json:"brownouts"`
 }
 
-// Rows returns the operators' API rows for legacy calls. A nil Calls only describes them.
+// Rows returns the operators' API rows for legacy calls. With a nil Calls, the rows can only be listed.
 func (c *Calls) Rows() []row.Row {
 	return []row.Row{
 		{

@@ -37,7 +37,7 @@ type Limits struct {
 	// Directives the maximum number of directives in the document.
 	Fields, Aliases, Directives int
 	// Values is the maximum number of argument values. It counts literals and the contents of variables, including
-	// members and items; a variable counts once for each type as which it is used. Comparisons of the arguments of fields
+	// members and items; a variable counts once for each type of its positions. Comparisons of the arguments of fields
 	// with the same name count too.
 	Values int
 	// RootMutations is the maximum number of root fields of a mutation. Independent of this limit, only one of them may

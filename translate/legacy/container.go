@@ -20,7 +20,7 @@ type Container struct {
 	Registry Optional[string]
 }
 
-// WriteCreate writes the settings to the body of a create. It omits empty ones.
+// WriteCreate writes the settings to the body of a create request. It omits empty ones.
 func (w *Container) WriteCreate(b v2.Container) {
 	w.WriteUpdate(b, v2.Container{})
 	if b.Shell() == "" {
@@ -34,7 +34,7 @@ func (w *Container) WriteCreate(b v2.Container) {
 	}
 }
 
-// WriteUpdate writes the settings to the body of an update of the resource now.
+// WriteUpdate writes the settings to the body of an update request. now is the current resource.
 func (w *Container) WriteUpdate(b, now v2.Container) {
 	if image := w.Image.Value(); image != "" {
 		b.SetImage(image)

@@ -79,7 +79,7 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (CreatedPod, erro
 	return c.made(ctx, sent, pod), nil
 }
 
-// body returns the body of the create without the placement.
+// body returns the body of the create request without the placement.
 func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	b := v2.NewPod()
 	b.SetName(c.want.Name.Value())

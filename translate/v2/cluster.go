@@ -2,7 +2,7 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// Cluster is a cluster, or the body of a create.
+// Cluster is a cluster, or the body of a create request.
 type Cluster struct{ Container }
 
 // ClusterOf returns a view of a decoded cluster.

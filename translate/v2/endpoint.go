@@ -2,7 +2,7 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// Endpoint is a serverless endpoint, or the body of a create or update.
+// Endpoint is a serverless endpoint, or the body of a create or update request.
 type Endpoint struct{ Container }
 
 // EndpointOf returns a view of a decoded endpoint.

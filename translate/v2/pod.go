@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Pod is a pod, or the body of a create or update.
+// Pod is a pod, or the body of a create or update request.
 type Pod struct{ Container }
 
 // PodOf returns a view of a decoded pod.

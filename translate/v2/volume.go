@@ -2,7 +2,7 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// NetworkVolume is a network volume, or the body of a create or update.
+// NetworkVolume is a network volume, or the body of a create or update request.
 type NetworkVolume struct{ Object }
 
 // NetworkVolumeOf returns a view of a decoded network volume.

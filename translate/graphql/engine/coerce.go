@@ -17,7 +17,7 @@ import (
 // coercer converts literals and variables to Go values by the type of their position. It ignores the type that a document
 // declares for a variable, because clients declare a wide range of wrong types.
 //
-// It coerces a variable once for each type as which it is used; all its uses share the result.
+// It coerces a variable once for each type of its positions; all positions of a type share the result.
 type coercer struct {
 	schema    *ast.Schema
 	operation *ast.OperationDefinition
