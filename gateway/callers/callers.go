@@ -141,7 +141,7 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 	return &next, err
 }
 
-// View returns the view of a configuration with these callers.
+// View returns a view that combines a configuration with these callers.
 func (c *Callers) View(cfg *settings.Config, moves map[string][]string) *view.View {
 	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Replacements: moves}
 }

@@ -14,7 +14,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// CertificateError is an [ErrUnknown] for a rejected certificate. The reason is not sent to callers.
+// CertificateError wraps ErrUnknown for a rejected certificate. The reason is not sent to callers.
 type CertificateError struct{ Err error }
 
 // Error implements error.

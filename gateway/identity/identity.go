@@ -121,8 +121,8 @@ func (c *Caller) MarkUsed(now time.Time) {
 // ErrUnknown is returned for every rejected credential, regardless of the reason.
 var ErrUnknown = errors.New("identity: unknown key")
 
-// PeriodError is an [ErrUnknown] for a known key outside its validity period. Callers cannot distinguish it from an
-// unknown key.
+// PeriodError wraps ErrUnknown for a known key outside its validity period. Callers cannot distinguish it from an unknown
+// key.
 type PeriodError struct {
 	Org, Key string
 	// From and Until are the bounds of the validity period; zero means no bound.
@@ -137,7 +137,7 @@ func (e *PeriodError) Error() string {
 // Unwrap returns ErrUnknown.
 func (*PeriodError) Unwrap() error { return ErrUnknown }
 
-// AddressError is an [ErrUnknown] for a known key that is not accepted from the sender's address. Callers cannot
+// AddressError wraps ErrUnknown for a known key that is not accepted from the sender's address. Callers cannot
 // distinguish it from an unknown key.
 type AddressError struct{ Org, Key, Peer string }
 

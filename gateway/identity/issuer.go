@@ -40,7 +40,7 @@ func NewIssuers(issuers []Issuer, keys *IssuerKeys, teams map[string][]string) *
 	return is
 }
 
-// TokenError is an [ErrUnknown] for a rejected token. The reason is not sent to callers.
+// TokenError wraps ErrUnknown for a rejected token. The reason is not sent to callers.
 type TokenError struct {
 	Err error
 	// Verified reports that the token is valid, but its claims do not map to a caller.

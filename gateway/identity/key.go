@@ -55,5 +55,5 @@ func HasWrongChecksum(key string) bool {
 	return key != body+check(body)
 }
 
-// errChecksum is an [ErrUnknown] that the log can distinguish.
+// errChecksum wraps ErrUnknown, so that the log can distinguish it.
 var errChecksum = fmt.Errorf("%w: wrong checksum, key was mistyped or altered", ErrUnknown)

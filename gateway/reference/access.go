@@ -20,7 +20,7 @@ type Access struct {
 	Prices []Price `json:"prices"`
 }
 
-// Limit is one rate limit window of one scope.
+// Limit is the state of one rate limit window of one scope.
 type Limit struct {
 	Scope  string `json:"scope"`
 	Window string `json:"window"`
@@ -44,7 +44,7 @@ type Budget struct {
 	Ends *time.Time `json:"ends,omitempty"`
 }
 
-// Policy is one configured policy of the organisation.
+// Policy is one of the organisation's configured policies.
 type Policy struct {
 	Name string `json:"name"`
 	// Mode is enforce, warn or shadow.

@@ -42,7 +42,7 @@ func RunLimits() Limits {
 	}
 }
 
-// ResponseLimits returns the limits of DecodeLenient, which are high.
+// ResponseLimits returns the limits of DecodeLenient, which are far above those for requests.
 func ResponseLimits() Limits {
 	return Limits{
 		Depth:         128,

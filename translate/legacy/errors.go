@@ -37,7 +37,7 @@ type Purpose struct {
 	MayBeShortage bool
 }
 
-// Purpose returns the purpose of a call about one resource of the kind.
+// Purpose returns the Purpose of a call about one resource of kind n. verb is the operation, for example "delete".
 func (n Noun) Purpose(verb string) Purpose { return Purpose{Verb: verb + " " + string(n), Noun: n} }
 
 // RefusedError is returned for a v2 call that did not succeed.

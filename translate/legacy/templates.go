@@ -17,7 +17,7 @@ import (
 // represents the settings of an endpoint whose template is unknown.
 const VirtualPrefix = "ept_"
 
-// Template is a template with the id that the caller uses.
+// Template is a template together with its stored note and the id that the caller uses.
 type Template struct {
 	v2.Template
 	// KnownAs is the id that the caller uses. For a recreated template, it is the id of the original.
