@@ -115,8 +115,8 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 			next.indexSecrets(ref, is.Get(id), true, touched)
 		}
 	}
-	var gone []identity.Digest
-	var come []identity.Entry
+	var removed []identity.Digest
+	var added []identity.Entry
 	all, copied := maps.Clone(c.Tenants), make(map[string]bool)
 	for ref := range touched {
 		if !copied[ref.org] {
@@ -126,7 +126,7 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 			}
 			next.orgs[ref.org], copied[ref.org] = &o, true
 		}
-		gone, come = next.updateKey(ref, gone, come)
+		removed, added = next.updateKey(ref, removed, added)
 	}
 	for org := range copied {
 		t := next.tenant(org)
@@ -135,7 +135,7 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 			delete(next.plans, org)
 		}
 	}
-	directory, err := c.Directory.WithChanges(gone, come)
+	directory, err := c.Directory.WithChanges(removed, added)
 	good, fail := s.keyring.State()
 	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Incomplete: good.IsZero() && fail != nil}
 	return &next, err
@@ -166,12 +166,12 @@ func (c *Callers) indexSecrets(ref keyRef, m *runtimeKey, holds bool, touched ma
 	}
 }
 
-// updateKey activates or deactivates a key. It appends the changes of the directory to gone and come.
-func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
+// updateKey activates or deactivates a key. It appends the changes of the directory to removed and added.
+func (c *Callers) updateKey(ref keyRef, removed []identity.Digest, added []identity.Entry) ([]identity.Digest, []identity.Entry) {
 	made, of := c.orgs[ref.org].RuntimeKeys, c.of[ref.org]
 	if was := made[ref.id]; was != nil {
 		for _, d := range was.Secrets() {
-			gone = append(gone, d.Digest)
+			removed = append(removed, d.Digest)
 		}
 		delete(made, ref.id)
 		if was.Budget != (ledger.Budget{}) {
@@ -179,14 +179,14 @@ func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.
 		}
 	}
 	if m := c.known[ref.org].Get(ref.id); m != nil && m.Revoked.IsZero() && c.inactiveReason(ref.org, m) == "" {
-		come = m.Entries(come, ref.org)
+		added = m.Entries(added, ref.org)
 		made[ref.id] = &m.Key
 		if m.Budget != (ledger.Budget{}) {
 			of.budgeted++
 		}
 	}
 	c.of[ref.org] = of
-	return gone, come
+	return removed, added
 }
 
 // tenant returns the tenant of an organisation with its active keys created at run time.

@@ -126,13 +126,13 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 		lines = append(lines, line)
 	}
 	keys := translate.Unique(lines)
-	about := legacy.Purpose{Verb: "updateSshKeys", Noun: legacy.NounAccount}
-	b, err := x.Change(ctx, about, legacy.Call("updateSshKeys", "", map[string]any{"keys": translate.List(keys)}))
+	purpose := legacy.Purpose{Verb: "updateSshKeys", Noun: legacy.NounAccount}
+	b, err := x.Change(ctx, purpose, legacy.Call("updateSshKeys", "", map[string]any{"keys": translate.List(keys)}))
 	if err != nil {
 		return nil, err
 	}
 	if _, isList := translate.At(b, "keys").([]any); !isList {
-		return nil, legacy.UnusableResponse(about)
+		return nil, legacy.UnusableResponse(purpose)
 	}
 	if list := translate.Texts(b, "keys"); len(list) > 0 {
 		keys = list

@@ -72,8 +72,8 @@ func GPUTypes(e v2.Endpoint, members func(pool string) []string) []string {
 }
 
 // Endpoint reads one endpoint. If it no longer exists, Endpoint removes its stored link to a template.
-func (s *Session) Endpoint(ctx context.Context, about Purpose, id string) (v2.Endpoint, error) {
-	body, err := s.Read(ctx, about, "getEndpoint", id)
+func (s *Session) Endpoint(ctx context.Context, purpose Purpose, id string) (v2.Endpoint, error) {
+	body, err := s.Read(ctx, purpose, "getEndpoint", id)
 	if IsMissing(err) {
 		s.unbind(ctx, id)
 	}
@@ -120,18 +120,18 @@ func (s *Session) unbind(ctx context.Context, endpoint string) {
 // also deletes a template that is bound to the endpoint, which the legacy APIs did not do, so DeleteEndpoint recreates
 // the template and keeps its old id valid.
 func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
-	about := NounEndpoint.Purpose("delete")
+	purpose := NounEndpoint.Purpose("delete")
 	note := s.EndpointNote(ctx, id)
 	template := s.ownTemplate(ctx, note.TemplateID)
-	err := s.Remove(ctx, about, "deleteEndpoint", id)
+	err := s.Remove(ctx, purpose, "deleteEndpoint", id)
 	if forWorkers(err) {
 		none := v2.NewEndpoint()
 		none.SetWorkersMin(0)
 		none.SetWorkersMax(0)
-		if _, err := s.Change(ctx, about, Call("updateEndpoint", id, none.Members)); err != nil {
+		if _, err := s.Change(ctx, purpose, Call("updateEndpoint", id, none.Members)); err != nil {
 			return err
 		}
-		err = s.Remove(ctx, about, "deleteEndpoint", id)
+		err = s.Remove(ctx, purpose, "deleteEndpoint", id)
 	}
 	if IsMissing(err) {
 		s.unbind(ctx, id)

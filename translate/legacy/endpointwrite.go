@@ -99,14 +99,14 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	if !e.byCount() {
 		b.SetIdleTimeout(e.w.IdleTimeout.Or(e.Quirks.DefaultIdle))
 	}
-	about := NounEndpoint.Purpose("create")
+	purpose := NounEndpoint.Purpose("create")
 	if id := e.w.TemplateID.Value(); id != "" {
-		about.Noun, about.BodyID = NounTemplate, id
+		purpose.Noun, purpose.BodyID = NounTemplate, id
 	}
 	call := Call("createEndpoint", "", b.Members)
 	call.Origin = e.origin
-	made, err := e.Create(ctx, about, call)
-	return v2.EndpointOf(made), e.misplaced(ctx, about.Verb, err, b.DataCenters()...)
+	made, err := e.Create(ctx, purpose, call)
+	return v2.EndpointOf(made), e.misplaced(ctx, purpose.Verb, err, b.DataCenters()...)
 }
 
 // UpdateEndpoint updates an endpoint. Settings that the input omits stay unchanged. Objects that v2 only accepts as a
@@ -121,13 +121,13 @@ func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointInpu
 	if err := e.change(ctx, id); err != nil {
 		return e.now, e.note, err
 	}
-	p := patch{about: NounEndpoint.Purpose("update"), update: "updateEndpoint", id: id, origin: e.origin}
+	p := patch{purpose: NounEndpoint.Purpose("update"), update: "updateEndpoint", id: id, origin: e.origin}
 	if e.body.Has("templateId") {
-		p.about.Noun, p.about.BodyID = NounTemplate, w.TemplateID.Value()
+		p.purpose.Noun, p.purpose.BodyID = NounTemplate, w.TemplateID.Value()
 	}
 	after, err := s.apply(ctx, &p, e.body.Members, e.now.Members)
 	if err != nil {
-		return e.now, e.note, s.misplaced(ctx, p.about.Verb, err, e.body.DataCenters()...)
+		return e.now, e.note, s.misplaced(ctx, p.purpose.Verb, err, e.body.DataCenters()...)
 	}
 	e.note.TemplateID = before.TemplateID
 	if e.followsAnother(id) {
@@ -212,8 +212,8 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 }
 
 func (e *endpointWrite) places(ctx context.Context) error {
-	wish, err := e.w.Hooks.Places(ctx)
-	if ids, ok := wish.Get(); ok && (len(ids) > 0 || !e.now.Empty()) {
+	setting, err := e.w.Hooks.Places(ctx)
+	if ids, ok := setting.Get(); ok && (len(ids) > 0 || !e.now.Empty()) {
 		e.body.SetDataCenters(ids)
 	}
 	return err

@@ -79,9 +79,9 @@ func (p *PassThrough) Set(member string, value any) {
 
 // Get returns the value of a member, or nil.
 func (p *PassThrough) Get(member string) any {
-	for _, wish := range *p {
-		if wish.member == member {
-			return wish.value
+	for _, setting := range *p {
+		if setting.member == member {
+			return setting.value
 		}
 	}
 	return nil
@@ -89,7 +89,7 @@ func (p *PassThrough) Get(member string) any {
 
 // Apply writes the settings to a body.
 func (p *PassThrough) Apply(b v2.Object) {
-	for _, wish := range *p {
-		b.Put(wish.member, wish.value)
+	for _, setting := range *p {
+		b.Put(setting.member, setting.value)
 	}
 }

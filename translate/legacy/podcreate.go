@@ -245,7 +245,7 @@ func (e *ShortageError) Status() int {
 
 // failed returns the error for a run that placed no candidate.
 func (c *podCreate) failed(out *translate.Outcome) error {
-	about := NounPod.Purpose("create")
+	purpose := NounPod.Purpose("create")
 	switch out.Verdict {
 	case translate.Unfinished:
 		return out.Err
@@ -254,10 +254,10 @@ func (c *podCreate) failed(out *translate.Outcome) error {
 			return &ShortageError{out.Response}
 		}
 	case translate.Stopped:
-		about.Noun, about.BodyID = c.missing(out.Response.Detail())
+		purpose.Noun, purpose.BodyID = c.missing(out.Response.Detail())
 	case translate.Placed, translate.Broken, translate.Forbidden, translate.Refused:
 	}
-	return &RefusedError{about, out.Response, out.Err}
+	return &RefusedError{purpose, out.Response, out.Err}
 }
 
 // missing determines which resource a 404 of the create reports as missing.

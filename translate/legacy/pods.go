@@ -124,11 +124,11 @@ func (s *Session) PerformAction(ctx context.Context, id string, a Action) (v2.Po
 	return s.act(ctx, NounPod.Purpose(string(a)), id, a)
 }
 
-func (s *Session) act(ctx context.Context, about Purpose, id string, a Action) (v2.Pod, error) {
-	about.MayBeShortage = true
+func (s *Session) act(ctx context.Context, purpose Purpose, id string, a Action) (v2.Pod, error) {
+	purpose.MayBeShortage = true
 	resp, err := s.Send(ctx, Call("podAction", id, map[string]any{"action": string(a)}), translate.RetryAction)
 	s.Invalidate()
-	refusal := &RefusedError{about, resp, err}
+	refusal := &RefusedError{purpose, resp, err}
 	if err != nil || !resp.OK() && resp.Status != 409 {
 		return v2.Pod{}, refusal
 	}
@@ -136,9 +136,9 @@ func (s *Session) act(ctx context.Context, about Purpose, id string, a Action) (
 	case resp.OK() && p.ID() != "":
 		return p, nil
 	case resp.OK() && resp.Status != http.StatusNoContent:
-		return v2.Pod{}, UnusableResponse(about)
+		return v2.Pod{}, UnusableResponse(purpose)
 	}
-	body, err := s.Read(ctx, about, "getPod", id)
+	body, err := s.Read(ctx, purpose, "getPod", id)
 	p := v2.PodOf(body)
 	switch {
 	case err != nil || resp.OK() || a.done(p.Status()):
@@ -148,7 +148,7 @@ func (s *Session) act(ctx context.Context, about Purpose, id string, a Action) (
 	case a == Restart && p.Status() == v2.StatusExited:
 		return p, invalid("", "pod is not running")
 	case a == Restart && p.Status() == v2.StatusError: // Start also restarts a failed pod
-		return s.act(ctx, about, id, Start)
+		return s.act(ctx, purpose, id, Start)
 	}
 	return p, refusal
 }
@@ -156,8 +156,8 @@ func (s *Session) act(ctx context.Context, about Purpose, id string, a Action) (
 // ResetPod wipes the container disk and keeps the volume and the GPU, which is a restart in v2; stop and start would
 // release the GPU.
 func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
-	about := NounPod.Purpose("reset")
-	body, err := s.Read(ctx, about, "getPod", id)
+	purpose := NounPod.Purpose("reset")
+	body, err := s.Read(ctx, purpose, "getPod", id)
 	p := v2.PodOf(body)
 	switch status := p.Status(); {
 	case err != nil || starting(status):
@@ -165,11 +165,11 @@ func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	case p.Locked():
 		return p, invalid("", "pod is locked")
 	case status == v2.StatusExited || status == v2.StatusError:
-		return s.act(ctx, about, id, Start)
+		return s.act(ctx, purpose, id, Start)
 	case status == v2.StatusTerminated:
-		return p, &RefusedError{about, &translate.Response{Status: 404}, nil}
+		return p, &RefusedError{purpose, &translate.Response{Status: 404}, nil}
 	}
-	return s.act(ctx, about, id, Restart)
+	return s.act(ctx, purpose, id, Restart)
 }
 
 // NewPodNote returns a note for a pod without one, because billing needs its GPU type after its deletion.

@@ -26,15 +26,15 @@ func (w *PodInput) recreates() bool {
 
 // UpdatePod updates a pod. Settings that the input omits stay unchanged.
 func (s *Session) UpdatePod(ctx context.Context, id string, w *PodInput) (v2.Pod, error) {
-	p := patch{about: NounPod.Purpose("update"), read: "getPod", update: "updatePod", id: id}
+	p := patch{purpose: NounPod.Purpose("update"), read: "getPod", update: "updatePod", id: id}
 	var current map[string]any
 	if w.recreates() {
 		var err error
-		if current, err = s.Read(ctx, p.about, p.read, id); err != nil {
+		if current, err = s.Read(ctx, p.purpose, p.read, id); err != nil {
 			return v2.Pod{}, err
 		}
 		if registry := w.Registry.Value(); registry != "" {
-			p.about.Noun, p.about.BodyID = NounRegistry, registry
+			p.purpose.Noun, p.purpose.BodyID = NounRegistry, registry
 		}
 	}
 	b, now := v2.NewPod(), v2.PodOf(current)

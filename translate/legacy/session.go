@@ -80,78 +80,78 @@ func Call(operation, id string, body map[string]any) *translate.Request {
 }
 
 // Get makes a read call. Each distinct call is made once per request.
-func (s *Session) Get(ctx context.Context, about Purpose, call *translate.Request) (any, error) {
+func (s *Session) Get(ctx context.Context, purpose Purpose, call *translate.Request) (any, error) {
 	return s.Memoize(call.Operation+"\x00"+call.Params["id"]+"\x00"+call.Query.Encode(), func() (any, error) {
 		resp, err := s.Send(ctx, call, translate.RetryRead)
 		if err != nil || !resp.OK() {
-			return nil, &RefusedError{about, resp, err}
+			return nil, &RefusedError{purpose, resp, err}
 		}
 		return resp.Body, nil
 	})
 }
 
 // Read reads one resource. It returns a RefusedError also for a response without an id.
-func (s *Session) Read(ctx context.Context, about Purpose, operation, id string) (map[string]any, error) {
-	body, err := s.Get(ctx, about, Call(operation, id, nil))
+func (s *Session) Read(ctx context.Context, purpose Purpose, operation, id string) (map[string]any, error) {
+	body, err := s.Get(ctx, purpose, Call(operation, id, nil))
 	if err != nil {
 		return nil, err
 	}
 	if translate.Text(body, "id") == "" {
-		return nil, UnusableResponse(about)
+		return nil, UnusableResponse(purpose)
 	}
 	return translate.Members(body), nil
 }
 
 // UnusableResponse returns the error for a success response that does not have the form of the operation's response.
-func UnusableResponse(about Purpose) *RefusedError {
-	return &RefusedError{about, &translate.Response{Status: http.StatusOK}, nil}
+func UnusableResponse(purpose Purpose) *RefusedError {
+	return &RefusedError{purpose, &translate.Response{Status: http.StatusOK}, nil}
 }
 
 // List reads a collection and returns the array under member. It returns a RefusedError also for a response without the
 // array, which does not mean that the collection is empty.
-func (s *Session) List(ctx context.Context, about Purpose, operation, member string, query url.Values) ([]any, error) {
-	return s.list(ctx, about, &translate.Request{Operation: operation, Query: query}, member)
+func (s *Session) List(ctx context.Context, purpose Purpose, operation, member string, query url.Values) ([]any, error) {
+	return s.list(ctx, purpose, &translate.Request{Operation: operation, Query: query}, member)
 }
 
-func (s *Session) list(ctx context.Context, about Purpose, call *translate.Request, member string) ([]any, error) {
-	body, err := s.Get(ctx, about, call)
+func (s *Session) list(ctx context.Context, purpose Purpose, call *translate.Request, member string) ([]any, error) {
+	body, err := s.Get(ctx, purpose, call)
 	items, ok := translate.At(body, member).([]any)
 	if err == nil && !ok {
-		err = UnusableResponse(about)
+		err = UnusableResponse(purpose)
 	}
 	return items, err
 }
 
 // Change sends an update and returns the updated resource. It returns a RefusedError also for a response that is not a
 // resource.
-func (s *Session) Change(ctx context.Context, about Purpose, call *translate.Request) (map[string]any, error) {
+func (s *Session) Change(ctx context.Context, purpose Purpose, call *translate.Request) (map[string]any, error) {
 	resp, err := s.Send(ctx, call, translate.RetryChange)
 	s.Invalidate()
 	if err != nil || !resp.OK() {
-		return nil, &RefusedError{about, resp, err}
+		return nil, &RefusedError{purpose, resp, err}
 	}
 	if call.Params["id"] != "" && translate.Text(resp.Body, "id") == "" {
-		return nil, UnusableResponse(about)
+		return nil, UnusableResponse(purpose)
 	}
 	return translate.Members(resp.Body), nil
 }
 
 // Create creates a resource that has no placement candidates.
-func (s *Session) Create(ctx context.Context, about Purpose, call *translate.Request) (map[string]any, error) {
+func (s *Session) Create(ctx context.Context, purpose Purpose, call *translate.Request) (map[string]any, error) {
 	resp, err := translate.Create(ctx, s.Client, call)
 	s.Invalidate()
 	switch {
 	case errors.As(err, new(*translate.UnfinishedError)):
 		return nil, err
 	case err != nil || !resp.OK():
-		return nil, &RefusedError{about, resp, err}
+		return nil, &RefusedError{purpose, resp, err}
 	}
 	return translate.Members(resp.Body), nil
 }
 
 // patch is an update of a resource that may have to be read first.
 type patch struct {
-	about        Purpose
+	purpose      Purpose
 	read, update string // operations
 	id           string
 	origin       *translate.Origin
@@ -162,7 +162,7 @@ func (s *Session) before(ctx context.Context, p *patch, needed bool) (map[string
 	if !needed && !s.Quirks.ReadFirst {
 		return nil, nil
 	}
-	return s.Read(ctx, p.about, p.read, p.id)
+	return s.Read(ctx, p.purpose, p.read, p.id)
 }
 
 // apply sends the update and returns the resulting resource. It sends nothing for an empty update, which v2 rejects, and
@@ -172,18 +172,18 @@ func (s *Session) apply(ctx context.Context, p *patch, body, now map[string]any)
 	case len(body) > 0:
 		call := Call(p.update, p.id, body)
 		call.Origin = p.origin
-		return s.Change(ctx, p.about, call)
+		return s.Change(ctx, p.purpose, call)
 	case now != nil:
 		return now, nil
 	}
-	return s.Read(ctx, p.about, p.read, p.id)
+	return s.Read(ctx, p.purpose, p.read, p.id)
 }
 
 // pause is the initial delay before a deletion with an unknown result is retried.
 const pause = 500 * time.Millisecond
 
 // Remove deletes a resource. A 404 after a lost response counts as the success of the earlier attempt.
-func (s *Session) Remove(ctx context.Context, about Purpose, operation, id string) error {
+func (s *Session) Remove(ctx context.Context, purpose Purpose, operation, id string) error {
 	defer s.Invalidate()
 	for try := 0; ; try++ {
 		resp, err := s.Send(ctx, Call(operation, id, nil), translate.NoRetry)
@@ -191,7 +191,7 @@ func (s *Session) Remove(ctx context.Context, about Purpose, operation, id strin
 			return nil
 		}
 		if try == 2 || !unanswered(resp, err) || s.Pause(ctx, pause<<try) != nil {
-			return &RefusedError{about, resp, err}
+			return &RefusedError{purpose, resp, err}
 		}
 	}
 }

@@ -70,16 +70,16 @@ func (s *Session) ResolveTemplate(ctx context.Context, id string) string {
 }
 
 // Template reads one template. It derives a virtual template from its endpoint.
-func (s *Session) Template(ctx context.Context, about Purpose, id string) (Template, error) {
+func (s *Session) Template(ctx context.Context, purpose Purpose, id string) (Template, error) {
 	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
-		body, err := s.Read(ctx, about, "getEndpoint", endpoint)
+		body, err := s.Read(ctx, purpose, "getEndpoint", endpoint)
 		if err != nil {
 			return Template{}, err
 		}
 		return VirtualTemplate(body, s.EndpointNote(ctx, endpoint)), nil
 	}
 	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}
-	body, err := s.Read(ctx, about, "getTemplate", t.realID())
+	body, err := s.Read(ctx, purpose, "getTemplate", t.realID())
 	t.Template = v2.TemplateOf(body)
 	return t, err
 }
@@ -178,11 +178,11 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Templat
 	case size > 0:
 		b.SetPersistent(s.volumeSize("volumeInGb", size), textOr(w.MountPath, DefaultPath))
 	}
-	about := NounTemplate.Purpose("create")
+	purpose := NounTemplate.Purpose("create")
 	if id := b.Registry(); id != "" {
-		about.Noun, about.BodyID = NounRegistry, id
+		purpose.Noun, purpose.BodyID = NounRegistry, id
 	}
-	made, err := s.Create(ctx, about, Call("createTemplate", "", b.Members))
+	made, err := s.Create(ctx, purpose, Call("createTemplate", "", b.Members))
 	if err != nil {
 		return Template{}, err
 	}
@@ -201,12 +201,12 @@ func textOr(w Optional[string], other string) string {
 
 // UpdateTemplate updates a template, or the endpoint of a virtual template. Settings that the input omits stay unchanged.
 func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateInput) (Template, error) {
-	about := NounTemplate.Purpose("update")
+	purpose := NounTemplate.Purpose("update")
 	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
-		return s.updateVirtual(ctx, about, endpoint, w)
+		return s.updateVirtual(ctx, purpose, endpoint, w)
 	}
 	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}
-	p := patch{about: about, read: "getTemplate", update: "updateTemplate", id: t.realID()}
+	p := patch{purpose: purpose, read: "getTemplate", update: "updateTemplate", id: t.realID()}
 	now, err := s.before(ctx, &p, w.VolumeGB.IsSet() || w.MountPath.Value() != "" || w.splitCommand())
 	if err != nil {
 		return t, err
@@ -267,8 +267,8 @@ func (s *Session) changeVolume(w *TemplateInput, b, now v2.Template, note *trans
 
 // updateVirtual updates the endpoint of a virtual template. It stores the template's name in the endpoint's note, because
 // the endpoint keeps its own name.
-func (s *Session) updateVirtual(ctx context.Context, about Purpose, endpoint string, w *TemplateInput) (Template, error) {
-	p := patch{about: about, read: "getEndpoint", update: "updateEndpoint", id: endpoint}
+func (s *Session) updateVirtual(ctx context.Context, purpose Purpose, endpoint string, w *TemplateInput) (Template, error) {
+	p := patch{purpose: purpose, read: "getEndpoint", update: "updateEndpoint", id: endpoint}
 	now, err := s.before(ctx, &p, w.splitCommand())
 	if err != nil {
 		return Template{}, err

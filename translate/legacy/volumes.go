@@ -30,9 +30,9 @@ func (s *Session) CreateVolume(ctx context.Context, w *VolumeInput) (map[string]
 	b.SetName(w.Name.Value())
 	b.SetDataCenter(w.DataCenter.Value())
 	b.SetSize(s.volumeSize("size", w.SizeGB.Value()))
-	about := Purpose{Verb: "create network volume", Noun: NounDataCenter, BodyID: b.DataCenter()}
-	made, err := s.Create(ctx, about, Call("createNetworkVolume", "", b.Members))
-	return made, s.misplaced(ctx, about.Verb, err, b.DataCenter())
+	purpose := Purpose{Verb: "create network volume", Noun: NounDataCenter, BodyID: b.DataCenter()}
+	made, err := s.Create(ctx, purpose, Call("createNetworkVolume", "", b.Members))
+	return made, s.misplaced(ctx, purpose.Verb, err, b.DataCenter())
 }
 
 // misplaced returns an error that names a data centre if err is a 400 and one of the ids is not in the catalog, otherwise
@@ -63,7 +63,7 @@ func (s *Session) UpdateVolume(ctx context.Context, id string, w *VolumeInput) (
 		return nil, invalid("size", "must be at least %d", MinVolumeGB)
 	}
 	w.SizeGB.Apply(b.SetSize)
-	p := patch{about: NounVolume.Purpose("update"), read: "getNetworkVolume", update: "updateNetworkVolume", id: id}
+	p := patch{purpose: NounVolume.Purpose("update"), read: "getNetworkVolume", update: "updateNetworkVolume", id: id}
 	return s.apply(ctx, &p, b.Members, nil)
 }
 

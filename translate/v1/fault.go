@@ -119,16 +119,16 @@ func (a *API) faultOf(err error) *fault {
 }
 
 // missingText returns the message of a 404.
-func missingText(about legacy.Purpose) string {
+func missingText(purpose legacy.Purpose) string {
 	switch {
-	case about.Noun == legacy.NounTerminated:
+	case purpose.Noun == legacy.NounTerminated:
 		return "pod not found to terminate"
-	case about.BodyID == "":
-		return string(about.Noun) + " not found"
-	case about.Noun == legacy.NounDataCenter:
-		return fmt.Sprintf("%s: Data center %q not found", about.Verb, about.BodyID)
+	case purpose.BodyID == "":
+		return string(purpose.Noun) + " not found"
+	case purpose.Noun == legacy.NounDataCenter:
+		return fmt.Sprintf("%s: Data center %q not found", purpose.Verb, purpose.BodyID)
 	}
-	return fmt.Sprintf("%s %q not found", about.Noun, about.BodyID)
+	return fmt.Sprintf("%s %q not found", purpose.Noun, purpose.BodyID)
 }
 
 // paymentText returns v1's message about an empty account, or the gateway's message if a budget of the organisation
