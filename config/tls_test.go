@@ -76,11 +76,11 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 		{`admin: {tls: {certificate: {env: TEXT}, key: {env: KEY}}}`, "tollgate.yaml:3:15: admin.tls.certificate: environment variable TEXT holds no certificate in PEM"},
 		{`tls: {certificate: {env: NOT_SET}, key: {env: KEY}}`, "tollgate.yaml:3:7: tls.certificate: environment variable NOT_SET is not set"},
 		{callers("MESH", "REVOKED"), ""},
-		{callers("TEXT", "REVOKED"), "tollgate.yaml:4:38: certificates.authorities[0].ca: holds no block of PEM CERTIFICATE"},
-		{callers("CHAIN", "REVOKED"), "tollgate.yaml:4:38: certificates.authorities[0].ca: holds a certificate that is none of an authority"},
-		{callers("KEY", "REVOKED"), `tollgate.yaml:4:38: certificates.authorities[0].ca: holds "PRIVATE KEY", want only CERTIFICATE`},
-		{callers("MESH", "MESH"), `tollgate.yaml:4:55: certificates.authorities[0].crl: holds "CERTIFICATE", want only X509 CRL`},
-		{callers("MESH", "PART"), "tollgate.yaml:4:55: certificates.authorities[0].crl: holds a list with the critical extension 2.5.29.27: only whole lists are read"},
+		{callers("TEXT", "REVOKED"), "tollgate.yaml:4:38: certificates.authorities[0].ca: contains no PEM block of type CERTIFICATE"},
+		{callers("CHAIN", "REVOKED"), "tollgate.yaml:4:38: certificates.authorities[0].ca: contains a certificate that is not a CA certificate"},
+		{callers("KEY", "REVOKED"), `tollgate.yaml:4:38: certificates.authorities[0].ca: contains a PEM block of type "PRIVATE KEY", want only CERTIFICATE`},
+		{callers("MESH", "MESH"), `tollgate.yaml:4:55: certificates.authorities[0].crl: contains a PEM block of type "CERTIFICATE", want only X509 CRL`},
+		{callers("MESH", "PART"), "tollgate.yaml:4:55: certificates.authorities[0].crl: contains a CRL with the critical extension 2.5.29.27, want only complete CRLs"},
 	} {
 		l, err := config.Parse("tollgate.yaml", fmt.Appendf(nil, file, tc.section), config.Sources{Env: func(name string) (string, bool) {
 			v, ok := values[name]

@@ -45,7 +45,7 @@ func conditional(condition, then *node) test[any] {
 	}
 }
 
-// oneOf demands one of a few strings.
+// oneOf requires one of the given strings.
 func oneOf(allowed []any) test[any] {
 	return func(v any) verdict {
 		s, ok := v.(string)
@@ -68,10 +68,10 @@ func each(n *node) test[[]any] {
 	}
 }
 
-// maxUnique is the length up to which all pairs of elements are compared.
+// maxUnique is the maximum length of an array whose elements are all compared with each other.
 const maxUnique = 20
 
-// unique demands that no two elements are equal.
+// unique requires that no two elements are equal.
 func unique(items []any) verdict {
 	if len(items) > maxUnique {
 		return unsure
@@ -86,8 +86,7 @@ func unique(items []any) verdict {
 	return yes
 }
 
-// equal compares values as JSON Schema does: numbers by their values,
-// objects without order.
+// equal compares values as JSON Schema does: numbers by value, objects regardless of member order.
 func equal(v, w any) verdict {
 	switch v := v.(type) {
 	case map[string]any:

@@ -5,36 +5,35 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// Optional is a caller's wish about one setting: nothing (the zero value), that it shall have
-// no value (Null), or a value (Given).
+// Optional is a setting in a caller's input. It is absent (the zero value), null (Null) or a value (Given).
 type Optional[T any] struct {
 	value      T
 	set, given bool
 }
 
-// BodyID is the wish for a value.
+// Given returns an Optional with a value.
 func Given[T any](v T) Optional[T] { return Optional[T]{v, true, true} }
 
-// Null is the wish for no value.
+// Null returns an Optional that is null.
 func Null[T any]() Optional[T] { return Optional[T]{set: true} }
 
-// OptionalOf is the wish for the member of an input that is a T, absent when there is
-// none. Dialects leave out what to them is the same as absent.
+// OptionalOf returns the member of an input as an Optional, absent if it is not a T. The dialect removes values that it
+// treats as absent beforehand.
 func OptionalOf[T any, M ~map[string]any](input M, name string) Optional[T] {
 	v, ok := input[name].(T)
 	return Optional[T]{v, ok, ok}
 }
 
-// IsSet reports whether the caller says anything, null included.
+// IsSet reports whether the setting is a value or null.
 func (w Optional[T]) IsSet() bool { return w.set }
 
-// Get returns the value; ok is false when none was given.
+// Get returns the value; ok is false if there is none.
 func (w Optional[T]) Get() (v T, ok bool) { return w.value, w.given }
 
-// Value returns the value, the zero value when none was given.
+// Value returns the value, or the zero value.
 func (w Optional[T]) Value() T { return w.value }
 
-// Or returns the value, other when none was given.
+// Or returns the value, or other if there is none.
 func (w Optional[T]) Or(other T) T {
 	if w.given {
 		return w.value
@@ -42,29 +41,29 @@ func (w Optional[T]) Or(other T) T {
 	return other
 }
 
-// Apply hands a given value to a setter.
+// Apply calls a setter with the value, if there is one.
 func (w Optional[T]) Apply(set func(T)) {
 	if w.given {
 		set(w.value)
 	}
 }
 
-// ApplyOrZero hands on every given value, null as the zero value.
+// ApplyOrZero calls a setter with the value, or with the zero value for null. It does nothing if the setting is absent.
 func (w Optional[T]) ApplyOrZero(set func(T)) {
 	if w.set {
 		set(w.value)
 	}
 }
 
-// PassThrough are a caller's wishes that v2 takes as they are. What has a rule here is a Wish.
+// PassThrough collects settings that v2 accepts unchanged. Settings with translation rules are Optionals.
 type PassThrough []passThroughField
 
 type passThroughField struct {
-	member string // of v2's bodies
+	member string // name in v2 bodies
 	value  any
 }
 
-// Set says that a member of which nothing is said shall have a value.
+// Set sets a member unless it is already set.
 func (p *PassThrough) Set(member string, value any) {
 	if p.Get(member) != nil {
 		return
@@ -78,19 +77,19 @@ func (p *PassThrough) Set(member string, value any) {
 	*p = append(*p, passThroughField{member, value})
 }
 
-// Get returns the value that a member shall have, nil for none.
+// Get returns the value of a member, or nil.
 func (p *PassThrough) Get(member string) any {
-	for _, wish := range *p {
-		if wish.member == member {
-			return wish.value
+	for _, setting := range *p {
+		if setting.member == member {
+			return setting.value
 		}
 	}
 	return nil
 }
 
-// Apply writes the wishes into a body.
+// Apply writes the settings to a body.
 func (p *PassThrough) Apply(b v2.Object) {
-	for _, wish := range *p {
-		b.Put(wish.member, wish.value)
+	for _, setting := range *p {
+		b.Put(setting.member, setting.value)
 	}
 }

@@ -13,31 +13,28 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// DefaultBudget is how long one legacy request may take: its clients give up after 30
-// seconds.
+// DefaultBudget is the maximum duration of one legacy request. Legacy clients give up after 30 seconds.
 const DefaultBudget = 25 * time.Second
 
-// MaxParallel is how many v2 calls of one legacy request run at once.
+// MaxParallel is the maximum number of concurrent v2 calls of one legacy request.
 const MaxParallel = 4
 
-// maxWarnings and maxWarningLen bound one answer's warnings about losses.
+// Limits on the warnings of one response: their number, and the length of each in bytes.
 const (
 	maxWarnings   = 10
 	maxWarningLen = 200
 )
 
-// ErrBudget is returned by Dialogue.Pause when the wait does not fit into the
-// time left.
-var ErrBudget = errors.New("the time budget of the request is spent")
+// ErrBudget is returned by Client.Pause if the wait exceeds the remaining time.
+var ErrBudget = errors.New("time budget of the request exceeded")
 
-// errNoAnswer stands for a Caller that returned neither answer nor error.
-var errNoAnswer = fmt.Errorf("no answer: %w", ErrAmbiguous)
+// errNoAnswer is the error for a Caller that returned neither a response nor an error.
+var errNoAnswer = fmt.Errorf("no response: %w", ErrAmbiguous)
 
-// Client is the conversation one legacy request has with v2. It passes calls
-// on, repeats those that may be repeated, keeps the time budget, and notes the parts of
-// the answer: the operations called, the warnings, the last headers.
+// Client makes the v2 calls of one legacy request. It retries calls that may be retried, enforces the time budget, and
+// collects the operations called, the warnings and the last response headers.
 //
-// It implements Caller and may be used from several goroutines at once.
+// A Client implements Caller and is safe for concurrent use.
 type Client struct {
 	deps     Deps
 	call     Caller
@@ -47,13 +44,12 @@ type Client struct {
 	mu       sync.Mutex // guards the fields below
 	ops      []string
 	warnings []string
-	lost     []string // the fields of those warnings that are about v2
+	lost     []string // fields of the warnings that are about v2
 	header   http.Header
 	memory   memory
 }
 
-// NewClient begins the conversation of one request. budget is the time it may
-// take in all; zero means Budget.
+// NewClient returns a client for one legacy request. budget is the total time for the request; zero means DefaultBudget.
 func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Client {
 	deps = deps.WithDefaults()
 	if budget <= 0 {
@@ -63,21 +59,21 @@ func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Clie
 	return &Client{deps: deps, call: call, account: in.Account, deadline: now.Add(budget)}
 }
 
-// Deps returns the dependencies, nil ones filled in.
+// Deps returns the dependencies, with defaults in place of nil.
 func (d *Client) Deps() Deps { return d.deps }
 
-// Account returns the account the conversation is about.
+// Account returns the account on whose behalf the client calls.
 func (d *Client) Account() string { return d.account }
 
-// Remaining returns the time left, negative when overdrawn.
+// Remaining returns the remaining time budget, negative once it is exceeded.
 func (d *Client) Remaining() time.Duration { return d.deadline.Sub(d.deps.Now()) }
 
-// WithBudget derives a context that ends with the budget.
+// WithBudget returns a context that is cancelled at the end of the time budget.
 func (d *Client) WithBudget(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, max(d.Remaining(), 0))
 }
 
-// Call performs one v2 call and repeats nothing.
+// Call makes one v2 call without retries.
 func (d *Client) Call(ctx context.Context, r *Request) (*Response, error) {
 	d.note(r.Operation)
 	if d.call == nil {
@@ -97,20 +93,18 @@ func (d *Client) Call(ctx context.Context, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// RetryPolicy says how often a call may be sent again.
+// RetryPolicy determines how often a failed call is retried.
 type RetryPolicy int
 
-// The ways to repeat. All of them wait once for the Retry-After of a 429.
+// Retry policies. Each of them also waits once for the Retry-After of a 429.
 const (
-	// NoRetry never repeats after a server fault: the call may have been carried
-	// out.
+	// NoRetry does not retry after a server error, because the call may have been carried out.
 	NoRetry RetryPolicy = iota
-	// RetryAction repeats once after a server fault, for actions that are safe to
-	// send twice.
+	// RetryAction retries once after a server error. It is for actions that may safely be sent twice.
 	RetryAction
-	// RetryChange repeats twice, for PATCH and DELETE.
+	// RetryChange retries twice, for PATCH and DELETE.
 	RetryChange
-	// RetryRead repeats three times, for GET.
+	// RetryRead retries three times, for GET.
 	RetryRead
 )
 
@@ -127,11 +121,10 @@ func (r RetryPolicy) times() int {
 	return 0
 }
 
-// backoff lists the waits before the repeats of a call that met a server fault.
+// backoff lists the delays before the retries after a server error.
 var backoff = [...]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
 
-// Send performs a v2 call and repeats it as far as repeat and the budget allow.
-// The last answer or error is returned.
+// Send makes a v2 call and retries it within the policy and the time budget. It returns the last response or error.
 func (d *Client) Send(ctx context.Context, r *Request, repeat RetryPolicy) (*Response, error) {
 	waited := false
 	for try := 0; ; {
@@ -152,8 +145,7 @@ func (d *Client) Send(ctx context.Context, r *Request, repeat RetryPolicy) (*Res
 	}
 }
 
-// Pause waits, unless the wait does not fit into the budget: then it returns
-// ErrBudget at once.
+// Pause waits for the given duration. If the time budget is shorter than that, it returns ErrBudget immediately.
 func (d *Client) Pause(ctx context.Context, wait time.Duration) error {
 	if wait >= d.Remaining() {
 		return ErrBudget
@@ -161,8 +153,7 @@ func (d *Client) Pause(ctx context.Context, wait time.Duration) error {
 	return d.deps.Sleep(ctx, wait)
 }
 
-// Each runs f for 0 to n-1, at most FanOut at a time, and waits for all of
-// them.
+// Each calls f for 0 to n-1, at most MaxParallel at a time, and waits for all calls to return.
 func (d *Client) Each(ctx context.Context, n int, f func(ctx context.Context, i int)) {
 	var group errgroup.Group
 	group.SetLimit(MaxParallel)
@@ -175,8 +166,8 @@ func (d *Client) Each(ctx context.Context, n int, f func(ctx context.Context, i 
 	_ = group.Wait() // f returns no error
 }
 
-// WarnLost notes that v2 has no place for something of the request. The line becomes
-// printable ASCII of at most 200 bytes; at most 10 different ones are kept.
+// WarnLost adds a warning that v2 has no equivalent for a field of the request. The warning becomes printable ASCII of at
+// most 200 bytes; at most 10 different warnings are kept.
 func (d *Client) WarnLost(field, what string) {
 	d.Warn(field, what)
 	d.mu.Lock()
@@ -186,8 +177,8 @@ func (d *Client) WarnLost(field, what string) {
 	}
 }
 
-// WarnUnavailable warns that fields of the answer are null because v2 has nothing for them.
-// One warning names as many as it has room for.
+// WarnUnavailable warns that fields of the response are null because v2 does not provide them. It combines as many fields
+// into one warning as fit.
 func (d *Client) WarnUnavailable(fields []string) {
 	const what = "unknown to the v2 API, null"
 	for len(fields) > 0 {
@@ -204,8 +195,8 @@ func (d *Client) WarnUnavailable(fields []string) {
 	}
 }
 
-// Warn warns as Warn does, but of effects of a policy, a fault or the caller:
-// nothing is lost that v2 lacks.
+// Warn adds a warning about the effect of a policy, a failure or the request. Unlike WarnLost, it does not count the
+// field as missing from v2.
 func (d *Client) Warn(field, what string) {
 	line := printable(field+": "+what, maxWarningLen)
 	d.mu.Lock()
@@ -215,7 +206,7 @@ func (d *Client) Warn(field, what string) {
 	}
 }
 
-// LostFields returns the fields that v2 has no place for, in order.
+// LostFields returns the fields that v2 has no equivalent for, in order of the warnings.
 func (d *Client) LostFields() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -229,16 +220,14 @@ func (d *Client) Warnings() []string {
 	return slices.Clone(d.warnings)
 }
 
-// Operations returns the v2 operations called, in order of the first call of
-// each.
+// Operations returns the names of the v2 operations called, in order of first use.
 func (d *Client) Operations() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.ops)
 }
 
-// Header returns the headers of the last answer, never nil. It must not be
-// changed.
+// Header returns the headers of the last response. It is never nil and must not be modified.
 func (d *Client) Header() http.Header {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -256,8 +245,8 @@ func (d *Client) note(operation string) {
 	}
 }
 
-// printable makes a line fit for a header: other bytes than printable ASCII
-// become "?".
+// printable makes s fit for a header: it replaces characters outside printable ASCII with "?" and truncates the result to
+// limit bytes.
 func printable(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
