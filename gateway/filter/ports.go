@@ -73,7 +73,7 @@ type Shares interface {
 	Observe(org string, status int, h http.Header)
 }
 
-// Ledger is implemented by *spend.Ledger.
+// Ledger is implemented by *ledger.Ledger.
 type Ledger interface {
 	Reserve(ctx context.Context, org string, p *ledger.Plan, r ledger.Reservation) (ledger.Quote, error)
 	Settle(ctx context.Context, org string, s *ledger.Settlement) error
