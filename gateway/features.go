@@ -157,7 +157,7 @@ func (p *parts) list() []feature {
 			}
 		}},
 		{name: "reports", rows: p.reports.Endpoints},
-		{name: "keep", routes: money.SnoozeRoutes, answers: p.keep.Answers},
+		{name: "snooze", routes: money.SnoozeRoutes, answers: p.keep.Answers},
 		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
 		{name: "reference", answers: p.referenceAnswers},
 		{name: "self-service", routes: selfservice.Routes, answers: p.self.Responders},

@@ -45,7 +45,7 @@ same of one key.`,
 		}),
 	}
 	cmd.Flags().StringVar(&team, "team", "", "id of the team")
-	cmd.Flags().StringVar(&key, "key", "", "id of the key; its team is the owner, too. With --from-team, only what this key has")
+	cmd.Flags().StringVar(&key, "key", "", "id of the key; the owner is the key with its team. With --from-team, only what this key has")
 	cmd.Flags().StringVar(&from, "from-team", "", "id of the team that gives everything it has, also one that is configured no longer")
 	cmd.Flags().StringVar(&to, "to-team", "", "id of the team that gets it")
 	cmd.Flags().StringVar(&file, "from-audit", "", "audit log: give resources without an owner back to their makers")

@@ -74,7 +74,7 @@ func pointless() map[string]wrong {
 		"class's quota":         {org: "limits: {minute: 60}\nclasses: [{id: creates, operations: [createPod], per: org, limits: {minute: §90}}]", want: "orgs[0].classes[0].limits.minute: 90 is more than 60 of the organisation"},
 		"stop without a budget": {org: "over: {stop: §newest}", want: "orgs[0].over.stop: has no effect without a budget in money or of gpus beside it"},
 		"stop by volumes":       {org: "budget: {volume_gb: 10}\nover: {stop: §newest}", want: "orgs[0].over.stop: has no effect without a budget in money or of gpus"},
-		"team's stop":           {teams: "teams: [{id: research, over: {stop: §dearest}}]", want: "orgs[0].teams[0].over.stop: has no effect without a budget"},
+		"team's stop":           {teams: "teams: [{id: research, over: {stop: §most_expensive}}]", want: "orgs[0].teams[0].over.stop: has no effect without a budget"},
 		"notice of no stop":     {org: "budget: {per_day: 5}\nover: {notice: §5m}", want: "orgs[0].over.notice: has no effect without over.stop"},
 		"no receiver":           {org: "idle: {for: 1h, action: §notify}", want: "orgs[0].idle.action: notify needs a receiver: set alerts.webhook.url"},
 		"idle notice":           {org: "idle: {for: 1h, notice: §1h}", want: "orgs[0].idle.notice: has no effect without idle.action: stop"},

@@ -141,11 +141,11 @@ func wrongFiles() map[string]wrong {
 		"decisions in audit's place":  {top: "audit: {file: {path: logs/audit.log}, otlp: {endpoint: \"http://127.0.0.1:4318\"}}\ndecisions: {file: {path: §logs/audit.log.otlp}}", want: "decisions.file.path: is a name that rotation or delivery of audit.file writes"},
 		"port of Redis":               {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis://h:99999", want: `redis.url: "99999" is not a port: must be from 1 to 65535`},
 		"port of a Sentinel":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis+sentinel://a:26379,b:0/main", want: `redis.url: "0" is not a port`},
-		"host of Redis":               {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis://my host:6379", want: `redis.url: "my host" is not the name or address of a host`},
+		"host of Redis":               {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis://my host:6379", want: `redis.url: "my host" is not a host name or address`},
 		"scheme of Redis":             {redis: "redis: {§url: {env: REDIS_URL}}", url: "http://h", want: `redis.url: unknown scheme "http": must be redis, rediss, redis+cluster`},
 		"parameter of Redis":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis://h?retries=3", want: `redis.url: unknown parameter "retries"`},
 		"authority of Redis":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "rediss://h?tls_ca=/nowhere/ca.pem", want: "redis.url: tls_ca: open /nowhere/ca.pem: no such file or directory"},
-		"socket with a host":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "unix://run/redis.sock", want: "redis.url: unix:// is followed by the path of a socket and no host, as in unix:///run/redis.sock"},
+		"socket with a host":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "unix://run/redis.sock", want: "redis.url: unix:// must be followed by the path of a socket, without a host, as in unix:///run/redis.sock"},
 		"plain URL of Redis":          {redis: "redis: {url: §\"redis://h:99999\"}", want: `redis.url: "99999" is not a port`},
 		"password in the file":        {redis: "redis: {url: §\"redis://:hush@h\"}", want: "redis.url: a URL with a user or password is not written here: the file is read, copied and logged by others (write {env: NAME} or {file: PATH})"},
 		"Sentinel's in the file":      {redis: "redis: {url: §\"redis+sentinel://a/main?sentinel_password=hush\"}", want: "redis.url: a URL with a user or password is not written here"},
@@ -217,7 +217,7 @@ func refusedValues() map[string]wrong {
 		"certificate of nothing": {top: "tls: {§certificate: {env: SECRET}, key: {env: SECRET}}", want: "tls.certificate: environment variable SECRET holds no certificate in PEM"},
 		"key of nothing":         {top: "tls: {certificate: {env: OLD}, §key: {env: SECRET}}", want: "tls.key: environment variable SECRET holds no private key in PEM"},
 		"certificate alone":      {top: "§tls: {certificate: {env: OLD}}", want: "tls: needs both certificate and key"},
-		"letter beyond ASCII":    {teams: "teams: [{id: research}, {id: §é}]", want: "orgs[0].teams[1].id: identifier has character 'é' at 0: must have printable ASCII characters alone"},
+		"letter beyond ASCII":    {teams: "teams: [{id: research}, {id: §é}]", want: "orgs[0].teams[1].id: identifier has character 'é' at 0: only printable ASCII characters except spaces and braces are allowed"},
 		"Cyrillic key":           {keys: `keys: [{id: §аnn, sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].id: identifier has character 'а' at 0"},
 	}
 }

@@ -57,7 +57,7 @@ func namesOf(what string) *names {
 		"scope":                        {"/admin/limits", "windows", "scope"},
 		"tollgate approvals grant":     {"/admin/approvals", "approvals", "id"},
 		"tollgate approvals deny":      {"/admin/approvals", "approvals", "id"},
-		"tollgate spend keep":          {"/admin/spend/resources", "resources", "id"},
+		"tollgate spend snooze":        {"/admin/spend/resources", "resources", "id"},
 		"tollgate spend adopt":         {"/admin/spend/resources", "resources", "id"},
 		"tollgate spend holds release": {"/admin/spend/holds", "holds", "id"},
 	}[what]

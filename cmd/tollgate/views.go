@@ -85,7 +85,7 @@ func views() map[string]view {
 		"spend top":       of(costsPage),
 		"spend forecast":  of(forecastPage),
 		"spend idle":      of(idlePage),
-		"spend keep":      told(keptLine),
+		"spend snooze":    told(snoozedLine),
 		"approvals list":  of(approvalsPage),
 		"approvals grant": told(grantedLine),
 		"approvals deny":  told(func(r *approval.Record) string { return fmt.Sprintf("%s: denied until %s", r.ID, moment(&r.Until)) }),
@@ -362,11 +362,11 @@ func signed(amount string) string {
 	return "+" + amount
 }
 
-func keptLine(k *money.Snoozed) string {
+func snoozedLine(k *money.Snoozed) string {
 	if k.Until == nil {
-		return k.Resource + " is no longer kept"
+		return k.Resource + " is no longer snoozed"
 	}
-	return k.Resource + " is kept until " + moment(k.Until)
+	return k.Resource + " is snoozed until " + moment(k.Until)
 }
 
 func approvalsPage(l *struct{ Approvals []approval.Record }, _ asked) page {

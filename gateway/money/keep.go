@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	_ "embed" // the page
+	_ "embed" // for the page
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -27,19 +27,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// The routes by which an owner keeps a resource that is idle: under a key, or by a
-// signed link, whose GET shows a page that changes nothing, because programs fetch
-// links before people do.
+// Routes for snoozing an idle resource: with a caller's key, or with a signed link. A GET of the link only shows a page, because
+// programs fetch links before people open them.
 const (
 	snoozePath     = "/tollgate/keep"
-	snoozeRoute    = "keep"
+	snoozeRoute    = "snooze"
 	snoozePageID   = "keep.page"
 	snoozeLinkID   = "keep.link"
-	snoozeTime     = 24 * time.Hour     // unless the caller asks for another
-	snoozeLinkTime = 7 * 24 * time.Hour // how long a link is valid
+	snoozeTime     = 24 * time.Hour     // default duration
+	snoozeLinkTime = 7 * 24 * time.Hour // validity of a link
 )
 
-// SnoozeRoutes lists the routes.
+// SnoozeRoutes returns the routes.
 func SnoozeRoutes() []route.Route {
 	return []route.Route{
 		{ID: snoozeRoute, Dialect: route.V2, Method: http.MethodPost, Pattern: snoozePath + "/{id}"},
@@ -48,37 +47,37 @@ func SnoozeRoutes() []route.Route {
 	}
 }
 
-// SnoozeLinks makes and reads signed links.
+// SnoozeLinks creates and verifies signed links.
 type SnoozeLinks struct{ *view.Current }
 
-// Snooze answers the routes. All fields are required.
+// Snooze serves the routes. All fields are required.
 type Snooze struct {
 	SnoozeLinks
-	// Updates are the operations that change a kind of resource.
+	// Updates are the operations that change each kind of resource.
 	Updates map[operation.Kind]*schema.Operation
-	// Access knows which operations the policies refuse a caller.
+	// Access reports which operations the policies always refuse to a caller.
 	Access *callers.Access
 }
 
-// Answers maps the routes to their answers.
+// Answers returns the responders of the routes.
 func (s *Snooze) Answers() map[string]filter.Responder {
 	return map[string]filter.Responder{snoozeRoute: s.answerSnooze, snoozePageID: s.answerSnoozePage, snoozeLinkID: s.answerSnoozeLink}
 }
 
-// snoozeResult is the answer to a caller that keeps a resource.
+// snoozeResult is the response to a caller who snoozes a resource.
 type snoozeResult struct {
 	Resource string `json:"resource"`
-	// Until is null for one that is no longer kept.
+	// Until is null if the resource is not snoozed.
 	Until *time.Time `json:"until"`
 }
 
-// answerSnooze keeps a resource for a caller who may change it.
+// answerSnooze snoozes a resource for a caller who may change it.
 func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	length := snoozeTime
 	for name, values := range ex.Query {
 		var err error
 		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > ledger.MaxSnooze {
-			return nil, problem.BadRequest.Newf("the query takes for alone, a duration such as 24h, of at most %s", ledger.MaxSnooze)
+			return nil, problem.BadRequest.Newf("the query must have only the parameter for, a duration such as 24h, at most %s", ledger.MaxSnooze)
 		}
 	}
 	id := ex.Params["id"]
@@ -99,8 +98,8 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 	return filter.JSONResponse(answer)
 }
 
-// mayUpdate refuses callers whose updates of a kind the policies refuse in any
-// case: keeping an idle resource costs like a change.
+// mayUpdate refuses callers whose updates of a kind are always refused by the policies, because snoozing an idle resource causes cost
+// like a change.
 func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
 	op := s.Updates[kind]
 	if op == nil {
@@ -108,16 +107,15 @@ func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operat
 	}
 	refused, err := s.Access.Refused(ctx, ex, op)
 	if err == nil && len(refused) > 0 {
-		err = problem.Forbidden.New("whoever keeps a resource must be allowed to change it: " + strings.Join(refused, "; "))
+		err = problem.Forbidden.New("snoozing a resource requires permission to change it: " + strings.Join(refused, "; "))
 	}
 	return err
 }
 
-// snooze keeps a resource for a time, or ends that for 0. A change that may does not refuse is
-// audited.
+// snooze snoozes a resource for a time; 0 ends the snooze. may can refuse the change. A change that it allows is audited.
 func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*ledger.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
-		return until, problem.BadRequest.New("the operation takes no body")
+		return until, problem.BadRequest.New("the request must have no body")
 	}
 	var seq int64
 	until, err = ex.Ports.Keeper.Snooze(ctx, org, id, length, func(r *ledger.Record) error {
@@ -132,9 +130,9 @@ func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string
 	})
 	switch {
 	case errors.Is(err, ledger.ErrNoResource):
-		err = problem.NotFound.New("the organisation has nothing with this id that costs money")
+		err = problem.NotFound.New("the organisation has no billable resource with this id")
 	case err != nil && !isProblem(err):
-		err = problem.LedgerUnavailable.New("it cannot be determined at the moment what there is").With("Retry-After", "1").Because(err)
+		err = problem.LedgerUnavailable.New("the ledger of resources is unavailable, try again").With("Retry-After", "1").Because(err)
 	}
 	if seq == 0 {
 		return until, err
@@ -151,8 +149,7 @@ func isProblem(err error) bool {
 	return ok
 }
 
-// Link is a link by which its owner can keep a resource, "" where the
-// organisation has none.
+// Link returns a link with which the owner can snooze a resource, or "" if links are not configured for the organisation.
 func (l SnoozeLinks) Link(org, id string) string {
 	cfg := l.Config()
 	o := cfg.Org(org)
@@ -164,17 +161,16 @@ func (l SnoozeLinks) Link(org, id string) string {
 	return strings.TrimSuffix(cfg.PublicURL, "/") + snoozePath + "?" + q.Encode()
 }
 
-// snoozeSignature signs the other members of a link.
+// snoozeSignature returns the signature of a link's parameters.
 func snoozeSignature(o *settings.Org, q url.Values) string {
 	mac := hmac.New(sha256.New, []byte(o.Alerts.KeepSecret.Reveal()))
 	mac.Write([]byte(snoozePath + "?" + url.Values{"org": {q.Get("org")}, "id": {q.Get("id")}, "expires": {q.Get("expires")}}.Encode()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// readSnoozeLink returns the purpose of a link. The answer is the same for every
-// fault.
+// readSnoozeLink verifies a link and returns its parameters. The error is the same for every invalid link.
 func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time, err error) {
-	bad := problem.NotFound.New("the link is not valid, or no longer")
+	bad := problem.NotFound.New("the link is invalid or has expired")
 	for _, name := range []string{"org", "id", "expires", "signature"} {
 		if len(q[name]) != 1 {
 			return "", "", expires, bad
@@ -200,7 +196,7 @@ func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filt
 	return keepAnswer(&snoozeView{Org: org, ID: id, Expires: expires, Target: snoozePath + "?" + ex.Query.Encode(), For: snoozeTime}), nil
 }
 
-// answerSnoozeLink keeps the resource of a link.
+// answerSnoozeLink snoozes the resource of a link.
 func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {
@@ -217,13 +213,13 @@ func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*fi
 type snoozeView struct {
 	Org, ID string
 	Expires time.Time
-	// Target and For are set before, Until after the resource is kept.
+	// Target and For are set before the resource is snoozed, and Until afterwards.
 	Target string
 	For    time.Duration
 	Until  time.Time
 }
 
-// The page, with two places to fill.
+// snoozePage is the page, with two placeholders.
 //
 //go:embed keep.html
 var snoozePage string
@@ -232,10 +228,10 @@ var snoozePage string
 func (v *snoozeView) html() string {
 	const layout = "2006-01-02 15:04 MST"
 	org, id := html.EscapeString(v.Org), html.EscapeString(v.ID)
-	said := "<p>It is kept until " + v.Until.Format(layout) + ", though it is idle."
+	said := "<p>Snoozed until " + v.Until.Format(layout) + "."
 	if v.Target != "" {
-		said = fmt.Sprintf(`<p>This resource of organisation %s is idle. To have it left alone for %g hours, press the button.
-<form method="post" action="%s"><button>Keep it</button></form>
+		said = fmt.Sprintf(`<p>This resource of organisation %s is idle. Press the button to snooze it for %g hours.
+<form method="post" action="%s"><button>Snooze</button></form>
 <p>The link is valid until %s.`, org, v.For.Hours(), html.EscapeString(v.Target), v.Expires.Format(layout))
 	}
 	return strings.NewReplacer("{id}", id, "{said}", said).Replace(snoozePage)

@@ -31,9 +31,9 @@ func TestSend(t *testing.T) {
 	}{
 		{"taken", []int{204}, 1, ""},
 		{"taken after trouble", []int{503, 429, 408, 200}, 4, ""},
-		{"in trouble for good", []int{500}, tries, "the receiver answered 500"},
-		{"refused", []int{400}, 1, "the receiver answered 400"},
-		{"led elsewhere", []int{307}, 1, "the receiver answered 307"},
+		{"in trouble for good", []int{500}, tries, "receiver responded with status 500"},
+		{"refused", []int{400}, 1, "receiver responded with status 400"},
+		{"led elsewhere", []int{307}, 1, "receiver responded with status 307"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			asked := 0

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// offered is an offer for a rebuild.
+// offered holds the offers for one rebuild.
 type offered struct {
 	owners   map[string]Ownership
-	at       map[string]time.Time // of owners, by resource
+	at       map[string]time.Time // times of the owners, by resource
 	gateways []string
 }
 
@@ -93,7 +93,7 @@ func (m *Memory) MarkRestored(_ context.Context, org string, epoch int64, gatewa
 	return nil
 }
 
-// offer returns what was offered for a rebuild.
+// offer returns the offers for a rebuild.
 func (l *ledger) offer(epoch int64) *offered {
 	if l.offers == nil {
 		l.offers = make(map[int64]*offered)
@@ -104,7 +104,7 @@ func (l *ledger) offer(epoch int64) *offered {
 	return l.offers[epoch]
 }
 
-// raise raises the accrued cost to at least another account's of the same period.
+// raise raises the accrued costs to those of another account, for the periods that are the same.
 func (a *account) raise(other *account) {
 	for i := range a.periods {
 		if p := other.periods[i]; p.start == a.periods[i].start && p.accrued > a.periods[i].accrued {
@@ -123,11 +123,11 @@ func (m *Memory) Offers(_ context.Context, org string, epoch int64) (map[string]
 	return nil, nil, nil
 }
 
-// Position implements Memorial: a process does not lose its memory.
+// Position implements RecoveryStore. It returns the zero Position, because a process does not lose its memory.
 func (*Memory) Position(string) Position { return Position{} }
 
 // SetPosition implements Memorial.
 func (*Memory) SetPosition(string, Position) {}
 
-// Lock implements Store. Passes over a Memory may overlap: they do no harm.
+// Lock implements Store. It does not lock anything, because overlapping passes over a Memory are harmless.
 func (*Memory) Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

@@ -160,7 +160,7 @@ func TestAdopt(t *testing.T) {
 			t.Errorf("adopt %s: %d %s, want %d", query, w.Code, w.Body, want)
 		}
 	}
-	for _, text := range []string{"a resource has another owner", "/admin/spend/adopt"} {
+	for _, text := range []string{"owner of a resource changed", "/admin/spend/adopt"} {
 		if logs := d.logs.String(); !strings.Contains(logs, text) {
 			t.Errorf("the log has no %q", text)
 		}

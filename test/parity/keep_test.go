@@ -38,7 +38,7 @@ func (d *door) keptUntil(t *testing.T, id string) string {
 func keeps(t *testing.T, log string) (lines []auditLine) {
 	t.Helper()
 	for _, l := range readAudit(t, log) {
-		if l.Phase == "intent" && l.Operation == "keep" {
+		if l.Phase == "intent" && l.Operation == "snooze" {
 			lines = append(lines, l)
 		}
 	}
@@ -83,20 +83,20 @@ func TestOwnersKeepWhatIsIdle(t *testing.T) {
 			}{
 				{"a link is fetched", "GET", link, "", "", "", 200, `<form method="post"`},
 				{"and again", "GET", link, "", "", "", 200, ids["by link"]},
-				{"another id", "POST", changed("id", ids["idle"]), "", "", "", 404, "not valid"},
-				{"another organisation", "POST", changed("org", "globex"), "", "", "", 404, "not valid"},
-				{"a later end", "POST", changed("expires", "4000000000"), "", "", "", 404, "not valid"},
-				{"no signature", "POST", changed("signature", ""), "", "", "", 404, "not valid"},
-				{"more than there is", "POST", link + "&for=700h", "", "", "", 404, "not valid"},
+				{"another id", "POST", changed("id", ids["idle"]), "", "", "", 404, "invalid or has expired"},
+				{"another organisation", "POST", changed("org", "globex"), "", "", "", 404, "invalid or has expired"},
+				{"a later end", "POST", changed("expires", "4000000000"), "", "", "", 404, "invalid or has expired"},
+				{"no signature", "POST", changed("signature", ""), "", "", "", 404, "invalid or has expired"},
+				{"more than there is", "POST", link + "&for=700h", "", "", "", 404, "invalid or has expired"},
 				{"a link has no body", "POST", link, "", "{}", "", 400, "no body"},
 				{"without a key", "POST", keep, "", "", "", 401, ""},
 				{"a viewer", "POST", keep, "key_viewer", "", "", 403, "roles: "},
-				{"another team", "POST", keep, "key_other", "", "", 404, "nothing with this id"},
-				{"another organisation's key", "POST", keep, "key_globex", "", "", 404, "nothing with this id"},
-				{"what does not exist", "POST", "/tollgate/keep/" + nothing, "key_research", "", "", 404, "nothing with this id"},
+				{"another team", "POST", keep, "key_other", "", "", 404, "no billable resource with this id"},
+				{"another organisation's key", "POST", keep, "key_globex", "", "", 404, "no billable resource with this id"},
+				{"what does not exist", "POST", "/tollgate/keep/" + nothing, "key_research", "", "", 404, "no billable resource with this id"},
 				{"for too long", "POST", keep + "?for=721h", "key_research", "", "", 400, "at most 720h0m0s"},
 				{"no duration", "POST", keep + "?for=long", "key_research", "", "", 400, "such as 24h"},
-				{"another parameter", "POST", keep + "?until=1h", "key_research", "", "", 400, "for alone"},
+				{"another parameter", "POST", keep + "?until=1h", "key_research", "", "", 400, "only the parameter for"},
 				{"only asked", "POST", keep, "key_research", "", "Tollgate-Dry-Run: true", 200, `"verdict":"allowed"`},
 			} {
 				var header []string
@@ -115,7 +115,7 @@ func TestOwnersKeepWhatIsIdle(t *testing.T) {
 				t.Errorf("audit log = %v before anything was kept", lines)
 			}
 			a := d.ask(t, request("POST", link, "", ""))
-			if a.Status != 200 || !strings.Contains(a.Body, "kept until 2026-11-22 10:12 UTC") || a.Header.Get("Referrer-Policy") != "no-referrer" {
+			if a.Status != 200 || !strings.Contains(a.Body, "Snoozed until 2026-11-22 10:12 UTC") || a.Header.Get("Referrer-Policy") != "no-referrer" {
 				t.Errorf("the link: %d %s, want that it is kept", a.Status, a.Body)
 			}
 			a = d.ask(t, request("POST", keep+"?for=2h", "key_research", ""))
@@ -133,8 +133,8 @@ func TestOwnersKeepWhatIsIdle(t *testing.T) {
 				}
 			}
 			want := []auditLine{
-				{Phase: "intent", Operation: "keep", Who: "link", Name: "by link", Resource: ids["by link"], Query: "for=24h0m0s"},
-				{Phase: "intent", Operation: "keep", Key: "key_research", Name: "by key", Resource: ids["by key"], Query: "for=2h0m0s"},
+				{Phase: "intent", Operation: "snooze", Who: "link", Name: "by link", Resource: ids["by link"], Query: "for=24h0m0s"},
+				{Phase: "intent", Operation: "snooze", Key: "key_research", Name: "by key", Resource: ids["by key"], Query: "for=2h0m0s"},
 			}
 			if diff := cmp.Diff(want, keeps(t, log)); diff != "" {
 				t.Errorf("audit log, want-, got+:\n%s", diff)
