@@ -278,12 +278,12 @@ org acme: policy gpu_count: policies[1].params.max_per_pod: is required
 org acme: policy price_ceiling: policies[2].params: at least one of max_usd_per_hour, max_usd_per_gpu_hour is required
 org acme: policy operations: policies[3].params.deny[1]: unknown operation "creatPod"
 org acme: policy field_values: policies[4].params.force: unknown operation "create"
-org acme: policy field_values: policies[4].params.force.create: "x" is not a pointer into the body
+org acme: policy field_values: policies[4].params.force.create: "x" does not point into the body
 org acme: policy working_hours: policies[5].params.from: does not match pattern '^([01][0-9]|2[0-3]):[0-5][0-9]$'
 org acme: policy working_hours: policies[5].params.timezone: unknown time zone "Mars/Base"
 org acme: policy naming: policies[6].params.max_length: must be >= 1 but found 0
 org acme: policy naming: policies[6].params.pattern: '(' is not valid 'regex'
-org acme: policies[7].mode: "off" is not one of enforce, warn, shadow
+org acme: policies[7].mode: "off" must be enforce, warn or shadow
 DIR/mine.rego:1:1: org globex: package tollgate.entrypoint is reserved for the library; use policies.<name>
 DIR/worse.rego:4:1: org globex: rego_parse_error: unexpected eof token`, "DIR", dir)
 	got := err.Error()

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is row.ErrUnknownOrg for an organisation that
+// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is adminapi.ErrUnknownOrg for an organisation that
 // is not configured.
 func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error) {
 	o := t.Config().Org(org)

@@ -62,7 +62,7 @@ func (t *Alerts) isNew(id string, failed bool) bool {
 }
 
 // List returns the alerts of an organisation that are kept, the newest first. An alert that was delivered after all is listed once. The error is
-// row.ErrUnknownOrg for an organisation that is not configured.
+// adminapi.ErrUnknownOrg for an organisation that is not configured.
 func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	if t.Config().Org(org) == nil {
 		return nil, adminapi.ErrUnknownOrg

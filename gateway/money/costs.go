@@ -199,7 +199,7 @@ func (m *Money) export(ctx context.Context, s adminapi.Principal, p priced) (adm
 	return func(w io.Writer) error { return WriteFOCUS(w, string(p.Org), costs.Rows) }, nil
 }
 
-// Costs returns the costs of an organisation, those up to now among them. A query for a range that is not kept is a row.BadRequestError. The
+// Costs returns the costs of an organisation, those up to now among them. A query for a range that is not kept is a adminapi.BadRequestError. The
 // errors are otherwise those of [Money.Show].
 func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	if _, err := m.check(org); err != nil {

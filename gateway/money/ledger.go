@@ -25,8 +25,8 @@ func (m *Money) check(org string) (*settings.Org, error) {
 	return o, nil
 }
 
-// Show returns the ledger of an organisation. The error is row.ErrUnknownOrg for an organisation that is not configured, and a
-// row.BadRequestError for one without budgets.
+// Show returns the ledger of an organisation. The error is adminapi.ErrUnknownOrg for an organisation that is not configured, and a
+// adminapi.BadRequestError for one without budgets.
 func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	o, err := m.check(org)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestDirectory(t *testing.T) {
 			"a.rego:3:1: rego_compile_error: import data.b unused", "a.rego:6:2: rego_compile_error: assigned var y unused",
 		}},
 		{"capabilities", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if http.send({}).a\n"}, []string{
-			"a.rego:3:22: rego_type_error: function http.send is switched off (the network): use data beside the policies (data.json, data.yaml)",
+			"a.rego:3:22: rego_type_error: function http.send is disabled (the network): use data beside the policies (data.json, data.yaml)",
 		}},
 		{"types of the input", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.caller.teem == \"x\"\n"}, []string{
 			`a.rego:3:22: rego_type_error: undefined ref: input.caller.teem, did you mean "team"?`,
@@ -90,7 +90,7 @@ deny contains "y" if {
 }
 `}, nil},
 		{"a policy of the library", map[string]string{"a.rego": "package policies.roles\n\ndeny contains \"x\" if false\n"}, []string{
-			"a.rego:1:1: policy roles: has the name of a policy of the library",
+			"a.rego:1:1: policy roles: has the same name as a library policy",
 		}},
 		{"packages of the library", map[string]string{"a.rego": "package tollgate.gpu\n\nx := 1\n"}, []string{"a.rego:1:1: package tollgate.gpu is reserved"}},
 		{"a name twice in JSON", map[string]string{"data.json": `{"a": 1, "a": 2}`}, []string{`data.json: not valid data: jsontext: duplicate object member name "a"`}},
@@ -100,7 +100,7 @@ deny contains "y" if {
 			"data.yaml": "day: 2026-11-01\n", "b/data.json": `{"n": 12345678901234567890123, "s": "\ud83d\ude00", "none": null}`,
 			"x.rego": "package policies.x\n\ndeny contains \"x\" if {\n\tdata.day == \"2026-11-01\"\n\tdata.b.n == 12345678901234567890123\n\tis_null(data.b.none)\n}\n",
 		}, nil},
-		{"data twice", map[string]string{"data.json": `{"a": 1}`, "data.yaml": "a: 2\n"}, []string{"data.yaml: data.a is given twice"}},
+		{"data twice", map[string]string{"data.json": `{"a": 1}`, "data.yaml": "a: 2\n"}, []string{"data.yaml: data.a is defined twice"}},
 		{"data where a rule is", map[string]string{"a.rego": good, "policies/good/data.json": `{"deny": 1}`}, []string{
 			"a.rego:3:1: rego_compile_error: conflicting rule",
 		}},
