@@ -33,7 +33,7 @@ func TestDirectory(t *testing.T) {
 		want  []string // beginnings of the faults, in order
 	}{
 		{"nothing wrong", map[string]string{"a.rego": good, "sub/data.json": `{"a": 1}`}, nil},
-		{"nothing there", nil, []string{".: holds no policy"}},
+		{"nothing there", nil, []string{".: contains no policy"}},
 		{"a slip in a rule's name", map[string]string{"a.rego": good, "b.rego": "package policies.b\n\ndenied contains \"x\" if false\n"}, []string{
 			"b.rego:3:1: policy b: rule denied is no answer",
 		}},
@@ -43,7 +43,7 @@ func TestDirectory(t *testing.T) {
 			"a.rego:4:1: rego_parse_error", "a.rego:4:1: rego_parse_error", "b.rego:1:1: rego_parse_error", "c_test.rego:4:1: rego_parse_error",
 		}},
 		{"format", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if   1 == 1\n"}, []string{"a.rego:3:1: rego_format: "}},
-		{"format of a test", map[string]string{"a_test.rego": "package a_test\ntest_a if true\n"}, []string{".: holds no policy", "a_test.rego:2:1: rego_format: "}},
+		{"format of a test", map[string]string{"a_test.rego": "package a_test\ntest_a if true\n"}, []string{".: contains no policy", "a_test.rego:2:1: rego_format: "}},
 		{"strict", map[string]string{"a.rego": "package policies.a\n\nimport data.b\n\ndeny contains \"x\" if {\n\ty := 1\n}\n"}, []string{
 			"a.rego:3:1: rego_compile_error: import data.b unused", "a.rego:6:2: rego_compile_error: assigned var y unused",
 		}},
