@@ -182,7 +182,7 @@ func wrongFiles() map[string]wrong {
 		"webhook of a cluster":        {org: `alerts: {§webhook: {url: "https://hooks.ops.svc/x", secret: {env: SECRET}}}`, want: "orgs[0].alerts.webhook.networks: must list the network of the receiver: hooks.ops.svc has no public address"},
 		"private webhook of audit":    {top: "audit:\n  file: {path: logs/a.log}\n  §webhook: {url: \"https://192.168.1.9/x\", secret: {env: SECRET}}", want: "audit.webhook.networks: must list the network of the receiver, such as 192.168.1.9/32"},
 		"key of the platform":         {key: "pk-9", keys: `keys: [§{id: ann, team: research, sha256: "` + digestOf("pk-9") + `"}]`, want: `orgs[0].keys[0]: is the platform key of organisation "acme"`},
-		"token over http":             {top: "decisions: {service: {url: §\"http://logs.test/\", token_file: tollgate.yaml}}", want: "decisions.service.url: must be https with token_file: the token would travel unencrypted"},
+		"token over http":             {top: "decisions: {service: {url: §\"http://logs.test/\", token_file: tollgate.yaml}}", want: "decisions.service.url: must be https if token_file is set, so that the token is encrypted"},
 	}
 }
 

@@ -18,7 +18,7 @@ type approvalAlert struct {
 	Team      string             `json:"team,omitempty"`
 	Operation string             `json:"operation"`
 	Call      string             `json:"call"`
-	Asks      string             `json:"asks,omitempty"`
+	Asks      string             `json:"summary,omitempty"`
 	Refusals  []approval.Refusal `json:"refusals"`
 	// USD is the maximum cost of the call per hour or per run; "" if the cost is unknown.
 	USD      string        `json:"usd,omitempty"`

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Exceptions returns the exceptions of an organisation that have an end, sorted by their ends. It returns adminapi.ErrUnknownOrg for an
-// organisation that is not configured.
+// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is adminapi.ErrUnknownOrg for an organisation that
+// is not configured.
 func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error) {
 	o := t.Config().Org(org)
 	if o == nil {

@@ -62,8 +62,8 @@ func (t *Alerts) isNew(id string, failed bool) bool {
 	return true
 }
 
-// List returns the stored alerts of an organisation, newest first. An alert that was delivered after failures is listed once. List
-// returns adminapi.ErrUnknownOrg for an organisation that is not configured.
+// List returns the alerts of an organisation that are kept, the newest first. An alert that was delivered after all is listed once. The error is
+// adminapi.ErrUnknownOrg for an organisation that is not configured.
 func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	if t.Config().Org(org) == nil {
 		return nil, adminapi.ErrUnknownOrg

@@ -197,8 +197,8 @@ func (m *Money) export(ctx context.Context, s adminapi.Principal, p priced) (adm
 	return func(w io.Writer) error { return WriteFOCUS(w, string(p.Org), costs.Rows) }, nil
 }
 
-// Costs returns the costs of an organisation, including those up to now. It returns a adminapi.BadRequestError for a range that is no longer
-// stored; its other errors are those of [Money.Show].
+// Costs returns the costs of an organisation, those up to now among them. A query for a range that is not kept is a adminapi.BadRequestError. The
+// errors are otherwise those of [Money.Show].
 func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	if _, err := m.check(org); err != nil {
 		return nil, err

@@ -84,8 +84,8 @@ func (m *Money) idle(ctx context.Context, _ adminapi.Principal, p adminapi.OrgPa
 	return m.Idle(ctx, string(p.Org))
 }
 
-// Idle lists the idle resources of an organisation. Its errors are those of [Money.Show], and a adminapi.BadRequestError if idle detection
-// is off for the organisation.
+// Idle lists the idle resources of an organisation. The errors are those of [Money.Show], and a adminapi.BadRequestError for an organisation that does
+// not look for them.
 func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	o, err := m.check(org)
 	if err != nil {

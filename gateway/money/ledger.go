@@ -25,7 +25,7 @@ func (m *Money) check(org string) (*settings.Org, error) {
 	return o, nil
 }
 
-// Show returns the ledger of an organisation. It returns adminapi.ErrUnknownOrg for an organisation that is not configured, and a
+// Show returns the ledger of an organisation. The error is adminapi.ErrUnknownOrg for an organisation that is not configured, and a
 // adminapi.BadRequestError for one without budgets.
 func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	o, err := m.check(org)

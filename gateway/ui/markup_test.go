@@ -205,7 +205,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
+// adminRows returns rows that can be read. Approval requests can be asked, too: each page counts them.
 func adminRows() []adminapi.Endpoint {
 	rows := admin.Deps{Features: slices.Concat(
 		operator.OverviewSources{}.Endpoints(), (*operator.Fleet)(nil).Endpoints(), operator.Limits{}.Endpoints(), (*money.Money)(nil).Endpoints(), (*alerts.Alerts)(nil).Endpoints(), alerts.Reports{}.Endpoints(), approval.Service{}.Endpoints(), callers.Operators{}.Endpoints(), (*legacy.Calls)(nil).Endpoints(), (*envoy.Server)(nil).Endpoints(), (*decisions.Decisions)(nil).Endpoints(), (*operator.Explainer)(nil).Endpoints(),

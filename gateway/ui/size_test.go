@@ -110,7 +110,7 @@ func TestPagesOfALargeOrganisation(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes in gzip, %d trips with %d commands; want 200, at most 200,000, 100 and 350", page, status, packed.Len(), trips, commands)
 		}
 	}
-	if _, _, page := root.get(c.URL + "/ui/decisions?refused=true"); !strings.Contains(page, "only the newest decisions were looked through") || !strings.Contains(page, "Older decisions") {
+	if _, _, page := root.get(c.URL + "/ui/decisions?refused=true"); !strings.Contains(page, "only the newest decisions were searched") || !strings.Contains(page, "Older decisions") {
 		t.Error("a list that ends early does not say so, or does not lead on")
 	}
 }

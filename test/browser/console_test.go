@@ -257,7 +257,7 @@ func (h *house) whyWasAnnRefused(t *testing.T, b *tab) {
 	b.until(t, `location.search.includes("key=ann") && location.search.includes("refused=true")`)
 	click(t, b, `tbody a[href^="/ui/decisions/"]`)
 	shows(t, b, "What would have to change")
-	shows(t, b, "3 GPUs per pod are more than the 2 allowed")
+	shows(t, b, "3 GPUs per pod exceed the limit of 2")
 }
 
 // grantAndPass answers the request for approval of the decision on the page.

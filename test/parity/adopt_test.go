@@ -217,7 +217,7 @@ func TestGPUsInFlightHoldWhenCallsRace(t *testing.T) {
 	if got := made.Load(); got != 2 {
 		t.Errorf("%d pods were made, want 2", got)
 	}
-	if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 403 || !strings.Contains(a.Body, "2 GPUs in flight and 1 more exceed the 2 allowed for the team") {
+	if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 403 || !strings.Contains(a.Body, "2 GPUs in flight and 1 more exceed the limit of 2 for the team") {
 		t.Errorf("afterwards: %d %s, want 403 of the policy, which sees the ledger's count", a.Status, a.Body)
 	}
 }

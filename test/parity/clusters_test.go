@@ -38,7 +38,7 @@ func TestClustersByTemplate(t *testing.T) {
 			t.Errorf("an unknown template: %d %s, want 404", a.Status, a.Body)
 		}
 		serverless := d.asPlatform(t, "POST", "/v2/templates", `{"name":"s","image":"ghcr.io/acme/train:1","serverless":true}`)
-		if a := create(serverless["id"].(string)); a.Status != 422 || !strings.Contains(a.Body, "$.templateId: a serverless template makes neither pods nor clusters") {
+		if a := create(serverless["id"].(string)); a.Status != 422 || !strings.Contains(a.Body, "$.templateId: a serverless template cannot be used for pods or clusters") {
 			t.Errorf("a serverless template: %d %s, want 422", a.Status, a.Body)
 		}
 		if n := len(d.platform.CallsTo("createCluster")); n != 1 {

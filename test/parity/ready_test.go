@@ -73,7 +73,7 @@ func TestReadinessTable(t *testing.T) {
 		{state: "one organisation has no policies: its own calls", settings: map[string]string{"GLOBEX_BUNDLE": unreachable}, key: "key_globex", noticed: "1 of 2 organisations"},
 		{state: "one organisation has no policies: calls of others", settings: map[string]string{"GLOBEX_BUNDLE": unreachable}, noticed: "1 of 2 organisations"},
 		{state: "no organisation has policies", settings: map[string]string{"GLOBEX_BUNDLE": unreachable, "ACME_BUNDLE": unreachable}, noticed: "2 of 2 organisations"},
-		{state: "the gateway drains, and its listeners are open yet", enter: func(_ *door, end func()) { go end() }, noticed: "not serving"},
+		{state: "gateway is draining, and its listeners are open yet", enter: func(_ *door, end func()) { go end() }, noticed: "not serving"},
 	} {
 		if s.key == "" {
 			s.key = "key_acme"
