@@ -69,7 +69,7 @@ func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error
 	return err
 }
 
-// adoptTeam gives everything of a team, or of a key in it, to another team.
+// adoptTeam transfers all resources of a team, or of one of its keys, to another team.
 func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error {
 	var a money.AdoptedTeam
 	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt-team?"+q.Encode(), &a); err != nil {
@@ -83,7 +83,7 @@ func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) e
 	return err
 }
 
-// adoptAll gives back resources whose maker an audit log knows and the ledger does not.
+// adoptAll restores owners that are missing in the ledger but recorded in an audit log.
 func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer) error {
 	made, err := audit.Makers(org, file)
 	if err != nil {

@@ -42,7 +42,7 @@ keep the head elsewhere from time to time, and name it with --head.`,
 				}
 			}
 			if !found {
-				return fmt.Errorf("no line has the sum %s: the log was cut, or written anew", head)
+				return fmt.Errorf("no line has the digest %s: the log was truncated or rewritten", head)
 			}
 			w := cmd.OutOrStdout()
 			_, _ = fmt.Fprintf(w, "lines %d to %d: the chain is whole\nhead  %s\n", c.First, c.Last, c.Head)
@@ -59,7 +59,7 @@ keep the head elsewhere from time to time, and name it with --head.`,
 	return cmd
 }
 
-// auditPage has a row for each change.
+// auditPage returns a table with a row for each change.
 func auditPage(l *audit.Page, _ asked) (p page) {
 	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
 	for _, c := range l.Changes {
@@ -75,7 +75,7 @@ func auditPage(l *audit.Page, _ asked) (p page) {
 	return p
 }
 
-// endOf is the status of a change, "open" for one without an end, "" for a configuration.
+// endOf returns the status of a change: "open" if its outcome was not recorded, and "" for a configuration change.
 func endOf(c *audit.Change) any {
 	switch {
 	case c.Status > 0:

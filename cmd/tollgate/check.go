@@ -58,14 +58,14 @@ logs asked for, so that a pull request can be checked.`,
 	return cmd
 }
 
-// configFile takes a configuration file as the argument, in place of --config.
+// configFile accepts the configuration file as an argument, as an alternative to --config.
 func configFile(path *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1:
 			return fmt.Errorf("expected one FILE, got %d", len(args))
 		case len(args) == 1 && cmd.Flags().Changed("config"):
-			return errors.New("the configuration file is given twice: as FILE and with --config")
+			return errors.New("configuration file given twice: as FILE and with --config")
 		case len(args) == 1:
 			*path = args[0]
 		}
@@ -82,10 +82,10 @@ func printSchema(w io.Writer) error {
 	return err
 }
 
-// printCoverage lists the rules that hold each operation.
+// printCoverage lists the rules that apply to each operation.
 func printCoverage(w io.Writer, out *output) error {
 	if out.format == "sarif" || out.format == "github" {
-		return usagef("--coverage is written as table or json, not as %s", out.format)
+		return usagef("--coverage supports the formats table and json, not %s", out.format)
 	}
 	api, err := schema.Load()
 	if err != nil {
@@ -115,10 +115,10 @@ func printCoverage(w io.Writer, out *output) error {
 	return nil
 }
 
-// checking is a run of check.
+// checking is one run of the command check.
 type checking struct {
 	path      string
-	state     string // the state directory that serve would use
+	state     string // state directory of serve
 	noSecrets bool
 	out       *output
 }
@@ -157,7 +157,7 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// passed describes, for people, a configuration without a fault.
+// passed reports a configuration without faults to people.
 func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, stderr io.Writer) error {
 	for _, warning := range warnings {
 		_, _ = fmt.Fprintf(stderr, "warning: %v\n", warning.Fault)
@@ -181,16 +181,15 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 	return err
 }
 
-// compile builds the gateway as serve would. The client it gets never dials,
-// and decisions are written nowhere.
+// compile builds the gateway like serve. Its Redis client never connects, and decisions are not written.
 func compile(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolator) (*gateway.Gateway, error) {
 	g, closeStore, err := build(ctx, loaded, isolated)
 	closeStore()
 	return g, err
 }
 
-// build is compile, with a client of the store that may dial until it is closed. The
-// store of a configuration that embeds it is away.
+// build is like compile, but its Redis client may connect until closeStore is called. If the configuration uses the embedded store, there
+// is no store.
 func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolator) (g *gateway.Gateway, closeStore func(), err error) {
 	url := "redis://127.0.0.1:1"
 	if !loaded.Config.Redis.Embedded && loaded.Config.Redis.URL.Resolved() {
@@ -206,14 +205,14 @@ func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolat
 		return nil, closeStore, err
 	}
 	cfg := loaded.Config
-	cfg.Decisions.DecisionLog, cfg.Audit.File = section.DefaultDecisionLog(), nil // nothing is written
+	cfg.Decisions.DecisionLog, cfg.Audit.File = section.DefaultDecisionLog(), nil // nothing must be written
 	g, err = gateway.New(cfg, gateway.Deps{
 		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(), Isolate: isolated,
 	})
 	return g, closeStore, errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
 }
 
-// report writes one fault a line and returns how many there were.
+// report writes one fault per line and returns the number of faults.
 func report(w io.Writer, err error) int {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		n := 0

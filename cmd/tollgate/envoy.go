@@ -30,7 +30,7 @@ func newEnvoy() *cobra.Command {
 		newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot())
 }
 
-// envoyFlags are those of the commands that read a configuration.
+// envoyFlags are the flags of commands that read a configuration.
 type envoyFlags struct{ path, group string }
 
 func (f *envoyFlags) add(cmd *cobra.Command) {
@@ -38,7 +38,7 @@ func (f *envoyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.group, "node-group", "", "which of envoy.xds.groups; may be left out if there is one")
 }
 
-// load reads the configuration, and of it the node group and its gateways.
+// load reads the configuration, and returns its node group and gateways.
 func (f *envoyFlags) load() (loaded *config.Loaded, group envoy.Group, gateways []envoy.Gateway, err error) {
 	if loaded, err = config.Load(f.path, config.Sources{}, operator.Judge{}); err == nil {
 		group, gateways, err = envoy.NodeGroup(&loaded.Config, f.group)
@@ -121,7 +121,7 @@ func addFiles(cmd *cobra.Command, f *envoy.Files) {
 
 func filesNamed(f envoy.Files) error {
 	if f.Certificate == "" || f.Key == "" || f.CA == "" {
-		return usagef("envoy.tls is configured: name the files on the Envoys' machines with --cert, --key and --ca")
+		return usagef("envoy.tls is configured: also pass --cert, --key and --ca, the paths of the files on the Envoys' machines")
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ when a file is moved into their directories.`,
 				return err
 			}
 			for name, text := range files {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // names of files, no secret
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // contains file names, no secrets
 					return err
 				}
 			}
@@ -158,8 +158,7 @@ when a file is moved into their directories.`,
 	return cmd
 }
 
-// addDoors puts the gRPC servers that were given into a bootstrap, or those that are
-// known.
+// addDoors adds the gRPC servers given on the command line to a bootstrap configuration, or the known ones if there are none.
 func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 	for _, text := range given {
 		if door, err := netip.ParseAddrPort(text); err == nil {
@@ -172,7 +171,7 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || !dnsName.MatchString(host) {
-			return usagef("--gateway: %q is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082", text)
+			return usagef("--gateway: %q is not an IP address or DNS name with a port, such as tollgate-envoy:8082", text)
 		}
 		b.Named = append(b.Named, envoy.Named{Host: host, Port: uint16(n)})
 	}
@@ -183,12 +182,12 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		b.Doors = append(b.Doors, g.Door)
 	}
 	if len(b.Doors) == 0 {
-		return usagef("the configuration does not say where its gateways are: name them with --gateway")
+		return usagef("the configuration contains no addresses of gateways: pass them with --gateway")
 	}
 	return nil
 }
 
-// dnsName is a name of hosts that is no IP address: its last label has a letter first.
+// dnsName matches host names that are not IP addresses: the last label begins with a letter.
 var dnsName = regexp.MustCompile(`(?i)^([a-z0-9_]([a-z0-9_-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?\.?$`)
 
 func newEnvoySnapshot() *cobra.Command {
@@ -275,7 +274,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 				return err
 			}
 			if isServed[id] {
-				gateways = served.Gateways // they are not in the configuration
+				gateways = served.Gateways // the configuration does not list them
 			}
 			if next, err = rendered(&group, gateways); err != nil {
 				return err
@@ -288,7 +287,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 	return differs
 }
 
-// printResources writes one JSON object with a member for each resource.
+// printResources writes a JSON object with a member for each resource.
 func printResources(w io.Writer, resources map[string]string) error {
 	members := make(map[string]json.RawMessage, len(resources))
 	for name, text := range resources {
@@ -297,7 +296,7 @@ func printResources(w io.Writer, resources map[string]string) error {
 	return writeJSON(w, members)
 }
 
-// printDifference writes the differences, resource by resource.
+// printDifference writes the differences of each resource.
 func printDifference(w io.Writer, served, next map[string]string) error {
 	names := slices.Sorted(maps.Keys(served))
 	for name := range next {
@@ -320,5 +319,5 @@ func printDifference(w io.Writer, served, next map[string]string) error {
 	return nil
 }
 
-// oneLine is text of callers and others in a row of a table: it does not steer the terminal.
+// oneLine prepares text from callers and other sources for a table cell, without control characters.
 func oneLine(text string) string { return strings.ReplaceAll(printable(text), "\n", " ") }

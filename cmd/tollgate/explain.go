@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// explainFlags holds the flags of explain.
+// explainFlags are the flags of explain.
 type explainFlags struct {
 	adminClient
 	method, data, file, config string
@@ -96,13 +96,13 @@ func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Re
 	return err
 }
 
-// decision asks for a decision.
+// decision requests the explanation of a past decision.
 func (f *explainFlags) decision(ctx context.Context, id string) (*explain.Report, error) {
 	x := new(explain.Report)
 	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), x)
 }
 
-// ask asks for a hypothetical decision.
+// ask requests the explanation of a hypothetical request.
 func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) (*explain.Report, error) {
 	q, err := f.question(args, stdin)
 	if err != nil {
@@ -119,7 +119,7 @@ func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) 
 	return x, f.send(ctx, http.MethodPost, "/admin/explain", bytes.NewReader(body), x)
 }
 
-// posted is a question as the admin listener takes it.
+// posted returns the body of a request to the operators' listener.
 func posted(q operator.Question) map[string]any {
 	header := make(map[string]string, len(q.Header))
 	for name := range q.Header {
@@ -130,14 +130,13 @@ func posted(q operator.Question) map[string]any {
 	}
 }
 
-// explainOffline explains by a configuration alone. Its secrets are not needed
-// and not looked up.
+// explainOffline explains a request with a configuration only. It does not read secrets.
 func explainOffline(ctx context.Context, path string, q operator.Question) (*explain.Report, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err
 	}
-	loaded.Config.Redis.Embedded = true // no store is dialled
+	loaded.Config.Redis.Embedded = true // no connection to Redis
 	isolated, stop := isolation(ctx)
 	defer stop()
 	g, err := compile(ctx, loaded, isolated)
@@ -148,7 +147,7 @@ func explainOffline(ctx context.Context, path string, q operator.Question) (*exp
 	return g.Questions().ExplainOffline(ctx, q)
 }
 
-// question is the question of flags, arguments and a captured file.
+// question returns the request described by flags, arguments and a captured file.
 func (f *explainFlags) question(args []string, stdin io.Reader) (operator.Question, error) {
 	var q operator.Question
 	if f.file != "" {
@@ -198,8 +197,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// captured reads a request from a file: as it is sent, or as JSON. Credentials
-// in it are left out.
+// captured parses a request from a file, in the form of an HTTP message or as JSON. Credentials in it are dropped.
 func captured(text []byte) (operator.Question, error) {
 	var q operator.Question
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
@@ -226,7 +224,7 @@ func captured(text []byte) (operator.Question, error) {
 		return q, errors.New("neither a JSON object nor an HTTP request")
 	}
 	target, _, _ := strings.Cut(rest, " ")
-	if u, err := url.Parse(target); err == nil && u.Host != "" { // the absolute form
+	if u, err := url.Parse(target); err == nil && u.Host != "" { // absolute form
 		target = u.RequestURI()
 	}
 	q = operator.Question{Method: method, Target: target, Header: http.Header{}}
@@ -240,7 +238,7 @@ func captured(text []byte) (operator.Question, error) {
 	for sc.Scan() {
 		name, value, ok := strings.Cut(sc.Text(), ":")
 		if !ok {
-			return q, fmt.Errorf("the line %q is no header", sc.Text())
+			return q, fmt.Errorf("%q is not a header line", sc.Text())
 		}
 		switch strings.ToLower(name) {
 		case "content-type", "content-encoding", "user-agent":

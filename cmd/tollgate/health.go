@@ -56,14 +56,14 @@ of the listener, whose names are seldom those of this host.`,
 	return cmd
 }
 
-// probe asks a probe once and writes its answer; any status but 200 is an error.
+// probe requests a probe once and writes the response. It returns an error for any status other than 200.
 func probe(ctx context.Context, url string, stdout io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
 	c := encryption.Config()
-	c.InsecureSkipVerify = true // it sends no secret, and addresses this host
+	c.InsecureSkipVerify = true // no secret is sent, and the address is this host
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}}
 	res, err := client.Do(req)
 	if errors.Is(err, context.DeadlineExceeded) {

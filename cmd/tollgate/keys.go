@@ -60,7 +60,7 @@ its sha256 or digests. The file is not changed.`,
 	return cmd
 }
 
-// findKey returns the key that a configuration has under ORG/KEY.
+// findKey returns the key ORG/KEY of a configuration.
 func findKey(path, name string) (settings.Key, error) {
 	org, id, err := cutKey(name)
 	if err != nil {
@@ -78,17 +78,17 @@ func findKey(path, name string) (settings.Key, error) {
 	return settings.Key{}, fmt.Errorf("%s has no key %s", path, name)
 }
 
-// cutKey reads ORG/KEY.
+// cutKey splits ORG/KEY.
 func cutKey(name string) (org, id string, err error) {
 	org, id, ok := strings.Cut(name, "/")
 	if !ok || org == "" || id == "" {
-		return "", "", usagef("name the key as ORG/KEY, not as %q", name)
+		return "", "", usagef("expected a key as ORG/KEY, got %q", name)
 	}
 	return org, id, nil
 }
 
-// rotate prints a new secret for a key, and all its digests from now on: those whose
-// time has passed are left out, and the others end with the overlap at the latest.
+// rotate prints a new secret of a key and the resulting list of digests: expired digests are dropped, and the others expire after overlap
+// at the latest.
 func rotate(w io.Writer, k settings.Key, now time.Time, overlap time.Duration) error {
 	key := identity.NewKey()
 	var lines strings.Builder
@@ -144,7 +144,7 @@ and when each of their secrets is accepted.`,
 	return cmd
 }
 
-// listedDigest is a digest of a key of a configuration.
+// listedDigest is a digest of a configured key.
 type listedDigest struct {
 	Org      string `json:"org"`
 	Team     string `json:"team,omitempty"`
@@ -154,7 +154,7 @@ type listedDigest struct {
 	Now      string `json:"now"`
 }
 
-// listKeys prints each digest of each key, and whether it is accepted at now.
+// listKeys prints the digests of all keys, and whether each is accepted at now.
 func listKeys(w io.Writer, out *output, orgs []settings.Org, now time.Time) error {
 	list := []listedDigest{}
 	t := sheet{{"org", "team", "key", "sha-256", "accepted", "now"}}

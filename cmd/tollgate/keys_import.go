@@ -59,10 +59,10 @@ key that cannot be admitted does not hold up the others.`,
 	return cmd
 }
 
-// importedKey is a key to be admitted, in JSON.
+// importedKey is a key to import, with its JSON.
 type importedKey struct{ id, spec string }
 
-// readKeys reads a list of keys in CSV or YAML.
+// readKeys parses a list of keys in CSV or YAML.
 func readKeys(name string, data []byte) ([]importedKey, error) {
 	if strings.EqualFold(filepath.Ext(name), ".csv") {
 		return readCSV(name, string(data))
@@ -93,7 +93,7 @@ func readCSV(name, text string) ([]importedKey, error) {
 	}
 	for i, column := range columns {
 		if !slices.Contains([]string{"id", "sha256", "team", "roles", "owner", "expires", "addresses"}, column) || slices.Contains(columns[:i], column) {
-			return nil, fmt.Errorf("%s: column %q is not known, or there twice", name, column)
+			return nil, fmt.Errorf("%s: unknown or duplicate column %q", name, column)
 		}
 	}
 	var specs []importedKey

@@ -18,13 +18,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// madeKey is a key as the admin API answers it.
+// madeKey is a key in a response of the operators' API.
 type madeKey struct {
 	Secret string
 	Key    settings.KeyRecord
 }
 
-// keySpec is the command line of a new key.
+// keySpec holds the flags for a new key.
 type keySpec struct {
 	team, owner, expires, digest string
 	roles, addresses             []string
@@ -84,16 +84,16 @@ file, and asks no gateway.`,
 	return cmd
 }
 
-// aboutNoKey refuses options that say something of a key where none is named: the line that is printed has none of them.
+// aboutNoKey refuses flags that describe a key when no key is named, because the printed line contains only the digest.
 func aboutNoKey(cmd *cobra.Command, args []string) (err error) {
 	if len(args) > 0 {
 		return nil
 	}
-	cmd.Flags().Visit(func(f *pflag.Flag) { err = fmt.Errorf("--%s: name the key that it is about, as ORG/KEY", f.Name) })
+	cmd.Flags().Visit(func(f *pflag.Flag) { err = fmt.Errorf("--%s requires a key, as ORG/KEY", f.Name) })
 	return err
 }
 
-// spec is the key in JSON, such as the admin API takes it.
+// spec returns the key in the JSON of the operators' API.
 func (s *keySpec) spec(id string, now time.Time) (string, error) {
 	m := map[string]any{"id": id}
 	for name, text := range map[string]string{"team": s.team, "owner": s.owner, "sha256": s.digest} {
@@ -137,7 +137,7 @@ func (c *adminClient) createKey(ctx context.Context, org, spec string) (*madeKey
 	return made, c.do(ctx, http.MethodPost, "/admin/keys/create?"+url.Values{"org": {org}, "spec": {spec}}.Encode(), made)
 }
 
-// showSecret prints the secret of a key, the only time that it is shown.
+// showSecret prints the secret of a key. The secret cannot be shown again.
 func showSecret(cmd *cobra.Command, made *madeKey) error {
 	if made.Secret == "" {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", made.Key.ID)
@@ -160,10 +160,10 @@ func rotateMade(cmd *cobra.Command, c *adminClient, name string, overlap time.Du
 	return showSecret(cmd, made)
 }
 
-// keysAtOnce is the number of keys that are asked for at once.
+// keysAtOnce is the page size for listing keys.
 const keysAtOnce = "1000"
 
-// listMade lists the keys that a question selects, through all parts of the answer.
+// listMade lists the keys that match a query, reading all pages.
 func listMade(cmd *cobra.Command, c *adminClient, q url.Values, out *output) error {
 	var all struct {
 		Keys []callers.Key `json:"keys"`
@@ -200,16 +200,16 @@ func joined[T any](list []T) string {
 	return strings.Join(texts, ",")
 }
 
-// span is a flag for a length of time, such as 90m or 7d.
+// span is a flag for a duration such as 90m or 7d.
 type span time.Duration
 
-// String, Set and Type implement pflag.Value.
+// String implements pflag.Value.
 func (s *span) String() string { return time.Duration(*s).String() }
 
-// Type is how help names the values.
+// Type implements pflag.Value.
 func (s *span) Type() string { return "duration" }
 
-// Set takes a length.
+// Set implements pflag.Value.
 func (s *span) Set(text string) error {
 	d, err := row.ParseSpan(text)
 	*s = span(d)

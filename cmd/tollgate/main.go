@@ -11,14 +11,14 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
-	_ "time/tzdata" // policies of working hours name zones the machine may not know
+	_ "time/tzdata" // the policy working_hours needs time zones that may be missing on the machine
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
 )
 
-// Exit codes.
+// Exit statuses.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr)) //nolint:gocritic // the process ends here
 }
 
-// run executes one command line and returns the exit code.
+// run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -55,17 +55,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// failure is an error while a command runs; every other error of a command
-// line is one in the line itself.
+// failure is an error of a running command. All other errors are errors of the command line.
 type failure struct{ err error }
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// errReported is a failure whose reasons are already written.
+// errReported is a failure whose details were already written.
 var errReported = &failure{errors.New("reported")}
 
-// usageError is an error in the command line that is found only while the command runs.
+// usageError is an error of the command line that is detected while the command runs.
 type usageError struct{ error }
 
 // Unwrap returns the cause.
@@ -73,7 +72,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// action makes a command's body: its errors are failures, except a usageError.
+// action wraps the body of a command: its errors become failures, except a usageError.
 func action(body func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := body(cmd, args)
@@ -126,7 +125,7 @@ The exit code is 0 for success, 1 for a failure, and 2 for a wrong command line.
 	return root
 }
 
-// addGroups puts the commands under the headings of help.
+// addGroups assigns commands to the headings of the help text.
 func addGroups(root *cobra.Command) {
 	for _, g := range []struct{ id, title, commands string }{
 		{"run", "Run", "serve check demo dev platform envoy"},
@@ -160,10 +159,10 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
-// stamp is the version that the Makefile and the Dockerfile set when linking.
-var stamp string //nolint:gochecknoglobals // the linker sets it
+// stamp is the version set by the Makefile and the Dockerfile at link time.
+var stamp string //nolint:gochecknoglobals // set by the linker
 
-// version is the stamp, or the module's version as Go knows it, "dev" without either.
+// version returns stamp or, if it is empty, the module version in the build information, or "dev".
 func version() string {
 	if stamp != "" {
 		return stamp

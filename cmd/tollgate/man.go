@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newMan writes the manual of every command that is not hidden, which a release
-// contains. SOURCE_DATE_EPOCH dates it, the present otherwise.
+// newMan returns the command that writes manual pages for all visible commands, for a release. The date is SOURCE_DATE_EPOCH, or the
+// current date.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",

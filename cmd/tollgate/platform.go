@@ -53,7 +53,7 @@ seed it has one account, with the key ` + platform.DefaultKey + `.`,
 	return cmd
 }
 
-// fastSpeed is how fast the clock runs with --fast.
+// fastSpeed is the speed of the clock with --fast.
 const fastSpeed = 60
 
 func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
@@ -123,7 +123,7 @@ func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
 	return group.Wait()
 }
 
-// newEmulator makes an emulator that serves our description of the API.
+// newEmulator returns an emulator that serves the embedded API description.
 func newEmulator(opts platform.Options) (*platform.Server, error) {
 	api, err := schema.Load()
 	if err != nil {
@@ -133,11 +133,10 @@ func newEmulator(opts platform.Options) (*platform.Server, error) {
 	return platform.New(opts)
 }
 
-// emulatorEnd is how long the emulator may take to write its state at the end.
+// emulatorEnd limits how long the emulator may take to store its state at the end.
 const emulatorEnd = 10 * time.Second
 
-// serveUntil serves h until ctx ends. finish, if any, is called first then: it
-// ends requests that would keep connections open.
+// serveUntil serves h until ctx ends. It then calls finish, if not nil, which ends requests that keep connections open.
 func serveUntil(ctx context.Context, l net.Listener, h http.Handler, finish func() error) error {
 	allowToEnd(ctx, emulatorEnd)
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}

@@ -38,7 +38,7 @@ not compared. No credential is sent to the URL.`,
 	return cmd
 }
 
-// needed is a change with what it needs in the gateway.
+// needed is a change with the work it requires in the gateway.
 type needed struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
@@ -47,7 +47,7 @@ type needed struct {
 	Needs string `json:"needs"`
 }
 
-// diffPlatform writes the differences between two descriptions. It returns errReported if there are any.
+// diffPlatform writes the differences between two API descriptions. It returns errReported if there are any.
 func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.Writer) error {
 	older, err := olderDescription(ctx, from)
 	if err != nil {
@@ -79,7 +79,7 @@ func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.W
 	return errReported
 }
 
-// olderDescription reads the description from a file or URL. An empty place means the description of this build.
+// olderDescription reads an API description from a file or URL. With an empty place, it returns the description embedded in this build.
 func olderDescription(ctx context.Context, place string) ([]byte, error) {
 	if place != "" {
 		return readDescription(ctx, place)
@@ -91,7 +91,7 @@ func olderDescription(ctx context.Context, place string) ([]byte, error) {
 	return api.Document(), nil
 }
 
-// readDescription reads a description from a file or from an HTTP URL.
+// readDescription reads an API description from a file or an HTTP URL.
 func readDescription(ctx context.Context, place string) ([]byte, error) {
 	if !strings.HasPrefix(place, "http://") && !strings.HasPrefix(place, "https://") {
 		return os.ReadFile(place)

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// policyAudit is the command line of `policy audit`.
+// policyAudit holds the flags of `policy audit`.
 type policyAudit struct {
 	client             *adminClient
 	output             *output
@@ -95,7 +95,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 	return g.Questions().Audit(ctx, org)
 }
 
-// said returns the verdicts of policies on a resource, a line for each.
+// said returns one line for each policy result about a resource.
 func said(s *explain.Standing) []string {
 	var lines []string
 	for _, p := range s.Policies {
@@ -107,8 +107,7 @@ func said(s *explain.Standing) []string {
 	return lines
 }
 
-// sheet has a row for each resource; the verdicts on it fill several in a table
-// for people, and a cell in one for programs.
+// sheet returns a table with a row for each resource. Several results take several rows for people, and one cell for programs.
 func (p *policyAudit) sheet(x *explain.Audit) sheet {
 	if !p.output.people() {
 		t := sheet{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}

@@ -46,7 +46,7 @@ it is given.`,
 			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(output, archive, 0o644); err != nil { //nolint:gosec // it is to be read by others
+			if err := os.WriteFile(output, archive, 0o644); err != nil { //nolint:gosec // the archive is to be readable by others
 				return err
 			}
 			signed := "signed"

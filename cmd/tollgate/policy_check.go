@@ -30,7 +30,7 @@ With -c, all policies of a configuration; secrets need not be there.`,
 		Args:    named(nil, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (path != "") {
-				return errors.New("either a directory or -c is needed")
+				return errors.New("a directory or -c is required")
 			}
 			return action(func(cmd *cobra.Command, args []string) error {
 				if path != "" {

@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/authoring"
 )
 
-// policyTest is the command line of `policy test`.
+// policyTest holds the flags of `policy test`.
 type policyTest struct {
 	threshold float64
-	held      bool // the threshold was asked for
+	held      bool // a threshold was requested
 	run       string
 	out       *output
 	verbose   bool
@@ -140,5 +140,5 @@ func (t *policyTest) print(w io.Writer, r *authoring.Report) error {
 	return err
 }
 
-// indented keeps text of several lines below its first.
+// indented indents all lines of a text except the first.
 func indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }

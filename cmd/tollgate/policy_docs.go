@@ -68,7 +68,7 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 	}
 }
 
-// listLibrary writes a line per built-in policy.
+// listLibrary writes one line for each built-in policy.
 func listLibrary(w io.Writer) error {
 	list, err := load.Library()
 	if err != nil {
@@ -94,7 +94,7 @@ func ownDocs(dir string) (map[string][]byte, error) {
 	return authoring.OwnPolicies(w)
 }
 
-// printPages writes the index, then the pages by name.
+// printPages writes the index, followed by the pages in the order of their names.
 func printPages(w io.Writer, pages map[string][]byte) error {
 	const index = "README.md"
 	if _, err := w.Write(pages[index]); err != nil {
@@ -117,7 +117,7 @@ func printPages(w io.Writer, pages map[string][]byte) error {
 func writePages(dir string, pages map[string][]byte) error {
 	for name, text := range pages {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // documentation is for all users
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // the documentation is readable by everyone
 			return err
 		}
 		if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // as above

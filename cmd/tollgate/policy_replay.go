@@ -24,7 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// policyReplay is the command line of `policy replay`.
+// policyReplay holds the flags of `policy replay`.
 type policyReplay struct {
 	adminClient
 	decisions, policies string
@@ -76,26 +76,26 @@ or the reasons for one would differ.`,
 	complete(cmd, "org", orgNames)
 	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 when a verdict, or the reasons for one, would be different")
 	if err := cmd.MarkFlagRequired("policies"); err != nil {
-		panic(err) // there is such a flag
+		panic(err) // the flag exists
 	}
 	return cmd
 }
 
-// validate reports options that do not go together.
+// validate returns an error for flags that exclude each other.
 func (p *policyReplay) validate() error {
 	_, err := p.span()
 	switch {
 	case p.examples < 0:
 		return errors.New("--examples: must not be negative")
 	case p.decisions == "" && p.org == "":
-		return errors.New("name a decision log with --decisions, or with --org the organisation whose decisions a running gateway is asked for")
+		return errors.New("pass a decision log with --decisions, or an organisation of a running gateway with --org")
 	case p.decisions != "" && p.since != "":
-		return errors.New("--since is for the decisions of a running gateway, and --decisions names a file")
+		return errors.New("--since cannot be combined with --decisions: it applies to a running gateway")
 	}
 	return err
 }
 
-// span is the time that --since names, 0 for none.
+// span returns the duration of --since, or 0.
 func (p *policyReplay) span() (time.Duration, error) {
 	if p.since == "" {
 		return 0, nil
@@ -107,12 +107,10 @@ func (p *policyReplay) span() (time.Duration, error) {
 	return d, nil
 }
 
-// asDirectory names a directory's policies in the engine; no
-// organisation's id has a space.
+// asDirectory is the name of a directory's policies in the engine. It cannot collide with an organisation ID, which contains no space.
 const asDirectory = "the directory"
 
-// replayDeadline is enough for one decision on any machine: how long policies
-// take here says nothing about the gateway.
+// replayDeadline is enough for one decision on any machine. Evaluation times in a replay say nothing about the gateway.
 const replayDeadline = 5 * time.Second
 
 func (p *policyReplay) do(cmd *cobra.Command) error {
@@ -149,15 +147,15 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 	case err != nil:
 		return err
 	case r.Read > 0 && r.Other+r.Unreadable == r.Read:
-		return fmt.Errorf("%s: holds no decision", p.source())
+		return fmt.Errorf("%s: contains no decisions", p.source())
 	case p.fail && r.Changed():
 		return errReported
 	}
 	return nil
 }
 
-// engine compiles the policies to decide by: a configuration; a directory alone; or a
-// directory in the place of those of a configuration.
+// engine compiles the policies to replay with: those of a configuration, those of a directory, or those of a configuration with some
+// replaced by a directory.
 func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policies.Engine, error) {
 	unhurried := func(l *policies.Limits) { l.Deadline, l.Remember = max(l.Deadline, replayDeadline), 0 }
 	if isDir && p.config == "" {
@@ -195,10 +193,10 @@ func (p *policyReplay) run(ctx context.Context, stdin io.Reader, engine *policie
 	return replay.Run(ctx, f, engine, opts)
 }
 
-// source is where the decisions are from.
+// source returns the source of the decisions.
 func (p *policyReplay) source() string { return cmp.Or(p.decisions, p.base) }
 
-// ask replays the decisions that a gateway has written.
+// ask replays decisions recorded by a gateway.
 func (p *policyReplay) ask(ctx context.Context, engine *policies.Engine, opts replay.Options) (*replay.Report, error) {
 	query := url.Values{"org": {p.org}}
 	if span, err := p.span(); err == nil && span > 0 {
@@ -242,7 +240,7 @@ func printReplay(w io.Writer, r *replay.Report) error {
 	return err
 }
 
-// printable keeps text that callers once sent from steering the terminal.
+// printable removes control characters from text of callers.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) {
@@ -287,12 +285,12 @@ func printReasons(b *strings.Builder, when string, reasons []replay.Reason) {
 	}
 }
 
-// callerName is org/team/key, as far as there are any.
+// callerName joins the non-empty parts of org/team/key.
 func callerName(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
 
-// byCount orders names, the most frequent first.
+// byCount returns the names sorted by count, highest first.
 func byCount(counts map[string]int) []string {
 	names := slices.Sorted(maps.Keys(counts))
 	slices.SortStableFunc(names, func(a, b string) int { return counts[b] - counts[a] })

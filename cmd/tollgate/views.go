@@ -21,30 +21,30 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-// asked is a question: its parameters, and the format of the answer.
+// asked holds the parameters of a request and the output format.
 type asked struct {
 	url.Values
 
 	out *output
 }
 
-// page is an answer as tables. The sentences before them are for people.
+// page is a response formatted as tables. The sentences before the tables are for people.
 type page struct {
 	said   []string
 	sheets []sheet
 }
 
-// add adds a table that has rows.
+// add adds a table if it has rows.
 func (p *page) add(s sheet) {
 	if len(s) > 1 {
 		p.sheets = append(p.sheets, s)
 	}
 }
 
-// view makes a page of an answer in JSON.
+// view formats a JSON response as a page.
 type view func(text []byte, a asked) (page, error)
 
-// of makes a view of answers of a type.
+// of returns a view for responses of type A.
 func of[A any](show func(answer *A, a asked) page) view {
 	return func(text []byte, a asked) (page, error) {
 		answer := new(A)
@@ -55,7 +55,7 @@ func of[A any](show func(answer *A, a asked) page) view {
 	}
 }
 
-// told makes a view of answers that are a sentence for people, and a table for programs.
+// told returns a view that prints a sentence for people and a table for programs.
 func told[A any](say func(answer *A) string) view {
 	return func(text []byte, a asked) (page, error) {
 		if !a.out.people() {
@@ -65,7 +65,7 @@ func told[A any](say func(answer *A) string) view {
 	}
 }
 
-// views has the views of commands that the plain one does not suit, by command.
+// views returns the views of commands that do not use the default view, by command.
 func views() map[string]view {
 	return map[string]view{
 		"status":          of(overviewPage),
@@ -101,7 +101,7 @@ func views() map[string]view {
 	}
 }
 
-// diffText is the difference of two configurations.
+// diffText formats the difference between two configurations.
 func diffText(d *operator.ConfigDiff) string {
 	switch {
 	case d.Fault != "":
@@ -112,8 +112,8 @@ func diffText(d *operator.ConfigDiff) string {
 	return strings.TrimSuffix(d.Diff, "\n")
 }
 
-// overviewPage has the unknown parts first, then the gateways with an old configuration, then a table for each list with entries, and a sentence for
-// each without. A list with an unknown part has no such sentence.
+// overviewPage lists unavailable parts first, then gateways with an old configuration, then a table for each non-empty list, and a sentence
+// for each empty list. A list with an unavailable part has no such sentence.
 func overviewPage(o *operator.Overview, _ asked) (p page) {
 	for _, what := range o.Unknown {
 		p.said = append(p.said, "Unknown: "+what+".")
@@ -202,7 +202,7 @@ func resourceSheet(list []money.Resource) sheet {
 	return s
 }
 
-// resourceList is a list of resources. Callers get no sum, and all resources at once.
+// resourceList is a list of resources. Callers get all resources at once, without a sum.
 type resourceList struct {
 	Resources     []money.Resource
 	All           int
@@ -218,7 +218,7 @@ func resourcesPage(l *resourceList, _ asked) page {
 	return p
 }
 
-// pairs lists the names of a map with their values.
+// pairs formats the entries of a map.
 func pairs(m map[string]string, between string) string {
 	list := make([]string, 0, len(m))
 	for name, value := range m {
@@ -228,7 +228,7 @@ func pairs(m map[string]string, between string) string {
 	return strings.Join(list, ", ")
 }
 
-// lossText describes the loss of a ledger, and its time.
+// lossText describes a loss of ledger data and its time.
 func lossText(l *money.Loss) string {
 	text := "The ledger was lost at " + moment(&l.At) + ": " + l.Reason + ". "
 	if l.Rebuilt == nil {
@@ -237,7 +237,7 @@ func lossText(l *money.Loss) string {
 	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner back, %d have none.", moment(l.Rebuilt), l.Returned, l.Unowned)
 }
 
-// budgetSheet has a row for each budget of each scope.
+// budgetSheet returns a table of budgets with only its header. Call addBudgets for each scope.
 func budgetSheet() sheet {
 	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "taken", "used up"}}
 }
@@ -263,12 +263,12 @@ func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
 	return page{sheets: []sheet{s}}
 }
 
-// age is seconds as people read them.
+// age formats seconds for people.
 func age(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
 }
 
-// costsPage has a column for each group, and of resources their names, too.
+// costsPage has a column for each group and, for resources, also for their names.
 func costsPage(c *money.Costs, a asked) page {
 	timed := a.Get("bucket") != "total"
 	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
@@ -301,7 +301,7 @@ func costsPage(c *money.Costs, a asked) page {
 	return page{sheets: []sheet{s}}
 }
 
-// costCells are the cells of one group.
+// costCells returns the cells of one group.
 func costCells(r *money.Cost, by string) []any {
 	if label, ok := strings.CutPrefix(by, "label:"); ok {
 		return []any{r.Labels[label]}
@@ -335,7 +335,7 @@ func idlePage(l *money.IdleList, a asked) page {
 	return page{sheets: []sheet{s}}
 }
 
-// moment is a time in RFC 3339, or "" if there is none.
+// moment formats a time in RFC 3339, or returns "" for nil.
 func moment(t *time.Time) string {
 	if t == nil {
 		return ""
@@ -354,7 +354,7 @@ func adjustedLine(a *money.AdjustedAccrual) string {
 	return line
 }
 
-// signed has a sign before every amount.
+// signed adds a sign to an amount.
 func signed(amount string) string {
 	if strings.HasPrefix(amount, "-") {
 		return amount
@@ -449,7 +449,7 @@ func legacyPage(l *legacy.List, a asked) page {
 	return page{sheets: []sheet{t}}
 }
 
-// lostFields tells which fields had no place in v2, the most frequent first.
+// lostFields lists the fields that have no equivalent in v2, most frequent first.
 func lostFields(c legacy.Call) string {
 	fields := usage.Names(c.Lost)
 	for i, f := range fields {

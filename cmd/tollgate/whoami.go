@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// whoami is the identity of a caller, and the rest of its limits and budgets, as tables show it.
+// whoami formats the identity of a caller with its remaining limits and budgets.
 type whoami struct {
 	Org    string   `json:"org"`
 	Team   string   `json:"team"`
@@ -61,7 +61,7 @@ names the environment variable that holds the caller's key.`,
 	return cmd
 }
 
-// sheets are the caller's identity, and a table for each list that is not empty.
+// sheets returns a table with the caller's identity, and a table for each non-empty list.
 func (m *whoami) sheets() []sheet {
 	who := sheet{{"org", "team", "key", "roles", "until"}}
 	who.add(m.Org, m.Team, m.Key, strings.Join(m.Roles, ", "), m.Until)

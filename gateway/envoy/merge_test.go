@@ -46,7 +46,7 @@ func TestMergeRefuses(t *testing.T) {
 		merge envoy.Merge
 		want  string
 	}{
-		"no resource": {envoy.Merge{Clusters: map[string]any{"nowhere": map[string]any{}}}, "clusters nowhere: there is no such resource"},
+		"no resource": {envoy.Merge{Clusters: map[string]any{"nowhere": map[string]any{}}}, "clusters nowhere: no such resource"},
 		"no field":    {envoy.Merge{Clusters: map[string]any{"tollgate": map[string]any{"bogus": 1}}}, `unknown field "bogus"`},
 		"a type":      {envoy.Merge{Listeners: map[string]any{"callers": map[string]any{"tcp_backlog_size": "many"}}}, "listeners callers: "},
 		"a name":      {envoy.Merge{Listeners: map[string]any{"callers": map[string]any{"name": "other"}}}, `is then named "other"`},

@@ -6,19 +6,19 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Status is the groups of Envoys, as all gateways see them, and the Envoys that are connected to this gateway.
+// Status is the state of all groups of Envoys across all gateways, and of the Envoys connected to this gateway.
 type Status struct {
 	Groups []GroupStatus `json:"groups"`
 	Nodes  []Node        `json:"nodes"`
 }
 
-// GroupSnapshot is the configuration that a group of Envoys is served: resources by type and name, and the gateways in them.
+// GroupSnapshot is the configuration served to a group of Envoys: its resources by type and name, and its gateways.
 type GroupSnapshot struct {
 	Resources map[string]string `json:"resources"`
 	Gateways  []Gateway         `json:"gateways"`
 }
 
-// Rows are the questions of operators about Envoys. A nil Server describes them.
+// Rows returns the operators' requests about Envoys. It may be called on a nil Server to describe them.
 func (s *Server) Rows() []row.Row {
 	return []row.Row{
 		{
@@ -38,7 +38,7 @@ func (s *Server) status(context.Context, row.Scope, row.None) (Status, error) {
 	return Status{s.Groups(), s.Nodes()}, nil
 }
 
-// grouped names a group of Envoys.
+// grouped is the parameter that names a group of Envoys.
 type grouped struct {
 	Group string `query:"group,required" doc:"a node group of the configuration"`
 }

@@ -48,7 +48,7 @@ func (m *Mapping) names() map[string]string {
 // validateID reports the fault of an id with which those of callers begin.
 func validateID(id string) error {
 	if id == "" || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(id) > 32 {
-		return fault.Errorf("id", "must be at most 32 of a-z, 0-9, - and _")
+		return fault.Errorf("id", "must consist of at most 32 of a-z, 0-9, - and _")
 	}
 	return nil
 }

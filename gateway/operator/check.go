@@ -95,7 +95,7 @@ func audiences(o *settings.Org, at string) fault.Found {
 			continue
 		}
 		below := !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.Budget.GPUs == 0 || most <= t.Budget.GPUs })
-		errs.If(below, path+".params.max_per_team", "%d is more than budget.gpus of every team, which refuses first", most)
+		errs.If(below, path+".params.max_per_team", "%d exceeds budget.gpus of every team, which refuses first", most)
 	}
 	return errs
 }
@@ -120,7 +120,7 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 		i, at := &c.Admin.Issuers[n], fault.Index("admin.issuers", n)
 		errs = append(errs, fault.At(at, i.Validate()))
 		errs.If(ids[i.ID], at+".id", "issuer %q is already defined", i.ID)
-		errs.If(urls[i.URL], at+".url", "another issuer has the same")
+		errs.If(urls[i.URL], at+".url", "is also used by another issuer")
 		errs.If(i.Org != "" && !orgs[i.Org], at+".org", "no organisation %q is defined", i.Org)
 		ids[i.ID], urls[i.URL] = true, true
 	}

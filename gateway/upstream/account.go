@@ -104,7 +104,7 @@ func (c *Account) list(ctx context.Context, org, target, member string) (doc any
 
 // errAbsent means that the platform has answered 404, errDenied 403.
 var (
-	errAbsent = fmt.Errorf("%w: there is no such resource", ErrUnreachable)
+	errAbsent = fmt.Errorf("%w: no such resource", ErrUnreachable)
 	errDenied = fmt.Errorf("%w: the platform key has no permission", ErrUnreachable)
 )
 

@@ -101,7 +101,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		return nil, fmt.Errorf("upstream: base URL: %w", err)
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || strings.Trim(base.Path, "/") != "" {
-		return nil, errors.New("upstream: base URL must be http or https with a host and nothing else")
+		return nil, errors.New("upstream: base URL must be an http or https URL with only a host")
 	}
 	if base.Host, err = ascii(base); err != nil {
 		return nil, fmt.Errorf("upstream: base URL: %w", err)
