@@ -14,18 +14,18 @@ import (
 )
 
 func newAudit() *cobra.Command {
-	return group("audit", "List and verify the record of changes", "  tollgate audit verify audit.log", newAuditVerify())
+	return group("audit", "List and verify audited changes", "  tollgate audit verify audit.log", newAuditVerify())
 }
 
 func newAuditVerify() *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
 		Use:   "verify FILE...",
-		Short: "Find lines of an audit log that were changed, left out or put in later",
-		Long: `verify reads one gateway's audit log, the oldest file first, and follows its
-chain: each line holds the SHA-256 of the line before. It prints the sum of the
-last line, the head. A log cut off at the end still has a whole chain:
-keep the head elsewhere from time to time, and name it with --head.`,
+		Short: "Detect modified, removed and inserted lines in an audit log",
+		Long: `Verifies the hash chain in the audit log of one gateway. Name the oldest file first.
+Each line contains the SHA-256 of the line before. The command prints the digest of
+the last line, the head. A truncated log still has a valid chain: store the head
+elsewhere from time to time, and pass it with --head.`,
 		Example: "  tollgate audit verify audit.log.2 audit.log.1 audit.log",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ keep the head elsewhere from time to time, and name it with --head.`,
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&head, "head", "", "SHA-256 of a line that must be there")
+	cmd.Flags().StringVar(&head, "head", "", "SHA-256 of a line that the log must contain")
 	return cmd
 }
 

@@ -30,9 +30,9 @@ type callerClient struct {
 
 // flags adds the flags for the gateway.
 func (c *callerClient) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.base, "gateway", cmp.Or(os.Getenv(gatewayEnv), defaultGateway), "address of the gateway; "+gatewayEnv+" is another default")
+	cmd.Flags().StringVar(&c.base, "gateway", cmp.Or(os.Getenv(gatewayEnv), defaultGateway), "address of the gateway (default $"+gatewayEnv+" or "+defaultGateway+")")
 	cmd.Flag("gateway").DefValue = defaultGateway // help must not depend on the environment
-	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds the caller's key")
+	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "environment variable with the caller's key")
 }
 
 // key returns the caller's key, or the token of a login.

@@ -28,13 +28,13 @@ func newCheck() *cobra.Command {
 	var printed, coverage bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Find every fault of a configuration, starting nothing",
-		Long: `Loads everything 'serve' would: the file, its secrets, the API's schemas, the
-policies. Prints each fault with its place and exits with 1 if there is one. A
-setting without effect, such as an exception that has ended, is a warning.
+		Short: "Check a configuration without starting the gateway",
+		Long: `Loads everything that 'serve' would load: the file, its secrets, the API schemas and
+the policies. Prints each fault with its position, and exits with 1 if there is one.
+A setting without effect, such as an expired exception, is a warning.
 
-With --no-secrets neither variables nor files of secrets are read, nor directories of
-logs asked for, so that a pull request can be checked.`,
+With --no-secrets, environment variables and files of secrets are not read, and log
+directories are not checked, so that a pull request can be checked.`,
 		Example: `  tollgate check tollgate.yaml
   tollgate check tollgate.yaml --no-secrets -o github`,
 		Args: configFile(&c.path),
@@ -50,10 +50,10 @@ logs asked for, so that a pull request can be checked.`,
 	}
 	cmd.Flags().StringVarP(&c.path, "config", "c", "tollgate.yaml", "configuration file")
 	stateFlag(cmd, &c.state)
-	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "check everything but secrets, on a machine without them")
+	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "do not check secrets")
 	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
-	cmd.Flags().BoolVar(&printed, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
-	cmd.Flags().BoolVar(&coverage, "coverage", false, "print the rules that hold each operation of the API, and do nothing else; a gap is a fault")
+	cmd.Flags().BoolVar(&printed, "print-schema", false, "only print the JSON Schema of the configuration")
+	cmd.Flags().BoolVar(&coverage, "coverage", false, "only print the rules that apply to each API operation; exit with 1 if an operation has none")
 	cmd.MarkFlagsMutuallyExclusive("print-schema", "output")
 	return cmd
 }

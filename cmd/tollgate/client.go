@@ -28,7 +28,7 @@ const defaultAdmin = "http://127.0.0.1:8081"
 
 // adminFlag adds --admin to a command.
 func adminFlag(cmd *cobra.Command, base *string) {
-	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin), "operators' listener of the gateway, see tollgate --help")
+	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin), "address of the gateway's operators' listener, see tollgate --help")
 	cmd.Flag("admin").DefValue = defaultAdmin // help must not depend on the environment
 }
 

@@ -42,28 +42,28 @@ func newDemo() *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run everything on loopback, with sample organisations",
-		Long: `Runs the platform emulator, an embedded store and the gateway on loopback, with
-two sample organisations and fixed keys. Nothing is rented and nothing is kept. With
---platform and --redis it runs the gateway alone, which can be killed and started
-again; the emulator is then that of 'tollgate platform --demo'. With --envoy it runs
-an Envoy from PATH in front, which the gateway configures. With --history the console has
-a week of calls to show. The audit log and the log of decisions, which the console's
-playground needs, are in a temporary directory. TOLLGATE_BRAND is the
-platform's name as clients of the retired interfaces spell it (legacy.brand).`,
+		Short: "Run a complete demo on loopback, with sample organisations",
+		Long: `Runs the platform emulator, an embedded store and the gateway on loopback, with two
+sample organisations and fixed keys. No real resources are rented, and nothing is
+stored. With --platform and --redis only the gateway runs, which can be killed and
+restarted; start the emulator with 'tollgate platform --demo'. With --envoy, an Envoy
+from PATH runs in front, configured by the gateway. With --history, the console shows
+a week of calls. The audit log and the decision log, which the playground of the
+console needs, are in a temporary directory. TOLLGATE_BRAND sets the platform's name
+in identifiers of the retired interfaces (legacy.brand).`,
 		Example: demoExamples,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the gateway; the next free port if it is taken")
-	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081", "address of the admin listener; likewise")
-	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of an emulator to use in place of one of its own")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the gateway; if the port is in use, the next free one")
+	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081", "address of the admin listener; if the port is in use, the next free one")
+	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of a running emulator to use")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
 	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front, at this address or the next free port")
 	cmd.Flags().Lookup("envoy").NoOptDefVal = "127.0.0.1:10000"
-	cmd.Flags().BoolVar(&f.history, "history", false, "begin with a week of calls; needs the emulator and the store of the demo itself")
+	cmd.Flags().BoolVar(&f.history, "history", false, "start with a week of past calls; cannot be combined with --platform or --redis")
 	return cmd
 }
 

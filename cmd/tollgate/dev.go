@@ -45,46 +45,46 @@ func newDev() *cobra.Command {
 	var f devFlags
 	cmd := &cobra.Command{
 		Use:   "dev [DIR]",
-		Short: "Serve the functions of a directory, which run on the platform",
-		Long: `Serves the functions of a directory's Python files on a local port and runs their
-bodies on the platform, through a gateway. The resources it rents are judged, priced
-and owned there like all others, and stay until you remove them. The files are read,
-but not run, on this machine. Without python3 the endpoints are those of
-tollgate-dev.yaml, which are images. See docs/dev.md.`,
+		Short: "Serve the functions of a directory, running them on the platform",
+		Long: `Serves the functions of a directory's Python files on a local port, and runs them on
+the platform, through a gateway. The gateway checks, prices and attributes the
+resources like all others, and they stay until you remove them. The files are read,
+but not run, on this machine. Without python3, the endpoints are the images listed
+in tollgate-dev.yaml. See docs/dev.md.`,
 		Example: `  tollgate dev .
   tollgate dev --platform emulator .     # without any account`,
 		Args: named(nil, 1),
 		RunE: action(func(cmd *cobra.Command, args []string) error { return f.serve(cmd, args) }),
 	}
 	p := cmd.PersistentFlags()
-	p.StringVar(&f.gateway, "gateway", defaultGateway, "address of the gateway, with --platform emulator the one it listens on; "+gatewayEnv+" is another default")
-	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds your key, in the environment or in .env of the directory")
-	p.StringVar(&f.keyFile, "key-file", "", "file that holds your key if no variable does (default tollgate/key in the user's configuration directory)")
+	p.StringVar(&f.gateway, "gateway", defaultGateway, "address of the gateway, or with --platform emulator the address it listens on; "+gatewayEnv+" is another default")
+	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable with your key, in the environment or in .env of the directory")
+	p.StringVar(&f.keyFile, "key-file", "", "file with your key, used if the variable is not set (default tollgate/key in the user's configuration directory)")
 	flags := cmd.Flags()
-	flags.StringVar(&f.platform, "platform", "", "'emulator' runs a gateway and an emulator of the platform beside the server")
+	flags.StringVar(&f.platform, "platform", "", "'emulator' also runs a gateway and an emulator of the platform")
 	flags.StringVar(&f.host, "host", "localhost", "address to serve on")
-	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; the next free one if it is taken")
-	flags.BoolVar(&f.reload, "reload", true, "follow changes of the files")
-	flags.BoolVar(&f.noReload, "no-reload", false, "serve the files as they are at the start")
-	flags.BoolVar(&f.provision, "auto-provision", false, "make all endpoints at the start; above five it asks")
-	flags.BoolVar(&f.yes, "yes", false, "make any number of endpoints without asking")
-	flags.BoolVar(&f.remove, "rm", false, "remove the session's resources at its end")
+	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; if it is in use, the next free one")
+	flags.BoolVar(&f.reload, "reload", true, "reload when files change")
+	flags.BoolVar(&f.noReload, "no-reload", false, "do not reload when files change")
+	flags.BoolVar(&f.provision, "auto-provision", false, "create all endpoints at the start; asks if there are more than five")
+	flags.BoolVar(&f.yes, "yes", false, "create any number of endpoints without asking")
+	flags.BoolVar(&f.remove, "rm", false, "remove the session's resources when it ends")
 	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's")
 	flags.Float64Var(&f.maxUSD, "max-usd", 0, "the most that the session may cost if every worker runs; its endpoints are removed then")
 	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "how long a call waits for its first worker")
 	list := &cobra.Command{
-		Use: "list [DIR]", Short: "List the endpoints that the server of a directory has made", Args: named(nil, 1),
+		Use: "list [DIR]", Short: "List the endpoints created for a directory", Args: named(nil, 1),
 		Example: "  tollgate dev list",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.list(cmd, args) }),
 	}
 	f.output = outputFlag(list)
 	undeploy := &cobra.Command{
-		Use: "undeploy [NAME]", Short: "Remove endpoints that the server of this directory has made", Args: named(nil, 1),
+		Use: "undeploy [NAME]", Short: "Remove endpoints created for this directory", Args: named(nil, 1),
 		Example: "  tollgate dev undeploy --all",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
 	}
 	undeploy.Flags().BoolVar(&f.all, "all", false, "remove all of them")
-	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "forget those that are gone")
+	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "forget endpoints that no longer exist")
 	cmd.AddCommand(list, undeploy)
 	return cmd
 }

@@ -57,22 +57,22 @@ func newEnv() *cobra.Command {
 	f := new(envFlags)
 	clients := slices.Sorted(maps.Keys(clientExports("")))
 	cmd := &cobra.Command{
-		Use: "env CLIENT", Short: "Print the variables with which a common client asks the gateway", Args: named([]string{"CLIENT"}),
+		Use: "env CLIENT", Short: "Print environment variables that point a common client at the gateway", Args: named([]string{"CLIENT"}),
 		Example: "  tollgate env openai --endpoint k2n5x8 --gateway https://gateway.example\n  eval \"$(tollgate env cli --brand acme)\"",
-		Long: `Prints shell commands that export the addresses of the gateway, and your key or the
-token of your login, for a client: ` + strings.Join(clients, ", ") + `.
-The variables of all but openai and tollgate begin with the platform's name, which --brand
-or ` + brandEnv + ` names. A token expires: run the command again then. For tollgate it is
-not printed: commands read and refresh it themselves.`,
+		Long: `Prints shell commands that set the environment variables of a client to the addresses
+of the gateway and to your key or login token. Clients: ` + strings.Join(clients, ", ") + `.
+Except for openai and tollgate, the variables begin with the platform's name, which is
+set by --brand or ` + brandEnv + `. When a token expires, run the command again. For
+tollgate no token is printed, because its commands read and refresh it themselves.`,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			f.notes = cmd.ErrOrStderr()
 			return f.print(cmd.Context(), args[0], cmd.OutOrStdout())
 		}),
 	}
 	f.flags(cmd)
-	cmd.Flags().StringVar(&f.brand, "brand", os.Getenv(brandEnv), "name of the platform that the client's variables begin with")
+	cmd.Flags().StringVar(&f.brand, "brand", os.Getenv(brandEnv), "platform name with which the client's variables begin")
 	cmd.Flag("brand").DefValue = "" // help must not depend on the environment
-	cmd.Flags().StringVar(&f.endpoint, "endpoint", "", "id of the endpoint that an OpenAI client asks")
+	cmd.Flags().StringVar(&f.endpoint, "endpoint", "", "ID of the endpoint for an OpenAI client")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(clients, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }

@@ -26,7 +26,7 @@ import (
 )
 
 func newEnvoy() *cobra.Command {
-	return group("envoy", "Start Envoys in front, and see their configuration", "  tollgate envoy status",
+	return group("envoy", "Generate and inspect the configuration of Envoys", "  tollgate envoy status",
 		newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot())
 }
 
@@ -35,7 +35,7 @@ type envoyFlags struct{ path, group string }
 
 func (f *envoyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.path, "config", "c", "tollgate.yaml", "configuration file")
-	cmd.Flags().StringVar(&f.group, "node-group", "", "which of envoy.xds.groups; may be left out if there is one")
+	cmd.Flags().StringVar(&f.group, "node-group", "", "node group of envoy.xds.groups; optional if there is only one")
 }
 
 // load reads the configuration, and returns its node group and gateways.
@@ -53,12 +53,12 @@ func newEnvoyBootstrap() *cobra.Command {
 	var doors []string
 	cmd := &cobra.Command{
 		Use:   "bootstrap -c tollgate.yaml",
-		Short: "Print the bootstrap of an Envoy",
-		Long: `Prints a bootstrap for the Envoys of a node group. It names the gateways that
-they get everything else from; where the configuration lists none, this one. With
-envoy.xds.token, it has that token in it. Of the secrets and files that the
-configuration names, only that token is read and, without --server-name,
-envoy.tls.certificate.`,
+		Short: "Print the bootstrap configuration of an Envoy",
+		Long: `Prints the bootstrap configuration for the Envoys of a node group. It contains the
+addresses of the gateways that serve all other configuration; if the configuration
+lists none, the address of this gateway. It also contains envoy.xds.token, if set.
+This token is the only secret that the command reads and, without --server-name,
+envoy.tls.certificate the only other file.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
@@ -104,9 +104,9 @@ envoy.tls.certificate.`,
 		}),
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&b.Node, "node", "", "name of the Envoy (default: that of this machine; envoy --service-node overrides it)")
-	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which shows and changes everything")
-	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or name, and port, of a gateway's envoy.listen, for each of them; a name may stand for several (default: those the configuration names)")
+	cmd.Flags().StringVar(&b.Node, "node", "", "node ID of the Envoy (default: the host name; envoy --service-node overrides it)")
+	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which permits every change")
+	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or DNS name and port of a gateway's envoy.listen; may be repeated, and a name may resolve to several gateways (default: the gateways in the configuration)")
 	addFiles(cmd, &b.Files)
 	cmd.Flags().StringVar(&serverName, "server-name", "", "first DNS name in the gateways' certificate (default: read from envoy.tls.certificate)")
 	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no bound)")
@@ -114,9 +114,9 @@ envoy.tls.certificate.`,
 }
 
 func addFiles(cmd *cobra.Command, f *envoy.Files) {
-	cmd.Flags().StringVar(&f.Certificate, "cert", "", "file with the Envoy's certificate, on its machine")
-	cmd.Flags().StringVar(&f.Key, "key", "", "file with its private key")
-	cmd.Flags().StringVar(&f.CA, "ca", "", "file with the authority of the gateways' certificates")
+	cmd.Flags().StringVar(&f.Certificate, "cert", "", "file with the Envoy's certificate, on Envoy's machine")
+	cmd.Flags().StringVar(&f.Key, "key", "", "file with the Envoy's private key")
+	cmd.Flags().StringVar(&f.CA, "ca", "", "file with the certificate authority of the gateways")
 }
 
 func filesNamed(f envoy.Files) error {
@@ -131,10 +131,10 @@ func newEnvoySecrets() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "secrets --dir DIR --cert FILE --key FILE --ca FILE",
-		Short: "Write the files that point Envoys to their certificates",
-		Long: `Writes the files of the directory that envoy.xds.secrets names: where an Envoy
-has its own certificate and the authority of the gateways. Envoy reads these again
-when a file is moved into their directories.`,
+		Short: "Write the files that tell Envoys the paths of their certificates",
+		Long: `Writes the files of the directory envoy.xds.secrets, which contain the paths of an
+Envoy's certificate and of the gateways' certificate authority. Envoy reloads the
+certificates when a file is moved into their directories.`,
 		Example: `  tollgate envoy secrets --dir . --cert /etc/tls/tls.crt --key /etc/tls/tls.key --ca /etc/tls/ca.crt`,
 		Args:    named(nil),
 		RunE: action(func(*cobra.Command, []string) error {
@@ -196,11 +196,11 @@ func newEnvoySnapshot() *cobra.Command {
 	var c *adminClient
 	cmd := &cobra.Command{
 		Use:   "snapshot -c tollgate.yaml",
-		Short: "Print the resources of a node group's Envoys",
-		Long: `Prints every resource that the Envoys of a node group are served, as JSON,
-without private keys. With --diff, prints what would change if a running gateway
-took this configuration, and exits with 1 if something would. It compares all
-node groups, or the one of --node-group; without any, nothing differs.`,
+		Short: "Print the resources served to a node group",
+		Long: `Prints all resources served to the Envoys of a node group as JSON, without private
+keys. With --diff, prints what would change if a running gateway loaded this
+configuration, and exits with 1 if anything would change. The comparison covers all
+node groups, or the group of --node-group.`,
 		Example: `  tollgate envoy snapshot -c tollgate.yaml --diff`,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {

@@ -35,19 +35,19 @@ func newExplain() *cobra.Command {
 	f := &explainFlags{}
 	cmd := &cobra.Command{
 		Use:   "explain [PATH | DECISION_ID]",
-		Short: "Explain stage by stage what would happen to a call, or what happened",
-		Long: `Takes a request through the stages of a gateway without counting it and without
-sending anything but reads, and prints the findings of each stage: the operation,
-the limits left, the v2 calls a legacy call becomes, the input of policies, the
-verdict of each, the price, and the necessary changes. No key is needed: name the
-caller by --key, or by --org with --team and --role.
+		Short: "Explain the outcome of a call, past or hypothetical, stage by stage",
+		Long: `Runs a request through the stages of a gateway without counting it, and without
+sending anything but reads to the platform. Prints the result of each stage: the
+operation, the remaining limits, the v2 calls of a legacy call, the policy input,
+each policy's verdict, the price, and the changes required for the call to pass. No
+key is needed: select the caller with --key, or with --org, --team and --role.
 
-The running gateway is asked through its admin listener. With -c, the
-configuration is used instead and nothing is read: facts that depend on the platform
-are then unknown.
+The command uses the admin listener of the running gateway. With -c, it uses the
+given configuration without any connection: facts that depend on the platform are
+then unknown.
 
-Given a decision id (X-Tollgate-Decision of an answer, "decision" of a refusal),
-it explains that call; "tollgate decisions" lists them.`,
+Given a decision ID (X-Tollgate-Decision of a response, "decision" of a refusal), it
+explains that call; "tollgate decisions" lists past calls.`,
 		Example: `  tollgate explain -X POST /v2/pods --key ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
   tollgate explain -f request.http --org acme --team research -c tollgate.yaml
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
@@ -59,12 +59,12 @@ it explains that call; "tollgate decisions" lists them.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&f.method, "method", "X", "", "method; POST with a body, GET without one")
 	flags.StringVarP(&f.data, "data", "d", "", "body; @FILE reads it from a file")
-	flags.StringVarP(&f.file, "file", "f", "", "captured request: HTTP/1.1 as sent, or the JSON object the admin listener takes; - is standard input")
-	flags.StringVar(&f.key, "key", "", "id of the caller's key, as in the configuration")
+	flags.StringVarP(&f.file, "file", "f", "", "captured request as an HTTP/1.1 message, or as the JSON object of the admin API; - is standard input")
+	flags.StringVar(&f.key, "key", "", "ID of the caller's key")
 	flags.StringVar(&f.org, "org", "", "organisation of the caller")
 	flags.StringVar(&f.team, "team", "", "team of a caller without a key")
-	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be given again")
-	flags.StringVarP(&f.config, "config", "c", "", "explain by this configuration, reading nothing")
+	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be repeated")
+	flags.StringVarP(&f.config, "config", "c", "", "explain with this configuration only, without connecting to a gateway")
 	adminFlag(cmd, &f.base)
 	f.out = outputFlag(cmd, "table", "json", "yaml")
 	complete(cmd, "org", orgNames)

@@ -17,7 +17,7 @@ import (
 )
 
 func newKeys() *cobra.Command {
-	cmd := group("keys", "Make, replace, list and withdraw keys for callers", "  tollgate keys create acme/batch --team research",
+	cmd := group("keys", "Create, rotate, list and revoke keys for callers", "  tollgate keys create acme/batch --team research",
 		newKeysCreate(), newKeysRotate(), newKeysList(), newKeysImport())
 	cmd.Long = `Makes, replaces, lists and withdraws keys for callers, at a running gateway: what
 is changed is in force there at once, and at all others within two seconds.
@@ -33,12 +33,12 @@ func newKeysRotate() *cobra.Command {
 	overlap := span(7 * 24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate ORG/KEY",
-		Short: "Make another secret for a key; both are accepted for a while",
-		Long: `Makes a random secret for a caller. The old one is still accepted for the overlap.
-Both are one caller, with the same id, quotas and history. The secret is shown once.
+		Short: "Create a new secret for a key; the old one is accepted for a while",
+		Long: `Creates a new random secret for a key. The old secret is accepted until the overlap
+ends. The key keeps its ID, limits and history. The secret is shown once.
 
-With -c, prints the digests that the key is to have in the configuration instead of
-its sha256 or digests. The file is not changed.`,
+With -c, prints the digests to write into the configuration in place of the key's
+sha256 or digests. The file is not changed.`,
 		Example: `  tollgate keys rotate acme/batch --overlap 24h
   tollgate keys rotate -c tollgate.yaml acme/ci`,
 		Args: named([]string{"ORG/KEY"}),
@@ -53,7 +53,7 @@ its sha256 or digests. The file is not changed.`,
 			return rotate(cmd.OutOrStdout(), k, time.Now().UTC().Truncate(time.Second), time.Duration(overlap))
 		}),
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file that has the key")
+	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file that contains the key")
 	cmd.Flags().Var(&overlap, "overlap", "how long the present secret is accepted beside the new one, such as 24h or 7d")
 	c = newAdminClient(cmd)
 	completeArguments(cmd, []string{"ORG/KEY"})
@@ -112,11 +112,11 @@ func newKeysList() *cobra.Command {
 	var path, search, order string
 	cmd := &cobra.Command{
 		Use:   "list ORG | list -c FILE",
-		Short: "List keys, and whether they are in force",
-		Long: `Lists the keys of an organisation, those made at run time and then those of the
-configuration, which are by "configuration", each with its last use and what its
-resources have cost; with -c, those of a configuration file
-and when each of their secrets is accepted.`,
+		Short: "List keys and their state",
+		Long: `Lists the keys of an organisation: first those created at run time, then those of the
+configuration, which are marked as created by "configuration". Each has its last use
+and the cost of its resources. With -c, lists the keys of a configuration file, and
+the validity period of each of their secrets.`,
 		Example: `  tollgate keys list acme
   tollgate keys list acme --search batch --sort unused
   tollgate keys list -c tollgate.yaml -o json`,
@@ -135,7 +135,7 @@ and when each of their secrets is accepted.`,
 			return listKeys(cmd.OutOrStdout(), out, loaded.Config.Orgs, time.Now())
 		}),
 	}
-	cmd.Flags().StringVar(&search, "search", "", "only keys with this text in their id, team or owner")
+	cmd.Flags().StringVar(&search, "search", "", "only keys with this text in their ID, team or owner")
 	cmd.Flags().StringVar(&order, "sort", "", "made, id, used, unused, expires or spend (default made)")
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file")
 	out = outputFlag(cmd)

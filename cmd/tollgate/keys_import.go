@@ -23,16 +23,15 @@ func newKeysImport() *cobra.Command {
 	var c *adminClient
 	cmd := &cobra.Command{
 		Use:   "import ORG FILE",
-		Short: "Admit existing keys by their SHA-256",
-		Long: `Admits the keys of a list, known by their SHA-256 alone, at a running gateway: keys
-of another gateway, or the platform keys that callers have. A file that ends in .csv
-has the columns
+		Short: "Import existing keys by their SHA-256",
+		Long: `Imports a list of keys into a running gateway by their SHA-256: keys of another
+gateway, or platform keys of callers. A file that ends in .csv has the columns
 
   id,sha256,team,roles,owner,expires,addresses
 
-whose selection and order the first line gives; roles and addresses are separated by
-spaces. Any other file is a list in YAML, as under key_files of the configuration. A
-key that cannot be admitted does not hold up the others.`,
+in the selection and order given by its first line; roles and addresses are separated
+by spaces. Any other file is a YAML list, as in key_files of the configuration. A key
+that cannot be imported does not affect the others.`,
 		Example: "  tollgate keys import acme old.csv",
 		Args:    named([]string{"ORG", "FILE"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {

@@ -37,11 +37,11 @@ func newKeysCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [ORG/KEY]",
 		Short: "Make a key",
-		Long: `Makes a key at a running gateway. Its secret is random, is shown once and stored
-nowhere; the gateways keep its SHA-256.
+		Long: `Creates a key at a running gateway. The secret is random, is shown once, and is not
+stored; gateways store only its SHA-256.
 
-Without ORG/KEY, prints a random key and the line that admits it in a configuration
-file, and asks no gateway.`,
+Without ORG/KEY, prints a random key and the line for a configuration file, without
+contacting a gateway.`,
 		Example: `  tollgate keys create acme/batch --team research --expires 90d --limits minute=60 --budget per_hour=2.50
   tollgate keys create`,
 		Args:    named(nil, 1),
@@ -69,14 +69,14 @@ file, and asks no gateway.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.team, "team", "", "team the caller belongs to")
+	f.StringVar(&s.team, "team", "", "team of the caller")
 	f.StringSliceVar(&s.roles, "role", nil, "roles of the caller: viewer, operator, admin, lead (default operator)")
-	f.StringVar(&s.owner, "owner", "", "owner, the person who answers for the key")
-	f.StringVar(&s.expires, "expires", "", "when it ceases to be accepted: a time in RFC 3339, or a duration from now such as 90d (default never)")
-	f.StringSliceVar(&s.addresses, "address", nil, "prefix it is accepted from, such as 10.0.0.0/8 (default everywhere)")
+	f.StringVar(&s.owner, "owner", "", "person responsible for the key")
+	f.StringVar(&s.expires, "expires", "", "expiry as an RFC 3339 time, or a duration from now such as 90d (default never)")
+	f.StringSliceVar(&s.addresses, "address", nil, "network from which the key is accepted, such as 10.0.0.0/8 (default everywhere)")
 	f.StringToStringVar(&s.limits, "limits", nil, "quotas of its own, such as minute=60,day=10000")
 	f.StringToStringVar(&s.budget, "budget", nil, "budget of its own, such as per_hour=2.50,gpus=4")
-	f.StringVar(&s.digest, "sha256", "", "SHA-256 of a key that there is already, instead of a new one")
+	f.StringVar(&s.digest, "sha256", "", "SHA-256 of an existing secret, in place of a new one")
 	c = newAdminClient(cmd)
 	complete(cmd, "team", teamNames)
 	complete(cmd, "role", cobra.FixedCompletions(identity.Role("").Values(), cobra.ShellCompDirectiveNoFileComp))

@@ -45,24 +45,25 @@ type loginFlags struct {
 func newLogin() *cobra.Command {
 	f := new(loginFlags)
 	cmd := &cobra.Command{
-		Use: "login ISSUER", Short: "Log in at an OpenID Connect issuer, for commands that ask with a caller's key", Args: named([]string{"ISSUER"}),
+		Use: "login ISSUER", Short: "Log in at an OpenID Connect issuer, for commands that need a caller's key", Args: named([]string{"ISSUER"}),
 		Example: "  tollgate login https://id.example.com/realms/main --client-id tollgate-cli",
 		Long: `Logs in at an OpenID Connect issuer that the gateway accepts (issuers in its
 configuration), and stores the access token in tollgate/login.json of the user's
-configuration directory, readable by the user alone. "tollgate my", whoami and billing
-send it if the variable of --key-env is not set, and refresh it when it expires.
+configuration directory, readable only by the user. "tollgate my", whoami and billing
+send the token if the variable of --key-env is not set, and refresh it when it
+expires.
 
-Issuers with a device authorization endpoint get the device flow (RFC 8628): open the
-printed address in any browser. With --browser, or at other issuers, a browser on this
-machine must open the address (RFC 8252, with PKCE).`,
+If the issuer has a device authorization endpoint, the device flow is used (RFC
+8628): open the printed address in any browser. With --browser, or at other issuers,
+a browser on this machine must open the address (RFC 8252, with PKCE).`,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), loginTime)
 			defer cancel()
 			return f.run(ctx, args[0], cmd.ErrOrStderr())
 		}),
 	}
-	cmd.Flags().StringVar(&f.clientID, "client-id", "", "public client of the issuer for this program")
-	cmd.Flags().StringSliceVar(&f.scopes, "scope", []string{"openid", "offline_access"}, "scopes to ask for; may be given again")
+	cmd.Flags().StringVar(&f.clientID, "client-id", "", "client ID of this program at the issuer, a public client")
+	cmd.Flags().StringSliceVar(&f.scopes, "scope", []string{"openid", "offline_access"}, "scopes to request; may be repeated")
 	cmd.Flags().BoolVar(&f.browser, "browser", false, "log in with a browser on this machine, without the device flow")
 	must(cmd.MarkFlagRequired("client-id"))
 	return cmd

@@ -87,21 +87,21 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tollgate",
 		Short: "A policy-enforcing API gateway for the Compute Platform",
-		Long: `tollgate stands between a company's people and the Compute Platform. It
-identifies callers, validates every body against the API's schema, applies the
-organisation's policies, counts limits, and keeps scripts for the retired v1 and
-GraphQL interfaces working. The platform's own key never leaves it.
+		Long: `tollgate is an API gateway between a company's users and the Compute Platform. It
+identifies callers, validates requests against the API schema, enforces the
+organisation's policies, limits and budgets, and translates calls to the retired v1
+and GraphQL interfaces. Callers never see the platform's own key.
 
-Try it without any account:  tollgate demo
+Try it without an account:  tollgate demo
 
-Commands with --admin ask a running gateway through its operators' listener. These
-environment variables replace what would have to be repeated:
+Commands with --admin connect to the operators' listener of a running gateway. These
+environment variables set defaults:
 
   TOLLGATE_ADMIN        address of the operators' listener, the default of --admin
-  TOLLGATE_ADMIN_TOKEN  the token that the listener requires, if it requires one
+  TOLLGATE_ADMIN_TOKEN  token for the operators' listener, if it requires one
   TOLLGATE_KEY          key of a caller, for commands with --gateway
 
-The exit code is 0 for success, 1 for a failure, and 2 for a wrong command line.`,
+The exit status is 0 on success, 1 on failure, and 2 for an invalid command line.`,
 		Example: `  tollgate demo
   tollgate status`,
 		Version:       version(),
@@ -115,8 +115,8 @@ The exit code is 0 for success, 1 for a failure, and 2 for a wrong command line.
 	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(),
 		newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(), newMy(), newLogin(), newEnv(),
 		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
-		group("spend", "Show budgets and spend, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
-		group("approvals", "Show and answer requests to approve single calls that were refused", "  tollgate approvals list acme"),
+		group("spend", "Show budgets and costs, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
+		group("approvals", "List and answer approval requests for refused calls", "  tollgate approvals list acme"),
 		group("config", "Show the configuration of a running gateway", "  tollgate config show"),
 		group("tokens", "Revoke tokens of OpenID Connect issuers", "  tollgate tokens revoke corp --subject ann@acme.example"))
 	addRows(root)

@@ -13,7 +13,7 @@ import (
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
-		Short:  "Write manual pages into a directory",
+		Short:  "Write manual pages to a directory",
 		Args:   named([]string{"DIR"}),
 		Hidden: true,
 		RunE: action(func(cmd *cobra.Command, args []string) error {

@@ -49,7 +49,7 @@ func ownRecords() []mine {
 }
 
 func newMy() *cobra.Command {
-	cmd := group("my", "Show your own costs, resources, decisions, requests for approval and keys", "  tollgate my spend")
+	cmd := group("my", "Show your own costs, resources, decisions, approval requests and keys", "  tollgate my spend")
 	cmd.Long = `Shows callers their own records, and leads the records of their team. They need the address
 of the gateway and their key, and no access to the operators' listener. "tollgate whoami"
 shows the identity of a key, and the rest of its limits and budgets.`

@@ -21,11 +21,11 @@ func newPlatformDiff() *cobra.Command {
 	var out *output
 	cmd := &cobra.Command{
 		Use:   "diff FILE|URL",
-		Short: "Compare a newer description of the platform's API with the one of this build",
-		Long: `Compares an OpenAPI description, in a file or at a URL, with the description that this
-build enforces, and lists for each operation what is new, changed or gone, and what the
-change needs in the gateway. Exits with 1 if there is a difference. Prose and examples are
-not compared. No credential is sent to the URL.`,
+		Short: "Compare a newer API description of the platform with the embedded one",
+		Long: `Compares an OpenAPI description, in a file or at a URL, with the description embedded
+in this build. Lists for each operation what is new, changed or removed, and what the
+change requires in the gateway. Exits with 1 if there is a difference. Prose and
+examples are not compared. No credential is sent to the URL.`,
 		Example: `  tollgate platform diff https://rest.platform.example/v2/openapi.json
   tollgate platform diff newer.json --from older.json -o json`,
 		Args: named([]string{"FILE|URL"}),
@@ -33,7 +33,7 @@ not compared. No credential is sent to the URL.`,
 			return diffPlatform(cmd.Context(), from, args[0], out, cmd.OutOrStdout())
 		}),
 	}
-	cmd.Flags().StringVar(&from, "from", "", "older description, a file or a URL; empty is the one of this build")
+	cmd.Flags().StringVar(&from, "from", "", "older description, a file or a URL; empty means the embedded one")
 	out = outputFlag(cmd)
 	return cmd
 }

@@ -25,15 +25,15 @@ func newPolicyAudit() *cobra.Command {
 	p := &policyAudit{}
 	cmd := &cobra.Command{
 		Use:   "audit ORG",
-		Short: "Judge all resources of an organisation by its policies",
-		Long: `Lists every pod, cluster, endpoint, template and network volume of an
-organisation with its owner, its current cost, and each policy's verdict on an
-update that changes nothing, made by its owner as an administrator. Use it before
-you enforce a policy. It only reads.
+		Short: "Evaluate all resources of an organisation against its policies",
+		Long: `Lists every pod, cluster, endpoint, template and network volume of an organisation
+with its owner, its current cost, and each policy's verdict on an update that changes
+nothing, made by its owner as an administrator. Use it before you enforce a policy.
+The command makes no changes.
 
-The running gateway is asked through its admin listener. With -c, the policies are
-those of that configuration, whose secrets are needed to read from the platform.
-Owners are then known if it names the store of the gateways.`,
+It uses the admin listener of the running gateway. With -c, it applies the policies
+of that configuration, whose secrets are needed to read from the platform. Owners are
+known only if the configuration names the store of the gateways.`,
 		Example: `  tollgate policy audit acme --violations -o csv
   tollgate policy audit acme -c next.yaml --exit-code`,
 		Args: named([]string{"ORG"}),
@@ -41,11 +41,11 @@ Owners are then known if it names the store of the gateways.`,
 	}
 	p.client = newAdminClient(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&p.config, "config", "c", "", "judge by the policies of this configuration")
+	f.StringVarP(&p.config, "config", "c", "", "apply the policies of this configuration")
 	p.output = outputFlag(cmd)
 	completeArguments(cmd, []string{"ORG"})
-	f.BoolVar(&p.violated, "violations", false, "only resources that a policy objects to, or could not judge")
-	f.BoolVar(&p.exitCode, "exit-code", false, "exit with 1 if a policy denies anything there is, or could not judge it")
+	f.BoolVar(&p.violated, "violations", false, "only resources that a policy denies or cannot evaluate")
+	f.BoolVar(&p.exitCode, "exit-code", false, "exit with 1 if a policy denies a resource or cannot evaluate it")
 	return cmd
 }
 

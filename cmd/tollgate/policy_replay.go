@@ -38,22 +38,22 @@ func newPolicyReplay() *cobra.Command {
 	var p policyReplay
 	cmd := &cobra.Command{
 		Use:   "replay (--decisions FILE | --org ORG) --policies (tollgate.yaml | DIR)",
-		Short: "Decide recorded calls again under changed policies, and show the differences",
-		Long: `Reads a decision log (one event per line, or the array of a batch; gzip is
-accepted; - is standard input), or asks a running gateway for its own (--org and,
-such as 7d, --since), decides every recorded call again under other
-policies, and prints the differences: newly denied, newly allowed,
-refused for other reasons, by policy and caller, with examples.
+		Short: "Evaluate recorded calls with changed policies, and show the differences",
+		Long: `Evaluates recorded calls again with other policies, and prints the differences: newly
+denied calls, newly allowed calls, and calls refused for other reasons, by policy and
+caller, with examples. The calls come from a decision log (one event per line, or a
+batch as an array; gzip is accepted; - is standard input), or from a running gateway
+(--org and, for example, --since 7d).
 
-The policies are those of a configuration, each call by its organisation's; or a
-directory of Rego, alone or, with -c, in the place of the directories and bundles
-of that configuration. Data missing from the log is never guessed: a call whose
-verdict may depend on a masked value or on the price list is not judged, and the
-output says why. The body is judged as recorded, after the changes that policies made
-to it at that time.
+The policies come from a configuration, in which each call is evaluated by its
+organisation's policies, or from a directory of Rego, either alone or, with -c, in
+place of the directories and bundles of that configuration. Data missing from the log
+is never guessed: a call whose verdict may depend on a masked value or on the price
+list is not evaluated, and the output says why. The body is evaluated as recorded,
+after the changes that policies made at that time.
 
-Exits with 0 even with differences; with --fail-on-change, with 1 when a verdict
-or the reasons for one would differ.`,
+Exits with 0 even if there are differences. With --fail-on-change, exits with 1 if a
+verdict or its reasons would change.`,
 		Example: `  tollgate policy replay --decisions decisions.log --policies next.yaml
   tollgate policy replay --org acme --since 7d --policies next.yaml -o markdown`,
 		Args: named(nil),
@@ -66,15 +66,15 @@ or the reasons for one would differ.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.decisions, "decisions", "", "decision log, - for standard input")
-	f.StringVar(&p.policies, "policies", "", "configuration or directory of Rego to decide by")
-	f.StringVarP(&p.config, "config", "c", "", "configuration whose other policies go with a directory")
-	f.StringVar(&p.org, "org", "", "only the calls of this organisation")
-	f.IntVar(&p.examples, "examples", 3, "calls of each kind shown in full")
+	f.StringVar(&p.policies, "policies", "", "configuration or directory of Rego to evaluate with")
+	f.StringVarP(&p.config, "config", "c", "", "configuration that supplies the other policies for a directory")
+	f.StringVar(&p.org, "org", "", "only calls of this organisation")
+	f.IntVar(&p.examples, "examples", 3, "number of calls of each kind shown in full")
 	adminFlag(cmd, &p.base)
 	f.StringVar(&p.since, "since", "", "only decisions of the past period, such as 7d or 12h")
 	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")
 	complete(cmd, "org", orgNames)
-	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 when a verdict, or the reasons for one, would be different")
+	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 if a verdict or its reasons would change")
 	if err := cmd.MarkFlagRequired("policies"); err != nil {
 		panic(err) // the flag exists
 	}

@@ -80,10 +80,10 @@ func (c *rowCommand) command(use string) *cobra.Command {
 		c.out = outputFlag(cmd)
 	}
 	if c.row.Method() == "GET" && c.row.Media == "" {
-		cmd.Flags().DurationVar(&c.watch, "watch", 0, "ask again and again, at this distance, e.g. 5s")
+		cmd.Flags().DurationVar(&c.watch, "watch", 0, "repeat at this interval, e.g. 5s")
 	}
 	if c.name == followedCommand {
-		cmd.Flags().BoolVar(&c.stream, "follow", false, "write decisions as they are made, until interrupted")
+		cmd.Flags().BoolVar(&c.stream, "follow", false, "print new decisions until interrupted")
 		cmd.MarkFlagsMutuallyExclusive("follow", "watch")
 	}
 	c.given = url.Values{}

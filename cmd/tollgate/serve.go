@@ -33,12 +33,12 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [FILE]",
 		Short: "Run the gateway",
-		Long: `Runs the gateway until it is interrupted. The configuration is read again on
-SIGHUP and when its file changes, or the file of a secret or a directory of
-policies it names; a configuration with a fault never replaces the one in force.
+		Long: `Runs the gateway until it is interrupted. The configuration is reloaded on SIGHUP,
+and when its file, a file of a secret, or a policy directory changes. A configuration
+with a fault never replaces the one in force.
 
-The state directory keeps the owners of resources, for the case that Redis and all
-gateways are lost together. Gateways can share it.`,
+The state directory stores the owners of resources, in case Redis and all gateways
+are lost at the same time. Gateways can share it.`,
 		Example: "  tollgate serve tollgate.yaml",
 		Args:    configFile(&path),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
@@ -54,7 +54,7 @@ gateways are lost together. Gateways can share it.`,
 // systemd.exec(5)).
 func stateFlag(cmd *cobra.Command, state *string) {
 	first, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
-	cmd.Flags().StringVar(state, "state", "", "directory that keeps the owners of resources, $STATE_DIRECTORY by default")
+	cmd.Flags().StringVar(state, "state", "", "directory that stores the owners of resources (default $STATE_DIRECTORY)")
 	*state = first
 }
 

@@ -24,10 +24,10 @@ func (s *Server) Rows() []row.Row {
 		{
 			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway", Role: row.Viewer, Ask: row.Do(s.status),
 			Commands: []row.Command{{
-				Use: "envoy status", Short: "Show the groups of Envoys, those connected to a gateway, and the resources they refused", Example: "tollgate envoy status",
-				Long: `Shows each group of Envoys, with how many are connected to all gateways and to
-this one, and the resources that an Envoy refused and none has taken since; then the
-Envoys that are connected to this gateway, with the versions that they have.`,
+				Use: "envoy status", Short: "Show groups of Envoys, connected Envoys, and the resources they refused", Example: "tollgate envoy status",
+				Long: `Shows each group of Envoys with the number of Envoys connected to all gateways and
+to this one, and the resources that an Envoy refused and no Envoy has accepted since.
+Then lists the Envoys connected to this gateway with the versions they have.`,
 			}},
 		},
 		{Pattern: "GET /admin/envoy/snapshot", Summary: "The resources that a group of Envoys is served", Role: row.Viewer, Ask: row.Do(s.snapshot)},
