@@ -81,7 +81,7 @@ func (l *Loaded) warnCertificates(now time.Time) error {
 	whole.Orgs = nil
 	errs := fault.Found{certificatesOf(&whole, now)}
 	for i := range c.Orgs {
-		if o := &c.Orgs[i]; !o.Warned() || slices.ContainsFunc(l.files[o.File].secrets, certified) {
+		if o := &c.Orgs[i]; !o.WarningsReported() || slices.ContainsFunc(l.files[o.File].secrets, certified) {
 			errs = append(errs, fault.At(fault.Index("orgs", i), certificatesOf(o, now)))
 		}
 	}

@@ -147,7 +147,7 @@ func (in Inputs) directories() []string {
 	var dirs []string
 	for path := range in.seen {
 		dirs = append(dirs, filepath.Dir(path))
-		more, _ := files.Bounded("stat", path, func() ([]string, error) { return in.below(path), nil }) // a path that does not answer has no directories
+		more, _ := files.WithTimeout("stat", path, func() ([]string, error) { return in.below(path), nil }) // a path that does not answer has no directories
 		dirs = append(dirs, more...)
 	}
 	return dirs
@@ -192,7 +192,7 @@ func (in Inputs) digestOf(path string) digest {
 	if read, ok := in.sources[path]; ok {
 		return contentOf(read())
 	}
-	d, err := files.Bounded("stat", path, func() (digest, error) {
+	d, err := files.WithTimeout("stat", path, func() (digest, error) {
 		if slices.Contains(in.patterns, path) {
 			names, err := filepath.Glob(path)
 			return contentOf([]byte(strings.Join(names, "\x00")), err), nil

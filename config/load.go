@@ -35,16 +35,16 @@ type Sources struct {
 	// machines other than the gateway's.
 	WithoutSecrets bool
 	// Reread reads organisation files even if their size, modification time and identity are unchanged since Previous was read.
-	Anew bool
+	Reread bool
 	// Previous is the configuration in force, loaded from the same sources with the same Checker and committed. An unchanged organisation
 	// file reuses its section from Previous, unless one of its secrets or the main file has changed. If an organisation file has a fault,
 	// the organisation keeps its section from Previous, and the file is listed in Config.RejectedFiles. If Previous is nil, a fault in an
 	// organisation file is a fault of the whole configuration.
-	Before *Loaded
+	Previous *Loaded
 }
 
 // Checker checks a configuration with the engines of the gateway. The paths in its errors are those of the configuration file.
-type Judge interface {
+type Checker interface {
 	// Faults returns all errors of c.
 	Faults(c *settings.Config) error
 	// Warnings returns settings that have no effect.
@@ -58,7 +58,7 @@ type Loaded struct {
 	// Inputs lists the files and directories that were read.
 	Inputs     Inputs
 	positions  *strictyaml.Positions
-	judge      Judge
+	judge      Checker
 	files      orgFiles
 	main       digest                // digest of the main file
 	refused    map[string]string     // faults of rejected organisation files, by path
@@ -72,8 +72,8 @@ type Loaded struct {
 
 // WithoutFaultyFiles returns the configuration without the organisation files that err concerns, a fault found after loading. If err
 // concerns anything else, WithoutFaultyFiles returns err with its place in the file.
-func (l *Loaded) Refuse(err error) (*Loaded, error) {
-	if refused := l.blamed(err); len(refused) > 0 && l.from.Before != nil {
+func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
+	if refused := l.blamed(err); len(refused) > 0 && l.from.Previous != nil {
 		maps.Copy(refused, l.refused)
 		return parse(l.name, l.data, l.from, l.judge, l.Inputs, refused)
 	}
@@ -82,7 +82,7 @@ func (l *Loaded) Refuse(err error) (*Loaded, error) {
 
 // Commit marks the configuration as in force. Afterwards WithoutFaultyFiles removes no more files. Commit releases the previous
 // configuration, which would otherwise keep all earlier ones in memory.
-func (l *Loaded) Commit() { l.from.Before, l.data = nil, nil }
+func (l *Loaded) Commit() { l.from.Previous, l.data = nil, nil }
 
 // Locate adds the place in the file to faults that were found after loading, by components built from the configuration.
 func (l *Loaded) Locate(err error) error {
@@ -121,9 +121,9 @@ func (l *Loaded) ofOrgs(err error) error {
 }
 
 // Load reads the file at path. If check is nil, only the settings themselves are checked, without the engines of the gateway.
-func Load(path string, src Sources, judge Judge) (*Loaded, error) {
+func Load(path string, src Sources, judge Checker) (*Loaded, error) {
 	var in Inputs
-	file := files.At(path)
+	file := files.UnrestrictedPath(path)
 	data, err := in.read(file, func() ([]byte, error) { return file.Read(strictyaml.MaxSize) }, newAllowance(maxRead))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
@@ -133,23 +133,23 @@ func Load(path string, src Sources, judge Judge) (*Loaded, error) {
 
 // Parse reads a configuration from memory. name appears in faults, and relative paths are resolved against its directory. The error joins
 // all faults found.
-func Parse(name string, data []byte, src Sources, judge Judge) (*Loaded, error) {
+func Parse(name string, data []byte, src Sources, judge Checker) (*Loaded, error) {
 	return parse(name, data, src, judge, Inputs{}, nil)
 }
 
 // parse implements Parse. in holds the inputs read so far, and refused the organisation files to leave out.
-func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refused map[string]string) (*Loaded, error) {
+func parse(name string, data []byte, src Sources, judge Checker, in Inputs, refused map[string]string) (*Loaded, error) {
 	l := &Loaded{
 		Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance), name: name, data: data, from: src,
 	}
-	if src.Before != nil {
-		src.Before.Commit()
+	if src.Previous != nil {
+		src.Previous.Commit()
 	}
 	if l.from.Env == nil {
 		l.from.Env = os.LookupEnv
 	}
 	if err := l.read(); err != nil {
-		return l.Refuse(err)
+		return l.WithoutFaultyFiles(err)
 	}
 	return l, nil
 }
@@ -157,14 +157,14 @@ func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refuse
 // read reads all files of the configuration. Its error has places.
 func (l *Loaded) read() error {
 	var err error
-	l.positions, err = strictyaml.Survey(l.name, l.data, &l.Config)
+	l.positions, err = strictyaml.DecodePartial(l.name, l.data, &l.Config)
 	form, _ := errors.AsType[strictyaml.Errors](err)
 	sum, dir := sha256.New(), filepath.Dir(l.name)
 	_, _ = sum.Write(l.data) // writing to a hash cannot fail
 	l.main = sha256.Sum256(l.data)
-	l.Config.Place()
+	l.Config.AllowAllDestinations()
 	for i := range l.Config.Orgs {
-		l.Config.Orgs[i].Place(dir)
+		l.Config.Orgs[i].AllowAllDestinations(dir)
 	}
 	found, unread := l.readOrgFiles(dir)
 	more, beyond := l.includeOrgs(found)
@@ -230,7 +230,7 @@ func (l *Loaded) resolve() error {
 func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error) {
 	for i := range l.Config.Orgs {
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
-		if o.Unfit {
+		if o.Untrusted {
 			continue
 		}
 		most := math.MaxInt
@@ -268,14 +268,14 @@ func (l *Loaded) complete(dir string) {
 	}
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
-		if l.Config.Orgs[i].Kept { // already complete
+		if l.Config.Orgs[i].Reused { // already complete
 			l.watchRego(&l.Config.Orgs[i])
 			continue
 		}
 		runs := l.Config.Orgs[i].Prices.Runs
 		for name, r := range runs {
 			at := fault.Key(fault.Index("orgs", i)+".prices.runs", name)
-			r.NoteKeys(func(key string) bool { return l.positions.Written(at + "." + key) })
+			r.NoteKeys(func(key string) bool { return l.positions.Contains(at + "." + key) })
 			runs[name] = r
 		}
 		for _, name := range unlisted {
@@ -289,7 +289,7 @@ func (l *Loaded) complete(dir string) {
 
 // watchRego adds the policy directory of an organisation to the inputs, unless the organisation may not name that directory.
 func (l *Loaded) watchRego(o *settings.Org) {
-	if !o.Unfit && !o.Policies.Directory.IsZero() {
+	if !o.Untrusted && !o.Policies.Directory.IsZero() {
 		l.Inputs.directory(o.Policies.Directory.String())
 	}
 }
@@ -310,5 +310,5 @@ func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 			all = append(all, f)
 		}
 	}
-	return all.InOrder()
+	return all.Sort()
 }

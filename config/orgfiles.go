@@ -36,14 +36,14 @@ type orgPart struct {
 	// made is the complete section, including the values of secrets. It is nil if the organisation has key files.
 	made    *settings.Org
 	secrets []strictyaml.Secret
-	places  []settings.Place
+	places  []settings.Destination
 }
 
 // stays reports whether the section of a file can be reused from the previous configuration.
 func (l *Loaded) stays(p *orgPart, f *orgFile) bool {
 	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) &&
-		!slices.ContainsFunc(p.places, func(s settings.Place) bool { return s.Check() != nil }) &&
-		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.Holds(l.from.Env, l.secretReader(p.made)) })
+		!slices.ContainsFunc(p.places, func(s settings.Destination) bool { return s.Check() != nil }) &&
+		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.IsCurrent(l.from.Env, l.secretReader(p.made)) })
 }
 
 // noteOrgs stores the sections of files for the next configuration.
@@ -54,9 +54,9 @@ func (l *Loaded) noteOrgs() {
 		if part == nil || part.made != nil || o.Policies.Stands || len(o.KeyFiles) > 0 {
 			continue
 		}
-		o.Text = new(strictyaml.Shown)
+		o.CachedText = new(strictyaml.TextCache)
 		made := *o // a pointer into the list would keep the whole list in memory
-		part.made, part.places = &made, o.Places()
+		part.made, part.places = &made, o.Destinations()
 		_ = strictyaml.Each(o, func(s *strictyaml.Secret) error { // already resolved
 			if !s.IsZero() {
 				part.secrets = append(part.secrets, *s)
@@ -77,7 +77,7 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	if strings.ContainsAny(dir, "*?[\\") {
 		return nil, fault.Errorf("orgs_files", "must not have a pattern in the directory, got %s", dir)
 	}
-	names, err := files.Bounded("open", dir, func() ([]string, error) {
+	names, err := files.WithTimeout("open", dir, func() ([]string, error) {
 		if _, err := os.ReadDir(dir); err != nil {
 			return nil, err
 		}
@@ -103,25 +103,25 @@ func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
 	if l.refused[name] != "" {
 		return nil, nil
 	}
-	if before := l.from.Before; before != nil && !l.from.Anew {
+	if before := l.from.Previous; before != nil && !l.from.Reread {
 		part := before.files[name]
 		if part != nil && part.digest == before.Inputs.seen[name] && l.Inputs.keep(name, &before.Inputs) {
 			return part.data, nil
 		}
 	}
-	return l.readFor(&settings.Org{File: name}, files.In(dir, filepath.Base(name)), strictyaml.MaxSize)
+	return l.readFor(&settings.Org{File: name}, files.ConfinedPath(dir, filepath.Base(name)), strictyaml.MaxSize)
 }
 
 // includeOrgs adds the organisations of files to those of the main file. Unchanged files come first, so that if two files define an entry
 // that must be unique, the changed file has the fault. It returns faults of form separately from other faults.
 func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other error) {
 	var before orgFiles
-	if l.from.Before != nil {
-		before = l.from.Before.files
+	if l.from.Previous != nil {
+		before = l.from.Previous.files
 	}
 	changed := func(f orgFile) bool {
 		part, had := before[f.path]
-		return l.from.Before != nil && (!had || !bytes.Equal(part.data, f.data))
+		return l.from.Previous != nil && (!had || !bytes.Equal(part.data, f.data))
 	}
 	slices.SortStableFunc(found, func(a, b orgFile) int {
 		switch ca, cb := changed(a), changed(b); {
@@ -143,8 +143,8 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 		if part := before[f.path]; l.stays(part, &f) {
 			l.files[f.path] = part
 			l.Config.Orgs = append(l.Config.Orgs, *part.made)
-			l.Config.Orgs[i].Kept = true
-			l.positions.Put(fault.Index("orgs", i), part.positions)
+			l.Config.Orgs[i].Reused = true
+			l.positions.SetIncluded(fault.Index("orgs", i), part.positions)
 			continue
 		}
 		l.Config.Orgs = append(l.Config.Orgs, settings.Org{File: f.path})
@@ -154,13 +154,13 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 		if f.err != nil {
 			faults = strictyaml.Errors{{File: f.path, Path: at, Message: causeOf(f.err).Error()}}
 		}
-		o.File, o.Unfit = f.path, len(faults) > 0
+		o.File, o.Untrusted = f.path, len(faults) > 0
 		l.files[f.path] = &orgPart{data: f.data, digest: l.Inputs.seen[f.path], main: l.main, positions: positions}
 		form = append(form, faults...)
 		if len(faults) == 0 {
-			err := l.Config.OrgBounds.Judge(o)
+			err := l.Config.OrgBounds.Check(o)
 			other = errors.Join(other, fault.At(at, err))
-			o.Unfit = err != nil
+			o.Untrusted = err != nil
 		}
 	}
 	return form, other
@@ -181,7 +181,7 @@ func (l *Loaded) resolveSecrets() error {
 	errs := []error{strictyaml.ResolveSecrets(&l.Config, l.from.Env, l.secretReader(new(settings.Org)))}
 	l.Config.Orgs = orgs
 	for i := range orgs {
-		if !orgs[i].Unfit && !orgs[i].Kept {
+		if !orgs[i].Untrusted && !orgs[i].Reused {
 			errs = append(errs, fault.At(fault.Index("orgs", i), strictyaml.ResolveSecrets(&orgs[i], l.from.Env, l.secretReader(&orgs[i]))))
 		}
 	}
@@ -190,17 +190,17 @@ func (l *Loaded) resolveSecrets() error {
 
 // keepOrgs adds the last valid sections of organisations whose files were rejected.
 func (l *Loaded) keepOrgs() {
-	before := l.from.Before
+	before := l.from.Previous
 	for _, path := range slices.Sorted(maps.Keys(l.refused)) {
-		f := settings.FileFault{File: path, Fault: l.refused[path]}
+		f := settings.RejectedFile{File: path, Fault: l.refused[path]}
 		if i := slices.IndexFunc(before.Config.Orgs, func(o settings.Org) bool { return o.File == path }); i >= 0 {
 			o := before.Config.Orgs[i]
-			o.Policies.Stands, o.Kept, o.Text = true, false, nil // without its file, it depends only on the main file
+			o.Policies.Stands, o.Reused, o.CachedText = true, false, nil // without its file, it depends only on the main file
 			l.Config.Orgs, f.Org = append(l.Config.Orgs, o), o.ID
 			l.files[path] = before.files[path]
 			l.watchRego(&o)
 		}
-		l.Config.Refused = append(l.Config.Refused, f)
+		l.Config.RejectedFiles = append(l.Config.RejectedFiles, f)
 	}
 }
 

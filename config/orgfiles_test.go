@@ -80,7 +80,7 @@ func (d tree) remove(name string) {
 
 func (d tree) load(before *config.Loaded) (*config.Loaded, error) {
 	return config.Load(filepath.Join(d.dir, "tollgate.yaml"), config.Sources{
-		Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Before: before,
+		Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Previous: before,
 	}, nil)
 }
 
@@ -242,7 +242,7 @@ func TestOrgFilesAlone(t *testing.T) {
 			t.Fatalf("%s: %v", step.name, err)
 		}
 		var refused []string
-		for _, f := range next.Config.Refused {
+		for _, f := range next.Config.RejectedFiles {
 			refused = append(refused, filepath.Base(f.File)+" "+f.Org)
 			if f.Fault == "" || !strings.Contains(f.Fault, filepath.Base(f.File)) {
 				t.Errorf("%s: the fault is %q", step.name, f.Fault)
@@ -284,8 +284,8 @@ func TestOrgFilesAndFaultsOfTheWhole(t *testing.T) {
 		if got := strings.Join(d.faults(err), "\n"); (err == nil) != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %v, want a fault of %q", tt.name, err, tt.want)
 		}
-		if err == nil && (len(next.Config.Refused) != 1 || next.Config.Org("acme") == nil) {
-			t.Errorf("%s: %+v", tt.name, next.Config.Refused)
+		if err == nil && (len(next.Config.RejectedFiles) != 1 || next.Config.Org("acme") == nil) {
+			t.Errorf("%s: %+v", tt.name, next.Config.RejectedFiles)
 		}
 	}
 }
@@ -302,14 +302,14 @@ func TestRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := next.Refuse(&section.Error{Org: "acme", Message: "rego_type_error"})
-	if err != nil || served(kept)["acme"] != 50 || len(kept.Config.Refused) != 1 || !kept.Config.Org("acme").Policies.Stands {
-		t.Errorf("acme has %v, %v, refused %v", served(kept), err, kept.Config.Refused)
+	kept, err := next.WithoutFaultyFiles(&section.Error{Org: "acme", Message: "rego_type_error"})
+	if err != nil || served(kept)["acme"] != 50 || len(kept.Config.RejectedFiles) != 1 || !kept.Config.Org("acme").Policies.Stands {
+		t.Errorf("acme has %v, %v, refused %v", served(kept), err, kept.Config.RejectedFiles)
 	}
-	if _, err := kept.Refuse(&section.Error{Org: "acme", Message: "rego_type_error"}); err == nil {
+	if _, err := kept.WithoutFaultyFiles(&section.Error{Org: "acme", Message: "rego_type_error"}); err == nil {
 		t.Error("what stands is refused without a fault")
 	}
-	if _, err := next.Refuse(&section.Error{Org: "main", Message: "rego_type_error"}); err == nil {
+	if _, err := next.WithoutFaultyFiles(&section.Error{Org: "main", Message: "rego_type_error"}); err == nil {
 		t.Error("a fault of the main file is none")
 	}
 }
@@ -325,7 +325,7 @@ func TestWatchOrgFiles(t *testing.T) {
 	seen, ended := make(chan []settings.Org), make(chan struct{})
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, now.Inputs, config.Requests{}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
+		config.Watch(ctx, now.Inputs, config.ReloadRequests{}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
 			next, err := d.load(now)
 			if err != nil {
 				t.Error(err)
@@ -364,7 +364,7 @@ func TestUnchangedOrgFilesStay(t *testing.T) {
 	load := func(before *config.Loaded) *config.Loaded {
 		t.Helper()
 		l, err := config.Load(filepath.Join(d.dir, "tollgate.yaml"), config.Sources{
-			Env: func(name string) (string, bool) { return value + name, true }, Before: before,
+			Env: func(name string) (string, bool) { return value + name, true }, Previous: before,
 		}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -392,7 +392,7 @@ func TestUnchangedOrgFilesStay(t *testing.T) {
 		var stay []string
 		for i := range l.Config.Orgs {
 			o := &l.Config.Orgs[i]
-			if o.Kept {
+			if o.Reused {
 				stay = append(stay, o.ID)
 				if was := before.Org(o.ID); &was.Policies.Policies[0] != &o.Policies.Policies[0] || o.Policies.Stands {
 					t.Errorf("%s: the section of %s is not that of before", tt.name, o.ID)
@@ -414,8 +414,8 @@ func TestUnchangedOrgFilesStay(t *testing.T) {
 		t.Errorf("the key of a file is not there: %v", keys)
 	}
 	d.write("tollgate.yaml", strings.Replace(mainFile, "gpus: 4", "gpus: 3", 1))
-	if l = load(l); len(l.Config.Refused) != 3 {
-		t.Errorf("refused by narrower bounds are %v, want all three", l.Config.Refused)
+	if l = load(l); len(l.Config.RejectedFiles) != 3 {
+		t.Errorf("refused by narrower bounds are %v, want all three", l.Config.RejectedFiles)
 	}
 }
 
@@ -474,11 +474,11 @@ func TestOrgFilesAreReadWhenTheyChange(t *testing.T) {
 	now, _ := reload(nil)
 	d.write(file, orgText("acme", "contact: other"))
 	d.age(file, written)
-	if now, contact := reload(now); contact != "first" || !now.Config.Org("acme").Kept {
+	if now, contact := reload(now); contact != "first" || !now.Config.Org("acme").Reused {
 		t.Errorf("a file of the same size, time and identity was read: contact %q", contact)
 	}
 	anew, err := config.Load(filepath.Join(d.dir, "tollgate.yaml"), config.Sources{
-		Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Before: now, Anew: true,
+		Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Previous: now, Reread: true,
 	}, nil)
 	if err != nil || anew.Config.Org("acme").Contact != "other" {
 		t.Errorf("read anew, contact is not the other one: %v", err)
@@ -520,8 +520,8 @@ func TestRefusedOrgFileStaysRefused(t *testing.T) {
 		if now, err = d.load(now); err != nil {
 			t.Fatal(err)
 		}
-		if len(now.Config.Refused) != 1 {
-			t.Errorf("reload %d refuses %v, want the file with a fault", n, now.Config.Refused)
+		if len(now.Config.RejectedFiles) != 1 {
+			t.Errorf("reload %d refuses %v, want the file with a fault", n, now.Config.RejectedFiles)
 		}
 	}
 }
@@ -546,10 +546,10 @@ func TestRevertedMainFile(t *testing.T) {
 	d.write("tollgate.yaml", mainFile)
 	d.write(file, orgText("acme", ""))
 	reverted := load(stood)
-	if o := reverted.Config.Org("acme"); o.Keeps(stood.Config.Org("acme")) {
+	if o := reverted.Config.Org("acme"); o.EqualTo(stood.Config.Org("acme")) {
 		t.Error("what was compiled by the other main file is kept")
 	}
-	if o := load(reverted).Config.Org("acme"); !o.Keeps(reverted.Config.Org("acme")) {
+	if o := load(reverted).Config.Org("acme"); !o.EqualTo(reverted.Config.Org("acme")) {
 		t.Error("without a change, nothing is kept")
 	}
 }

@@ -71,7 +71,7 @@ func (l *Loaded) places() error {
 	errs = append(errs, l.checkFiles(c, new(settings.Org)))
 	c.Orgs = orgs
 	for i := range orgs {
-		if o := &orgs[i]; !o.Unfit && !o.Kept {
+		if o := &orgs[i]; !o.Untrusted && !o.Reused {
 			errs = append(errs, fault.At(fault.Index("orgs", i), l.checkFiles(o, o)))
 		}
 	}

@@ -54,12 +54,12 @@ func LoadEnvoys(path string, validate func(*settings.Config) error) (*Loaded, er
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	l := &Loaded{Config: settings.Default(), allowances: make(map[string]*allowance)}
-	if l.positions, err = strictyaml.Survey(path, data, &l.Config); err != nil {
+	if l.positions, err = strictyaml.DecodePartial(path, data, &l.Config); err != nil {
 		form, _ := errors.AsType[strictyaml.Errors](err)
 		hint(form)
 		return nil, err
 	}
-	l.Config.Place()
+	l.Config.AllowAllDestinations()
 	if err := l.resolveAt("envoy.xds.token", &l.Config.Envoy.XDS.Token); err != nil {
 		return nil, err
 	}

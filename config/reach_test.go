@@ -231,8 +231,8 @@ func TestAPipeAmongKeyFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(next.Config.Refused) != 1 || next.Config.Refused[0].Org != "acme" || !strings.Contains(next.Config.Refused[0].Fault, "key_files[0]") || served(next)["beta"] != 60 {
-		t.Errorf("refused %+v, served %v", next.Config.Refused, served(next))
+	if len(next.Config.RejectedFiles) != 1 || next.Config.RejectedFiles[0].Org != "acme" || !strings.Contains(next.Config.RejectedFiles[0].Fault, "key_files[0]") || served(next)["beta"] != 60 {
+		t.Errorf("refused %+v, served %v", next.Config.RejectedFiles, served(next))
 	}
 }
 

@@ -28,7 +28,7 @@ func TestCorrectionDuringRefusal(t *testing.T) {
 	write("conf.d/acme.yaml", acme)
 	load := func(before *Loaded) *Loaded {
 		t.Helper()
-		l, err := Load(filepath.Join(dir, "tollgate.yaml"), Sources{Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Before: before}, nil)
+		l, err := Load(filepath.Join(dir, "tollgate.yaml"), Sources{Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Previous: before}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,8 +46,8 @@ func TestCorrectionDuringRefusal(t *testing.T) {
 		write("conf.d/acme.yaml", acme+"contact: wrong\n")
 		next := load(first)
 		correct()
-		kept, err := next.Refuse(&section.Error{Org: "acme", Message: "rego_type_error"})
-		if err != nil || len(kept.Config.Refused) != 1 {
+		kept, err := next.WithoutFaultyFiles(&section.Error{Org: "acme", Message: "rego_type_error"})
+		if err != nil || len(kept.Config.RejectedFiles) != 1 {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if seen := !kept.Inputs.look().equal(kept.Inputs); seen != (name != "nothing") {

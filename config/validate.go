@@ -107,7 +107,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 	errs.If(len(c.Orgs) == 0 && c.OrgsFiles == "", "orgs", "must contain at least one organisation")
 	errs = append(errs, fault.At("org_bounds", c.OrgBounds.Validate()))
 	for i := range c.Orgs {
-		if !c.Orgs[i].Kept {
+		if !c.Orgs[i].Reused {
 			errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))
 		}
 	}

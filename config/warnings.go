@@ -21,12 +21,12 @@ const leastVaried = 8
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
-	errs.If(c.Legacy.Known() == "" && l.expectsLegacy(), "legacy", "%s", settings.UnnamedPlatform)
+	errs.If(c.Legacy.KnownName() == "" && l.expectsLegacy(), "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections need as many file descriptors, and this process may open %d: raise that limit (ulimit -n, LimitNOFILE=) or lower this setting", c.Connections.Total, most)
 	}
 	errs = append(append(errs, warnAdmin(&c.Admin, now)...), warnExposed(c)...)
-	errs = append(errs, c.Warnings(l.positions.Written), warnShared(c), l.warnCertificates(now))
+	errs = append(errs, c.Warnings(l.positions.Contains), warnShared(c), l.warnCertificates(now))
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt, "telemetry.context.trusted": c.Telemetry.Context.Trusted} {
 		for i, p := range prefixes {
 			errs.If(p.Bits() == 0, fault.Index(path, i), "%s contains all addresses: forwarded addresses from any client are trusted", p)
@@ -36,7 +36,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		o := &c.Orgs[i]
 		at := fault.Index("orgs", i)
 		errs = append(errs, fault.At(at, errors.Join(warnEnded(o, now)...)))
-		if o.Warned() {
+		if o.WarningsReported() {
 			continue
 		}
 		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
@@ -57,7 +57,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 // expectsLegacy reports whether the file has settings of the retired interfaces. A gateway without such settings warns at the first call to
 // one of them.
 func (l *Loaded) expectsLegacy() bool {
-	return slices.ContainsFunc([]string{"legacy", "v1", "graphql"}, l.positions.Written) ||
+	return slices.ContainsFunc([]string{"legacy", "v1", "graphql"}, l.positions.Contains) ||
 		slices.ContainsFunc(l.Config.Orgs, func(o settings.Org) bool { return len(o.Brownouts) > 0 })
 }
 

@@ -16,12 +16,12 @@ import (
 const settle = 100 * time.Millisecond
 
 // ReloadRequests trigger a reload although no input has changed. A nil channel triggers none.
-type Requests struct {
+type ReloadRequests struct {
 	Signals <-chan os.Signal
 	// Reload receives channels that are closed after the reload.
-	Again <-chan chan<- struct{}
+	Reload <-chan chan<- struct{}
 	// Expired receives a value when an entry of the configuration has expired.
-	Ended <-chan struct{}
+	Expired <-chan struct{}
 }
 
 // Watch calls changed after an input has changed, and for each request, until ctx ends. asked is true for Signals and Reload, when every
@@ -30,7 +30,7 @@ type Requests struct {
 //
 // Watch observes directories, so replaced files and changed symbolic links count as changes. If the operating system does not support
 // watching, Watch logs that and still handles signals.
-func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logger, changed func(asked bool) Inputs) {
+func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog.Logger, changed func(asked bool) Inputs) {
 	w := watcher{in: in, logger: logger}
 	defer w.close()
 	w.follow(ctx)
@@ -44,10 +44,10 @@ func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logge
 		case <-requests.Signals:
 			w.takeNow(ctx, true, changed)
 			next.Reset(settle)
-		case <-requests.Ended:
+		case <-requests.Expired:
 			w.takeNow(ctx, false, changed)
 			next.Reset(settle)
-		case done := <-requests.Again:
+		case done := <-requests.Reload:
 			w.takeNow(ctx, true, changed)
 			close(done)
 			next.Reset(settle)

@@ -50,7 +50,7 @@ func watch(t *testing.T, before func(w *watched)) *watched {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, in, config.Requests{Signals: w.signals}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
+		config.Watch(ctx, in, config.ReloadRequests{Signals: w.signals}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
 			in, err := load()
 			w.told <- err
 			return in
@@ -232,7 +232,7 @@ func TestTree(t *testing.T) {
 	in := tree()
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, in, config.Requests{}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
+		config.Watch(ctx, in, config.ReloadRequests{}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
 			now := tree()
 			found, err := filepath.Glob(filepath.Join(dir, "below", "*"))
 			if err != nil {
@@ -264,7 +264,7 @@ func TestWatchTellsWhatWasAskedFor(t *testing.T) {
 	told, ended := make(chan bool, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		requests := config.Requests{Signals: signals, Again: again, Ended: finished}
+		requests := config.ReloadRequests{Signals: signals, Reload: again, Expired: finished}
 		config.Watch(ctx, config.Inputs{}, requests, slog.New(slog.DiscardHandler), func(asked bool) config.Inputs {
 			told <- asked
 			return config.Inputs{}

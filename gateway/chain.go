@@ -37,7 +37,7 @@ func arrange(features []feature, c *compiled) error {
 		return list
 	}
 	order := chainOrder()
-	c.chain.Head, c.chain.Content, c.chain.Call = part("Head", order.Head), part("Content", order.Content), part("Call", order.Call)
+	c.chain.Headers, c.chain.Body, c.chain.Call = part("Head", order.Head), part("Content", order.Content), part("Call", order.Call)
 	for name := range all {
 		faults = append(faults, fmt.Errorf("the order of the chain has no place for the stage %s", name))
 	}

@@ -13,19 +13,19 @@ func TestStagesHaveOneSupplier(t *testing.T) {
 		m, order := make(stages), chainOrder()
 		for part, names := range map[string][]string{"Head": order.Head, "Content": order.Content, "Call": order.Call} {
 			for _, name := range names {
-				m[part+"."+name] = filter.Stamp{}
+				m[part+"."+name] = filter.AssignIDs{}
 			}
 		}
 		change(m)
 		return feature{name: "all", stages: func(*compiled) stages { return m }}
 	}
 	unchanged := func(stages) {}
-	other := feature{name: "other", stages: func(*compiled) stages { return stages{"Call.Judge": filter.Stamp{}} }}
+	other := feature{name: "other", stages: func(*compiled) stages { return stages{"Call.Judge": filter.AssignIDs{}} }}
 	for want, features := range map[string][]feature{
 		"": {{name: "nothing"}, all(unchanged)},
 		"feature other supplies the stage Call.Judge, which another feature supplies": {all(unchanged), other},
 		"no feature supplies the stage Call.Judge":                                    {all(func(m stages) { delete(m, "Call.Judge") })},
-		"the order of the chain has no place for the stage Call.Jury":                 {all(func(m stages) { m["Call.Jury"] = filter.Stamp{} })},
+		"the order of the chain has no place for the stage Call.Jury":                 {all(func(m stages) { m["Call.Jury"] = filter.AssignIDs{} })},
 	} {
 		c := &compiled{chain: new(filter.Chain)}
 		err := arrange(features, c)

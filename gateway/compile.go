@@ -26,8 +26,8 @@ type compiled struct {
 	account   *upstream.Account
 	runs      platform.Runs
 	reader    *filter.Reader
-	addresses filter.Addresses
-	refusing  *money.Refusing
+	addresses filter.RewriteAddresses
+	refusing  *money.StreamOptions
 	callers   *callers.Callers
 	admins    *admin.Directory
 	engine    *policies.Engine
@@ -58,12 +58,12 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err := arrange(g.features, c); err != nil {
 		return nil, err
 	}
-	v := c.callers.View(cfg, c.legacy.Moves())
+	v := c.callers.View(cfg, c.legacy.Successors())
 	v.Loaded = g.deps.Now()
 	return &state{
 		View: v, callers: c.callers, reader: c.reader, account: c.account, runs: c.runs, engine: c.engine, legacy: c.legacy, admins: c.admins,
 		pipeline: &filter.Pipeline{
-			Chain: c.chain, Ports: c.ports, Callers: c.callers.Callers, Table: c.table, Balanced: cfg.BalancedDomain(),
+			Chain: c.chain, Ports: c.ports, Callers: c.callers.Callers, Table: c.table, BalancedDomain: cfg.BalancedDomain(),
 			Upstream: c.account.Upstream, Revision: cfg.Revision,
 		},
 	}, nil
@@ -84,7 +84,7 @@ func (g *Gateway) addRoutes(c *compiled) error {
 	for _, f := range pages {
 		id := "docs:" + f.Path
 		routes = append(routes, route.Route{ID: id, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
-		c.answers[id] = filter.Document(f.Header, f.Body)
+		c.answers[id] = filter.StaticResponse(f.Header, f.Body)
 	}
 	for i := range g.features {
 		if own := g.features[i].routes; own != nil {
@@ -94,6 +94,6 @@ func (g *Gateway) addRoutes(c *compiled) error {
 			maps.Copy(c.answers, own())
 		}
 	}
-	c.table, err = legacy.Table(g.api, routes)
+	c.table, err = legacy.RouteTable(g.api, routes)
 	return err
 }

@@ -87,7 +87,7 @@ func (c *current) job(ctx context.Context, org string, h *spend.Hold) (*spend.Se
 	if o == nil || now.runs.Client == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
-	return money.JobEnd(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.Of(h.About.Name))
+	return money.JobOutcome(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.Of(h.Metadata.Name))
 }
 
 // allows reports whether an open event stream may go on at a time, and for how long, 0 without an end.
@@ -97,7 +97,7 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 	if !ok || s.Policies != "" && revision != s.Policies {
 		return 0, false
 	}
-	until, ok := now.pipeline.Callers.Directory.Holds(s.Caller, at)
+	until, ok := now.pipeline.Callers.Directory.StillAccepts(s.Caller, at)
 	if !until.IsZero() {
 		left = until.Sub(at)
 	}
@@ -107,7 +107,7 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 // dryRun returns a dry run of the state in force, with the parts that outlive it.
 func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
 	now := c.Load()
-	dry, err := legacy.Dry(now.Config, run.Now)
+	dry, err := legacy.ForDryRun(now.Config, run.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -24,11 +24,11 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	next := healthChecks{health: g.health, door: door}
 	if !cfg.Console {
-		return wire.Plain(next)
+		return wire.NormalizeRequests(next)
 	}
 	team := ui.Team{
 		Ask: func(r *http.Request, body []byte, since time.Time) ui.Answer {
-			a := door.Ask(r, body, since)
+			a := door.Simulate(r, body, since)
 			return ui.Answer{Status: a.Status, Header: a.Header, Body: a.Body}
 		},
 		Attempt: func(r *http.Request) (func(), time.Duration) {
@@ -39,8 +39,8 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
 	served := pages.Before(next)
-	return wire.Plain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !pages.Serves(r) || g.current.pipeline().Balances(r.Host) { // the paths of an endpoint are its own
+	return wire.NormalizeRequests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !pages.Serves(r) || g.current.pipeline().IsBalancedHost(r.Host) { // the paths of an endpoint are its own
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -67,7 +67,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 	}
 	cfg, listener := g.current.view.Config(), admin.New(guard, g.rows)
 	if !cfg.Admin.Console {
-		return wire.Plain(listener)
+		return wire.NormalizeRequests(listener)
 	}
-	return wire.Plain(ui.New(guard, g.rows, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(listener))
+	return wire.NormalizeRequests(ui.New(guard, g.rows, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(listener))
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
@@ -70,9 +70,9 @@ type feature struct {
 // parts are the values of features. Those of the zero value describe their rows.
 type parts struct {
 	*kit
-	scripts   *store.Grouped    // groups calls to Redis
-	store     *redisstore.Store // of counts
-	rows      []row.Row         // of the operators' listener
+	scripts   *store.BatchClient // groups calls to Redis
+	store     *redisstore.Store  // of counts
+	rows      []row.Row          // of the operators' listener
 	health    *health
 	engines   *operator.Engines
 	drafts    operator.Drafts
@@ -84,14 +84,14 @@ type parts struct {
 	approvals approval.Answers
 	alerts    *alerts.Alerts
 	reports   alerts.Reports
-	intents   *once.Desk
+	intents   *idempotency.Tracker
 	money     *money.Money
 	counts    *operator.Counts
 	limits    operator.Limits
-	room      filter.Room
+	room      filter.Capacity
 	gate      *overload.Gate
 	access    *callers.Access
-	keep      *money.Keep
+	keep      *money.Snooze
 	self      *selfservice.Service
 	envoys    *envoy.Server
 	legacy    *legacy.Calls
@@ -106,16 +106,16 @@ type parts struct {
 func (p *parts) list() []feature {
 	return []feature{
 		{name: "traffic", compile: p.compileTraffic, stages: p.trafficStages, apply: p.applyTelemetry, tasks: func() []tasks.Task {
-			return []tasks.Task{{Name: "work behind answers", Until: tasks.Drained, Run: tasks.Wait, Drain: p.drainBackground}}
+			return []tasks.Task{{Name: "work behind answers", Until: tasks.Drained, Run: tasks.UntilDone, Drain: p.drainBackground}}
 		}},
 		{name: "overview", rows: p.overview.Rows},
 		{name: "spending", rows: p.money.Rows, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
-				{Name: "ledger images", Until: tasks.Drained, Run: p.money.Images.Run},
+				{Name: "ledger images", Until: tasks.Drained, Run: p.money.Watcher.Run},
 				{Name: "journal of owners", Until: tasks.Drained, Run: p.money.Journal.Run},
-				{Name: "ledger warnings", Until: tasks.Stopping, Run: tasks.Endless(p.money.WarnOfStore)},
-				{Name: "reconciler", Until: tasks.Stopping, Run: p.money.Books.Run},
+				{Name: "ledger warnings", Until: tasks.Stopping, Run: tasks.NoError(p.money.WarnAboutDurability)},
+				{Name: "reconciler", Until: tasks.Stopping, Run: p.money.Loop.Run},
 			}
 		}},
 		{name: "quotas", rows: p.limits.Rows, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
@@ -133,13 +133,13 @@ func (p *parts) list() []feature {
 			name: "callers", rows: p.operators.Rows, routes: callers.Routes, answers: p.keys.Answers, compile: p.compileCallers, stages: p.callerStages,
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
-					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.Endless(p.keys.Tokens.Issuers().Run)},
-					{Name: "keys", Until: tasks.Drained, Run: tasks.Endless(p.keys.Run)}, // keys are revoked while the doors drain, too
+					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Tokens.Issuers().Run)},
+					{Name: "keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Run)}, // keys are revoked while the doors drain, too
 				}
 			},
 		},
 		{name: "prices", compile: p.compilePrices, apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
-			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgs(p.current.view.Config())...) }}}
+			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
 		}},
 		{
 			name: "policies", rows: p.drafts.Rows, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
@@ -148,13 +148,13 @@ func (p *parts) list() []feature {
 		{name: "alerts", rows: p.alerts.Rows, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "exceptions", Until: tasks.Stopping, Run: func(ctx context.Context) error {
-					return p.alerts.WatchExceptions(ctx, p.money.Notices, p.money.Books.Lead)
+					return p.alerts.WatchExceptions(ctx, p.money.Notices, p.money.Loop.Lead)
 				}},
 				{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.alerts.WatchReports(ctx, p.reports.Weekly) }},
 			}
 		}},
 		{name: "reports", rows: p.reports.Rows},
-		{name: "keep", routes: money.KeepRoutes, answers: p.keep.Answers},
+		{name: "keep", routes: money.SnoozeRoutes, answers: p.keep.Answers},
 		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
 		{name: "reference", answers: p.referenceAnswers},
 		{name: "self-service", routes: selfservice.Routes, answers: p.self.Answers},
@@ -202,54 +202,54 @@ func (g *Gateway) sources() []telemetry.Source {
 
 func (p *parts) trafficStages(c *compiled) stages {
 	return stages{
-		"Head.Stamp":      filter.Stamp{},
-		"Head.Size":       filter.Size{},
-		"Head.Match":      filter.Match{Table: c.table, API: p.api, Run: p.runs},
-		"Head.Wire":       filter.Wire{},
-		"Head.Routed":     filter.Routed{API: p.api, Run: p.runs},
-		"Content.Receive": filter.Receive{Memory: p.room.Bodies, Keyless: p.room.Keyless},
-		"Content.Local":   filter.Local{Answers: c.answers},
-		"Content.Decode":  filter.Decode{},
-		"Call.Pages":      filter.Pages{Upstream: c.account.Upstream},
-		"Call.Rebuild":    filter.Rebuild{Agent: agent(p.deps.Version)},
-		"Call.Relay":      filter.Relay{Upstream: c.account.Upstream, Run: c.runs.Client},
+		"Head.Stamp":      filter.AssignIDs{},
+		"Head.Size":       filter.LimitSize{},
+		"Head.Match":      filter.MatchRoute{Table: c.table, API: p.api, Run: p.runs},
+		"Head.Wire":       filter.CheckHeaders{},
+		"Head.Routed":     filter.RequireRoute{API: p.api, Run: p.runs},
+		"Content.Receive": filter.ReadBody{Memory: p.room.Bodies, Keyless: p.room.Keyless},
+		"Content.Local":   filter.AnswerLocally{Answers: c.answers},
+		"Content.Decode":  filter.DecodeBody{},
+		"Call.Pages":      filter.Paginate{Upstream: c.account.Upstream},
+		"Call.Rebuild":    filter.BuildRequest{Agent: userAgent(p.deps.Version)},
+		"Call.Relay":      filter.FilterResponse{Upstream: c.account.Upstream, Run: c.runs.Client},
 		"Call.Addresses":  c.addresses,
 	}
 }
 
 func (p *parts) callerStages(c *compiled) stages {
 	return stages{
-		"Head.Identify":  filter.Identify{Guard: p.counts.Guard, Keyless: c.cfg.Legacy.Keyless.Org},
-		"Call.OwnKeys":   filter.OwnKeys{},
-		"Call.Ownership": &filter.Ownership{Reader: c.reader},
+		"Head.Identify":  filter.Authenticate{Guard: p.counts.Guard, Keyless: c.cfg.Legacy.Keyless.Org},
+		"Call.OwnKeys":   filter.StripCallerKeys{},
+		"Call.Ownership": &filter.CheckOwnership{Reader: c.reader},
 	}
 }
 
 func (p *parts) countStages(*compiled) stages {
-	count := filter.Count{Recorder: p.recorder}
-	return stages{"Head.Count": count, "Call.Count": count, "Call.Recount": filter.Recount{Recorder: p.recorder}, "Call.Share": filter.Share{}}
+	count := filter.RateLimit{Recorder: p.recorder}
+	return stages{"Head.Count": count, "Call.Count": count, "Call.Recount": filter.RecheckRateLimit{Recorder: p.recorder}, "Call.Share": filter.FairShare{}}
 }
 
 func overloadStages(c *compiled) stages {
-	priorities := filter.Priorities{Names: c.legacy.Names(), Urgency: c.legacy.Urgency()}
-	return stages{"Head.Admit": filter.Admit{Priorities: priorities}, "Content.AdmitBody": filter.AdmitBody{Priorities: priorities}}
+	priorities := filter.Priorities{Names: c.legacy.Namers(), PriorityOf: c.legacy.Urgency()}
+	return stages{"Head.Admit": filter.LimitConcurrency{Priorities: priorities}, "Content.AdmitBody": filter.LimitConcurrencyByBody{Priorities: priorities}}
 }
 
 func (p *parts) legacyStages(c *compiled) stages {
 	return stages{
-		"Head.Legacy":       filter.Legacy{Names: c.legacy.Names()},
+		"Head.Legacy":       filter.RecordLegacyUse{Names: c.legacy.Namers()},
 		"Content.Brownout":  filter.Brownout{},
 		"Content.Translate": &filter.Translate{API: p.api, Lists: p.room.Lists},
 	}
 }
 
 func onceStages(*compiled) stages {
-	return stages{"Call.Repeats": once.Repeats{}, "Call.Lookup": once.Lookup{}}
+	return stages{"Call.Repeats": idempotency.Deduplicate{}, "Call.Lookup": idempotency.RecoverLost{}}
 }
 
 func (p *parts) policyStages(c *compiled) stages {
-	return stages{"Call.Judge": &filter.Judge{
-		Policies: c.engine, Reads: filter.ReadsOf(p.api), Template: p.api.Operation("getTemplate"), Templates: p.api.Operation("listTemplates"),
+	return stages{"Call.Judge": &filter.EvaluatePolicies{
+		Policies: c.engine, Reads: filter.ReadOperations(p.api), Template: p.api.Operation("getTemplate"), Templates: p.api.Operation("listTemplates"),
 		Secrets: p.api.Operation("listSecrets"), Reader: c.reader, Recorder: p.recorder,
 	}}
 }
@@ -257,13 +257,13 @@ func (p *parts) policyStages(c *compiled) stages {
 func (p *parts) spendStages(c *compiled) stages {
 	return stages{
 		"Call.Labels":  filter.Labels{},
-		"Call.Reserve": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, Refusing: c.refusing},
+		"Call.Reserve": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
 		"Call.Measure": money.Measure{},
 	}
 }
 
 func (p *parts) estimateStages(*compiled) stages {
-	return stages{"Content.Estimate": filter.Estimate{Run: p.questions.AnswerEstimate}}
+	return stages{"Content.Estimate": filter.AnswerDryRun{Run: p.questions.AnswerEstimate}}
 }
 
 func auditStages(*compiled) stages {
@@ -272,7 +272,7 @@ func auditStages(*compiled) stages {
 
 // newParts makes the values of features, in the order in which they need each other. On an error, the files that were opened are closed.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
-	p := &parts{kit: k, scripts: store.Group(k.deps.Redis), room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload)}
+	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis), room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload)}
 	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
 		if err := more(cfg); err != nil {
 			p.close()
@@ -359,20 +359,20 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	p.approvals = approval.NewAnswers(p.scripts, cfg.Redis.Prefix, p.current.view)
 	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
 	p.alerts = &alerts.Alerts{
-		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), KeepLinks: money.KeepLinks{Current: p.current.view},
-		Approvals: p.approvals.Store, Notices: accounts, Told: alerts.NewTold(p.deps.Redis, cfg.Redis.Prefix),
+		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), SnoozeLinks: money.SnoozeLinks{Current: p.current.view},
+		Approvals: p.approvals.Store, Notices: accounts, Sent: alerts.NewSentLog(p.deps.Redis, cfg.Redis.Prefix),
 	}
 	history := money.NewHistory(cfg, accounts)
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: p.name}
-	p.intents = once.NewDesk(p.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, p.background.Go, p.deps.Logger)
+	p.intents = idempotency.NewTracker(p.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, p.background.Go, p.deps.Logger)
 	peers := p.store.Alive
 	if cfg.Redis.Embedded {
 		peers = nil
 	}
-	p.intents.Follow(p.name, peers)
+	p.intents.SetPeers(p.name, peers)
 	p.money = money.New(cfg, self, money.Deps{
-		Accounts: accounts, Intents: p.intents, Did: p.decisions.Did, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), Alone: cfg.Redis.Embedded, Limits: p.store,
-		Catalog: p.prices, State: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history, Job: p.current.job, Current: p.current.view, Account: p.current.account,
+		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.Did, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
+		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history, Job: p.current.job, Current: p.current.view, Account: p.current.account,
 	})
 	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}
 	p.reports = alerts.Reports{Money: p.money, Decisions: p.decisions}
@@ -383,7 +383,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 // what callers may do.
 func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.counts, err = operator.NewCounts(cfg, operator.CountsDeps{
-		Store: money.Proving{Store: p.store, Prove: p.money.Prove}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
+		Store: money.LossDetector{Store: p.store, Detect: p.money.DetectLosses}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
 	})
 	if err != nil {
 		return err
@@ -393,7 +393,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.access = callers.NewAccess(callers.AccessDeps{
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store, Engine: &p.engines.InForce, Current: p.current.view,
 	})
-	p.keep = &money.Keep{KeepLinks: p.alerts.KeepLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
+	p.keep = &money.Snooze{SnoozeLinks: p.alerts.SnoozeLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
 	return nil
 }
 
@@ -401,7 +401,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
 		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,
-		Sleep: p.deps.Sleep, Counted: p.money.GPUs,
+		Sleep: p.deps.Sleep, LedgerTypes: p.money.GPUs,
 	})
 	return err
 }
@@ -417,14 +417,14 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		return err
 	}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
-	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadsOf(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
+	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
 	p.questions = &operator.Questions{
 		Current: p.current.view, DryRun: func() (*explain.DryRun, error) { return p.current.dryRun(dry) }, Account: p.current.account,
 		Catalog: p.prices, API: p.api, Now: p.deps.Now,
 	}
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())
 	p.fleet = &operator.Fleet{
-		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
+		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Gateways(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
 		Status: &p.current.status, Policies: func() []operator.PolicyStatus {
 			return operator.Status(p.current.engine(), p.current.view.Org, p.prices)
 		},

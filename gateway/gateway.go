@@ -88,7 +88,7 @@ func (g *Gateway) Close() {
 	g.closeFiles()
 }
 
-func orgs(cfg *settings.Config) []string {
+func orgIDs(cfg *settings.Config) []string {
 	ids := make([]string, len(cfg.Orgs))
 	for i, o := range cfg.Orgs {
 		ids[i] = o.ID

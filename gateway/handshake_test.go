@@ -34,11 +34,13 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 		"archive": func(c redis.Cmdable) any {
 			return decisions.NewArchive(c, "a:", settings.Archive{Max: 10, For: time.Hour})
 		},
-		"cas":      func(c redis.Cmdable) any { return store.New[string](c, "c:") },
-		"hashes":   func(c redis.Cmdable) any { return &store.Hashes{Client: c, Prefix: "h:", For: time.Hour} },
-		"intents":  func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
-		"journal":  func(c redis.Cmdable) any { return &store.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
-		"registry": func(c redis.Cmdable) any { return &store.Registry{Client: c, Key: "r", For: time.Hour} },
+		"cas":     func(c redis.Cmdable) any { return store.New[string](c, "c:") },
+		"hashes":  func(c redis.Cmdable) any { return &store.Hashes{Client: c, Prefix: "h:", TTL: time.Hour} },
+		"intents": func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
+		"journal": func(c redis.Cmdable) any {
+			return &store.CappedLog{Client: c, Prefix: "j:", MaxLines: 10, Retention: time.Hour}
+		},
+		"registry": func(c redis.Cmdable) any { return &store.Registry{Client: c, Key: "r", TTL: time.Hour} },
 		"replica": func(c redis.Cmdable) any {
 			return store.NewReplica(c, "k:", store.ReplicaConfig[*callers.RevokedToken]{Now: time.Now, Orgs: func() []string { return []string{"all"} }})
 		},
@@ -53,7 +55,7 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 				t.Parallel()
 				plain := refused(t)
 				mustFail(t, "the plain client", ask(open(plain), m))
-				mustFail(t, "alone", ask(open(store.Group(plain)), m))
+				mustFail(t, "alone", ask(open(store.NewBatchClient(plain)), m))
 				for _, r := range inABatch(t, func(c redis.Cmdable) reply { return ask(open(c), m) }) {
 					mustFail(t, "in a batch of two", r)
 				}
@@ -192,7 +194,7 @@ func inABatch(t *testing.T, call func(c redis.Cmdable) reply) []reply {
 	t.Helper()
 	client, o := refused(t), occupied{make(chan struct{}), make(chan struct{})}
 	client.AddHook(o)
-	c := store.Group(client)
+	c := store.NewBatchClient(client)
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() { c.MGet(context.Background(), "occupied") })
@@ -220,7 +222,7 @@ func TestAFailedHandshakeIdentifiesNoServer(t *testing.T) {
 	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Errorf("check: %v, want WRONGPASS", err)
 	}
-	if _, err := s.Beat(t.Context(), "a", time.Minute); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+	if _, err := s.Heartbeat(t.Context(), "a", time.Minute); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Errorf("beat: %v, want WRONGPASS", err)
 	}
 }

@@ -21,7 +21,7 @@ func orgReloads(tb testing.TB, orgs, keys int) (files *world.Orgs, reload func()
 	tb.Helper()
 	files = world.OrgFiles(tb, orgs, keys)
 	load := func(before *config.Loaded) *config.Loaded {
-		l, err := config.Load(files.Path(), config.Sources{Env: files.Env, Before: before}, operator.Judge{})
+		l, err := config.Load(files.Path(), config.Sources{Env: files.Env, Previous: before}, operator.Judge{})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -7,17 +7,17 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// agent is how the gateway names itself to the platform.
-func agent(version string) string { return "tollgate/" + version }
+// userAgent is how the gateway names itself to the platform.
+func userAgent(version string) string { return "tollgate/" + version }
 
 // compileTraffic adds the clients of the platform, and the effects that every call has.
 func (p *parts) compileTraffic(c *compiled) error {
@@ -28,12 +28,12 @@ func (p *parts) compileTraffic(c *compiled) error {
 	if c.runs, err = platform.NewRuns(c.cfg, p.runs); err != nil {
 		return err
 	}
-	if c.ports.Recent, err = filter.NewRecent(p.deps.Now); err != nil {
+	if c.ports.ReadCache, err = filter.NewReadCache(p.deps.Now); err != nil {
 		return err
 	}
-	c.account = upstream.NewAccount(client, p.api, agent(p.deps.Version))
+	c.account = upstream.NewAccount(client, p.api, userAgent(p.deps.Version))
 	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets, Health: p.runs.Operation("endpointHealth")}
-	c.addresses = filter.Addresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
+	c.addresses = filter.RewriteAddresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
 	c.ports.Background = p.background
 	c.ports.Sender = &filter.Dispatcher{
 		Upstream: client, Run: c.runs.Client, Balanced: c.runs.Balanced, Recorder: p.recorder, Deadline: c.cfg.Timeouts.Call,
@@ -44,7 +44,7 @@ func (p *parts) compileTraffic(c *compiled) error {
 
 func (p *parts) compileSpending(c *compiled) (err error) {
 	c.ports.Ledger, c.ports.Keeper = p.money.Ledger, p.money.Keeper
-	c.refusing, err = money.NewRefusing(p.deps.Now)
+	c.refusing, err = money.NewStreamOptions(p.deps.Now)
 	return err
 }
 
@@ -59,9 +59,9 @@ func (p *parts) compileOverload(c *compiled) error {
 }
 
 func (p *parts) compileIntents(c *compiled) error {
-	c.ports.Intents = &once.Deduplicator{
-		Desk: p.intents, Reader: c.reader, Account: c.account, Addresses: c.addresses,
-		Time: c.cfg.Timeouts.Lookup, Patience: c.cfg.Timeouts.Call + money.Answering, Unresolved: p.current.started.Spend.Unresolved,
+	c.ports.Intents = &idempotency.Deduplicator{
+		Tracker: p.intents, Reader: c.reader, Account: c.account, Addresses: c.addresses,
+		LookupTimeout: c.cfg.Timeouts.Lookup, CallTimeout: c.cfg.Timeouts.Call + money.SettlementGrace, Unresolved: p.current.started.Spend.Unresolved,
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (p *parts) compileApprovals(c *compiled) error {
 }
 
 func (p *parts) compileCallers(c *compiled) (err error) {
-	c.ports.Leads = true
+	c.ports.LeadsMayManage = true
 	if c.callers, err = p.keys.Callers(c.cfg); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (p *parts) compileLegacy(c *compiled) (err error) {
 // referenceAnswers are the answers of the reference that no configuration changes.
 func (p *parts) referenceAnswers() map[string]filter.Responder {
 	return map[string]filter.Responder{
-		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, p.api.Document),
+		"getOpenAPI": filter.StaticResponse(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, p.api.Document),
 	}
 }
 
@@ -157,7 +157,7 @@ func (p *parts) applyPolicies(before, now *state) {
 		return
 	}
 	for i := range now.Config.Orgs {
-		if o := &now.Config.Orgs[i]; !o.Keeps(before.Orgs[o.ID]) {
+		if o := &now.Config.Orgs[i]; !o.EqualTo(before.Orgs[o.ID]) {
 			p.engines.TellUnlisted(o, p.prices.Last(o.ID))
 		}
 	}

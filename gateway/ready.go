@@ -106,7 +106,7 @@ func (h *health) redisState() admin.Dependency {
 	switch {
 	case errors.Is(err, redisstore.ErrUnfit):
 		d.State, d.Effect = admin.DependencyUnfit, "is not fit to keep counts: it evicts keys, or its version is older than 6.2"
-	case err != nil, h.counts.Limiter.Away():
+	case err != nil, h.counts.Limiter.Down():
 		d.State, d.Effect = admin.DependencyDown, "the shared store cannot be used: the failure policies decide about calls, and calls that lower cost pass"
 	}
 	return d
@@ -114,7 +114,7 @@ func (h *health) redisState() admin.Dependency {
 
 func (h *health) ledgerState(store admin.DependencyState) admin.Dependency {
 	d := admin.Dependency{Name: "ledger", State: admin.DependencyUp}
-	losses, rebuilding := h.money.Images.Losses(), h.money.Images.Rebuilding()
+	losses, rebuilding := h.money.Watcher.Losses(), h.money.Watcher.Rebuilding()
 	switch {
 	case store == admin.DependencyDown:
 		d.State, d.Effect = admin.DependencyDown, "the ledger cannot be read: calls that raise cost are refused for organisations with budgets"

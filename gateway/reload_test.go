@@ -58,13 +58,13 @@ func change(v reflect.Value) {
 	case v.Type() == reflect.TypeFor[strictyaml.Secret]():
 		v.Set(reflect.ValueOf(strictyaml.NewSecret("another secret")))
 	case v.Type() == reflect.TypeFor[files.Path]():
-		v.Set(reflect.ValueOf(files.At("/another")))
+		v.Set(reflect.ValueOf(files.UnrestrictedPath("/another")))
 	case v.Type() == reflect.TypeFor[files.Target]():
-		v.Set(reflect.ValueOf(files.TargetAt("/another")))
+		v.Set(reflect.ValueOf(files.UnrestrictedTarget("/another")))
 	case v.Type() == reflect.TypeFor[files.Credential]():
-		v.Set(reflect.ValueOf(files.CredentialAt("/another")))
+		v.Set(reflect.ValueOf(files.UnrestrictedCredential("/another")))
 	case v.Type() == reflect.TypeFor[egress.URL]():
-		v.Set(reflect.ValueOf(egress.To("https://another.example")))
+		v.Set(reflect.ValueOf(egress.UnrestrictedURL("https://another.example")))
 	case v.Kind() == reflect.Bool:
 		v.SetBool(!v.Bool())
 	case v.CanInt():

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 )
 
-// lastWords is how long after timeouts.drain logs and counts may still be written.
-const lastWords = 500 * time.Millisecond
+// flushTimeout is how long after timeouts.drain logs and counts may still be written.
+const flushTimeout = 500 * time.Millisecond
 
 // Run serves until ctx ends, then drains. It returns nil after a clean stop. Calls
 // still in flight timeouts.drain after the doors have closed are cut off.
@@ -27,8 +27,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.keys.Poll(ctx) // before the doors open
 	over, cutOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutOff()
-	life := tasks.NewLife(ctx, g.tasks)
-	life.Begin(g.listTasks(on, life.Stopping(), over))
+	life := tasks.NewLifecycle(ctx, g.tasks)
+	life.Start(g.listTasks(on, life.Stopping(), over))
 	g.health.checkStore(ctx)
 	g.current.status.Serving(true)
 	defer time.AfterFunc(bundleHold, func() { g.health.waited.Store(true) }).Stop()
@@ -40,14 +40,14 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 	<-life.Stopping().Done()
 	g.current.status.Serving(false)
-	g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.Notice().String(), "drain", cfg.Timeouts.Drain.String())
-	<-time.After(cfg.Notice())
+	g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.ShutdownNotice().String(), "drain", cfg.Timeouts.Drain.String())
+	<-time.After(cfg.ShutdownNotice())
 	time.AfterFunc(cfg.Timeouts.Drain, cutOff)
-	clean := life.End(over, tasks.Closed, tasks.Drained, tasks.Stopping)
+	clean := life.Shutdown(over, tasks.Closed, tasks.Drained, tasks.Stopping)
 	last, endLast := context.WithCancel(context.WithoutCancel(ctx))
 	defer endLast()
-	defer context.AfterFunc(over, func() { time.AfterFunc(lastWords, endLast) })()
-	if clean = life.End(last, tasks.Ended) && clean; !clean {
+	defer context.AfterFunc(over, func() { time.AfterFunc(flushTimeout, endLast) })()
+	if clean = life.Shutdown(last, tasks.Ended) && clean; !clean {
 		g.deps.Logger.WarnContext(ctx, "what did not end in timeouts.drain is left behind")
 	}
 	g.Close()
@@ -85,7 +85,7 @@ func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 // probes can watch what is drained. Requests that have not ended when over ends are cut off.
 func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.Task {
 	list := []tasks.Task{{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
-		return on.Serve(ctx, over, on.Data(ctx, on.data, g.current.view.Config(), g.current.signers), leaving(stopping, g.Handler()), g.streams.End)
+		return on.Serve(ctx, over, on.Data(ctx, on.data, g.current.view.Config(), g.current.signers), closeConnections(stopping, g.Handler()), g.streams.End)
 	}}}
 	if on.envoy != nil {
 		list = append(list,
@@ -108,10 +108,10 @@ func (g *Gateway) Supervise(ctx context.Context, name string, task func(context.
 	return g.tasks.Run(ctx, name, task)
 }
 
-// leaving makes every answer after the end of ctx end its connection, too: by the
+// closeConnections makes every answer after the end of ctx end its connection, too: by the
 // time the listener closes, callers have connected anew, to another gateway, and
 // no request crosses the closing of a connection that was kept for it.
-func leaving(ctx context.Context, next http.Handler) http.Handler {
+func closeConnections(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
 			w.Header().Set("Connection", "close")
@@ -140,7 +140,7 @@ func (p *parts) drainLedger(over context.Context) {
 func (p *parts) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.background.Go(func() { p.keepRevision(ctx) })
-		p.background.Go(func() { p.money.Configured(ctx) })
+		p.background.Go(func() { p.money.CheckOwners(ctx) })
 		run, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() {
@@ -171,7 +171,7 @@ func (g *Gateway) serveGRPC(ctx, over context.Context, l net.Listener) error {
 	s := g.ExtProc()
 	go func() {
 		<-ctx.Done()
-		g.envoys.End() // those streams never end by themselves
+		g.envoys.Close() // those streams never end by themselves
 		defer context.AfterFunc(over, s.Stop)()
 		s.GracefulStop()
 	}()

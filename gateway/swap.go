@@ -36,7 +36,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	old := g.current.Swap(next)
 	g.current.view.Set(next.View)
-	g.current.status.Loaded(next.Loaded, cfg.Revision, restart, cfg.Refused)
+	g.current.status.Loaded(next.Loaded, cfg.Revision, restart, cfg.RejectedFiles)
 	for i := range g.features {
 		if apply := g.features[i].apply; apply != nil {
 			apply(old, next)
@@ -81,7 +81,7 @@ func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, err
 	changed, err := change(next.callers)
 	if err == nil {
 		next.callers, pipeline.Callers = changed, changed.Callers
-		v := changed.View(next.Config, next.Moves)
+		v := changed.View(next.Config, next.Replacements)
 		v.Loaded = next.Loaded
 		next.pipeline, next.View = &pipeline, v
 		k.current.Store(&next)

@@ -42,7 +42,7 @@ func TestArrivingBundleMeetsItsSection(t *testing.T) {
 			persist := filepath.Join(t.TempDir(), "kept.tar.gz")
 			section := func(entries ...policies.Entry) map[string]policies.Config {
 				return map[string]policies.Config{"acme": {
-					Bundle: &policies.Bundle{URL: egress.To(server.URL), AllowUnsigned: true, MayDrop: true, Persist: files.TargetAt(persist), Poll: time.Millisecond}, Policies: entries,
+					Bundle: &policies.Bundle{URL: egress.UnrestrictedURL(server.URL), AllowUnsigned: true, MayDrop: true, Persist: files.UnrestrictedTarget(persist), Poll: time.Millisecond}, Policies: entries,
 				}}
 			}
 			var refused atomic.Bool

@@ -123,7 +123,7 @@ func BenchmarkReload(b *testing.B) {
 					entries[2].Params = map[string]any{"max_usd_per_hour": 10 + bound}
 					cfg := policies.Config{Policies: entries}
 					if tt.own > 0 {
-						cfg.Directory = files.At(dir)
+						cfg.Directory = files.UnrestrictedPath(dir)
 					}
 					m[fmt.Sprintf("org%d", i)] = cfg
 				}

@@ -52,7 +52,7 @@ func TestBundlesMayNotDropPolicies(t *testing.T) {
 						synctest.Wait()
 					}
 					replaceFile(t, file, bundleOf(t, "r1", maps.Clone(two)))
-					e := follow(t, policies.Config{Bundle: &policies.Bundle{File: files.At(file), Poll: 4 * time.Second, AllowUnsigned: true, MayDrop: mayDrop}})
+					e := follow(t, policies.Config{Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), Poll: 4 * time.Second, AllowUnsigned: true, MayDrop: mayDrop}})
 					put(bundleOf(t, "r2", tt.files))
 					s := e.Status()[0]
 					if mayDrop && tt.want != "never evaluated" {
@@ -85,7 +85,7 @@ func TestDroppedPoliciesAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	file, kept := filepath.Join(dir, "b.tar.gz"), filepath.Join(dir, "kept.tar.gz")
 	put := func(file string, raw []byte) { replaceFile(t, file, raw) }
-	cfg := policies.Config{Bundle: &policies.Bundle{File: files.At(file), Poll: time.Hour, AllowUnsigned: true, Persist: files.TargetAt(kept)}}
+	cfg := policies.Config{Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), Poll: time.Hour, AllowUnsigned: true, Persist: files.UnrestrictedTarget(kept)}}
 	load := func() (*policies.Engine, error) {
 		return policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	}
@@ -105,7 +105,7 @@ func TestDroppedPoliciesAfterARestart(t *testing.T) {
 		t.Errorf("a file that may lose policies: %v", err)
 	}
 	put(kept, bundleOf(t, "r0", map[string]string{"data.json": "{}"}))
-	cfg.Bundle = &policies.Bundle{URL: egress.To("http://127.0.0.1:1/"), AllowUnsigned: true, Persist: files.TargetAt(kept)}
+	cfg.Bundle = &policies.Bundle{URL: egress.UnrestrictedURL("http://127.0.0.1:1/"), AllowUnsigned: true, Persist: files.UnrestrictedTarget(kept)}
 	e, err := load()
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestReloadLetsABundleDrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "b.tar.gz")
 		replaceFile(t, file, bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}))
-		b := policies.Bundle{File: files.At(file), Poll: time.Second, AllowUnsigned: true}
+		b := policies.Bundle{File: files.UnrestrictedPath(file), Poll: time.Second, AllowUnsigned: true}
 		e := follow(t, policies.Config{Bundle: &b})
 		replaceFile(t, file, bundleOf(t, "r2", map[string]string{"mine.rego": denyAbove("4")}))
 		time.Sleep(10 * time.Second)
@@ -156,7 +156,7 @@ func TestBundleFaultsAreLogged(t *testing.T) {
 		replaceFile(t, file, good)
 		var log bytes.Buffer
 		e, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
-			"acme": {Bundle: &policies.Bundle{File: files.At(file), Poll: time.Second, AllowUnsigned: true}},
+			"acme": {Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), Poll: time.Second, AllowUnsigned: true}},
 		}, policies.Deps{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}
@@ -222,7 +222,7 @@ func TestArchivesThatAreNoBundles(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{
-				"acme": {Bundle: &policies.Bundle{File: files.At(file), AllowUnsigned: true}},
+				"acme": {Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), AllowUnsigned: true}},
 			}, policies.Deps{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want an error with %q", err, tt.want)
@@ -255,7 +255,7 @@ func TestAReloadDuringALookStays(t *testing.T) {
 	section := func(most int) map[string]policies.Config {
 		return map[string]policies.Config{"acme": {
 			Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": most}}},
-			Bundle:   &policies.Bundle{URL: egress.To(srv.URL), AllowUnsigned: true, Poll: 10 * time.Millisecond},
+			Bundle:   &policies.Bundle{URL: egress.UnrestrictedURL(srv.URL), AllowUnsigned: true, Poll: 10 * time.Millisecond},
 		}}
 	}
 	e, err := policies.NewEngine(unhurried(), section(1), policies.Deps{})

@@ -182,9 +182,9 @@ func TestBundleLife(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	write(t, filepath.Dir(token), "token", "s3cret\n")
 	cfg := policies.Config{Bundle: &policies.Bundle{
-		URL: egress.To(ts.URL), Poll: 5 * time.Millisecond, TokenFile: files.CredentialAt(token),
-		Key:     &policies.BundleKey{ID: "k1", File: files.CredentialAt(public), Algorithm: "ES256"},
-		Persist: files.TargetAt(filepath.Join(t.TempDir(), "last.tar.gz")),
+		URL: egress.UnrestrictedURL(ts.URL), Poll: 5 * time.Millisecond, TokenFile: files.UnrestrictedCredential(token),
+		Key:     &policies.BundleKey{ID: "k1", File: files.UnrestrictedCredential(public), Algorithm: "ES256"},
+		Persist: files.UnrestrictedTarget(filepath.Join(t.TempDir(), "last.tar.gz")),
 	}}
 	e := follow(t, cfg)
 
@@ -272,7 +272,7 @@ func TestBundleFromOPAsServer(t *testing.T) {
 	)
 	defer srv.Stop()
 	e := follow(t, policies.Config{Bundle: &policies.Bundle{
-		URL: egress.To(srv.URL() + "/bundles/acme.tar.gz"), Poll: time.Hour, AllowUnsigned: true,
+		URL: egress.UnrestrictedURL(srv.URL() + "/bundles/acme.tar.gz"), Poll: time.Hour, AllowUnsigned: true,
 	}})
 	eventually(t, "the bundle", func() bool { return e.Status()[0].Revision != "" })
 	if got, want := denials(t, e, "3"), "above 2"; got != want {
@@ -284,7 +284,7 @@ func TestBundleFromFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
 	put := func(raw []byte) { replaceFile(t, file, raw) }
 	put(makeBundle(t, "r1", denyAbove("2"), ""))
-	e := follow(t, policies.Config{Bundle: &policies.Bundle{File: files.At(file), Poll: 5 * time.Millisecond, AllowUnsigned: true}})
+	e := follow(t, policies.Config{Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), Poll: 5 * time.Millisecond, AllowUnsigned: true}})
 	if got, want := denials(t, e, "3"), "above 2"; got != want {
 		t.Errorf("at the start: got %q, want %q", got, want)
 	}

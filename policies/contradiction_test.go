@@ -44,7 +44,7 @@ func TestContradictions(t *testing.T) {
 			`policies[0].except_roles[0]: "admin" is both included and excepted`,
 		},
 		"a bundle over plain http": {
-			policies.Config{Bundle: &policies.Bundle{URL: egress.To("http://bundles.example/a.tar.gz"), AllowUnsigned: true}},
+			policies.Config{Bundle: &policies.Bundle{URL: egress.UnrestrictedURL("http://bundles.example/a.tar.gz"), AllowUnsigned: true}},
 			"bundle.url: must be https, except for loopback addresses",
 		},
 	} {
@@ -53,7 +53,7 @@ func TestContradictions(t *testing.T) {
 		}
 	}
 	for _, url := range []string{"http://127.0.0.1:8080/a", "http://[::1]/a", "http://localhost/a", "https://bundles.example/a"} {
-		cfg := policies.Config{Bundle: &policies.Bundle{URL: egress.To(url), AllowUnsigned: true}}
+		cfg := policies.Config{Bundle: &policies.Bundle{URL: egress.UnrestrictedURL(url), AllowUnsigned: true}}
 		if err := policies.Validate(&cfg); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
@@ -78,7 +78,7 @@ func TestOwnRegoThatIsWrong(t *testing.T) {
 	load := func(rego string, entries ...policies.Entry) error {
 		dir := t.TempDir()
 		write(t, dir, "mine.rego", rego)
-		_, err := policies.NewEngine(limits, map[string]policies.Config{"acme": {Directory: files.At(dir), Policies: entries}}, policies.Deps{})
+		_, err := policies.NewEngine(limits, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir), Policies: entries}}, policies.Deps{})
 		return err
 	}
 	for name, tc := range map[string]struct {

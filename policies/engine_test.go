@@ -267,7 +267,7 @@ func TestNewEngineLocatesFaults(t *testing.T) {
 			{Policy: "naming", Params: map[string]any{"pattern": "(", "max_length": 0}},
 			{Policy: "gpu_allow_list", Mode: "off", Params: map[string]any{"gpus": []any{1}}},
 		}},
-		"globex": {Directory: files.At(dir)},
+		"globex": {Directory: files.UnrestrictedPath(dir)},
 	}, policies.Deps{})
 	if err == nil {
 		t.Fatal("got no error")

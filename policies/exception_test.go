@@ -135,7 +135,7 @@ func TestExceptionsFromOwnPolicies(t *testing.T) {
 	write(t, dir, "mine.rego", denyAbove("2"))
 	x := h100()
 	x.Policy = "mine"
-	cfg := policies.Config{Directory: files.At(dir), Exceptions: []policies.Exception{x}}
+	cfg := policies.Config{Directory: files.UnrestrictedPath(dir), Exceptions: []policies.Exception{x}}
 	newEngine(t, cfg)
 	cfg.Exceptions[0].Policy = "mien"
 	if err := policies.Validate(&cfg); err != nil {
@@ -147,7 +147,7 @@ func TestExceptionsFromOwnPolicies(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	pending := policies.Config{
-		Bundle:     &policies.Bundle{URL: egress.To("http://127.0.0.1:1/"), AllowUnsigned: true},
+		Bundle:     &policies.Bundle{URL: egress.UnrestrictedURL("http://127.0.0.1:1/"), AllowUnsigned: true},
 		Exceptions: cfg.Exceptions,
 	}
 	newEngine(t, pending)

@@ -18,7 +18,7 @@ func ownEngine(tb testing.TB, limits policies.Limits, rego string) (*policies.En
 	tb.Helper()
 	dir := tb.TempDir()
 	write(tb, dir, "mine.rego", rego)
-	return policies.NewEngine(limits, map[string]policies.Config{"acme": {Directory: files.At(dir)}}, policies.Deps{})
+	return policies.NewEngine(limits, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{})
 }
 
 // TestHostileRegoAtLoad: Rego that must not even compile.
@@ -228,7 +228,7 @@ deny contains "x" if {
 	limits := section.DefaultLimits()
 	limits.Deadline, limits.Concurrency = 2*time.Second, 1
 	e, err := policies.NewEngine(limits, map[string]policies.Config{
-		"hostile": {Directory: files.At(dir)}, "acme": demo(),
+		"hostile": {Directory: files.UnrestrictedPath(dir)}, "acme": demo(),
 	}, policies.Deps{})
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +258,7 @@ deny contains "x" if {
 	concat("", [a, b, c, d, e, f, g, h, i, j, k, l]) == "none"
 }
 `)
-	hostile := policies.Config{Directory: files.At(dir)}
+	hostile := policies.Config{Directory: files.UnrestrictedPath(dir)}
 	limits := section.DefaultLimits()
 	limits.Deadline, limits.Concurrency = time.Hour, 3 // nothing ends by itself
 	for _, tt := range []struct {

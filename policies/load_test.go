@@ -112,7 +112,7 @@ func TestBundlesUnderLoad(t *testing.T) {
 	server, at := serveBundles(t)
 	config := func(most int) policies.Config {
 		return policies.Config{
-			Bundle:   &policies.Bundle{URL: egress.To(at), Poll: 2 * time.Millisecond, AllowUnsigned: true},
+			Bundle:   &policies.Bundle{URL: egress.UnrestrictedURL(at), Poll: 2 * time.Millisecond, AllowUnsigned: true},
 			Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": most}}},
 		}
 	}

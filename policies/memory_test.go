@@ -135,7 +135,7 @@ func TestPoliciesAreRememberedApart(t *testing.T) {
 	slow := "package policies.slow\n\ndeny contains \"x\" if {\n\tinput.resource.after.gpu.count > 7\n\tcount(split(input.resource.after.gpu.id, \"\")) > 0\n}\n"
 	dir := t.TempDir()
 	write(t, dir, "slow.rego", slow)
-	e := engineRemembering(t, 64, policies.Config{Directory: files.At(dir), Policies: []policies.Entry{
+	e := engineRemembering(t, 64, policies.Config{Directory: files.UnrestrictedPath(dir), Policies: []policies.Entry{
 		{Policy: "naming", Params: map[string]any{"pattern": "[a-z]+"}}, {Policy: "working_hours"},
 	}})
 	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":8}}`)

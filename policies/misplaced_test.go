@@ -41,7 +41,7 @@ func TestMisplacedRego(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "fine.rego", fine)
 			write(t, dir, "mine.rego", tt.rego)
-			_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: files.At(dir)}}, policies.Deps{})
+			_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v\nwant a fault with %s", err, tt.want)
 			}
@@ -81,7 +81,7 @@ many if input.request.settles
 	write(t, dir, "lib.rego", "package lib.gpu\n\ndear if input.resource.after.gpu.count > 2\n\nmodes := {\"deny\": 1}\n\nlevels.warn := 2\n")
 	write(t, dir, "parts.rego", "package policies.mine.parts\n\nfew if input.resource.after.gpu.count < 9\n")
 	write(t, dir, "mine_test.rego", "package policies.mine_test\n\ntest_x if true\n")
-	if _, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: files.At(dir)}}, policies.Deps{}); err != nil {
+	if _, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{}); err != nil {
 		t.Error(err)
 	}
 	w, err := load.ReadWorkspace(dir)
@@ -104,7 +104,7 @@ func TestDirectoriesWithoutPolicies(t *testing.T) {
 			for file, text := range texts {
 				write(t, dir, file, text)
 			}
-			_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: files.At(dir)}}, policies.Deps{})
+			_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{})
 			if err == nil || !strings.Contains(err.Error(), dir+": org acme: holds no policy") {
 				t.Errorf("got %v, want a fault of the directory", err)
 			}

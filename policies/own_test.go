@@ -47,7 +47,7 @@ violations(params) := {{"message": "too many", "pointer": "/gpu/count"} | input.
 
 func TestOwnRego(t *testing.T) {
 	e := newEngine(t, policies.Config{
-		Directory: files.At(ownDirectory(t)),
+		Directory: files.UnrestrictedPath(ownDirectory(t)),
 		Policies:  []policies.Entry{{Policy: "limits", Mode: policies.ModeShadow, Params: map[string]any{"most": 1}}},
 	})
 	d, err := e.Decide(t.Context(), "acme", call(t, "createPod", `{"gpu":{"id":"NVIDIA H100 80GB HBM3","count":2}}`))

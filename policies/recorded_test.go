@@ -188,7 +188,7 @@ func TestOpenIsSound(t *testing.T) {
 		helpers := slices.DeleteFunc(slices.Clone(constructs[1:]), func(r string) bool { return strings.HasPrefix(r, "deny") })
 		write(t, dir, name+".rego", "package policies."+name+"\n\n"+constructs[i+1]+"\n\n"+strings.Join(helpers, "\n\n"))
 	}
-	cfg := policies.Config{Directory: files.At(dir)}
+	cfg := policies.Config{Directory: files.UnrestrictedPath(dir)}
 	for _, p := range lib {
 		cfg.Policies = append(cfg.Policies, policies.Entry{Policy: p.Name, Params: p.Example})
 	}

@@ -28,7 +28,7 @@ func TestReloadTakesOver(t *testing.T) {
 	orgs := func() map[string]policies.Config {
 		return map[string]policies.Config{
 			"acme": {Policies: entries(1)}, "alike": {Policies: entries(1)}, "other": {Policies: entries(2)},
-			"own": {Policies: entries(1), Directory: files.At(dir)},
+			"own": {Policies: entries(1), Directory: files.UnrestrictedPath(dir)},
 		}
 	}
 	engine := func(limits policies.Limits, orgs map[string]policies.Config, before *policies.Engine) *policies.Engine {
@@ -65,11 +65,11 @@ func TestReloadTakesOver(t *testing.T) {
 	}
 	for name, change := range map[string]func(map[string]policies.Config){
 		"a parameter": func(m map[string]policies.Config) {
-			m["own"] = policies.Config{Policies: entries(7), Directory: files.At(dir)}
+			m["own"] = policies.Config{Policies: entries(7), Directory: files.UnrestrictedPath(dir)}
 		},
 		"its Rego": func(map[string]policies.Config) { write(rego + "\nwarn contains \"well\" if false\n") },
 		"an exception": func(m map[string]policies.Config) {
-			m["own"] = policies.Config{Policies: entries(1), Directory: files.At(dir), Exceptions: []policies.Exception{{
+			m["own"] = policies.Config{Policies: entries(1), Directory: files.UnrestrictedPath(dir), Exceptions: []policies.Exception{{
 				ID: "x", Policy: "gpu_count", Teams: []string{"a"}, Until: noon().AddDate(1, 0, 0), Reason: "r", GrantedBy: "g",
 			}}}
 		},

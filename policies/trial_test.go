@@ -49,7 +49,7 @@ func TestTry(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "help.rego", "package policies.spare_help\n\nmany := input.resource.after.gpu.count > 1\n\nwarn contains \"x\" if false\n")
 	write(t, dir, "spare.rego", "package policies.spare\n\nimport data.policies.spare_help as helpers\n\ndeny contains \"in force\" if helpers.many\n")
-	e := newEngine(t, policies.Config{Directory: files.At(dir), Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1}}}})
+	e := newEngine(t, policies.Config{Directory: files.UnrestrictedPath(dir), Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1}}}})
 	before, _ := e.Revision("acme")
 	src := sourceOf(t, e)
 	tried, err := src.Try(t.Context(), policies.Draft{Rego: `package policies.spare

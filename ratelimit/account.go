@@ -25,11 +25,11 @@ type account struct {
 	ends [Windows]tick
 	late time.Duration
 
-	// told is when that was, storeNow the store's clock then.
-	told     tick
+	// heardAt is when that was, storeNow the store's clock then.
+	heardAt  tick
 	storeNow int64
-	// doubted is set when a reset was heard of since.
-	doubted bool
+	// stale is set when a reset was heard of since.
+	stale bool
 
 	// held is the number of permits of each window of state that were charged
 	// and not yet spent.
@@ -44,7 +44,7 @@ type account struct {
 	// renewing is set while new permits are on their way, dry until when it is
 	// no use to ask for more.
 	renewing bool
-	dry      tick
+	dryUntil tick
 	// spent counts the units used since metered; rate is units per second before.
 	spent   int64
 	metered tick
@@ -83,8 +83,8 @@ func (a *account) lately() int64 {
 	if since.day == a.state.Index[Windows-1] {
 		charged -= since.count
 	}
-	if passed := a.told - since.at; passed > Beat {
-		return int64(math.Ceil(float64(charged) * float64(Beat) / float64(passed)))
+	if passed := a.heardAt - since.at; passed > HeartbeatInterval {
+		return int64(math.Ceil(float64(charged) * float64(HeartbeatInterval) / float64(passed)))
 	}
 	return charged
 }
@@ -102,7 +102,7 @@ func (a *account) reset(w int, now tick) time.Duration {
 // store is believed, and for that time: other gateways may return permits.
 func (a *account) full(w int, limit Limit, cost int64, now tick, trust time.Duration) bool {
 	need := cost - a.held[w]
-	return !a.doubted && a.runs(w, now) && need > 0 && a.state.Count[w]+need > limit.room(w) &&
+	return !a.stale && a.runs(w, now) && need > 0 && a.state.Count[w]+need > limit.room(w) &&
 		(trust == 0 || a.refused > 0 && now < a.refused+trust)
 }
 
@@ -128,9 +128,9 @@ func (a *account) learn(limit Limit, s *State, ans answer) {
 			a.local, a.owed = [Windows]int64{}, Debt{}
 		}
 	}
-	a.doubted = false
+	a.stale = false
 	same := ans.now == a.storeNow
-	a.told, a.storeNow, a.late = ans.got, ans.now, ans.got-ans.sent
+	a.heardAt, a.storeNow, a.late = ans.got, ans.now, ans.got-ans.sent
 	for w := range Windows {
 		if s.Index[w] != a.state.Index[w] {
 			a.held[w] = 0
@@ -142,7 +142,7 @@ func (a *account) learn(limit Limit, s *State, ans answer) {
 		a.state.Index[w], a.state.Count[w] = s.Index[w], s.Count[w]
 		a.ends[w] = ans.sent + s.Reset(w, ans.now)
 	}
-	if a.newer.day == 0 || ans.got-a.newer.at >= Beat {
+	if a.newer.day == 0 || ans.got-a.newer.at >= HeartbeatInterval {
 		a.older, a.newer = a.newer, mark{ans.got, a.state.Index[Windows-1], a.state.Count[Windows-1]}
 	}
 }
@@ -150,9 +150,9 @@ func (a *account) learn(limit Limit, s *State, ans answer) {
 // shards is the number of independently locked parts of the book.
 const shards = 64
 
-// book holds the accounts of a gateway. All scopes of one organisation are in
+// accountTable holds the accounts of a gateway. All scopes of one organisation are in
 // one shard, so that one lock decides a call.
-type book struct {
+type accountTable struct {
 	seed   maphash.Seed
 	most   int64
 	size   atomic.Int64
@@ -165,8 +165,8 @@ type shard struct {
 	size atomic.Int64
 }
 
-func newBook(most int) *book {
-	b := &book{seed: maphash.MakeSeed(), most: int64(most)}
+func newAccountTable(most int) *accountTable {
+	b := &accountTable{seed: maphash.MakeSeed(), most: int64(most)}
 	for i := range b.shards {
 		b.shards[i].orgs = make(map[string]map[Ref]*account)
 	}
@@ -174,7 +174,7 @@ func newBook(most int) *book {
 }
 
 // shard returns the part of the book that org is in, locked.
-func (b *book) shard(org string) *shard {
+func (b *accountTable) shard(org string) *shard {
 	s := &b.shards[maphash.String(b.seed, org)%shards]
 	s.mu.Lock()
 	return s
@@ -187,7 +187,7 @@ func (s *shard) find(org string, ref Ref) *account {
 
 // open returns the account of a scope, made if there is none. With too many it
 // forgets another one.
-func (b *book) open(s *shard, org string, ref Ref, now tick) *account {
+func (b *accountTable) open(s *shard, org string, ref Ref, now tick) *account {
 	if a := s.find(org, ref); a != nil {
 		return a
 	}
@@ -208,7 +208,7 @@ func (b *book) open(s *shard, org string, ref Ref, now tick) *account {
 
 // evict forgets an account of the largest shard, or of own, which is locked, if
 // the largest is in use.
-func (b *book) evict(own *shard) {
+func (b *accountTable) evict(own *shard) {
 	largest := own
 	for i := range b.shards {
 		if s := &b.shards[i]; s.size.Load() > largest.size.Load() {
@@ -239,7 +239,7 @@ func (s *shard) victim() *account {
 				break
 			}
 			seen++
-			if victim == nil || a.worthLess(victim) {
+			if victim == nil || a.lessUseful(victim) {
 				victim = a
 			}
 		}
@@ -250,8 +250,8 @@ func (s *shard) victim() *account {
 	return victim
 }
 
-// worthLess reports whether a should be forgotten before b.
-func (a *account) worthLess(b *account) bool {
+// lessUseful reports whether a should be forgotten before b.
+func (a *account) lessUseful(b *account) bool {
 	holdsA, holdsB := a.held != [Windows]int64{} || a.owes(), b.held != [Windows]int64{} || b.owes()
 	if holdsA != holdsB {
 		return holdsB
@@ -260,7 +260,7 @@ func (a *account) worthLess(b *account) bool {
 }
 
 // drop forgets a, which may be nil. Its shard is locked.
-func (b *book) drop(s *shard, a *account) {
+func (b *accountTable) drop(s *shard, a *account) {
 	if a == nil {
 		return
 	}
@@ -275,7 +275,7 @@ func (b *book) drop(s *shard, a *account) {
 
 // each calls f for every account, under its shard's lock. f may drop it by
 // returning false.
-func (b *book) each(f func(*account) (keep bool)) {
+func (b *accountTable) each(f func(*account) (keep bool)) {
 	for i := range b.shards {
 		s := &b.shards[i]
 		s.mu.Lock()

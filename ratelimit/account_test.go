@@ -14,7 +14,7 @@ func at(minute, count int64) *State {
 	return &State{Index: [Windows]int64{minute, minute / 60, 0}, Count: [Windows]int64{count, count, count}}
 }
 
-// told returns the answer given at a second of the first day, 100 ms after it was
+// heardAt returns the answer given at a second of the first day, 100 ms after it was
 // asked for.
 func told(second int64) answer {
 	now := time.Duration(second) * time.Second
@@ -87,7 +87,7 @@ func TestPermitsBelongToTheirWindows(t *testing.T) {
 // one that is full gives way to others.
 func TestBookSizeIsTotal(t *testing.T) {
 	const most = 2000
-	b := newBook(most)
+	b := newAccountTable(most)
 	open := func(org string, i int, held int64) *account {
 		s := b.shard(org)
 		defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func TestBookSizeIsTotal(t *testing.T) {
 // An account that holds permits is forgotten only if there is no other.
 func TestPermitsAreForgottenLast(t *testing.T) {
 	const most = sample / 2
-	b := newBook(most)
+	b := newAccountTable(most)
 	open := func(i int, held int64) {
 		s := b.shard("o")
 		defer s.mu.Unlock()

@@ -28,13 +28,13 @@ type Lease struct {
 	Held    int64
 }
 
-// Show returns the windows of an organisation that are counted today: for each
+// Snapshot returns the windows of an organisation that are counted today: for each
 // scope, ordered by kind and ID, the minute, the hour and the day.
 func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	if err := CheckID(org); err != nil {
 		return nil, fmt.Errorf("%w: organisation: %w", ErrInvalid, err)
 	}
-	snap, err := l.deps.Store.Show(ctx, org)
+	snap, err := l.deps.Store.Snapshot(ctx, org)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -47,8 +47,8 @@ func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	return states, nil
 }
 
-// Uncounted returns the windows that a quota limits of a scope that is not counted.
-func Uncounted(ref Ref, limit Limit, now time.Time) []WindowState {
+// EmptyWindows returns the windows that a quota limits of a scope that is not counted.
+func EmptyWindows(ref Ref, limit Limit, now time.Time) []WindowState {
 	s := ScopeState{Ref: ref, Limit: limit}
 	s.State.Advance(now.UnixMilli())
 	var states []WindowState
@@ -90,14 +90,14 @@ func (l *Limiter) Reset(ctx context.Context, org string, ref Ref) error {
 	if err := l.deps.Store.Reset(ctx, org, ref); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	l.doubt()
+	l.markStale()
 	return nil
 }
 
-// doubt makes l ask the store again about windows it knows to be full.
-func (l *Limiter) doubt() {
+// markStale makes l ask the store again about windows it knows to be full.
+func (l *Limiter) markStale() {
 	l.book.each(func(a *account) bool {
-		a.doubted = true
+		a.stale = true
 		return true
 	})
 }

@@ -39,10 +39,10 @@ func (b *breakers) report(group string, now tick, err error) (away, changed bool
 	return away, changed
 }
 
-// hasten lets one call ask each part that is away.
-func (b *breakers) hasten() {
+// retryNow lets one call ask each part that is away.
+func (b *breakers) retryNow() {
 	b.parts.Range(func(_, one any) bool {
-		one.(*breaker).hasten()
+		one.(*breaker).retryNow()
 		return true
 	})
 }
@@ -84,8 +84,8 @@ func (b *breaker) allow(now tick) bool {
 	return true
 }
 
-// hasten ends the cool-down.
-func (b *breaker) hasten() {
+// retryNow ends the cool-down.
+func (b *breaker) retryNow() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.retry, b.cooldown = 0, b.config.Cooldown

@@ -51,7 +51,7 @@ func TestOnePartIsAway(t *testing.T) {
 					}
 				}
 			}
-			if l.Away() {
+			if l.Down() {
 				t.Error("Away() = true, though the store answers")
 			}
 		})

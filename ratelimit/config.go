@@ -73,12 +73,12 @@ type FailureConfig struct {
 // CommitConfig bounds group commit: exact calls that wait at the same instant travel
 // together.
 type CommitConfig struct {
-	// Flights is how many exchanges may be under way at once (per group of
+	// MaxInFlight is how many exchanges may be under way at once (per group of
 	// organisations). More shortens the wait behind a slow exchange, fewer make larger
 	// groups.
-	Flights int
-	// Batch is the largest number of calls in one exchange.
-	Batch int
+	MaxInFlight int
+	// MaxBatch is the largest number of calls in one exchange.
+	MaxBatch int
 }
 
 // LeaseConfig bounds leased permits; mode leased alone uses it.
@@ -126,7 +126,7 @@ func DefaultConfig() Config {
 		Timeout:  time.Second,
 		Gateways: 8,
 		Failure:  FailureConfig{Read: FailLocal, Write: FailClosed},
-		Commit:   CommitConfig{Flights: 4, Batch: 256},
+		Commit:   CommitConfig{MaxInFlight: 4, MaxBatch: 256},
 		Lease: LeaseConfig{
 			Horizon: 500 * time.Millisecond, Max: 10_000, Share: 20,
 			Idle: 2 * time.Second, Margin: 5 * time.Millisecond,

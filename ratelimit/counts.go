@@ -89,8 +89,8 @@ type Counts struct {
 	// Exchanges with the store carried Calls; Failed of them failed, and Restarts were
 	// refused because the store had restarted.
 	Exchanges, Calls, Failed, Restarts int64
-	// Away is set while the store is not asked because it does not answer.
-	Away bool
+	// Down is set while the store is not asked because it does not answer.
+	Down bool
 	// Gateways share the store, as last heard.
 	Gateways int64
 	// Scopes are remembered, and Held permits of the current minute leased and not yet spent.
@@ -102,7 +102,7 @@ func (l *Limiter) Counts() Counts {
 	n := &l.counts
 	c := Counts{
 		Decisions: n.outcomes(), Exchanges: n.calls.Load(), Calls: n.carried.Load(), Failed: n.errors.Load(), Restarts: n.restarts.Load(),
-		Away: l.breakers.away.Load() > 0, Gateways: l.live.Load(),
+		Down: l.breakers.away.Load() > 0, Gateways: l.live.Load(),
 	}
 	c.Scopes, c.Held = l.totals()
 	return c

@@ -160,8 +160,8 @@ func (l *Limiter) charge(ctx context.Context) {
 func (l *Limiter) chargeSome(ctx context.Context, group string, ops []Op) error {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
-	l.underway.RLock()
-	defer l.underway.RUnlock()
+	l.exchanging.RLock()
+	defer l.exchanging.RUnlock()
 	ans, err := l.apply(ctx, ops)
 	l.exchanged(ctx, group, 0, ans.got-ans.sent, err)
 	return err

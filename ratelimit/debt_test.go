@@ -76,14 +76,14 @@ func (k *link) Group(org string) string {
 	return ""
 }
 
-// Beat implements ratelimit.Store.
-func (k *link) Beat(ctx context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
+// HeartbeattbeatInterval implements ratelimit.Store.
+func (k *link) Heartbeat(ctx context.Context, gateway string, within time.Duration) (ratelimit.HeartbeatResult, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.state != up && !k.cluster {
-		return ratelimit.Pulse{}, errLink
+		return ratelimit.HeartbeatResult{}, errLink
 	}
-	return k.Memory.Beat(ctx, gateway, within)
+	return k.Memory.Heartbeat(ctx, gateway, within)
 }
 
 // Adjust implements ratelimit.Store.
@@ -115,7 +115,7 @@ func newPair(t *testing.T, store *storetest.Memory, cluster bool, change func(*r
 		p.links[i] = &link{Memory: store, cluster: cluster}
 		p.gates[i], stops[i] = running(t, p.links[i], change, ratelimit.Deps{})
 	}
-	elapse(2 * ratelimit.Beat) // each hears of the other
+	elapse(2 * ratelimit.HeartbeatInterval) // each hears of the other
 	return p, func() { stops[0](); stops[1]() }
 }
 
@@ -229,7 +229,7 @@ func TestAShareLeavesOutWhatOthersMayUse(t *testing.T) {
 			k := &link{Memory: store, cluster: true}
 			l, stop := running(t, k, nil, ratelimit.Deps{})
 			defer stop()
-			elapse(2 * ratelimit.Beat)
+			elapse(2 * ratelimit.HeartbeatInterval)
 			tk := only(ratelimit.Limit{Day: quota})
 			for range 150 { // 100 calls a second
 				take(t, alone, tk)
@@ -280,7 +280,7 @@ func TestDebtsOfAPartThatIsAway(t *testing.T) {
 			spin(t, l, tk, 10, time.Millisecond)
 		}
 		count := func(org string) (n int64) {
-			snap, err := store.Show(t.Context(), org)
+			snap, err := store.Snapshot(t.Context(), org)
 			if err != nil {
 				t.Fatal(err)
 			}

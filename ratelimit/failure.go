@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// without decides a call the store could not be asked about, as the failure
+// decideWithoutStore decides a call the store could not be asked about, as the failure
 // policy says. cause is why.
-func (l *Limiter) without(c *call, cause error) (Decision, error) {
+func (l *Limiter) decideWithoutStore(c *call, cause error) (Decision, error) {
 	switch l.policy(c) {
 	case FailOpen:
 		return Decision{Allowed: true, Source: SourceOpen, Degraded: true}, nil
@@ -51,7 +51,7 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 		scope := &c.limited[i]
 		accounts[i] = l.book.open(s, c.org, scope.Ref(), now)
 		accounts[i].limit = scope.Limit
-		part, v, ok := l.part(accounts[i], scope.Limit, now)
+		part, v, ok := l.localShare(accounts[i], scope.Limit, now)
 		if !ok {
 			return Decision{}, false
 		}
@@ -77,27 +77,27 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 	return d, true
 }
 
-// headStart is how much earlier than this gateway another one may ask the store again, in
+// reconnectSkew is how much earlier than this gateway another one may ask the store again, in
 // beats. The calls that all gateways make in that time are left out of every share.
-const headStart = 4
+const reconnectSkew = 4
 
-// spell is how long the store must have decided about the calls of a scope until the scope
+// minUptime is how long the store must have decided about the calls of a scope until the scope
 // has a new share: a store that comes and goes does not give out a share each time.
-const spell = 10 * time.Second
+const minUptime = 10 * time.Second
 
-// part returns this gateway's share of limit, and the used part of the share: the units that
+// localShare returns this gateway's share of limit, and the used part of the share: the units that
 // were left when the store went away, without those that other gateways may use before they hear of
 // this gateway's calls, divided by the number of gateways. A window known to be full is told as it is.
-func (l *Limiter) part(a *account, limit Limit, now tick) (Limit, view, bool) {
+func (l *Limiter) localShare(a *account, limit Limit, now tick) (Limit, view, bool) {
 	storeNow := l.storeTime(a, now)
 	state := a.state
 	state.Advance(storeNow)
-	if !a.owes() && now-a.lastLocal > spell {
+	if !a.owes() && now-a.lastLocal > minUptime {
 		a.local = [Windows]int64{}
 	}
 	apart := int64(0)
 	if l.shared.Load() {
-		apart = headStart * a.lately()
+		apart = reconnectSkew * a.lately()
 	}
 	v := viewOf(&state, storeNow)
 	quota := [Windows]int64{limit.Minute, limit.Hour, limit.Day}
@@ -124,7 +124,7 @@ func (l *Limiter) part(a *account, limit Limit, now tick) (Limit, view, bool) {
 // storeTime estimates the store's clock, in Unix milliseconds.
 func (l *Limiter) storeTime(a *account, now tick) int64 {
 	if a.storeNow > 0 {
-		return a.storeNow + (now - a.told).Milliseconds()
+		return a.storeNow + (now - a.heardAt).Milliseconds()
 	}
 	return l.base.Add(now).UnixMilli()
 }
@@ -132,12 +132,12 @@ func (l *Limiter) storeTime(a *account, now tick) int64 {
 // exchanged notes how an exchange with a part of the store went.
 func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took time.Duration, err error) {
 	l.counts.exchanged(calls, err)
-	l.deps.Timed(ctx, took)
+	l.deps.ObserveLatency(ctx, took)
 	if errors.Is(err, ErrRestarted) {
 		// The store needs the counts that gateways remember. Another server may have taken the
 		// place of one that was away.
 		if !l.restarted.Swap(true) {
-			l.breakers.hasten()
+			l.breakers.retryNow()
 		}
 		return
 	}

@@ -50,7 +50,7 @@ func newCommit(l *Limiter) *commit {
 		flights: sync.Pool{New: func() any { return &flight{} }},
 		batches: sync.Pool{New: func() any { return &batch{} }},
 	}
-	g.Group = NewGroup(l.config.Commit.Flights, l.config.Commit.Batch, g.exchange)
+	g.Group = NewGroup(l.config.Commit.MaxInFlight, l.config.Commit.MaxBatch, g.exchange)
 	return g
 }
 
@@ -96,14 +96,14 @@ func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	c.batches.Put(b)
 }
 
-// look is how many operations back merge looks for an identical one.
-const look = 8
+// mergeLookback is how many operations back merge looks for an identical one.
+const mergeLookback = 8
 
 // merge turns the flights into operations, identical calls into one.
 func (b *batch) merge() {
 	for _, f := range b.flights {
 		op := len(b.ops)
-		for i := op - 1; i >= max(0, op-look); i-- {
+		for i := op - 1; i >= max(0, op-mergeLookback); i-- {
 			if sameCall(&b.ops[i], &f.op) {
 				op = i
 				break

@@ -32,20 +32,20 @@ type Group[T any] struct {
 func NewGroup[T any](flights, batch int, exchange func(ctx context.Context, calls []*T)) *Group[T] {
 	return &Group[T]{
 		exchange: exchange, flights: flights, batch: batch, seed: maphash.MakeSeed(),
-		seats:  sync.Pool{New: func() any { return &seat[T]{signal: make(chan signal, 2)} }},
-		groups: sync.Pool{New: func() any { return &travellers[T]{} }},
+		seats:  sync.Pool{New: func() any { return &waiter[T]{signal: make(chan signal, 2)} }},
+		groups: sync.Pool{New: func() any { return &exchangeCalls[T]{} }},
 	}
 }
 
 // lane is one queue of calls and the number of exchanges serving it.
 type lane[T any] struct {
-	mu     sync.Mutex
-	queue  []*seat[T]
-	flying int
+	mu       sync.Mutex
+	queue    []*waiter[T]
+	inFlight int
 }
 
-// seat is that of one call.
-type seat[T any] struct {
+// waiter is that of one call.
+type waiter[T any] struct {
 	call *T
 	name string
 	// leads is set, under the lane's lock, from the moment the caller is told to
@@ -62,9 +62,9 @@ const (
 	lead
 )
 
-// travellers are those of one exchange.
-type travellers[T any] struct {
-	seats []*seat[T]
+// exchangeCalls are those of one exchange.
+type exchangeCalls[T any] struct {
+	seats []*waiter[T]
 	calls []*T
 }
 
@@ -88,19 +88,19 @@ func GroupContext[T any](ctx context.Context, calls []*T, deadline func(*T) time
 // Do takes a call along with others of the same name, and returns when its exchange has
 // been made. It does not end with ctx.
 func (g *Group[T]) Do(ctx context.Context, name string, call *T) {
-	s := g.seats.Get().(*seat[T])
+	s := g.seats.Get().(*waiter[T])
 	s.call, s.name, s.leads = call, name, false
 	g.fly(ctx, s)
 	s.call = nil
 	g.seats.Put(s)
 }
 
-func (g *Group[T]) fly(ctx context.Context, s *seat[T]) {
+func (g *Group[T]) fly(ctx context.Context, s *waiter[T]) {
 	l := &g.lanes[maphash.String(g.seed, s.name)%lanes]
 	l.mu.Lock()
 	l.queue = append(l.queue, s)
-	if l.flying < g.flights {
-		l.flying++
+	if l.inFlight < g.flights {
+		l.inFlight++
 		s.leads = true
 	}
 	leading := s.leads
@@ -119,11 +119,11 @@ func (g *Group[T]) fly(ctx context.Context, s *seat[T]) {
 // carry makes one exchange for l and reports whether own was part of it. It may
 // not have been: a lane serves several names, and another leader may have taken
 // own along while it was being woken.
-func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *seat[T]) bool {
+func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *waiter[T]) bool {
 	runtime.Gosched() // those that run now may queue up
-	t := g.groups.Get().(*travellers[T])
+	t := g.groups.Get().(*exchangeCalls[T])
 	l.mu.Lock()
-	l.board(t, g.batch)
+	l.take(t, g.batch)
 	l.mu.Unlock()
 	if len(t.calls) > 0 {
 		g.exchange(ctx, t.calls)
@@ -147,8 +147,8 @@ func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *seat[T]) bool {
 	return aboard
 }
 
-// board moves the calls that can travel with the first one from the queue to t.
-func (l *lane[T]) board(t *travellers[T], most int) {
+// take moves the calls that can travel with the first one from the queue to t.
+func (l *lane[T]) take(t *exchangeCalls[T], most int) {
 	if len(l.queue) == 0 {
 		return
 	}
@@ -167,14 +167,14 @@ func (l *lane[T]) board(t *travellers[T], most int) {
 
 // passOn ends a flight and lets waiting callers use free flights.
 func (l *lane[T]) passOn(flights int) {
-	l.flying--
+	l.inFlight--
 	for _, s := range l.queue {
-		if l.flying >= flights {
+		if l.inFlight >= flights {
 			return
 		}
 		if !s.leads {
 			s.leads = true
-			l.flying++
+			l.inFlight++
 			s.signal <- lead
 		}
 	}

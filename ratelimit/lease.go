@@ -61,7 +61,7 @@ func (l *Limiter) spend(c *call, accounts *[MaxScopes]*account, now tick) bool {
 			a.held[w] -= units
 		}
 		a.use(units, now)
-		if a.low(l.target(a)) && !a.renewing && now >= a.dry {
+		if a.low(l.target(a)) && !a.renewing && now >= a.dryUntil {
 			l.renewSoon(a, c.limited[i])
 		}
 	}
@@ -90,17 +90,17 @@ func (a *account) low(target int64) bool {
 	return false
 }
 
-// shortest is the least time a rate is measured over.
-const shortest = 20 * time.Millisecond
+// minMeterInterval is the least time a rate is measured over.
+const minMeterInterval = 20 * time.Millisecond
 
 // meter brings a's rate up to date, half of it from the rate before.
 func (a *account) meter(now tick) {
 	took := now - a.metered
-	if took < shortest {
+	if took < minMeterInterval {
 		return
 	}
 	rate := float64(a.spent) / took.Seconds()
-	if a.rate > 0 && took < 10*shortest {
+	if a.rate > 0 && took < 10*minMeterInterval {
 		rate = (rate + a.rate) / 2
 	}
 	a.rate, a.spent, a.metered = rate, 0, now
@@ -109,7 +109,7 @@ func (a *account) meter(now tick) {
 // want returns the units to ask for beyond a call's need, and marks a as renewing.
 func (l *Limiter) want(a *account, now tick) ([Windows]int64, bool) {
 	var want [Windows]int64
-	if a.renewing || now < a.dry {
+	if a.renewing || now < a.dryUntil {
 		return want, false
 	}
 	a.meter(now)
@@ -215,7 +215,7 @@ func (l *Limiter) settle(f *flight) (turned bool) {
 		}
 		d.left = a.held
 		if !admitted && a.held == [Windows]int64{} {
-			l.giveBack(a, now) // there is nothing that others could wait for
+			l.giveBack(a, now) // askStore is nothing that others could wait for
 		}
 	}
 	return turned
@@ -236,17 +236,17 @@ func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 	}
 	if dry && renews {
 		// The window nears its end: for a while calls are counted one by one.
-		a.dry = now + dryFor
+		a.dryUntil = now + dryFor
 	}
 }
 
 // dryFor is how long no block is asked for after a window had none to give.
 const dryFor = 100 * time.Millisecond
 
-// lookAround finds out, for a call that the store refused, of which of its windows
+// findLeases finds out, for a call that the store refused, of which of its windows
 // other gateways hold permits, which come back when they have lain idle. A recent
 // finding is left as it is.
-func (l *Limiter) lookAround(ctx context.Context, f *flight) {
+func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	after := f.op.After
 	refs := make([]Ref, len(f.op.Scopes))
 	for i := range f.op.Scopes {
@@ -255,7 +255,7 @@ func (l *Limiter) lookAround(ctx context.Context, f *flight) {
 	defer l.eachOf(f.op.Org, refs, func(i int, a *account) { f.back[i] = a.back })
 	soon := time.Duration(0)
 	if l.config.Mode == ModeLeased && l.live.Load() > 1 {
-		soon = l.config.Lease.Idle + Beat
+		soon = l.config.Lease.Idle + HeartbeatInterval
 	}
 	now, due := l.tick(), false
 	l.eachOf(f.op.Org, refs, func(_ int, a *account) {

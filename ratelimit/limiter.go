@@ -21,8 +21,8 @@ type Deps struct {
 	// Logger hears of the store going away and coming back, once each. Nil
 	// discards.
 	Logger *slog.Logger
-	// Timed is told how long each exchange with the store took. It may be nil.
-	Timed func(context.Context, time.Duration)
+	// ObserveLatency is told how long each exchange with the store took. It may be nil.
+	ObserveLatency func(context.Context, time.Duration)
 }
 
 // Limiter decides whether calls fit their quotas. It is safe for concurrent use
@@ -32,7 +32,7 @@ type Limiter struct {
 	deps     Deps
 	base     time.Time
 	commit   *commit
-	book     *book
+	book     *accountTable
 	breakers breakers
 	counts   counters
 
@@ -46,16 +46,16 @@ type Limiter struct {
 	running  atomic.Bool
 	// restarted is set while counts that the store has lost must be restored.
 	restarted atomic.Bool
-	// deserted is set while those that a lost gateway may have charged must be.
-	deserted atomic.Bool
+	// gatewayLost is set while those that a lost gateway may have charged must be.
+	gatewayLost atomic.Bool
 	// debtor names this process among those that owe; debts numbers its debts. indebted is
 	// set once an account has owed.
 	debtor   string
 	debts    atomic.Int64
 	indebted atomic.Bool
-	// underway is held for reading from before an exchange that may admit until
+	// exchanging is held for reading from before an exchange that may admit until
 	// its result is in the book.
-	underway sync.RWMutex
+	exchanging sync.RWMutex
 
 	mu sync.Mutex
 	// returns are permits that cannot be spent here any more, by organisation.
@@ -76,13 +76,13 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	}
 	deps.Clock = cmp.Or[Clock](deps.Clock, systemClock{})
 	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
-	if deps.Timed == nil {
-		deps.Timed = func(context.Context, time.Duration) {}
+	if deps.ObserveLatency == nil {
+		deps.ObserveLatency = func(context.Context, time.Duration) {}
 	}
 	l := &Limiter{
 		config: config, deps: deps,
 		base:     deps.Clock.Now(),
-		book:     newBook(config.Memory.Scopes),
+		book:     newAccountTable(config.Memory.Scopes),
 		renewals: make(chan renewal, renewalQueue),
 		debtor:   rand.Text(),
 		returns:  make(map[string][]Adjustment),
@@ -93,10 +93,10 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	return l, nil
 }
 
-// Away reports whether the store is not asked because it lately did not answer.
+// Down reports whether the store is not asked because it lately did not answer.
 // In a cluster it speaks for the part that beats go to, not for those of single
 // organisations.
-func (l *Limiter) Away() bool { return l.breakers.of("").open.Load() }
+func (l *Limiter) Down() bool { return l.breakers.of("").open.Load() }
 
 // tick is the time that has passed since l was made.
 func (l *Limiter) tick() tick { return l.deps.Clock.Now().Sub(l.base) }
@@ -129,20 +129,20 @@ func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
 	// A window may turn while an exchange is under way that relied on permits of
 	// it; then the call is tried anew.
 	for range attempts {
-		if d, ok := l.here(&c); ok {
+		if d, ok := l.decideLocally(&c); ok {
 			return d, nil
 		}
-		if d, again, err := l.there(ctx, &c); !again {
+		if d, again, err := l.askStore(ctx, &c); !again {
 			return d, err
 		}
 	}
-	return l.without(&c, errTurned)
+	return l.decideWithoutStore(&c, errWindowEnded)
 }
 
 // attempts bounds how often one call is tried.
 const attempts = 3
 
-var errTurned = errors.New("windows kept turning")
+var errWindowEnded = errors.New("windows kept turning")
 
 // call is a Take under way. It stays on the stack: nothing may keep it, and it
 // keeps nothing of the Take but strings.
@@ -159,10 +159,10 @@ type call struct {
 // scopes returns the limited scopes.
 func (c *call) scopes() []Scope { return c.limited[:c.n] }
 
-// here decides a call by this gateway's counts and permits, if that is enough.
+// decideLocally decides a call by this gateway's counts and permits, if that is enough.
 // All calls of an organisation meet at one lock, so the description of the decision
 // is put together after it has been released.
-func (l *Limiter) here(c *call) (Decision, bool) {
+func (l *Limiter) decideLocally(c *call) (Decision, bool) {
 	var views [MaxScopes]view
 	source, ok := l.look(c, &views)
 	if !ok {
@@ -171,7 +171,7 @@ func (l *Limiter) here(c *call) (Decision, bool) {
 	return c.decide(c.scopes(), views[:c.n], source == SourceLease, source), true
 }
 
-// look finds out whether a call can be decided here, spends its permits if so,
+// mergeLookback finds out whether a call can be decided here, spends its permits if so,
 // and notes the facts of the decision. The source is memory for a refusal, lease for
 // an admission.
 func (l *Limiter) look(c *call, views *[MaxScopes]view) (Source, bool) {
@@ -232,24 +232,24 @@ func (l *Limiter) mayAsk(group string, now tick) bool {
 	return b.allow(now)
 }
 
-// there asks the store. It returns again if the call must be tried anew.
-func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, err error) {
+// askStore asks the store. It returns again if the call must be tried anew.
+func (l *Limiter) askStore(ctx context.Context, c *call) (d Decision, again bool, err error) {
 	if !l.mayAsk(l.deps.Store.Group(c.org), l.tick()) {
-		d, err = l.without(c, errOpen)
+		d, err = l.decideWithoutStore(c, errOpen)
 		return d, false, err
 	}
 	f := l.commit.get(c)
 	defer l.commit.put(f)
 	turned := l.exchange(ctx, f)
 	if f.err != nil {
-		d, err = l.without(c, f.err)
+		d, err = l.decideWithoutStore(c, f.err)
 		return d, false, err
 	}
 	if turned {
 		return Decision{}, true, nil
 	}
 	if f.op.Admitted == 0 {
-		l.lookAround(ctx, f)
+		l.findLeases(ctx, f)
 	}
 	var views [MaxScopes]view
 	for i := range c.n {
@@ -265,8 +265,8 @@ func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, e
 // exchange brings f to the store and its answer into the book. It reports
 // whether a window turned meanwhile, so that the call must be tried anew.
 func (l *Limiter) exchange(ctx context.Context, f *flight) (turned bool) {
-	l.underway.RLock()
-	defer l.underway.RUnlock()
+	l.exchanging.RLock()
+	defer l.exchanging.RUnlock()
 	if l.config.Mode == ModeLeased {
 		l.draw(f)
 	}

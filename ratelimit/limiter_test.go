@@ -243,7 +243,7 @@ func TestGroupCommit(t *testing.T) {
 				Store: storetest.NewMemory(clock.Now), groups: tt.groups,
 				arrived: make(chan int, callers), proceed: make(chan struct{}),
 			}
-			l := limiterOn(t, store, clock, func(c *ratelimit.Config) { c.Commit.Flights = tt.flights })
+			l := limiterOn(t, store, clock, func(c *ratelimit.Config) { c.Commit.MaxInFlight = tt.flights })
 			var admitted [4]atomic.Int64
 			remaining := make(chan int64, callers*tt.orgs)
 			var wg sync.WaitGroup
@@ -298,7 +298,7 @@ func TestGroupsForm(t *testing.T) {
 		Store: storetest.NewMemory(clock.Now), groups: func(string) string { return "" },
 		arrived: make(chan int), proceed: make(chan struct{}),
 	}
-	l := limiterOn(t, store, clock, func(c *ratelimit.Config) { c.Commit = ratelimit.CommitConfig{Flights: 1, Batch: 10} })
+	l := limiterOn(t, store, clock, func(c *ratelimit.Config) { c.Commit = ratelimit.CommitConfig{MaxInFlight: 1, MaxBatch: 10} })
 	var wg sync.WaitGroup
 	call := func() { wg.Go(func() { _, _ = l.Take(context.Background(), tiny()) }) }
 	call()

@@ -156,7 +156,7 @@ func TestDebtsWaitForTheEndOfAPause(t *testing.T) {
 		store.pause(true)
 		store.lose()
 		elapse(3 * time.Second) // it restores its counts
-		snap, err := memory.Show(t.Context(), "org_a")
+		snap, err := memory.Snapshot(t.Context(), "org_a")
 		if err != nil || len(snap.Scopes) != 1 {
 			t.Fatalf("Show: %+v, %v", snap, err)
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
-// Beat is how often a gateway tells the store that it is alive, and hears of resets
+// HeartbeattbeatInterval is how often a gateway tells the store that it is alive, and hears of resets
 // and restarts.
-const Beat = 500 * time.Millisecond
+const HeartbeatInterval = 500 * time.Millisecond
 
 const (
 	// beatWithin is how long a silent gateway is taken to be alive.
@@ -37,11 +37,11 @@ const (
 // A Limiter that is not run decides all the same, but hears of resets and gives
 // unused permits back only when their windows end.
 func (l *Limiter) Run(ctx context.Context) error {
-	beat := time.NewTicker(Beat)
+	beat := time.NewTicker(HeartbeatInterval)
 	defer beat.Stop()
 	l.running.Store(true)
 	defer l.running.Store(false)
-	resets := l.beat(ctx, -1) // at once: others wait for those they know, should the store restart
+	resets := l.heartbeat(ctx, -1) // at once: others wait for those they know, should the store restart
 	// Each kind of work has goroutines of its own: far from the store one exchange takes
 	// as long as a lease lasts.
 	work, ctx := errgroup.WithContext(ctx)
@@ -50,7 +50,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 		due[i] = make(chan struct{}, 1)
 		work.Go(func() error { return panics.Catch(func() { doWhen(ctx, due[i], do) }) })
 	}
-	for range l.config.Commit.Flights {
+	for range l.config.Commit.MaxInFlight {
 		work.Go(func() error { return panics.Catch(func() { l.renewAll(ctx) }) })
 	}
 	for {
@@ -62,7 +62,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 			l.returnAll(out)
 			return nil
 		case <-beat.C:
-			resets = l.beat(ctx, resets)
+			resets = l.heartbeat(ctx, resets)
 			for _, d := range due {
 				select {
 				case d <- struct{}{}:
@@ -102,15 +102,15 @@ func (l *Limiter) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, l.config.Timeout)
 }
 
-// beat tells the store that this gateway is alive. It returns the number of
+// heartbeat tells the store that this gateway is alive. It returns the number of
 // resets, which was known before as given. It asks a store that is away, too: that
 // is how a gateway without calls hears that it is back, and soon enough to restore the
 // lost counts before anything is admitted.
-func (l *Limiter) beat(ctx context.Context, known int64) int64 {
+func (l *Limiter) heartbeat(ctx context.Context, known int64) int64 {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
 	began := l.tick()
-	p, err := l.deps.Store.Beat(ctx, l.config.Gateway, beatWithin)
+	p, err := l.deps.Store.Heartbeat(ctx, l.config.Gateway, beatWithin)
 	l.exchanged(ctx, "", 0, l.tick()-began, err)
 	if err != nil {
 		return known
@@ -119,11 +119,11 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 	if p.Live > 1 {
 		l.shared.Store(true)
 	}
-	if p.Deserted {
-		l.deserted.Store(true)
+	if p.GatewayLost {
+		l.gatewayLost.Store(true)
 	}
 	if p.Resets != known && known >= 0 {
-		l.doubt()
+		l.markStale()
 	}
 	return p.Resets
 }
@@ -138,10 +138,10 @@ func (l *Limiter) tend(ctx context.Context) {
 		}
 		l.dropReturns()
 	}
-	if l.deserted.Load() {
+	if l.gatewayLost.Load() {
 		known, _ := l.remembered((*account).lately)
 		if l.adjust(ctx, known) == nil {
-			l.deserted.Store(false)
+			l.gatewayLost.Store(false)
 		}
 	}
 	l.collect()
@@ -179,8 +179,8 @@ func (l *Limiter) restore(ctx context.Context) error {
 	return l.deps.Store.Restore(ctx, l.config.Gateway, l.config.Timeout, func(ctx context.Context) error {
 		// Calls under way may have been charged to the counts that are lost, and
 		// be admitted when it lands; they are remembered then.
-		l.underway.Lock()
-		l.underway.Unlock() //nolint:staticcheck // only waited for
+		l.exchanging.Lock()
+		l.exchanging.Unlock() //nolint:staticcheck // only waited for
 		answering, away := l.remembered(nil)
 		if err := l.adjust(ctx, answering); err != nil {
 			return err
@@ -265,7 +265,7 @@ func (l *Limiter) returnAll(ctx context.Context) {
 		return true
 	})
 	l.tend(ctx)
-	l.breakers.hasten() // there is no later time to ask
+	l.breakers.retryNow() // askStore is no later time to ask
 	l.charge(ctx)
 }
 
@@ -287,7 +287,7 @@ func (l *Limiter) renewSoon(a *account, scope Scope) {
 // each group of organisations.
 func (l *Limiter) renew(ctx context.Context, first renewal) {
 	waiting := []renewal{first}
-	for more := true; more && len(waiting) < l.config.Commit.Batch; {
+	for more := true; more && len(waiting) < l.config.Commit.MaxBatch; {
 		select {
 		case r := <-l.renewals:
 			waiting = append(waiting, r)
@@ -318,8 +318,8 @@ func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	}
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
-	l.underway.RLock()
-	defer l.underway.RUnlock()
+	l.exchanging.RLock()
+	defer l.exchanging.RUnlock()
 	ans, err := l.apply(ctx, ops)
 	l.exchanged(ctx, l.deps.Store.Group(ops[0].Org), 0, ans.got-ans.sent, err)
 	for i := range ops {

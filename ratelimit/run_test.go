@@ -56,7 +56,7 @@ func running(t *testing.T, store ratelimit.Store, change func(*ratelimit.Config)
 // used returns the store's count in a window of the only scope.
 func used(t *testing.T, store *storetest.Memory, window int) int64 {
 	t.Helper()
-	snap, err := store.Show(t.Context(), "org_a")
+	snap, err := store.Snapshot(t.Context(), "org_a")
 	if err != nil || len(snap.Scopes) != 1 {
 		t.Fatalf("Show = %+v, %v", snap, err)
 	}

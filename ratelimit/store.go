@@ -44,33 +44,33 @@ type Store interface {
 	// an organisation on a day, a list for each scope.
 	Leases(ctx context.Context, org string, day int64, scopes []Ref) ([][]LeaseState, error)
 
-	// Show returns the counts of an organisation, without charging.
-	Show(ctx context.Context, org string) (Snapshot, error)
+	// Snapshot returns the counts of an organisation, without charging.
+	Snapshot(ctx context.Context, org string) (Snapshot, error)
 
 	// Reset sets the counts of a scope, or of all scopes of the organisation if
 	// ref is the zero Ref, to nothing, and starts a new generation.
 	Reset(ctx context.Context, org string, ref Ref) error
 
-	// Beat records that a gateway is alive and returns its news of the
+	// HeartbeatIntervaltbeat records that a gateway is alive and returns its news of the
 	// others.
-	Beat(ctx context.Context, gateway string, within time.Duration) (Pulse, error)
+	Heartbeat(ctx context.Context, gateway string, within time.Duration) (HeartbeatResult, error)
 }
 
-// Pulse is the answer to a gateway that says that it is alive.
-type Pulse struct {
+// HeartbeatResult is the answer to a gateway that says that it is alive.
+type HeartbeatResult struct {
 	// Live is how many gateways said so within the time asked for, this one
 	// included.
 	Live int
 	// Resets is the number of resets so far, of anything.
 	Resets int64
-	// Deserted says that the store has lost counts, and that the pause after it ends
-	// within [LastCall] although a gateway that was alive before has not restored its own.
-	Deserted bool
+	// GatewayLost says that the store has lost counts, and that the pause after it ends
+	// within [LossNotice] although a gateway that was alive before has not restored its own.
+	GatewayLost bool
 }
 
-// LastCall is how long before the end of a pause a gateway that has not restored its
+// LossNotice is how long before the end of a pause a gateway that has not restored its
 // counts is taken to be lost. At least one beat of every other one falls into it.
-const LastCall = Beat + Beat/2
+const LossNotice = HeartbeatInterval + HeartbeatInterval/2
 
 // ErrRestarted is wrapped in the error of a Store that has restarted or failed
 // over and may have lost counts. It admits nothing until every gateway has

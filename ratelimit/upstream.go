@@ -47,7 +47,7 @@ type Upstream struct {
 type credential struct {
 	windows map[string]*upstreamWindow
 	teams   map[string]*teamUse
-	// flying is the number of calls sent and not answered: the platform may not
+	// inFlight is the number of calls sent and not answered: the platform may not
 	// have counted them yet.
 	flying int64
 	// blocked is until when the platform said not to come back.

@@ -74,7 +74,7 @@ type Outcome struct {
 // A 402 of the platform stops: no candidate is cheap enough for an empty account. A
 // 5xx of the gateway stops, too. Every attempt passes the gateway's chain, so policies and budgets are asked for each
 // candidate by itself. Outcome is never nil.
-func RunCandidates(ctx context.Context, d *Dialogue, candidates []Candidate) *Outcome {
+func RunCandidates(ctx context.Context, d *Client, candidates []Candidate) *Outcome {
 	run := &candidateRun{dialogue: d, out: &Outcome{Verdict: Shortage, Index: -1}}
 	for i, candidate := range candidates[:min(len(candidates), MaxCandidates)] {
 		if d.Remaining() <= 0 || ctx.Err() != nil {
@@ -91,7 +91,7 @@ func RunCandidates(ctx context.Context, d *Dialogue, candidates []Candidate) *Ou
 
 // candidateRun is the state of one RunCandidates.
 type candidateRun struct {
-	dialogue *Dialogue
+	dialogue *Client
 	out      *Outcome
 	// violation is the detail of the last answer when that was a 400 that is no
 	// shortage.
@@ -170,7 +170,7 @@ func (c *candidateRun) conclude() {
 
 // Create carries out one create. One that is limited, or that the platform fails, is sent again;
 // the Caller has made sure then that nothing was made.
-func Create(ctx context.Context, d *Dialogue, r *Request) (*Response, error) {
+func Create(ctx context.Context, d *Client, r *Request) (*Response, error) {
 	repeats := 1
 	if r.Operation == "createPod" {
 		repeats = len(backoff)

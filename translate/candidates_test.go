@@ -126,7 +126,7 @@ func TestRunCandidates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
 			s := &script{answers: tt.answers}
-			d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
+			d := NewClient(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
 			gpus := tt.gpus
 			if gpus == nil {
 				gpus = []string{"a", "b", "c"}
@@ -160,7 +160,7 @@ func TestRunCandidatesTriesAtMost24(t *testing.T) {
 		ids = append(ids, fmt.Sprint(i))
 		s.answers = append(s.answers, short)
 	}
-	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
+	d := NewClient(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
 	got := RunCandidates(t.Context(), d, pods(ids...))
 	if got.Verdict != Shortage || len(s.calls) != MaxCandidates {
 		t.Errorf("verdict %v after %d calls, want %v after %d", got.Verdict, len(s.calls), Shortage, MaxCandidates)
@@ -170,7 +170,7 @@ func TestRunCandidatesTriesAtMost24(t *testing.T) {
 func TestRunCandidatesEndsWithTheBudget(t *testing.T) {
 	c := newClock()
 	s := &script{answers: []any{limited("20"), short, 201}}
-	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 20500*time.Millisecond)
+	d := NewClient(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 20500*time.Millisecond)
 	run := RunCandidates(t.Context(), d, pods("a", "b"))
 	if run.Verdict != Placed || run.Index != 1 {
 		t.Fatalf("verdict %v index %d, want placed on 1", run.Verdict, run.Index)
@@ -189,7 +189,7 @@ func TestCandidatesStopWhenTheCallerLeaves(t *testing.T) {
 		cancel()
 		return nil, context.Canceled
 	})
-	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
+	d := NewClient(Deps{Now: c.now, Sleep: c.sleep}, s, &Incoming{Account: "acct"}, 0)
 	got := RunCandidates(ctx, d, pods("a", "b"))
 	if got.Verdict != Broken || !errors.Is(got.Err, context.Canceled) {
 		t.Errorf("verdict %v err %v, want broken by cancel", got.Verdict, got.Err)

@@ -23,12 +23,12 @@ const (
 	failureTTL = 5 * time.Second
 	// catalogEntries bounds the memory: accounts times query variants.
 	catalogEntries = 1024
-	// mostKeyless bounds the different questions that callers without a key have
+	// maxKeyless bounds the different questions that callers without a key have
 	// answered within catalogTTL, all together.
-	mostKeyless = 512
+	maxKeyless = 512
 )
 
-// Catalog caches answers of v2's catalog operations per account: prices and
+// CatalogAllowed caches answers of v2's catalog operations per account: prices and
 // pools differ between accounts. Cached bodies are shared and must not be
 // changed. It is safe for concurrent use.
 type Catalog struct {
@@ -36,7 +36,7 @@ type Catalog struct {
 	entries  *lru.LRU[string, catalogEntry]
 	latest   map[string]any           // by operation, for all accounts; public lists only
 	flights  map[string]chan struct{} // reads under way; closed when they end
-	machines map[placed]machine       // the least that were seen
+	machines map[gpuConfig]machine    // the least that were seen
 	keyless  map[string]time.Time     // when answers to callers without a key expire
 }
 
@@ -61,17 +61,17 @@ func NewCatalog() *Catalog {
 	}
 	return &Catalog{
 		entries: entries, latest: make(map[string]any),
-		flights: make(map[string]chan struct{}), machines: make(map[placed]machine), keyless: make(map[string]time.Time),
+		flights: make(map[string]chan struct{}), machines: make(map[gpuConfig]machine), keyless: make(map[string]time.Time),
 	}
 }
 
-// Read answers a catalog operation from the cache or from v2, where others that ask the
+// RetryRead answers a catalog operation from the cache or from v2, where others that ask the
 // same meanwhile wait for the one call. An answer without the list under member is a
 // failure. When v2 fails, an older answer is better
 // than none and stands in for it; without one the failure is returned. Callers
 // without a key are those of the account "": a question of theirs makes one call in
 // 30 s, even if it fails.
-func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request, member string) (body any, failed *Failure) {
+func (c *Catalog) Read(ctx context.Context, d *Client, r *Request, member string) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	for {
 		c.mu.Lock()
@@ -79,7 +79,7 @@ func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request, member stri
 		ended, busy := c.flights[key]
 		now := d.deps.Now()
 		fresh := now.Before(entry.expires)
-		full := !fresh && !busy && d.Account() == "" && !c.roomLocked(key, now)
+		full := !fresh && !busy && d.Account() == "" && !c.admitKeylessLocked(key, now)
 		if !fresh && !busy && !full {
 			c.flights[key] = make(chan struct{})
 		}
@@ -88,9 +88,9 @@ func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request, member stri
 		case fresh:
 			return entry.body, entry.failed
 		case full:
-			return nil, &Failure{Response: crowded()}
+			return nil, &Failure{Response: tooManyKeyless()}
 		case !busy:
-			return c.ask(ctx, d, r, member, entry)
+			return c.fetch(ctx, d, r, member, entry)
 		}
 		select {
 		case <-ended: // look again; whoever asked may have left without an answer
@@ -100,12 +100,12 @@ func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request, member stri
 	}
 }
 
-func catalogKey(d *Dialogue, r *Request) string {
+func catalogKey(d *Client, r *Request) string {
 	return strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
 }
 
-// ask asks v2 for the parts that entry no longer has.
-func (c *Catalog) ask(ctx context.Context, d *Dialogue, r *Request, member string, entry catalogEntry) (body any, failed *Failure) {
+// fetch asks v2 for the parts that entry no longer has.
+func (c *Catalog) fetch(ctx context.Context, d *Client, r *Request, member string, entry catalogEntry) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	defer func() {
 		c.mu.Lock()
@@ -113,12 +113,12 @@ func (c *Catalog) ask(ctx context.Context, d *Dialogue, r *Request, member strin
 		close(c.flights[key])
 		delete(c.flights, key)
 	}()
-	ttl, failureTTL, repeat := catalogTTL, failureTTL, Again
+	ttl, failureTTL, repeat := catalogTTL, failureTTL, RetryAction
 	if r.Operation == "listDataCenters" {
 		ttl = dataCenterTTL
 	}
 	if d.Account() == "" {
-		failureTTL, repeat = catalogTTL, Once
+		failureTTL, repeat = catalogTTL, NoRetry
 	}
 	resp, err := d.Send(ctx, r, repeat)
 	fails := err != nil || !resp.OK()
@@ -147,21 +147,21 @@ func (c *Catalog) ask(ctx context.Context, d *Dialogue, r *Request, member strin
 	return entry.body, entry.failed
 }
 
-// roomLocked reports whether one more question without a key may be asked, and notes
+// admitKeylessLocked reports whether one more question without a key may be asked, and notes
 // it.
-func (c *Catalog) roomLocked(key string, now time.Time) bool {
-	if len(c.keyless) >= mostKeyless {
+func (c *Catalog) admitKeylessLocked(key string, now time.Time) bool {
+	if len(c.keyless) >= maxKeyless {
 		maps.DeleteFunc(c.keyless, func(_ string, expires time.Time) bool { return !now.Before(expires) })
 	}
-	if len(c.keyless) >= mostKeyless {
+	if len(c.keyless) >= maxKeyless {
 		return false
 	}
 	c.keyless[key] = now.Add(catalogTTL)
 	return true
 }
 
-// crowded is the answer to a question without a key beyond the bound.
-func crowded() *Response {
+// tooManyKeyless is the answer to a question without a key beyond the bound.
+func tooManyKeyless() *Response {
 	wait := strconv.Itoa(int(catalogTTL.Seconds()))
 	return &Response{
 		Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {wait}},

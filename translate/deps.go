@@ -17,10 +17,10 @@ type Deps struct {
 	// Store remembers facts that v2 forgets; nil remembers nothing, and every answer
 	// still works, less exactly.
 	Store Store
-	// Counted returns the GPU types under which the ledger counted the costs of pods and endpoints since a time, by id. Resources that the
+	// LedgerTypes returns the GPU types under which the ledger counted the costs of pods and endpoints since a time, by id. Resources that the
 	// ledger does not know are left out. Nil means that there is no ledger.
-	Counted func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
-	// Catalog is the shared cache of catalog answers; nil means one of its own
+	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
+	// CatalogAllowed is the shared cache of catalog answers; nil means one of its own
 	// for each dialect.
 	Catalog *Catalog
 	// Logger hears of failures of the store, which callers never see; nil
@@ -37,10 +37,10 @@ func (d Deps) WithDefaults() Deps {
 		d.Sleep = sleep
 	}
 	if d.Store == nil {
-		d.Store = forgetful{}
+		d.Store = noStore{}
 	}
-	if d.Counted == nil {
-		d.Counted = func(context.Context, string, []string, time.Time) (map[string]string, error) { return nil, nil }
+	if d.LedgerTypes == nil {
+		d.LedgerTypes = func(context.Context, string, []string, time.Time) (map[string]string, error) { return nil, nil }
 	}
 	if d.Catalog == nil {
 		d.Catalog = NewCatalog()

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Budget is how long one legacy request may take: its clients give up after 30
+// DefaultBudget is how long one legacy request may take: its clients give up after 30
 // seconds.
-const Budget = 25 * time.Second
+const DefaultBudget = 25 * time.Second
 
-// FanOut is how many v2 calls of one legacy request run at once.
-const FanOut = 4
+// MaxParallel is how many v2 calls of one legacy request run at once.
+const MaxParallel = 4
 
 // maxWarnings and maxWarningLen bound one answer's warnings about losses.
 const (
@@ -33,12 +33,12 @@ var ErrBudget = errors.New("the time budget of the request is spent")
 // errNoAnswer stands for a Caller that returned neither answer nor error.
 var errNoAnswer = fmt.Errorf("no answer: %w", ErrAmbiguous)
 
-// Dialogue is the conversation one legacy request has with v2. It passes calls
+// Client is the conversation one legacy request has with v2. It passes calls
 // on, repeats those that may be repeated, keeps the time budget, and notes the parts of
 // the answer: the operations called, the warnings, the last headers.
 //
 // It implements Caller and may be used from several goroutines at once.
-type Dialogue struct {
+type Client struct {
 	deps     Deps
 	call     Caller
 	account  string
@@ -52,33 +52,33 @@ type Dialogue struct {
 	memory   memory
 }
 
-// NewDialogue begins the conversation of one request. budget is the time it may
+// NewClient begins the conversation of one request. budget is the time it may
 // take in all; zero means Budget.
-func NewDialogue(deps Deps, call Caller, in *Incoming, budget time.Duration) *Dialogue {
+func NewClient(deps Deps, call Caller, in *Incoming, budget time.Duration) *Client {
 	deps = deps.WithDefaults()
 	if budget <= 0 {
-		budget = Budget
+		budget = DefaultBudget
 	}
 	now := deps.Now()
-	return &Dialogue{deps: deps, call: call, account: in.Account, deadline: now.Add(budget)}
+	return &Client{deps: deps, call: call, account: in.Account, deadline: now.Add(budget)}
 }
 
 // Deps returns the dependencies, nil ones filled in.
-func (d *Dialogue) Deps() Deps { return d.deps }
+func (d *Client) Deps() Deps { return d.deps }
 
 // Account returns the account the conversation is about.
-func (d *Dialogue) Account() string { return d.account }
+func (d *Client) Account() string { return d.account }
 
 // Remaining returns the time left, negative when overdrawn.
-func (d *Dialogue) Remaining() time.Duration { return d.deadline.Sub(d.deps.Now()) }
+func (d *Client) Remaining() time.Duration { return d.deadline.Sub(d.deps.Now()) }
 
-// Bound derives a context that ends with the budget.
-func (d *Dialogue) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// WithBudget derives a context that ends with the budget.
+func (d *Client) WithBudget(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, max(d.Remaining(), 0))
 }
 
 // Call performs one v2 call and repeats nothing.
-func (d *Dialogue) Call(ctx context.Context, r *Request) (*Response, error) {
+func (d *Client) Call(ctx context.Context, r *Request) (*Response, error) {
 	d.note(r.Operation)
 	if d.call == nil {
 		return nil, errNoAnswer
@@ -97,32 +97,32 @@ func (d *Dialogue) Call(ctx context.Context, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// Repeat says how often a call may be sent again.
-type Repeat int
+// RetryPolicy says how often a call may be sent again.
+type RetryPolicy int
 
 // The ways to repeat. All of them wait once for the Retry-After of a 429.
 const (
-	// Once never repeats after a server fault: the call may have been carried
+	// NoRetry never repeats after a server fault: the call may have been carried
 	// out.
-	Once Repeat = iota
-	// Again repeats once after a server fault, for actions that are safe to
+	NoRetry RetryPolicy = iota
+	// RetryAction repeats once after a server fault, for actions that are safe to
 	// send twice.
-	Again
-	// Change repeats twice, for PATCH and DELETE.
-	Change
-	// Read repeats three times, for GET.
-	Read
+	RetryAction
+	// RetryChange repeats twice, for PATCH and DELETE.
+	RetryChange
+	// RetryRead repeats three times, for GET.
+	RetryRead
 )
 
-func (r Repeat) times() int {
+func (r RetryPolicy) times() int {
 	switch r {
-	case Again:
+	case RetryAction:
 		return 1
-	case Change:
+	case RetryChange:
 		return 2
-	case Read:
+	case RetryRead:
 		return len(backoff)
-	case Once:
+	case NoRetry:
 	}
 	return 0
 }
@@ -132,7 +132,7 @@ var backoff = [...]time.Duration{500 * time.Millisecond, time.Second, 2 * time.S
 
 // Send performs a v2 call and repeats it as far as repeat and the budget allow.
 // The last answer or error is returned.
-func (d *Dialogue) Send(ctx context.Context, r *Request, repeat Repeat) (*Response, error) {
+func (d *Client) Send(ctx context.Context, r *Request, repeat RetryPolicy) (*Response, error) {
 	waited := false
 	for try := 0; ; {
 		resp, err := d.Call(ctx, r)
@@ -154,7 +154,7 @@ func (d *Dialogue) Send(ctx context.Context, r *Request, repeat Repeat) (*Respon
 
 // Pause waits, unless the wait does not fit into the budget: then it returns
 // ErrBudget at once.
-func (d *Dialogue) Pause(ctx context.Context, wait time.Duration) error {
+func (d *Client) Pause(ctx context.Context, wait time.Duration) error {
 	if wait >= d.Remaining() {
 		return ErrBudget
 	}
@@ -163,9 +163,9 @@ func (d *Dialogue) Pause(ctx context.Context, wait time.Duration) error {
 
 // Each runs f for 0 to n-1, at most FanOut at a time, and waits for all of
 // them.
-func (d *Dialogue) Each(ctx context.Context, n int, f func(ctx context.Context, i int)) {
+func (d *Client) Each(ctx context.Context, n int, f func(ctx context.Context, i int)) {
 	var group errgroup.Group
-	group.SetLimit(FanOut)
+	group.SetLimit(MaxParallel)
 	for i := range n {
 		group.Go(func() error {
 			f(ctx, i)
@@ -175,10 +175,10 @@ func (d *Dialogue) Each(ctx context.Context, n int, f func(ctx context.Context, 
 	_ = group.Wait() // f returns no error
 }
 
-// Warn notes that v2 has no place for something of the request. The line becomes
+// WarnLost notes that v2 has no place for something of the request. The line becomes
 // printable ASCII of at most 200 bytes; at most 10 different ones are kept.
-func (d *Dialogue) Warn(field, what string) {
-	d.Remark(field, what)
+func (d *Client) WarnLost(field, what string) {
+	d.Warn(field, what)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.lost) < maxWarnings && !slices.Contains(d.lost, field) {
@@ -186,9 +186,9 @@ func (d *Dialogue) Warn(field, what string) {
 	}
 }
 
-// Unavailable warns that fields of the answer are null because v2 has nothing for them.
+// WarnUnavailable warns that fields of the answer are null because v2 has nothing for them.
 // One warning names as many as it has room for.
-func (d *Dialogue) Unavailable(fields []string) {
+func (d *Client) WarnUnavailable(fields []string) {
 	const what = "unknown to the v2 API, null"
 	for len(fields) > 0 {
 		n, length := 1, len(fields[0])
@@ -196,7 +196,7 @@ func (d *Dialogue) Unavailable(fields []string) {
 			length += len(", ") + len(fields[n])
 			n++
 		}
-		d.Remark(strings.Join(fields[:n], ", "), what)
+		d.Warn(strings.Join(fields[:n], ", "), what)
 		d.mu.Lock()
 		d.lost = append(d.lost, fields[:min(n, max(maxWarnings-len(d.lost), 0))]...)
 		d.mu.Unlock()
@@ -204,9 +204,9 @@ func (d *Dialogue) Unavailable(fields []string) {
 	}
 }
 
-// Remark warns as Warn does, but of effects of a policy, a fault or the caller:
+// Warn warns as Warn does, but of effects of a policy, a fault or the caller:
 // nothing is lost that v2 lacks.
-func (d *Dialogue) Remark(field, what string) {
+func (d *Client) Warn(field, what string) {
 	line := printable(field+": "+what, maxWarningLen)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -215,15 +215,15 @@ func (d *Dialogue) Remark(field, what string) {
 	}
 }
 
-// Lost returns the fields that v2 has no place for, in order.
-func (d *Dialogue) Lost() []string {
+// LostFields returns the fields that v2 has no place for, in order.
+func (d *Client) LostFields() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.lost)
 }
 
 // Warnings returns the warnings in order.
-func (d *Dialogue) Warnings() []string {
+func (d *Client) Warnings() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.warnings)
@@ -231,7 +231,7 @@ func (d *Dialogue) Warnings() []string {
 
 // Operations returns the v2 operations called, in order of the first call of
 // each.
-func (d *Dialogue) Operations() []string {
+func (d *Client) Operations() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.ops)
@@ -239,7 +239,7 @@ func (d *Dialogue) Operations() []string {
 
 // Header returns the headers of the last answer, never nil. It must not be
 // changed.
-func (d *Dialogue) Header() http.Header {
+func (d *Client) Header() http.Header {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.header == nil {
@@ -248,7 +248,7 @@ func (d *Dialogue) Header() http.Header {
 	return d.header
 }
 
-func (d *Dialogue) note(operation string) {
+func (d *Client) note(operation string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !slices.Contains(d.ops, operation) {

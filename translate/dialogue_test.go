@@ -28,27 +28,27 @@ func statuses(calls *int, list ...int) callerFunc {
 func TestSend(t *testing.T) {
 	tests := map[string]struct {
 		answers []int
-		repeat  Repeat
+		repeat  RetryPolicy
 		budget  time.Duration
 		status  int
 		calls   int
 		slept   time.Duration
 	}{
-		"read recovers":          {[]int{500, 502, 200}, Read, 0, 200, 3, 1500 * time.Millisecond},
-		"read gives up":          {[]int{500}, Read, 0, 500, 4, 3500 * time.Millisecond},
-		"change repeats twice":   {[]int{503, 503, 503}, Change, 0, 503, 3, 1500 * time.Millisecond},
-		"action repeats once":    {[]int{500, 200}, Again, 0, 200, 2, 500 * time.Millisecond},
-		"create is not repeated": {[]int{500, 200}, Once, 0, 500, 1, 0},
-		"lost read is repeated":  {[]int{0, 200}, Read, 0, 200, 2, 500 * time.Millisecond},
-		"429 waits":              {[]int{429, 200}, Once, 0, 200, 2, 2 * time.Second},
-		"429 waits once":         {[]int{429, 429, 200}, Read, 0, 429, 2, 2 * time.Second},
-		"429 beyond the budget":  {[]int{429, 200}, Read, 2 * time.Second, 429, 1, 0},
-		"4xx is an answer":       {[]int{404}, Read, 0, 404, 1, 0},
+		"read recovers":          {[]int{500, 502, 200}, RetryRead, 0, 200, 3, 1500 * time.Millisecond},
+		"read gives up":          {[]int{500}, RetryRead, 0, 500, 4, 3500 * time.Millisecond},
+		"change repeats twice":   {[]int{503, 503, 503}, RetryChange, 0, 503, 3, 1500 * time.Millisecond},
+		"action repeats once":    {[]int{500, 200}, RetryAction, 0, 200, 2, 500 * time.Millisecond},
+		"create is not repeated": {[]int{500, 200}, NoRetry, 0, 500, 1, 0},
+		"lost read is repeated":  {[]int{0, 200}, RetryRead, 0, 200, 2, 500 * time.Millisecond},
+		"429 waits":              {[]int{429, 200}, NoRetry, 0, 200, 2, 2 * time.Second},
+		"429 waits once":         {[]int{429, 429, 200}, RetryRead, 0, 429, 2, 2 * time.Second},
+		"429 beyond the budget":  {[]int{429, 200}, RetryRead, 2 * time.Second, 429, 1, 0},
+		"4xx is an answer":       {[]int{404}, RetryRead, 0, 404, 1, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c, calls := newClock(), 0
-			d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, statuses(&calls, tt.answers...), &Incoming{Account: "acct"}, tt.budget)
+			d := NewClient(Deps{Now: c.now, Sleep: c.sleep}, statuses(&calls, tt.answers...), &Incoming{Account: "acct"}, tt.budget)
 			resp, err := d.Send(t.Context(), &Request{Operation: "x"}, tt.repeat)
 			if err != nil || resp.Status != tt.status || calls != tt.calls {
 				t.Errorf("Send = %+v, %v after %d calls, want %d after %d", resp, err, calls, tt.status, tt.calls)
@@ -63,30 +63,30 @@ func TestSend(t *testing.T) {
 func TestSendStopsWhenTheCallerLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c, calls := newClock(), 0
-	d := NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, callerFunc(func(context.Context, *Request) (*Response, error) {
+	d := NewClient(Deps{Now: c.now, Sleep: c.sleep}, callerFunc(func(context.Context, *Request) (*Response, error) {
 		calls++
 		cancel()
 		return nil, context.Canceled
 	}), &Incoming{Account: "acct"}, 0)
-	if _, err := d.Send(ctx, &Request{}, Read); !errors.Is(err, context.Canceled) || calls != 1 {
+	if _, err := d.Send(ctx, &Request{}, RetryRead); !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("Send = %v after %d calls, want %v after 1", err, calls, context.Canceled)
 	}
 }
 
 func TestDialogueWithoutACaller(t *testing.T) {
-	d := NewDialogue(Deps{}, nil, &Incoming{Account: "acct"}, 0)
+	d := NewClient(Deps{}, nil, &Incoming{Account: "acct"}, 0)
 	if _, err := d.Call(t.Context(), &Request{Operation: "x"}); !errors.Is(err, ErrAmbiguous) {
 		t.Errorf("Call = %v, want %v", err, ErrAmbiguous)
 	}
 }
 
 func TestWarnings(t *testing.T) {
-	d := NewDialogue(Deps{}, nil, &Incoming{Account: "acct"}, 0)
-	d.Warn("a", "same")
-	d.Warn("a", "same")
-	d.Warn("b", "line\r\nbreak ü "+strings.Repeat("x", 300))
+	d := NewClient(Deps{}, nil, &Incoming{Account: "acct"}, 0)
+	d.WarnLost("a", "same")
+	d.WarnLost("a", "same")
+	d.WarnLost("b", "line\r\nbreak ü "+strings.Repeat("x", 300))
 	for i := range 20 {
-		d.Warn("c", strings.Repeat("i", i))
+		d.WarnLost("c", strings.Repeat("i", i))
 	}
 	got := d.Warnings()
 	if len(got) != 10 || got[0] != "a: same" || len(got[1]) != 200 || !strings.HasPrefix(got[1], "b: line??break ? xxx") {
@@ -95,15 +95,15 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestEachRunsAllButFewAtOnce(t *testing.T) {
-	d := NewDialogue(Deps{}, nil, &Incoming{Account: "acct"}, 0)
+	d := NewClient(Deps{}, nil, &Incoming{Account: "acct"}, 0)
 	var now, most, done atomic.Int32
 	d.Each(t.Context(), 50, func(context.Context, int) {
 		most.Store(max(most.Load(), now.Add(1)))
 		done.Add(1)
 		now.Add(-1)
 	})
-	if done.Load() != 50 || most.Load() > FanOut {
-		t.Errorf("%d of 50 ran, %d at once, want all and at most %d", done.Load(), most.Load(), FanOut)
+	if done.Load() != 50 || most.Load() > MaxParallel {
+		t.Errorf("%d of 50 ran, %d at once, want all and at most %d", done.Load(), most.Load(), MaxParallel)
 	}
 }
 
@@ -116,8 +116,8 @@ func TestCatalog(t *testing.T) {
 		return &Response{Status: status, Body: map[string]any{"gpus": []any{map[string]any{"id": "a"}}, "dataCenters": []any{map[string]any{"id": "d"}}}}, nil
 	})
 	catalog := NewCatalog()
-	dialogue := func(account string) *Dialogue {
-		return NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, caller, &Incoming{Account: account}, 0)
+	dialogue := func(account string) *Client {
+		return NewClient(Deps{Now: c.now, Sleep: c.sleep}, caller, &Incoming{Account: account}, 0)
 	}
 	read := func(account string) bool {
 		body, failed := catalog.Read(t.Context(), dialogue(account), &Request{Operation: "listGpuTypes"}, "gpus")

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// SelfWriter is a value of answers that writes itself: a value written once need
+// JSONAppender is a value of answers that writes itself: a value written once need
 // not be built first.
-type SelfWriter interface {
+type JSONAppender interface {
 	AppendTo(buf []byte) ([]byte, error)
 }
 
@@ -41,7 +41,7 @@ func AppendJSON(buf []byte, v any) ([]byte, error) {
 		}
 	case Record:
 		return AppendMembers(buf, v, nil, nil)
-	case SelfWriter:
+	case JSONAppender:
 		return v.AppendTo(buf)
 	}
 	return appendOther(buf, v)
@@ -58,8 +58,8 @@ func Marshal(v any) ([]byte, error) {
 	return escaped.Bytes(), nil
 }
 
-// roomForList bounds the room that is made for a list by its first element.
-const roomForList = 1 << 20
+// maxListGrowth bounds the room that is made for a list by its first element.
+const maxListGrowth = 1 << 20
 
 func appendArray(buf []byte, items []any) ([]byte, error) {
 	buf = append(buf, '[')
@@ -69,7 +69,7 @@ func appendArray(buf []byte, items []any) ([]byte, error) {
 			buf = append(buf, ',')
 		}
 		if i == 1 { // the others are much alike
-			buf = slices.Grow(buf, min((len(buf)-begin)*len(items), roomForList))
+			buf = slices.Grow(buf, min((len(buf)-begin)*len(items), maxListGrowth))
 		}
 		var err error
 		if buf, err = AppendJSON(buf, item); err != nil {

@@ -16,13 +16,13 @@ type UnfinishedError struct {
 	Noun string
 }
 
-// ResumeAfter is when a repeat has a chance.
-const ResumeAfter = 5 * time.Second
+// UnfinishedRetryAfter is when a repeat has a chance.
+const UnfinishedRetryAfter = 5 * time.Second
 
 // Error implements error; callers see it.
 func (e *UnfinishedError) Error() string {
 	return "The platform has not said what became of the " + e.Noun + ": it may have been created. Send the same request again to get it."
 }
 
-// NoKey is the detail of a 401 for a request whose key is missing.
-const NoKey = "missing key: send it in the header Authorization: Bearer KEY"
+// MissingKeyText is the detail of a 401 for a request whose key is missing.
+const MissingKeyText = "missing key: send it in the header Authorization: Bearer KEY"

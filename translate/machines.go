@@ -5,21 +5,21 @@ import "strings"
 // machine is the rest of a pod beside its GPUs: GB of memory and vCPUs.
 type machine struct{ memory, vcpus int64 }
 
-// placed is a GPU type and how many of it a pod has.
-type placed struct {
+// gpuConfig is a GPU type and how many of it a pod has.
+type gpuConfig struct {
 	gpu   string
 	count int64
 }
 
-// mostPlaced bounds the machines that are remembered.
-const mostPlaced = 1024
+// maxMachines bounds the machines that are remembered.
+const maxMachines = 1024
 
-// leastMachine is the machine that v1 and GraphQL ask for with each GPU where a caller says
+// defaultMachine is the machine that v1 and GraphQL ask for with each GPU where a caller says
 // nothing.
-var leastMachine = machine{memory: 8, vcpus: 2}
+var defaultMachine = machine{memory: 8, vcpus: 2}
 
-// shipped are the least machines of each GPU type, per GPU, before any pod was seen.
-var shipped = map[string]machine{
+// knownMachines are the least machines of each GPU type, per GPU, before any pod was seen.
+var knownMachines = map[string]machine{
 	"AMD Instinct MI300X OAM":        {283, 24},
 	"NVIDIA A100 80GB PCIe":          {117, 8},
 	"NVIDIA A100-SXM4-80GB":          {125, 16},
@@ -45,19 +45,19 @@ var shipped = map[string]machine{
 	"NVIDIA RTX A6000":               {50, 9},
 }
 
-// Machine returns the least memory in GB and vCPUs that pods with so many GPUs of a
+// SmallestMachine returns the least memory in GB and vCPUs that pods with so many GPUs of a
 // type were seen to have, else those that this build knows. The catalog does not tell
 // them.
-func (c *Catalog) Machine(gpu string, count int64) (memory, vcpus int64) {
+func (c *Catalog) SmallestMachine(gpu string, count int64) (memory, vcpus int64) {
 	c.mu.Lock()
-	seen, ok := c.machines[placed{gpu, count}]
+	seen, ok := c.machines[gpuConfig{gpu, count}]
 	c.mu.Unlock()
 	if ok {
 		return seen.memory, seen.vcpus
 	}
-	known, ok := shipped[gpu]
+	known, ok := knownMachines[gpu]
 	if !ok {
-		known = leastMachine
+		known = defaultMachine
 	}
 	return count * known.memory, count * known.vcpus
 }
@@ -74,11 +74,11 @@ func (c *Catalog) observe(operation string, body any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, pod := range pods {
-		at := placed{Text(pod, "gpu", "id"), Whole(pod, "gpu", "count")}
+		at := gpuConfig{Text(pod, "gpu", "id"), Whole(pod, "gpu", "count")}
 		has := machine{Whole(pod, "gpu", "memory"), Whole(pod, "gpu", "vcpuCount")}
 		old, known := c.machines[at]
 		switch {
-		case at.gpu == "" || has.memory == 0 || has.vcpus == 0 || !known && len(c.machines) == mostPlaced:
+		case at.gpu == "" || has.memory == 0 || has.vcpus == 0 || !known && len(c.machines) == maxMachines:
 			continue
 		case known:
 			has = machine{min(has.memory, old.memory), min(has.vcpus, old.vcpus)}

@@ -9,7 +9,7 @@ func TestMachines(t *testing.T) {
 	c := NewCatalog()
 	check := func(gpu string, count, memory, vcpus int64) {
 		t.Helper()
-		if m, v := c.Machine(gpu, count); m != memory || v != vcpus {
+		if m, v := c.SmallestMachine(gpu, count); m != memory || v != vcpus {
 			t.Errorf("%d x %s: %d GB, %d vCPUs, want %d, %d", count, gpu, m, v, memory, vcpus)
 		}
 	}

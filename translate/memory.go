@@ -10,9 +10,9 @@ import (
 // advisory: an answer that is less exact is better than one that is late.
 const memoryTime = time.Second
 
-// errAway stands for an exchange that was not tried because one before it
+// errStoreDown stands for an exchange that was not tried because one before it
 // failed.
-var errAway = errors.New("the memory was away a moment ago")
+var errStoreDown = errors.New("the memory was away a moment ago")
 
 // everyID stands for all records of a kind.
 const everyID = ""
@@ -26,12 +26,12 @@ type memory struct {
 	unread map[[2]string]bool
 }
 
-// recall runs a read of some records.
-func (d *Dialogue) recall(ctx context.Context, kind string, ids []string, read func(ctx context.Context) error) error {
+// readStore runs a read of some records.
+func (d *Client) readStore(ctx context.Context, kind string, ids []string, read func(ctx context.Context) error) error {
 	d.mu.Lock()
 	away := d.memory.unreadable
 	d.mu.Unlock()
-	err := errAway
+	err := errStoreDown
 	if !away {
 		ctx, cancel := context.WithTimeout(ctx, memoryTime)
 		defer cancel()
@@ -40,7 +40,7 @@ func (d *Dialogue) recall(ctx context.Context, kind string, ids []string, read f
 		}
 		d.deps.Logger.WarnContext(ctx, "translation memory unreadable", "kind", kind, "error", err)
 	}
-	d.Remark("memory", "could not be read, what the platform does not tell about "+kind+"s is missing")
+	d.Warn("memory", "could not be read, what the platform does not tell about "+kind+"s is missing")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.memory.unreadable = true
@@ -53,9 +53,9 @@ func (d *Dialogue) recall(ctx context.Context, kind string, ids []string, read f
 	return err
 }
 
-// retain runs a write that would replace the record with the id, "" when it
+// writeStore runs a write that would replace the record with the id, "" when it
 // replaces none.
-func (d *Dialogue) retain(ctx context.Context, kind, id string, write func(ctx context.Context) error) {
+func (d *Client) writeStore(ctx context.Context, kind, id string, write func(ctx context.Context) error) {
 	d.mu.Lock()
 	unread := id != "" && (d.memory.unread[[2]string{kind, id}] || d.memory.unread[[2]string{kind, everyID}])
 	away := d.memory.unwritable || unread
@@ -69,7 +69,7 @@ func (d *Dialogue) retain(ctx context.Context, kind, id string, write func(ctx c
 		}
 		d.deps.Logger.WarnContext(ctx, "translation memory not written", "kind", kind, "error", err)
 	}
-	d.Remark("memory", "could not be written, what the platform does not tell about "+kind+"s may be missing later")
+	d.Warn("memory", "could not be written, what the platform does not tell about "+kind+"s may be missing later")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.memory.unwritable = d.memory.unwritable || !unread

@@ -72,9 +72,9 @@ type TemplateNote struct {
 // sense. An error means that the store cannot tell, of which the caller is
 // warned; then SaveNote does not write the record, because that would destroy
 // its content.
-func LoadNote[T any](ctx context.Context, d *Dialogue, key Key) (note T, ok bool, err error) {
+func LoadNote[T any](ctx context.Context, d *Client, key Key) (note T, ok bool, err error) {
 	var raw json.RawMessage
-	err = d.recall(ctx, key.Kind, []string{key.ID}, func(ctx context.Context) (err error) {
+	err = d.readStore(ctx, key.Kind, []string{key.ID}, func(ctx context.Context) (err error) {
 		raw, ok, err = d.deps.Store.Get(ctx, key)
 		return err
 	})
@@ -87,12 +87,12 @@ func LoadNote[T any](ctx context.Context, d *Dialogue, key Key) (note T, ok bool
 
 // FindNotes reads the records there are of some ids in one exchange, never nil.
 // An error is as with LoadNote, for all of the ids.
-func FindNotes[T any](ctx context.Context, d *Dialogue, kind string, ids []string) (map[string]T, error) {
+func FindNotes[T any](ctx context.Context, d *Client, kind string, ids []string) (map[string]T, error) {
 	if len(ids) == 0 {
 		return map[string]T{}, nil
 	}
 	var values []string
-	err := d.recall(ctx, kind, ids, func(ctx context.Context) (err error) {
+	err := d.readStore(ctx, kind, ids, func(ctx context.Context) (err error) {
 		values, err = d.deps.Store.Find(ctx, d.account, kind, ids)
 		return err
 	})
@@ -107,9 +107,9 @@ func FindNotes[T any](ctx context.Context, d *Dialogue, kind string, ids []strin
 
 // LoadNotes reads all records of one kind by id, never nil. An error is as with
 // LoadNote, for all of the kind.
-func LoadNotes[T any](ctx context.Context, d *Dialogue, kind string) (map[string]T, error) {
+func LoadNotes[T any](ctx context.Context, d *Client, kind string) (map[string]T, error) {
 	var values map[string]json.RawMessage
-	err := d.recall(ctx, kind, []string{everyID}, func(ctx context.Context) (err error) {
+	err := d.readStore(ctx, kind, []string{everyID}, func(ctx context.Context) (err error) {
 		values, err = d.deps.Store.List(ctx, d.account, kind)
 		return err
 	})
@@ -144,8 +144,8 @@ func (d decoded[T]) note(text string) *T {
 // SaveNote writes a record, unless the one it would replace could not be read. A
 // failure is a warning: it must not fail a call the platform has carried out.
 // The client leaving does not stop it, nor does the end of the budget.
-func SaveNote[T any](ctx context.Context, d *Dialogue, key Key, note T) {
-	d.retain(context.WithoutCancel(ctx), key.Kind, key.ID, func(ctx context.Context) error {
+func SaveNote[T any](ctx context.Context, d *Client, key Key, note T) {
+	d.writeStore(context.WithoutCancel(ctx), key.Kind, key.ID, func(ctx context.Context) error {
 		raw, err := json.Marshal(note)
 		if err != nil {
 			return err
@@ -156,11 +156,11 @@ func SaveNote[T any](ctx context.Context, d *Dialogue, key Key, note T) {
 
 // AddNotes writes the records of ids that have none yet, in one exchange and
 // within the time the request has. Others are left as they are.
-func AddNotes[T any](ctx context.Context, d *Dialogue, kind string, notes map[string]T) {
+func AddNotes[T any](ctx context.Context, d *Client, kind string, notes map[string]T) {
 	if len(notes) == 0 {
 		return
 	}
-	d.retain(ctx, kind, "", func(ctx context.Context) error {
+	d.writeStore(ctx, kind, "", func(ctx context.Context) error {
 		values := make(map[string]json.RawMessage, len(notes))
 		for id, note := range notes {
 			raw, err := json.Marshal(note)
@@ -174,8 +174,8 @@ func AddNotes[T any](ctx context.Context, d *Dialogue, kind string, notes map[st
 }
 
 // DropNote forgets a record; a failure is a warning.
-func DropNote(ctx context.Context, d *Dialogue, key Key) {
-	d.retain(context.WithoutCancel(ctx), key.Kind, "", func(ctx context.Context) error {
+func DropNote(ctx context.Context, d *Client, key Key) {
+	d.writeStore(context.WithoutCancel(ctx), key.Kind, "", func(ctx context.Context) error {
 		return d.deps.Store.Delete(ctx, key)
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Notice is how long before its beginning a window is announced.
-const Notice = 7 * 24 * time.Hour
+// NoticePeriod is how long before its beginning a window is announced.
+const NoticePeriod = 7 * 24 * time.Hour
 
 // Span is a time in which calls are refused throughout: From is in it, Until is
 // not.
@@ -60,7 +60,7 @@ func (s *Schedule) Spans(now time.Time) []Span {
 	}
 	var all []Span
 	for _, e := range s.entries {
-		e.each(now, now.Add(Notice), func(w Span) { all = append(all, w) })
+		e.each(now, now.Add(NoticePeriod), func(w Span) { all = append(all, w) })
 	}
 	slices.SortFunc(all, func(a, b Span) int { return cmp.Or(a.From.Compare(b.From), a.Until.Compare(b.Until)) })
 	merged := all[:0]

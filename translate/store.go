@@ -40,23 +40,23 @@ type Store interface {
 	List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error)
 }
 
-// forgetful is the store of those who configured none.
-type forgetful struct{}
+// noStore is the store of those who configured none.
+type noStore struct{}
 
-func (forgetful) Get(context.Context, Key) (json.RawMessage, bool, error) { return nil, false, nil }
+func (noStore) Get(context.Context, Key) (json.RawMessage, bool, error) { return nil, false, nil }
 
-func (forgetful) Put(context.Context, Key, json.RawMessage, time.Duration) error { return nil }
+func (noStore) Put(context.Context, Key, json.RawMessage, time.Duration) error { return nil }
 
-func (forgetful) AddAll(context.Context, string, string, map[string]json.RawMessage, time.Duration) error {
+func (noStore) AddAll(context.Context, string, string, map[string]json.RawMessage, time.Duration) error {
 	return nil
 }
 
-func (forgetful) Delete(context.Context, Key) error { return nil }
+func (noStore) Delete(context.Context, Key) error { return nil }
 
-func (forgetful) Find(_ context.Context, _, _ string, ids []string) ([]string, error) {
+func (noStore) Find(_ context.Context, _, _ string, ids []string) ([]string, error) {
 	return make([]string, len(ids)), nil
 }
 
-func (forgetful) List(context.Context, string, string) (map[string]json.RawMessage, error) {
+func (noStore) List(context.Context, string, string) (map[string]json.RawMessage, error) {
 	return map[string]json.RawMessage{}, nil
 }

@@ -45,8 +45,8 @@ func TestNotesSurviveARoundTrip(t *testing.T) {
 }
 
 // talk begins a conversation of acme's.
-func talk(store translate.Store) *translate.Dialogue {
-	return translate.NewDialogue(translate.Deps{Store: store}, nil, &translate.Incoming{Account: "acme"}, 0)
+func talk(store translate.Store) *translate.Client {
+	return translate.NewClient(translate.Deps{Store: store}, nil, &translate.Incoming{Account: "acme"}, 0)
 }
 
 // moody is a store that fails while its mood is an error, or hangs while it
@@ -108,16 +108,16 @@ func (m *moody) List(ctx context.Context, account, kind string) (map[string]json
 // replace it either, although the store is back by then, and says so.
 func TestNotesThatCannotBeReadAreKept(t *testing.T) {
 	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
-	reads := map[string]func(d *translate.Dialogue) error{
-		"one": func(d *translate.Dialogue) error {
+	reads := map[string]func(d *translate.Client) error{
+		"one": func(d *translate.Client) error {
 			_, _, err := translate.LoadNote[translate.PodNote](t.Context(), d, key)
 			return err
 		},
-		"some": func(d *translate.Dialogue) error {
+		"some": func(d *translate.Client) error {
 			_, err := translate.FindNotes[translate.PodNote](t.Context(), d, key.Kind, []string{"p0", "p1"})
 			return err
 		},
-		"all": func(d *translate.Dialogue) error {
+		"all": func(d *translate.Client) error {
 			_, err := translate.LoadNotes[translate.PodNote](t.Context(), d, key.Kind)
 			return err
 		},

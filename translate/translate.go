@@ -24,10 +24,10 @@ type Request struct {
 	// v2 has no word for the caller's use of it; nil for none. Policies
 	// judge it as if the body named it.
 	Origin *Origin
-	// Read says that the answer is read and then forgotten: objects in it may be Records.
+	// RetryRead says that the answer is read and then forgotten: objects in it may be Records.
 	Read bool
-	// Wish is the common part of repeats of a create; "" means its body.
-	Wish string
+	// FingerprintText is the common part of repeats of a create; "" means its body.
+	FingerprintText string
 	// StopAt and TerminateAt are when the gateway stops and terminates the pod that is made; zero is never. A
 	// gateway that cannot keep them refuses the call.
 	StopAt, TerminateAt time.Time
@@ -54,9 +54,9 @@ type Response struct {
 	// Body is the decoded JSON body, nil when the answer had none. Numbers are
 	// json.Number.
 	Body any
-	// Earlier says that an earlier request has made the resource, whose caller was not
+	// FromEarlierRequest says that an earlier request has made the resource, whose caller was not
 	// told.
-	Earlier bool
+	FromEarlierRequest bool
 	// Refused says that the gateway refused the call, and the platform has seen
 	// nothing of it.
 	Refused bool
@@ -95,8 +95,8 @@ type Incoming struct {
 	// Caller is a stable identifier of the caller within the account, empty for
 	// one without a credential.
 	Caller string
-	// Catalog tells that one without a credential may read the catalog.
-	Catalog bool
+	// CatalogAllowed tells that one without a credential may read the catalog.
+	CatalogAllowed bool
 }
 
 // Outgoing is the answer in the caller's own dialect.
@@ -112,10 +112,10 @@ type Outgoing struct {
 	// V2 lists the v2 operations the legacy call became, in order of the first
 	// call of each, e.g. ["createPod"].
 	V2 []string
-	// Asked names the operations of the call, nil where the route says it or it was not
+	// Operations names the operations of the call, nil where the route says it or it was not
 	// found out.
-	Asked []string
+	Operations []string
 	// Warnings holds notices for the caller, one printable line each, and Lost the
 	// fields that v2 has no place for.
-	Warnings, Lost []string
+	Warnings, LostFields []string
 }

@@ -69,18 +69,18 @@ func above(v any, path []string) (value any, r Record, name string) {
 	return At(v, path[last]), nil, ""
 }
 
-// AsksNothing reports whether an input v is null, an empty string, list or object, or a list
+// IsBlank reports whether an input v is null, an empty string, list or object, or a list
 // or object of such values. Clients send these for options that their callers left out.
-func AsksNothing(v any) bool {
+func IsBlank(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return true
 	case string:
 		return v == ""
 	case []any:
-		return !slices.ContainsFunc(v, func(item any) bool { return !AsksNothing(item) })
+		return !slices.ContainsFunc(v, func(item any) bool { return !IsBlank(item) })
 	case map[string]any:
-		return AsksNothing(slices.Collect(maps.Values(v)))
+		return IsBlank(slices.Collect(maps.Values(v)))
 	}
 	return false
 }

@@ -81,7 +81,7 @@ func (e *demoEnvoy) run(ctx context.Context, stderr io.Writer) error {
 		Node: demoGroup, Group: demoGroup, Listen: e.callers, Admin: netip.MustParseAddrPort("127.0.0.1:0"),
 		Doors: []netip.AddrPort{door}, Connections: 1000,
 	}
-	text, err := bootstrap.Text()
+	text, err := bootstrap.JSON()
 	if err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 
 // dotEnv reads one variable of the file .env and ignores the rest. The file must not be a symbolic link out of the directory.
 func dotEnv(dir, name string) (string, error) {
-	text, err := files.In(dir, ".env").Read(files.MaxToken)
+	text, err := files.ConfinedPath(dir, ".env").Read(files.MaxToken)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}

@@ -95,7 +95,7 @@ envoy.tls.certificate the only other file.`,
 			if host, err := os.Hostname(); err == nil {
 				b.Node = cmp.Or(b.Node, host)
 			}
-			text, err := b.Text()
+			text, err := b.JSON()
 			if err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		if err != nil || n == 0 || !dnsName.MatchString(host) {
 			return usagef("--gateway: %q is not an IP address or DNS name with a port, such as tollgate-envoy:8082", text)
 		}
-		b.Named = append(b.Named, envoy.Named{Host: host, Port: uint16(n)})
+		b.NamedDoors = append(b.NamedDoors, envoy.NamedServer{Host: host, Port: uint16(n)})
 	}
 	if len(given) > 0 {
 		return nil

@@ -93,7 +93,7 @@ func writeStages(b *strings.Builder, indent string, stages []explain.Stage) {
 
 func writeCall(b *strings.Builder, x *explain.Report, c *explain.Call) {
 	what := "v2 call"
-	if d := route.Dialect(x.Dialect); d.Runs() {
+	if d := route.Dialect(x.Dialect); d.IsRun() {
 		what = "call"
 	}
 	fmt.Fprintf(b, "\n%s %s: %s %s\n", what, c.Operation, c.Method, c.Path)

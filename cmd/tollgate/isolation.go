@@ -23,7 +23,7 @@ func isolation(ctx context.Context) (r *policies.Isolator, stop func()) {
 // compiles returns an error if the Rego of a directory does not compile within the limits on time and memory. The caller reports other
 // faults.
 func compiles(ctx context.Context, dir string) error {
-	d, err := load.OpenDirectory("", files.At(dir))
+	d, err := load.OpenDirectory("", files.UnrestrictedPath(dir))
 	if err != nil || d == nil {
 		return nil // the caller finds the same error
 	}

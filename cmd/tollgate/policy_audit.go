@@ -55,7 +55,7 @@ func (p *policyAudit) do(cmd *cobra.Command, org string) error {
 		return err
 	}
 	bad := false
-	var kept []explain.Standing
+	var kept []explain.AuditedResource
 	for _, s := range x.Resources {
 		bad = bad || s.Verdict != explain.Allowed
 		if !p.violated || len(s.Policies) > 0 || s.Verdict != explain.Allowed {
@@ -96,7 +96,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 }
 
 // said returns one line for each policy result about a resource.
-func said(s *explain.Standing) []string {
+func said(s *explain.AuditedResource) []string {
 	var lines []string
 	for _, p := range s.Policies {
 		lines = append(lines, p.Policy+" "+p.Verdict+": "+p.Message)

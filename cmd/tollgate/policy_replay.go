@@ -69,7 +69,7 @@ verdict or its reasons would change.`,
 	f.StringVar(&p.policies, "policies", "", "configuration or directory of Rego to evaluate with")
 	f.StringVarP(&p.config, "config", "c", "", "configuration that supplies the other policies for a directory")
 	f.StringVar(&p.org, "org", "", "only calls of this organisation")
-	f.IntVar(&p.examples, "examples", 3, "number of calls of each kind shown in full")
+	f.IntVar(&p.examples, "examples", 3, "number of number of calls of each kind shown in full")
 	adminFlag(cmd, &p.base)
 	f.StringVar(&p.since, "since", "", "only decisions of the past period, such as 7d or 12h")
 	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")
@@ -161,7 +161,7 @@ func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policie
 	if isDir && p.config == "" {
 		limits := section.DefaultLimits()
 		unhurried(&limits)
-		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: files.At(p.policies)}}, policies.Deps{Isolate: isolated})
+		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: files.UnrestrictedPath(p.policies)}}, policies.Deps{Isolate: isolated})
 	}
 	path := p.policies
 	if isDir {
@@ -171,7 +171,7 @@ func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policie
 		unhurried(l)
 		for org, cfg := range orgs {
 			if isDir {
-				cfg.Directory, cfg.Bundle = files.At(p.policies), nil
+				cfg.Directory, cfg.Bundle = files.UnrestrictedPath(p.policies), nil
 				orgs[org] = cfg
 			}
 		}

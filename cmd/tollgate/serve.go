@@ -112,7 +112,7 @@ func (f *followed) reread(ctx context.Context) {
 
 // watch applies changes until ctx ends.
 func (f *followed) watch(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-	config.Watch(ctx, f.loaded.Inputs, config.Requests{Signals: f.hup, Again: f.again, Ended: f.judge.Isolate.Ended()}, logger, func(asked bool) config.Inputs {
+	config.Watch(ctx, f.loaded.Inputs, config.ReloadRequests{Signals: f.hup, Reload: f.again, Expired: f.judge.Isolate.Ended()}, logger, func(asked bool) config.Inputs {
 		notifyManager(logger, reloading())
 		defer notifyManager(logger, daemon.SdNotifyReady)
 		return f.reload(g, logger, asked)
@@ -132,7 +132,7 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) config.Inputs {
 	defer debug.FreeOSMemory()
 	g.Reopen()
-	loaded, err := config.Load(f.path, config.Sources{Before: f.loaded, Anew: asked}, f.judge)
+	loaded, err := config.Load(f.path, config.Sources{Previous: f.loaded, Reread: asked}, f.judge)
 	if err != nil {
 		g.Rejected(err)
 		logger.Error("configuration refused, keeping the previous one", "file", f.path, "fault", err.Error())
@@ -140,7 +140,7 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 	}
 	inputs := loaded.Inputs
 	for err = g.Swap(loaded.Config); err != nil; err = g.Swap(loaded.Config) {
-		next, err := loaded.Refuse(err)
+		next, err := loaded.WithoutFaultyFiles(err)
 		if err != nil {
 			logger.Error("configuration refused, keeping the previous one", "file", f.path, "fault", err.Error())
 			return inputs
@@ -149,7 +149,7 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 	}
 	loaded.Commit()
 	f.loaded = loaded
-	for _, r := range loaded.Config.Refused {
+	for _, r := range loaded.Config.RejectedFiles {
 		logger.Error("organisation file refused, keeping its previous section", "file", r.File, "org", r.Org, "fault", r.Fault)
 	}
 	warn(loaded, logger)
@@ -240,7 +240,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		debug.FreeOSMemory()
 	}()
 	defer func() { <-freed }()
-	allowToEnd(ctx, loaded.Config.Notice()+loaded.Config.Timeouts.Drain)
+	allowToEnd(ctx, loaded.Config.ShutdownNotice()+loaded.Config.Timeouts.Drain)
 	if o.past != nil {
 		if err := o.past.fill(ctx, g, store); err != nil {
 			g.Close()

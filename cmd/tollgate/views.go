@@ -362,7 +362,7 @@ func signed(amount string) string {
 	return "+" + amount
 }
 
-func keptLine(k *money.Kept) string {
+func keptLine(k *money.Snoozed) string {
 	if k.Until == nil {
 		return k.Resource + " is no longer kept"
 	}

@@ -45,7 +45,7 @@ func newTransport(d *net.Dialer, c *tls.Config) *http.Transport {
 func proxyOf(u *url.URL) (*url.URL, error) { return httpproxy.FromEnvironment().ProxyFunc()(u) }
 
 // UsesProxy reports whether u is reached through a proxy of the environment. The proxy then resolves the host name.
-func Proxied(u *url.URL) bool {
+func UsesProxy(u *url.URL) bool {
 	proxy, err := proxyOf(u)
 	return err == nil && proxy != nil
 }

@@ -53,7 +53,7 @@ func (n Network) Within(list []Network) bool {
 
 // CheckForbidden returns an error if no restricted URL may reach addr, whatever networks it is given. This covers the loopback interface,
 // where the gateway's own listeners are, link-local addresses, and the addresses at which cloud providers serve credentials.
-func Never(addr netip.Addr) error {
+func CheckForbidden(addr netip.Addr) error {
 	addr = plain(addr)
 	switch {
 	case addr.IsLoopback(), addr.IsUnspecified(), addr.Is4() && addr.As4()[0] == 0:
@@ -92,7 +92,7 @@ func (r reach) public() *ssrf.Guardian {
 
 // judge returns an error if a restricted URL may not reach an address. own lists the addresses of this host.
 func judge(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
-	if err := Never(addr); err != nil {
+	if err := CheckForbidden(addr); err != nil {
 		return err
 	}
 	addr = plain(addr)

@@ -38,7 +38,7 @@ const (
 )
 
 // UnrestrictedURL returns a URL that does not come from a configuration and may reach any address.
-func To(text string) URL { return URL{text: text, reach: reach{kind: anywhere}} }
+func UnrestrictedURL(text string) URL { return URL{text: text, reach: reach{kind: anywhere}} }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (u *URL) UnmarshalText(text []byte) error {
@@ -56,7 +56,7 @@ func (u URL) String() string { return u.text }
 func (u URL) IsZero() bool { return u.text == "" }
 
 // AllowAll lets u reach any address.
-func (u *URL) Open() { u.place(reach{kind: anywhere}) }
+func (u *URL) AllowAll() { u.place(reach{kind: anywhere}) }
 
 // Restrict lets u reach public addresses and the private networks listed. Addresses of this host, and addresses that [CheckForbidden]
 // refuses, stay unreachable even if a network contains them.
@@ -129,11 +129,11 @@ func (u URL) Request(ctx context.Context, method string, body io.Reader) (*http.
 
 // Client returns a client like [NewClient] that dials only the addresses that u may reach. guard may be nil; otherwise both checks apply.
 func (u URL) Client(guard Guard, dial time.Duration) *http.Client {
-	return NewClient(u.guarded(guard), dial)
+	return NewClient(u.withReach(guard), dial)
 }
 
 // withReach returns a guard that applies the reach of u and then guard.
-func (u URL) guarded(guard Guard) Guard {
+func (u URL) withReach(guard Guard) Guard {
 	switch u.reach.kind {
 	case anywhere:
 		return guard

@@ -45,7 +45,7 @@ func TestRestrictedAddresses(t *testing.T) {
 		{"100.64.0.1", nil, errPrivate},
 		{"fd12::1", nil, errPrivate},
 	} {
-		u := To("https://receiver.example/")
+		u := UnrestrictedURL("https://receiver.example/")
 		u.Restrict(tc.networks)
 		if err := judge(netip.MustParseAddr(tc.address), u.reach.public(), own); !errors.Is(err, tc.want) {
 			t.Errorf("%s with %v: %v, want %v", tc.address, tc.networks, err, tc.want)
@@ -57,7 +57,7 @@ func TestRestrictedAddresses(t *testing.T) {
 func TestClientOfURL(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
-	decoded, restricted, open := URL{}, To(server.URL), To(server.URL)
+	decoded, restricted, open := URL{}, UnrestrictedURL(server.URL), UnrestrictedURL(server.URL)
 	if err := decoded.UnmarshalText([]byte(server.URL)); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestCheckURL(t *testing.T) {
 		"https://own.example/b.tar.gz": nil, "https://127.0.0.1:8081/": errOwn, "https://LOCALHOST./": errOwn, "https://a.localhost/": errOwn,
 		"https://[::1]/": errOwn, "https://169.254.169.254/": errLocal, "https://10.0.0.1/": errPrivate, "https://0/": nil,
 	} {
-		u := To(text)
+		u := UnrestrictedURL(text)
 		if err := u.Check(); err != nil {
 			t.Errorf("%s leads anywhere: %v", text, err)
 		}

@@ -62,7 +62,7 @@ func TestConfinedPath(t *testing.T) {
 		"file": nil, "./link": nil, "tree/../file": nil, "pipe": files.ErrIrregular, "large": files.ErrTooLarge, "missing": fs.ErrNotExist,
 		"../secret": files.ErrEscapes, "away": files.ErrEscapes, "absolute": files.ErrEscapes, filepath.Join(dir, "own", "file"): files.ErrEscapes, "tree/../../secret": files.ErrEscapes,
 	} {
-		p := files.In(filepath.Join(dir, "own"), name)
+		p := files.ConfinedPath(filepath.Join(dir, "own"), name)
 		if _, err := p.Read(100); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
@@ -92,18 +92,18 @@ func TestUnplacedPath(t *testing.T) {
 func TestTree(t *testing.T) {
 	dir := filepath.Join(place(t), "own")
 	rego := func(base string) bool { return strings.HasSuffix(base, ".rego") }
-	got, err := files.In(dir, "tree").Tree(rego, 100)
+	got, err := files.ConfinedPath(dir, "tree").Tree(rego, 100)
 	if err != nil || len(got) != 1 || string(got["a.rego"]) != "a" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := files.In(dir, ".").Tree(func(string) bool { return true }, 10); err == nil {
+	if _, err := files.ConfinedPath(dir, ".").Tree(func(string) bool { return true }, 10); err == nil {
 		t.Error("a tree with a pipe and more bytes than allowed is read")
 	}
 	for _, name := range []string{"pipe", "file", "missing"} {
-		if _, err := files.At(filepath.Join(dir, name)).Tree(rego, 100); err == nil || errors.Is(err, files.ErrTooSlow) {
+		if _, err := files.UnrestrictedPath(filepath.Join(dir, name)).Tree(rego, 100); err == nil || errors.Is(err, files.ErrTooSlow) {
 			t.Errorf("%s is read as a directory: %v", name, err)
 		}
-		if _, err := files.In(dir, name).Tree(rego, 100); err == nil || errors.Is(err, files.ErrTooSlow) {
+		if _, err := files.ConfinedPath(dir, name).Tree(rego, 100); err == nil || errors.Is(err, files.ErrTooSlow) {
 			t.Errorf("%s is read as a directory: %v", name, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestReplace(t *testing.T) {
 	dir := place(t)
 	own := filepath.Join(dir, "own")
 	target := func(name string) files.Target {
-		p := files.In(own, name)
+		p := files.ConfinedPath(own, name)
 		p.Confine(own, filepath.Join(own, "tree"))
 		return files.Target{Path: p}
 	}

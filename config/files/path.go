@@ -35,10 +35,10 @@ const (
 )
 
 // UnrestrictedPath returns a Path that does not come from a configuration. It is relative to the working directory.
-func At(name string) Path { return Path{written: name, reach: anywhere} }
+func UnrestrictedPath(name string) Path { return Path{written: name, reach: anywhere} }
 
 // ConfinedPath returns a Path to name in dir. Symbolic links cannot lead out of dir.
-func In(dir, name string) Path {
+func ConfinedPath(dir, name string) Path {
 	p := Path{written: name}
 	p.Confine(dir, dir)
 	return p
@@ -57,7 +57,7 @@ func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 func (p Path) IsZero() bool { return p.written == "" }
 
 // Text returns the path as written in the configuration.
-func (p Path) Written() string { return p.written }
+func (p Path) Text() string { return p.written }
 
 // String returns the path joined to its base directory, for messages. Other packages must not open it directly.
 func (p Path) String() string {
@@ -68,7 +68,7 @@ func (p Path) String() string {
 }
 
 // AllowAll permits p to lead anywhere. A relative path is resolved against base, or against the working directory if base is empty.
-func (p *Path) Begin(base string) { p.place(base, "", anywhere) }
+func (p *Path) AllowAll(base string) { p.place(base, "", anywhere) }
 
 // Confine permits p to lead only to files below the directory root, after symbolic links are resolved. A relative path is resolved against
 // base.
@@ -93,7 +93,7 @@ func (p Path) Check() error {
 	if p.IsZero() || p.reach == anywhere || p.reach == denied {
 		return nil
 	}
-	_, err := Bounded("stat", p.String(), func() (fs.FileInfo, error) {
+	_, err := WithTimeout("stat", p.String(), func() (fs.FileInfo, error) {
 		root, name, err := p.open()
 		if err != nil {
 			return nil, err
@@ -157,7 +157,7 @@ func (p Path) Read(limit int64) ([]byte, error) {
 	if p.reach == anywhere {
 		return Read(p.String(), limit)
 	}
-	return Bounded("read", p.String(), func() ([]byte, error) {
+	return WithTimeout("read", p.String(), func() ([]byte, error) {
 		root, name, err := p.open()
 		if err != nil {
 			return nil, err
@@ -179,7 +179,7 @@ const (
 // Tree returns the content of the files below a directory for which wanted returns true, by slash-separated path. It does not follow
 // symbolic links out of the directory, and skips names that begin with a dot. It returns an error if the files have more than total bytes.
 func (p Path) Tree(wanted func(base string) bool, total int64) (map[string][]byte, error) {
-	return Bounded("read", p.String(), func() (map[string][]byte, error) {
+	return WithTimeout("read", p.String(), func() (map[string][]byte, error) {
 		dir, err := p.directory()
 		if err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 
 const (
 	// Timeout limits opening and reading one file.
-	Patience = 5 * time.Second
+	Timeout = 5 * time.Second
 	// maxPending limits concurrent reads, including abandoned ones: the operating system cannot interrupt a read from a network file system
 	// whose server has gone away.
 	maxPending = 64
@@ -32,13 +32,13 @@ var (
 	// ErrTooLarge is returned for a file that exceeds the size limit of the reader.
 	ErrTooLarge = errors.New("file too large")
 	// ErrTooSlow is returned for a file that could not be opened and read within [Timeout].
-	ErrTooSlow = fmt.Errorf("no answer from the file system within %s", Patience)
+	ErrTooSlow = fmt.Errorf("no answer from the file system within %s", Timeout)
 )
 
 // Read returns the content of the regular file at name, which may have at most limit bytes. It follows symbolic links. Errors are
 // [*fs.PathError] and wrap [ErrIrregular], [ErrTooLarge] or [ErrTooSlow] where applicable.
 func Read(name string, limit int64) ([]byte, error) {
-	return Bounded("read", name, func() ([]byte, error) { return read(nil, name, limit) })
+	return WithTimeout("read", name, func() ([]byte, error) { return read(nil, name, limit) })
 }
 
 // Open opens the regular file at name for reading, for example a log that is read in parts. It follows symbolic links, and never blocks on
@@ -53,7 +53,7 @@ func Append(name string) (*os.File, error) {
 
 // Stat is like [os.Stat], but returns [ErrTooSlow] after [Timeout].
 func Stat(name string) (fs.FileInfo, error) {
-	return Bounded("stat", name, func() (fs.FileInfo, error) { return os.Stat(name) })
+	return WithTimeout("stat", name, func() (fs.FileInfo, error) { return os.Stat(name) })
 }
 
 // open opens a regular file below in, or anywhere if in is nil. It checks the file type before opening, because opening a device can have
@@ -125,14 +125,14 @@ var pending = make(chan struct{}, maxPending)
 
 // WithTimeout calls do, which accesses the file called name, and returns its result, or [ErrTooSlow] after [Timeout]. After a timeout do
 // continues in the background, and its result is discarded. op is the operation named in the error.
-func Bounded[T any](op, name string, do func() (T, error)) (T, error) {
+func WithTimeout[T any](op, name string, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
 	var zero T
 	slow := func() error { return &fs.PathError{Op: op, Path: name, Err: ErrTooSlow} }
-	timer := time.NewTimer(Patience)
+	timer := time.NewTimer(Timeout)
 	defer timer.Stop()
 	select {
 	case pending <- struct{}{}:

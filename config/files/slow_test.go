@@ -11,12 +11,12 @@ import (
 func TestBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, started := make(chan struct{}), time.Now()
-		_, err := Bounded("read", "x", func() (int, error) { <-end; return 0, nil })
-		if !errors.Is(err, ErrTooSlow) || time.Since(started) != Patience {
+		_, err := WithTimeout("read", "x", func() (int, error) { <-end; return 0, nil })
+		if !errors.Is(err, ErrTooSlow) || time.Since(started) != Timeout {
 			t.Errorf("%v after %s", err, time.Since(started))
 		}
 		close(end)
-		if n, err := Bounded("read", "x", func() (int, error) { return 7, nil }); n != 7 || err != nil {
+		if n, err := WithTimeout("read", "x", func() (int, error) { return 7, nil }); n != 7 || err != nil {
 			t.Errorf("%d, %v", n, err)
 		}
 	})

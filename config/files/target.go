@@ -12,7 +12,7 @@ import (
 type Target struct{ Path }
 
 // UnrestrictedTarget returns a Target that does not come from a configuration. It is relative to the working directory.
-func TargetAt(name string) Target { return Target{At(name)} }
+func UnrestrictedTarget(name string) Target { return Target{UnrestrictedPath(name)} }
 
 // Replace atomically replaces the content of the file with data. After a crash, the file has either the old or the new content.
 func (t Target) Replace(data []byte) error {
@@ -76,4 +76,4 @@ func (t Target) Check() error {
 type Credential struct{ Path }
 
 // UnrestrictedCredential returns a Credential that does not come from a configuration. It is relative to the working directory.
-func CredentialAt(name string) Credential { return Credential{At(name)} }
+func UnrestrictedCredential(name string) Credential { return Credential{UnrestrictedPath(name)} }

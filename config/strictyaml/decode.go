@@ -36,7 +36,7 @@ func Load(name string, data []byte, into any) (*Positions, error) {
 // DecodePartial is like [Load], but also sets the values that could be decoded when there are faults, so that a checker can find faults
 // beyond those of form. A missing or invalid setting keeps its previous value, so a later fault below the path of an earlier one may only
 // be a consequence; see [Errors.Covers].
-func Survey(name string, data []byte, into any) (*Positions, error) {
+func DecodePartial(name string, data []byte, into any) (*Positions, error) {
 	result, pos, err := read(name, data, into)
 	reflect.ValueOf(into).Elem().Set(result)
 	return pos, err
@@ -57,7 +57,7 @@ func read(name string, data []byte, into any) (reflect.Value, *Positions, error)
 		(&decoder{src: src}).value(doc, root, result, "")
 	}
 	if len(src.faults) > 0 {
-		return result, pos, src.faults.InOrder()
+		return result, pos, src.faults.Sort()
 	}
 	return result, pos, nil
 }

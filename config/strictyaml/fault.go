@@ -70,7 +70,7 @@ func (e Errors) Unwrap() []error {
 }
 
 // Sort sorts e in place by position and returns it. The sort is stable.
-func (e Errors) InOrder() Errors {
+func (e Errors) Sort() Errors {
 	slices.SortStableFunc(e, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

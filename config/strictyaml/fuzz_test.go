@@ -76,7 +76,7 @@ func FuzzDecode(f *testing.F) {
 			if f.Line > 0 && (f.Column < 1 || f.Column > utf8.RuneCountInString(lines[f.Line-1])+1) {
 				t.Fatalf("fault outside of line %q: %#v", lines[f.Line-1], f)
 			}
-			pos.Of(f.Path)
+			pos.Lookup(f.Path)
 		}
 	})
 }
@@ -159,7 +159,7 @@ func places(doc *yaml.Node) map[string][2]int {
 func placesOf(pos *strictyaml.Positions, want map[string][2]int) map[string][2]int {
 	out := map[string][2]int{}
 	for path := range want {
-		_, line, col := pos.Of(path)
+		_, line, col := pos.Lookup(path)
 		out[path] = [2]int{line, col}
 	}
 	return out

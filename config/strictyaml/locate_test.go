@@ -58,11 +58,11 @@ func TestPositionsOf(t *testing.T) {
 		{"", 1, 1},
 	}
 	for _, c := range cases {
-		if _, line, col := pos.Of(c.path); line != c.line || col != c.col {
+		if _, line, col := pos.Lookup(c.path); line != c.line || col != c.col {
 			t.Errorf("Of(%q) = %d, %d, want %d, %d", c.path, line, col, c.line, c.col)
 		}
 	}
-	if _, line, col := (*strictyaml.Positions)(nil).Of("a"); line != 0 || col != 0 {
+	if _, line, col := (*strictyaml.Positions)(nil).Lookup("a"); line != 0 || col != 0 {
 		t.Errorf("Of on nil = %d, %d, want 0, 0", line, col)
 	}
 }

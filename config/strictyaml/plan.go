@@ -185,7 +185,7 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 		name, options, _ := strings.Cut(tag, ",")
 		at := append(slices.Clone(index), i)
 		switch {
-		case f.Type == reflect.TypeFor[*Shown]():
+		case f.Type == reflect.TypeFor[*TextCache]():
 			pl.shown = at
 		case !f.IsExported() && !tagged, name == "-":
 		case !f.IsExported():

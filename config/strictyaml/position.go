@@ -24,8 +24,8 @@ type Positions struct {
 // Include decodes a file into the value at path, like [DecodePartial]. Afterwards p has the positions of its values, below path, and file
 // has the same positions relative to the file. Faults have paths below path.
 func (p *Positions) Include(name string, data []byte, path string, into any) (file *Positions, err error) {
-	file, err = Survey(name, data, into)
-	p.Put(path, file)
+	file, err = DecodePartial(name, data, into)
+	p.SetIncluded(path, file)
 	found, _ := errors.AsType[Errors](err)
 	if len(found) == 0 {
 		return file, nil
@@ -37,7 +37,7 @@ func (p *Positions) Include(name string, data []byte, path string, into any) (fi
 }
 
 // SetIncluded adds the positions of a file that was included before, for the value at path.
-func (p *Positions) Put(path string, file *Positions) { p.included[path] = file }
+func (p *Positions) SetIncluded(path string, file *Positions) { p.included[path] = file }
 
 // within returns the position of the value at path if it is in an included file.
 func (p *Positions) within(path string) (file string, at place, ok bool) {
@@ -57,7 +57,7 @@ func (p *Positions) within(path string) (file string, at place, ok bool) {
 }
 
 // Contains reports whether the file, or an included file, has a value at path.
-func (p *Positions) Written(path string) bool {
+func (p *Positions) Contains(path string) bool {
 	_, ok := p.at[path]
 	if !ok {
 		_, _, ok = p.within(path)
@@ -69,7 +69,7 @@ func (p *Positions) Written(path string) bool {
 func Fill[T any](p *Positions, path string, into *T, defaults T) {
 	v, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(defaults)
 	for _, f := range planOf(v.Type()).fields {
-		if !p.Written(fault.Key(path, f.name)) {
+		if !p.Contains(fault.Key(path, f.name)) {
 			v.FieldByIndex(f.index).Set(from.FieldByIndex(f.index))
 		}
 	}
@@ -86,7 +86,7 @@ func (p *Positions) File() string {
 // Lookup returns the file, line and column of the value at path, both counted from 1: the position of a scalar itself, or of the key of a
 // mapping or list. If the file has no value at path, the position of its nearest ancestor is returned. Line and column are 0 if no position
 // is known.
-func (p *Positions) Of(path string) (file string, line, col int) {
+func (p *Positions) Lookup(path string) (file string, line, col int) {
 	if p == nil {
 		return "", 0, 0
 	}
@@ -120,13 +120,13 @@ func Locate(pos *Positions, err error) error {
 	for _, f := range fault.List(err) {
 		file, line, col := pos.File(), 0, 0
 		if f.Path != "" {
-			file, line, col = pos.Of(f.Path)
+			file, line, col = pos.Lookup(f.Path)
 		}
 		faults = append(faults, Fault{
 			File: file, Line: line, Column: col, Path: f.Path, Message: f.Err.Error(), Cause: f.Err,
 		})
 	}
-	return faults.InOrder()
+	return faults.Sort()
 }
 
 // parent removes the last element of a path. The parent of a top-level key is the empty path.

@@ -72,7 +72,7 @@ func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) 
 }
 
 // IsCurrent reports whether the value equals the one that its reference now resolves to, see [Secret.Resolve].
-func (s Secret) Holds(env func(string) (string, bool), readFile func(string) ([]byte, error)) bool {
+func (s Secret) IsCurrent(env func(string) (string, bool), readFile func(string) ([]byte, error)) bool {
 	now := s
 	return now.Resolve(env, readFile) == nil && s.Resolved() && now.Reveal() == s.Reveal()
 }

@@ -34,7 +34,7 @@ func Show(v any, masked ...string) ([]byte, error) {
 
 // TextCache caches the YAML text of a list item that does not change. An item has it as a field of type *TextCache. The zero value is an
 // empty cache.
-type Shown struct{ text atomic.Pointer[shownText] }
+type TextCache struct{ text atomic.Pointer[shownText] }
 
 // shownText is a cached text with its position and indentation.
 type shownText struct {
@@ -163,9 +163,9 @@ func (p *printer) zero(f *field, indent int) {
 
 // item writes a list item, from its cached text if possible.
 func (p *printer) item(pl *plan, v reflect.Value, indent int) error {
-	var memory *Shown
+	var memory *TextCache
 	if pl.shown != nil && !p.inline {
-		memory = v.FieldByIndex(pl.shown).Interface().(*Shown)
+		memory = v.FieldByIndex(pl.shown).Interface().(*TextCache)
 	}
 	if memory != nil {
 		if t := memory.text.Load(); t != nil && t.indent == indent && slices.Equal(t.masked, p.masked) {

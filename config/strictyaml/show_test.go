@@ -39,9 +39,9 @@ func TestShowOmitsZerosThatMeanNone(t *testing.T) {
 
 // item is an item of a list, whose text can be remembered.
 type item struct {
-	Name   string            `yaml:"name"`
-	Digest string            `yaml:"sha256"`
-	Text   *strictyaml.Shown `yaml:"-"`
+	Name   string                `yaml:"name"`
+	Digest string                `yaml:"sha256"`
+	Text   *strictyaml.TextCache `yaml:"-"`
 }
 
 // An item whose text is remembered is shown so again, where it stood so far and with the same masks, and as it is anywhere else.
@@ -53,7 +53,7 @@ func TestShowRemembers(t *testing.T) {
 	type deeper struct {
 		Lists []list `yaml:"lists"`
 	}
-	was := list{[]item{{"a", "00ff", new(strictyaml.Shown)}, {"b", "11ff", nil}}}
+	was := list{[]item{{"a", "00ff", new(strictyaml.TextCache)}, {"b", "11ff", nil}}}
 	const first = "items:\n  - name: a\n    sha256: '[masked]'\n  - name: b\n    sha256: '[masked]'\n"
 	show := func(v any, want string, masked ...string) {
 		t.Helper()

@@ -12,7 +12,7 @@ import (
 func TestSurveyKeepsWhatCouldBeRead(t *testing.T) {
 	t.Parallel()
 	got := sample{Listen: "default", Count: 7, Tags: []string{"default"}}
-	_, err := strictyaml.Survey("t", []byte("listen: a\ncount: x\nnope: 1\norgs: [{id: acme}, {id: 1}]\n"), &got)
+	_, err := strictyaml.DecodePartial("t", []byte("listen: a\ncount: x\nnope: 1\norgs: [{id: acme}, {id: 1}]\n"), &got)
 	faults, ok := errors.AsType[strictyaml.Errors](err)
 	if !ok || len(faults) != 3 {
 		t.Fatalf("faults are %v, want three", err)

@@ -34,13 +34,13 @@ type Alerts struct {
 	Go func(f func())
 	// Meter makes the instruments.
 	Meter metric.Meter
-	// KeepLinks makes links by which owners keep resources.
-	KeepLinks money.KeepLinks
+	// SnoozeLinks makes links by which owners keep resources.
+	SnoozeLinks money.SnoozeLinks
 	// Approvals and Notices have the exceptions that end, beside the configuration.
 	Approvals *approval.Store
-	Notices   spend.Notices
-	// Told keeps the sent alerts, by organisation.
-	Told *store.Journal
+	Notices   spend.NoticeStore
+	// Sent keeps the sent alerts, by organisation.
+	Sent *store.CappedLog
 
 	mu     sync.Mutex      // guards failed
 	failed map[string]bool // ids of alerts that were not delivered, which the list has
@@ -56,26 +56,26 @@ type Thresholds struct {
 }
 
 // NewThresholds returns the thresholds of ledgers with their history.
-func (t *Alerts) NewThresholds(notices spend.Notices, history *spend.History) *Thresholds {
+func (t *Alerts) NewThresholds(notices spend.NoticeStore, history *spend.History) *Thresholds {
 	return &Thresholds{
 		Alerts: t, due: &spend.Alerts{Notices: notices, History: history, Logger: t.Logger},
 		count: telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent."))),
 	}
 }
 
-// Look compares the budgets of an organisation with its ledger. It does not wait for the deliveries.
-func (w *Thresholds) Look(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
+// CheckThresholds compares the budgets of an organisation with its ledger. It does not wait for the deliveries.
+func (w *Thresholds) CheckThresholds(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
 	w.Go(func() {
-		if err := w.due.Tell(ctx, org, p, s, w.tell); err != nil {
+		if err := w.due.Check(ctx, org, p, s, w.notify); err != nil {
 			w.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())
 		}
 	})
 }
 
-func (w *Thresholds) tell(ctx context.Context, a *spend.Alert) error {
+func (w *Thresholds) notify(ctx context.Context, a *spend.Alert) error {
 	t := w.Alerts
 	if a.Usual != nil {
-		return t.tellUnusual(ctx, a)
+		return t.notifyUnusual(ctx, a)
 	}
 	budget, used, limit := spend.CeilingName(a.Ceiling), spend.AmountText(a.Ceiling, a.Used), spend.AmountText(a.Ceiling, a.Limit)
 	err := t.deliver(ctx, a.Org, a.ID, "budget.threshold", a.At, budgetAlert{
@@ -100,7 +100,7 @@ type unusualAlert struct {
 	Usual json.Number `json:"usual"`
 }
 
-func (t *Alerts) tellUnusual(ctx context.Context, a *spend.Alert) error {
+func (t *Alerts) notifyUnusual(ctx context.Context, a *spend.Alert) error {
 	const kind = "spend.unusual"
 	d := unusualAlert{
 		Org: a.Org, Scope: a.Scope.String(), Hour: spend.Hourly.Start(a.At),
@@ -121,11 +121,11 @@ func (t *Alerts) Cause(ctx context.Context, c *spend.Cause, r *spend.Record, bud
 	var data any
 	if x := c.Excess; x != nil {
 		d := budgetAlert{
-			Org: c.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind, Name: r.About.Name,
+			Org: c.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind, Name: r.Metadata.Name,
 			Used: json.Number(spend.AmountText(x.Ceiling, x.Used)), Limit: json.Number(spend.AmountText(x.Ceiling, x.Limit)),
 		}
 		t.Logger.WarnContext(ctx, "a budget is passed", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
-			"limit", string(d.Limit), "stop_at", c.StopAt, "resource", r.ID, "name", r.About.Name, "team", r.Owner.Team, "key", r.Owner.Key)
+			"limit", string(d.Limit), "stop_at", c.StopAt, "resource", r.ID, "name", r.Metadata.Name, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = budget, d
 		id = strings.Join([]string{kind, c.Org, string(x.Scope.Kind), x.Scope.ID, d.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
 	} else {
@@ -142,8 +142,8 @@ func (t *Alerts) Cause(ctx context.Context, c *spend.Cause, r *spend.Record, bud
 	t.Go(func() { ended(t.delivered(ctx, c.Org, id, kind, now, data)) })
 }
 
-// tell delivers an event without waiting for that.
-func (t *Alerts) tell(ctx context.Context, org, id, kind string, at time.Time, data any) {
+// sendAsyncfy delivers an event without waiting for that.
+func (t *Alerts) sendAsync(ctx context.Context, org, id, kind string, at time.Time, data any) {
 	t.Go(func() { _ = t.delivered(ctx, org, id, kind, at, data) })
 }
 
@@ -156,9 +156,9 @@ func (t *Alerts) delivered(ctx context.Context, org, id, kind string, at time.Ti
 	return err
 }
 
-// stranger is the alert about a resource that was made without the
+// unmanaged is the alert about a resource that was made without the
 // gateway.
-type stranger struct {
+type unmanaged struct {
 	Org      string         `json:"org"`
 	Resource string         `json:"resource"`
 	Kind     operation.Kind `json:"kind"`
@@ -166,12 +166,12 @@ type stranger struct {
 	PerHour  json.Number    `json:"per_hour"` // USD
 }
 
-// Strangers tells of resources that the ledger has found for the first time and
+// Unmanaged tells of resources that the ledger has found for the first time and
 // that none of the callers made. The log has them already.
-func (t *Alerts) Strangers(ctx context.Context, org string, found []spend.Found) {
+func (t *Alerts) Unmanaged(ctx context.Context, org string, found []spend.PlatformResource) {
 	const kind = "resource.unowned"
 	for _, f := range found {
-		t.tell(ctx, org, strings.Join([]string{kind, org, f.ID}, ":"), kind, t.Now(), stranger{
+		t.sendAsync(ctx, org, strings.Join([]string{kind, org, f.ID}, ":"), kind, t.Now(), unmanaged{
 			Org: org, Resource: f.ID, Kind: f.Kind, Name: f.Name, PerHour: json.Number(catalog.Money(f.Amounts[spend.Burn]).String()),
 		})
 	}
@@ -209,27 +209,27 @@ func (t *Alerts) Drift(ctx context.Context, org string, drifted []spend.Drift) {
 			continue
 		}
 		id := strings.Join([]string{kind, org, d.ID, strconv.FormatInt(d.Version, 10)}, ":")
-		t.tell(ctx, org, id, kind, t.Now(), drift{
-			ownedResource: ownedResource{org, d.ID, d.Kind, d.About.Name, d.Owner.Team, d.Owner.Key},
+		t.sendAsync(ctx, org, id, kind, t.Now(), drift{
+			ownedResource: ownedResource{org, d.ID, d.Kind, d.Metadata.Name, d.Owner.Team, d.Owner.Key},
 			Before:        json.Number(catalog.Money(d.Amounts[spend.Burn]).String()), PerHour: json.Number(catalog.Money(d.Now[spend.Burn]).String()),
 		})
 	}
 }
 
-// shortList is the alert about a list of the platform that lacks most of the resources.
-type shortList struct {
+// incompleteList is the alert about a list of the platform that lacks most of the resources.
+type incompleteList struct {
 	Org     string `json:"org"`
 	Listed  int    `json:"listed"`
 	Missing int    `json:"missing"`
 }
 
-// Short sends an alert about a list that lacks most of the resources, under one id an hour. The
+// IncompleteList sends an alert about a list that lacks most of the resources, under one id an hour. The
 // log has it already.
-func (t *Alerts) Short(ctx context.Context, org string, r *spend.Report) {
+func (t *Alerts) IncompleteList(ctx context.Context, org string, r *spend.Report) {
 	const kind = "platform.list_short"
 	now := t.Now()
 	id := strings.Join([]string{kind, org, spend.Hourly.Start(now).Format(time.RFC3339)}, ":")
-	t.tell(ctx, org, id, kind, now, shortList{Org: org, Listed: r.Resources, Missing: r.Missing})
+	t.sendAsync(ctx, org, id, kind, now, incompleteList{Org: org, Listed: r.Resources, Missing: r.Missing})
 }
 
 // budgetAlert is the alert about a budget; amounts are USD, or counts.
@@ -254,7 +254,7 @@ func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time
 		return nil
 	}
 	err := t.send(ctx, o, id, kind, at, data)
-	t.keep(ctx, org, Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: !o.Alerts.Webhook.URL.IsZero() && err == nil}, data, err)
+	t.record(ctx, org, Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: !o.Alerts.Webhook.URL.IsZero() && err == nil}, data, err)
 	return err
 }
 
@@ -267,7 +267,7 @@ func (t *Alerts) send(ctx context.Context, o *settings.Org, id, kind string, at 
 	if err != nil {
 		return err
 	}
-	return sender.Send(ctx, id, kind, at, spoken(t.Config(), o.ID, kind, data))
+	return sender.Send(ctx, id, kind, at, message(t.Config(), o.ID, kind, data))
 }
 
 // idleAlert is the alert about an idle resource.
@@ -278,15 +278,15 @@ type idleAlert struct {
 	PerMonth json.Number  `json:"per_month"` // USD
 	// StopAt is when the pod will be stopped.
 	StopAt *time.Time `json:"stop_at,omitempty"`
-	// KeepURL is where people say that it is to be kept.
-	KeepURL string `json:"keep_url,omitempty"`
+	// SnoozeURL is where people say that it is to be kept.
+	SnoozeURL string `json:"keep_url,omitempty"`
 }
 
 func (t *Alerts) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
 	a := idleAlert{
 		ownedResource: ownedResource{c.Org, r.ID, c.Idle.Kind, c.Idle.Name, r.Owner.Team, r.Owner.Key},
 		Reason:        c.Idle.Reason, Since: c.Idle.Since.UTC(), PerMonth: json.Number(catalog.Monthly(catalog.Money(c.Idle.Burn)).String()),
-		KeepURL: t.KeepLinks.Link(c.Org, r.ID),
+		SnoozeURL: t.SnoozeLinks.Link(c.Org, r.ID),
 	}
 	if !c.StopAt.IsZero() {
 		a.StopAt = &c.StopAt
@@ -300,8 +300,8 @@ type lostLedger struct {
 	*money.Loss
 }
 
-// Lost tells of a ledger that the store has lost.
-func (t *Alerts) Lost(ctx context.Context, org string, l *money.Loss) {
+// LedgerLost tells of a ledger that the store has lost.
+func (t *Alerts) LedgerLost(ctx context.Context, org string, l *money.Loss) {
 	const kind = "ledger.lost"
-	t.tell(ctx, org, strings.Join([]string{kind, org, strconv.FormatInt(l.At.UnixMilli(), 10)}, ":"), kind, l.At, lostLedger{org, l})
+	t.sendAsync(ctx, org, strings.Join([]string{kind, org, strconv.FormatInt(l.At.UnixMilli(), 10)}, ":"), kind, l.At, lostLedger{org, l})
 }

@@ -47,7 +47,7 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 		d.DecisionURL = pages + r.Decision
 	}
 	t.Logger.InfoContext(ctx, "approval requested", "event", kind, "org", org, "approval", r.ID, "team", r.Team, "key", r.Key, "decision", r.Decision)
-	t.tell(ctx, org, strings.Join([]string{kind, org, r.ID}, ":"), kind, r.Asked, d)
+	t.sendAsync(ctx, org, strings.Join([]string{kind, org, r.ID}, ":"), kind, r.Asked, d)
 }
 
 func (d approvalAlert) sentence(string) string {
@@ -62,7 +62,7 @@ func (d approvalAlert) sentence(string) string {
 	for i, r := range d.Refusals {
 		reasons[i] = r.By + " refused it: " + strings.TrimSuffix(r.Message, ".")
 	}
-	return fmt.Sprintf("A call%s in %s waits for approval until %s: %s. %s.", by(d.Team, d.Key), d.Org, moment(d.Until), what, strings.Join(reasons, "; "))
+	return fmt.Sprintf("A call%s in %s waits for approval until %s: %s. %s.", createdBy(d.Team, d.Key), d.Org, formatTime(d.Until), what, strings.Join(reasons, "; "))
 }
 
 func (d approvalAlert) links() (links []webhook.Link) {

@@ -27,14 +27,14 @@ func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error
 	}
 	for _, e := range granted {
 		if r := e.Record; r.State == approval.Granted {
-			list = append(list, grantOf(org, r))
+			list = append(list, grantException(org, r))
 		}
 	}
 	noticed, err := t.Notices.Noticed(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	for id, until := range spend.KeptUntil(noticed) {
+	for id, until := range spend.SnoozedUntil(noticed) {
 		list = append(list, Exception{Org: org, Kind: "kept", ID: id, About: "idle", Until: until.UTC()})
 	}
 	now := t.Now()
@@ -76,8 +76,8 @@ func (t *Alerts) configured(o *settings.Org) (list []Exception) {
 	return list
 }
 
-// grantOf returns a grant that waits for its call.
-func grantOf(org string, r *approval.Record) Exception {
+// grantException returns a grant that waits for its call.
+func grantException(org string, r *approval.Record) Exception {
 	by := make([]string, len(r.Refusals))
 	for i, refusal := range r.Refusals {
 		by[i] = refusal.By

@@ -31,7 +31,7 @@ type expiring struct {
 
 // WatchExceptions tells of exceptions that end soon, at the start and each hour, as
 // long as this gateway leads.
-func (t *Alerts) WatchExceptions(ctx context.Context, notices spend.Notices, lead func(context.Context) bool) error {
+func (t *Alerts) WatchExceptions(ctx context.Context, notices spend.NoticeStore, lead func(context.Context) bool) error {
 	tick := time.NewTicker(expiryLook)
 	defer tick.Stop()
 	for {
@@ -39,7 +39,7 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices spend.Notices, lea
 			if len(o.Policies.Exceptions) == 0 || !lead(ctx) {
 				continue
 			}
-			if err := t.tellExpiring(ctx, notices, &o); err != nil && ctx.Err() == nil {
+			if err := t.notifyExpiring(ctx, notices, &o); err != nil && ctx.Err() == nil {
 				t.Logger.WarnContext(ctx, "the end of an exception could not be told of", "org", o.ID, "error", err.Error())
 			}
 		}
@@ -51,9 +51,9 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices spend.Notices, lea
 	}
 }
 
-// tellExpiring tells of the exceptions of an organisation that end soon, once for each
+// notifyExpiring tells of the exceptions of an organisation that end soon, once for each
 // end they are given. An alert that could not be delivered is sent again at the next look.
-func (t *Alerts) tellExpiring(ctx context.Context, notices spend.Notices, o *settings.Org) error {
+func (t *Alerts) notifyExpiring(ctx context.Context, notices spend.NoticeStore, o *settings.Org) error {
 	const prefix, kind = "exception:", "exception.expiring"
 	noticed, err := notices.Noticed(ctx, o.ID)
 	if err != nil {

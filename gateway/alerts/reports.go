@@ -23,7 +23,7 @@ const (
 )
 
 // WatchReports sends the weekly reports that are due, at the start and each minute. Of all gateways that share the store one sends each.
-func (t *Alerts) WatchReports(ctx context.Context, weekly Maker) error {
+func (t *Alerts) WatchReports(ctx context.Context, weekly MakeReport) error {
 	tick := time.NewTicker(reportLook)
 	defer tick.Stop()
 	for {
@@ -36,11 +36,11 @@ func (t *Alerts) WatchReports(ctx context.Context, weekly Maker) error {
 	}
 }
 
-// Maker makes the report of the seven days before a time, as [Reports.Weekly] does.
-type Maker func(ctx context.Context, org, team string, to time.Time) (*Weekly, error)
+// MakeReport makes the report of the seven days before a time, as [Reports.Weekly] does.
+type MakeReport func(ctx context.Context, org, team string, to time.Time) (*Weekly, error)
 
 // Reports sends the reports that are due and that no gateway has sent.
-func (t *Alerts) Reports(ctx context.Context, weekly Maker) {
+func (t *Alerts) Reports(ctx context.Context, weekly MakeReport) {
 	cfg := t.Config()
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
@@ -57,12 +57,12 @@ func (t *Alerts) Reports(ctx context.Context, weekly Maker) {
 
 // report makes a report, unless a gateway has made it or is at it. The claim comes before the delivery, so that no report is sent twice: that of
 // a gateway that is killed in between is not sent. One that could not be made or delivered is tried again.
-func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due time.Time, weekly Maker) {
+func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due time.Time, weekly MakeReport) {
 	const kind = "report.weekly"
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
 	id := strings.Join([]string{kind, o.ID, team, due.Format(time.DateOnly)}, ":")
-	mine, err := t.Told.Claim(ctx, o.ID, id)
+	mine, err := t.Sent.Claim(ctx, o.ID, id)
 	if err != nil || !mine {
 		return // the store is away, which others tell of, or another gateway has it
 	}
@@ -74,13 +74,13 @@ func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due t
 		return // the organisation has no budgets: there is nothing to report
 	}
 	t.Logger.WarnContext(ctx, "a weekly report was not made", "org", o.ID, "team", team, "due", due, "error", err.Error())
-	if err := t.Told.Drop(context.WithoutCancel(ctx), o.ID, id); err != nil {
+	if err := t.Sent.Drop(context.WithoutCancel(ctx), o.ID, id); err != nil {
 		t.Logger.WarnContext(ctx, "a weekly report is not tried again", "org", o.ID, "team", team, "due", due, "error", err.Error())
 	}
 }
 
 // make makes a report, writes it into the directory of reports, and delivers it.
-func (t *Alerts) make(ctx context.Context, o *settings.Org, team, id string, due time.Time, weekly Maker) error {
+func (t *Alerts) make(ctx context.Context, o *settings.Org, team, id string, due time.Time, weekly MakeReport) error {
 	w, err := weekly(ctx, o.ID, team, due.Truncate(24*time.Hour))
 	if err != nil {
 		return err

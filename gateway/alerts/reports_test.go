@@ -42,7 +42,7 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	o := settings.Org{ID: "acme", Teams: []settings.Team{{ID: "research"}}, Alerts: settings.Alerts{
 		Report: settings.Report{Weekday: "mon", Hour: 7},
 		Webhook: webhook.Config{
-			URL: egress.To(receiver.URL), Format: webhook.FormatSlack, Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
+			URL: egress.UnrestrictedURL(receiver.URL), Format: webhook.FormatSlack, Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
 		},
 	}}
 	a := newAlerts(t, o, notices{})
@@ -53,7 +53,7 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 		return &alerts.Weekly{Org: org, Team: team, From: to.AddDate(0, 0, -7), To: to, USD: "12.5", Before: "10", Dearest: []alerts.Share{{Name: "<train>", USD: "9"}}}, nil
 	}
 	other := newAlerts(t, o, notices{})
-	other.Current, other.Now, other.Told = a.Current, a.Now, a.Told
+	other.Current, other.Now, other.Sent = a.Current, a.Now, a.Sent
 	look := func() (n int) {
 		before := len(got)
 		for range 2 {

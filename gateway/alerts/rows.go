@@ -29,8 +29,8 @@ type AlertList struct {
 	Next string `json:"next,omitempty"`
 }
 
-// telling says which alerts are listed.
-type telling struct {
+// alertParams says which alerts are listed.
+type alertParams struct {
 	row.Scoped
 	row.Paging
 
@@ -62,7 +62,7 @@ and scheduled brownouts of the retired interfaces.`,
 	}
 }
 
-func (t *Alerts) list(ctx context.Context, _ row.Scope, p telling) (*AlertList, error) {
+func (t *Alerts) list(ctx context.Context, _ row.Scope, p alertParams) (*AlertList, error) {
 	list, err := t.List(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ type ExceptionList struct {
 	Next string `json:"next,omitempty"`
 }
 
-// excepting says which exceptions are listed.
-type excepting struct {
+// exceptionParams says which exceptions are listed.
+type exceptionParams struct {
 	row.Scoped
 	row.Paging
 
@@ -111,7 +111,7 @@ type excepting struct {
 	Within row.Span `query:"within" doc:"only exceptions that end in this time from now, such as 7d"`
 }
 
-func (t *Alerts) exceptions(ctx context.Context, s row.Scope, p excepting) (*ExceptionList, error) {
+func (t *Alerts) exceptions(ctx context.Context, s row.Scope, p exceptionParams) (*ExceptionList, error) {
 	list, err := t.Exceptions(ctx, string(p.Org))
 	if err != nil {
 		return nil, err

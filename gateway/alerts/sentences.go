@@ -12,18 +12,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// sentencer is the data of an alert, which can describe the alert of a kind in sentences.
-type sentencer interface{ sentence(kind string) string }
+// describer is the data of an alert, which can describe the alert of a kind in sentences.
+type describer interface{ sentence(kind string) string }
 
 // linker is the data of an alert that has links of its own.
 type linker interface{ links() []webhook.Link }
 
-// spoken returns the data of an alert with its description for people: sentences, the links of the alert, and a link to the page of
+// message returns the data of an alert with its description for people: sentences, the links of the alert, and a link to the page of
 // the console that shows its subject.
-func spoken(c *settings.Config, org, kind string, data any) webhook.Spoken {
-	s := webhook.Spoken{Data: data}
+func message(c *settings.Config, org, kind string, data any) webhook.Message {
+	s := webhook.Message{Data: data}
 	switch d := data.(type) {
-	case sentencer:
+	case describer:
 		s.Text = d.sentence(kind)
 	case *Weekly:
 		s.Text = d.Text()
@@ -45,19 +45,19 @@ func consolePage(c *settings.Config, org, kind string) string {
 	return strings.TrimSuffix(c.Admin.URL, "/") + "/ui/" + page + "?" + url.Values{"org": {org}}.Encode()
 }
 
-// moment writes a time for people.
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+// formatTime writes a time for people.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// named writes a resource: its kind, its name if it has one, and its ID.
-func named(kind, name, id string) string {
+// resourceName writes a resource: its kind, its name if it has one, and its ID.
+func resourceName(kind, name, id string) string {
 	if name == "" {
 		return strings.TrimSpace(kind + " " + id)
 	}
 	return fmt.Sprintf("%s %s (%s)", kind, name, id)
 }
 
-// by writes who made something, "" for nobody.
-func by(team, key string) string {
+// createdBy writes who made something, "" for nobody.
+func createdBy(team, key string) string {
 	switch {
 	case team != "" && key != "":
 		return " of key " + key + ", team " + team
@@ -68,7 +68,7 @@ func by(team, key string) string {
 }
 
 func (d ownedResource) String() string {
-	return fmt.Sprintf("The %s%s in %s", named(d.Kind, d.Name, d.Resource), by(d.Team, d.Key), d.Org)
+	return fmt.Sprintf("The %s%s in %s", resourceName(d.Kind, d.Name, d.Resource), createdBy(d.Team, d.Key), d.Org)
 }
 
 func (d budgetAlert) sentence(kind string) string {
@@ -91,21 +91,21 @@ func (d budgetAlert) sentence(kind string) string {
 		if d.Kind == "sandbox" {
 			done = "deleted"
 		}
-		return fmt.Sprintf("The %s in %s was %s. %s is used up: %s.", named(cmp.Or(d.Kind, "pod"), d.Name, d.Resource), d.Org, done, budget, used)
+		return fmt.Sprintf("The %s in %s was %s. %s is used up: %s.", resourceName(cmp.Or(d.Kind, "pod"), d.Name, d.Resource), d.Org, done, budget, used)
 	}
 	text := fmt.Sprintf("%s is used up: %s.", budget, used)
 	if d.StopAt != nil {
-		text += " Pods are stopped, and sandboxes deleted, from " + moment(*d.StopAt) + " on unless there is room by then."
+		text += " Pods are stopped, and sandboxes deleted, from " + formatTime(*d.StopAt) + " on unless there is room by then."
 	}
 	return text
 }
 
 func (d unusualAlert) sentence(string) string {
-	return fmt.Sprintf("The hour from %s costs %s in %s %s USD so far. Usual are %s USD.", moment(d.Hour), d.Scope, d.Org, d.Spent, d.Usual)
+	return fmt.Sprintf("The hour from %s costs %s in %s %s USD so far. Usual are %s USD.", formatTime(d.Hour), d.Scope, d.Org, d.Spent, d.Usual)
 }
 
-func (d stranger) sentence(string) string {
-	return fmt.Sprintf("The %s in %s was created without the gateway. It costs %s USD per hour.", named(string(d.Kind), d.Name, d.Resource), d.Org, d.PerHour)
+func (d unmanaged) sentence(string) string {
+	return fmt.Sprintf("The %s in %s was created without the gateway. It costs %s USD per hour.", resourceName(string(d.Kind), d.Name, d.Resource), d.Org, d.PerHour)
 }
 
 func (d drift) sentence(kind string) string {
@@ -115,27 +115,27 @@ func (d drift) sentence(kind string) string {
 	return fmt.Sprintf("%s was changed without the gateway. It costs %s USD per hour, and cost %s before.", d.ownedResource, d.PerHour, d.Before)
 }
 
-func (d shortList) sentence(string) string {
+func (d incompleteList) sentence(string) string {
 	return fmt.Sprintf("The platform's list for %s has %d resources, and lacks %d that the ledger knows.", d.Org, d.Listed, d.Missing)
 }
 
 func (d idleAlert) sentence(kind string) string {
-	idle := fmt.Sprintf("idle since %s (%s)", moment(d.Since), strings.ReplaceAll(string(d.Reason), "_", " "))
+	idle := fmt.Sprintf("idle since %s (%s)", formatTime(d.Since), strings.ReplaceAll(string(d.Reason), "_", " "))
 	if kind == "resource.stopped" {
 		return fmt.Sprintf("%s was stopped: it was %s.", d.ownedResource, idle)
 	}
 	text := fmt.Sprintf("%s is %s and costs %s USD a month.", d.ownedResource, idle, d.PerMonth)
 	if d.StopAt != nil {
-		text += " It is stopped at " + moment(*d.StopAt) + "."
+		text += " It is stopped at " + formatTime(*d.StopAt) + "."
 	}
 	return text
 }
 
 func (d idleAlert) links() []webhook.Link {
-	if d.KeepURL == "" {
+	if d.SnoozeURL == "" {
 		return nil
 	}
-	return []webhook.Link{{Title: "Keep it for a day", URL: d.KeepURL}}
+	return []webhook.Link{{Title: "Keep it for a day", URL: d.SnoozeURL}}
 }
 
 func (d lostLedger) sentence(string) string {
@@ -147,7 +147,7 @@ func (d lostLedger) sentence(string) string {
 }
 
 func (d expiring) sentence(string) string {
-	text := fmt.Sprintf("The exception %s to policy %s in %s ends at %s.", d.Exception, d.Policy, d.Org, moment(d.Until))
+	text := fmt.Sprintf("The exception %s to policy %s in %s ends at %s.", d.Exception, d.Policy, d.Org, formatTime(d.Until))
 	if d.GrantedBy != "" {
 		text += fmt.Sprintf(" %s granted it: %s.", d.GrantedBy, cmp.Or(strings.TrimSuffix(d.Reason, "."), "no reason given"))
 	}

@@ -15,36 +15,36 @@ import (
 
 // Alerts of an organisation are kept in this number and for this time.
 const (
-	maxTold = 1000
-	toldFor = 90 * 24 * time.Hour
+	maxSent       = 1000
+	sentRetention = 90 * 24 * time.Hour
 )
 
-// keepTimeout bounds the writing of sent alerts.
-const keepTimeout = 2 * time.Second
+// recordTimeout bounds the writing of sent alerts.
+const recordTimeout = 2 * time.Second
 
-// NewTold returns the journal of the alerts that were sent. It does not dial.
-func NewTold(client redis.Cmdable, prefix settings.Prefix) *store.Journal {
-	return &store.Journal{Client: client, Prefix: prefix.Decisions() + "told:", Most: maxTold, For: toldFor}
+// NewSentLog returns the journal of the alerts that were sent. It does not dial.
+func NewSentLog(client redis.Cmdable, prefix settings.Prefix) *store.CappedLog {
+	return &store.CappedLog{Client: client, Prefix: prefix.Decisions() + "told:", MaxLines: maxSent, Retention: sentRetention}
 }
 
-// keep keeps an alert that was told, or could not be. An alert whose delivery is tried again and again is kept as failed once.
-func (t *Alerts) keep(ctx context.Context, org string, a Alert, data any, failure error) {
+// record keeps an alert that was told, or could not be. An alert whose delivery is tried again and again is kept as failed once.
+func (t *Alerts) record(ctx context.Context, org string, a Alert, data any, failure error) {
 	if failure != nil {
 		a.Failure = failure.Error()
 	}
-	if !t.news(a.ID, failure != nil) {
+	if !t.isNew(a.ID, failure != nil) {
 		return
 	}
 	a.Data = telemetry.Must(json.Marshal(data))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := t.Told.Add(ctx, org, telemetry.Must(json.Marshal(a))); err != nil {
+	if err := t.Sent.Add(ctx, org, telemetry.Must(json.Marshal(a))); err != nil {
 		t.Logger.WarnContext(ctx, "an alert was not kept for operators", "org", org, "event", a.Kind, "error", err.Error())
 	}
 }
 
-// news reports whether the list does not have this end of an alert yet, as far as this gateway knows.
-func (t *Alerts) news(id string, failed bool) bool {
+// isNew reports whether the list does not have this end of an alert yet, as far as this gateway knows.
+func (t *Alerts) isNew(id string, failed bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !failed {
@@ -54,7 +54,7 @@ func (t *Alerts) news(id string, failed bool) bool {
 	if t.failed[id] {
 		return false
 	}
-	if t.failed == nil || len(t.failed) >= maxTold {
+	if t.failed == nil || len(t.failed) >= maxSent {
 		t.failed = make(map[string]bool)
 	}
 	t.failed[id] = true
@@ -67,7 +67,7 @@ func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	if t.Config().Org(org) == nil {
 		return nil, row.ErrNoOrg
 	}
-	list, err := t.Told.List(ctx, org)
+	list, err := t.Sent.List(ctx, org)
 	seen, out := make(map[string]bool), []Alert{}
 	for _, text := range list {
 		var a Alert

@@ -51,8 +51,8 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	current.Set(&view.View{Config: &settings.Config{Orgs: []settings.Org{o}}})
 	return &alerts.Alerts{
 		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLinks: money.KeepLinks{Current: current},
-		Approvals: approval.New(store.Group(client), "approvals:"), Notices: n, Told: alerts.NewTold(client, ""),
+		Go: func(f func()) { f() }, Meter: noop.Meter{}, SnoozeLinks: money.SnoozeLinks{Current: current},
+		Approvals: approval.New(store.NewBatchClient(client), "approvals:"), Notices: n, Sent: alerts.NewSentLog(client, ""),
 	}
 }
 
@@ -63,7 +63,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	t.Cleanup(receiver.Close)
 	o := settings.Org{ID: "acme", Alerts: settings.Alerts{Webhook: webhook.Config{
-		URL: egress.To(receiver.URL), Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
+		URL: egress.UnrestrictedURL(receiver.URL), Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
 	}}}
 	a := newAlerts(t, o, notices{})
 	lost := &money.Loss{Lost: "all", At: now}
@@ -78,17 +78,17 @@ func TestToldAlertsAreKept(t *testing.T) {
 		return out
 	}
 	for range 3 {
-		a.Lost(t.Context(), "acme", lost)
+		a.LedgerLost(t.Context(), "acme", lost)
 	}
 	if diff := cmp.Diff([]string{"ledger.lost webhook: the receiver answered 400"}, ends()); diff != "" {
 		t.Errorf("while the receiver refuses (-want +got):\n%s", diff)
 	}
 	status = http.StatusOK
-	a.Lost(t.Context(), "acme", lost)
+	a.LedgerLost(t.Context(), "acme", lost)
 	if diff := cmp.Diff([]string{"ledger.lost delivered"}, ends()); diff != "" {
 		t.Errorf("after it has taken it (-want +got):\n%s", diff)
 	}
-	list, err := a.Told.List(t.Context(), "acme")
+	list, err := a.Sent.List(t.Context(), "acme")
 	if err != nil || len(list) != 2 {
 		t.Errorf("%d entries are kept (%v), want one failure and its end", len(list), err)
 	}

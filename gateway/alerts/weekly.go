@@ -35,7 +35,7 @@ type Weekly struct {
 	// Month is the likely cost of this month, absent without an estimate.
 	Month *money.Estimate `json:"month,omitempty"`
 	// Idle is the cost of idle resources in a month, absent without any.
-	Idle *money.IdleMoney `json:"idle,omitempty"`
+	Idle *money.IdleCost `json:"idle,omitempty"`
 	// Denied counts calls that policies have refused, the most frequent first.
 	Denied []decisions.PolicyCount `json:"denied"`
 	// Unknown names the parts that could not be read.
@@ -163,7 +163,7 @@ func (w *Weekly) addBudgets(l *money.Ledger) {
 			continue
 		}
 		for _, budget := range b.Budgets {
-			w.Budgets = append(w.Budgets, budget.Near(w.Org, b.Scope))
+			w.Budgets = append(w.Budgets, budget.ForScope(w.Org, b.Scope))
 		}
 	}
 }
@@ -239,15 +239,15 @@ func (w *Weekly) Text() string {
 	return b.String()
 }
 
-// reporting says which report is made.
-type reporting struct {
+// reportParams says which report is made.
+type reportParams struct {
 	row.Scoped
 
 	Team row.Team   `query:"team" doc:"the report of this team; absent is that of the organisation"`
 	To   row.Moment `query:"to" doc:"the first day behind the seven; absent is today, so that the last one is yesterday"`
 }
 
-func (r Reports) report(ctx context.Context, s row.Scope, p reporting) (*Weekly, error) {
+func (r Reports) report(ctx context.Context, s row.Scope, p reportParams) (*Weekly, error) {
 	to := time.Time(p.To)
 	if to.IsZero() {
 		to = s.Now.UTC().Truncate(24 * time.Hour)

@@ -36,10 +36,10 @@ const all = "all"
 // afterwards and whether it is the new one, or ErrFull.
 func (s *Store) Swap(ctx context.Context, org string, old Entry, next *Record) (Entry, bool, error) {
 	answered := next.State != Pending
-	return s.Store.Swap(ctx, org, old, store.Write[Record]{Record: next, Until: next.Until, In: []store.Index{
+	return s.Store.Swap(ctx, org, old, store.Write[Record]{Record: next, Until: next.Until, Indexes: []store.Index{
 		{Name: all},
-		{Name: "pending", Out: answered, Most: MaxPending},
-		{Name: "pending:" + next.Key, Out: answered, Most: MaxPendingCaller},
+		{Name: "pending", Exclude: answered, MaxRecords: MaxPending},
+		{Name: "pending:" + next.Key, Exclude: answered, MaxRecords: MaxPendingCaller},
 	}})
 }
 

@@ -125,7 +125,7 @@ func (s *Shipping) measure(m metric.Meter) {
 func (s *Shipping) Tasks() []tasks.Task {
 	var list []tasks.Task
 	for _, one := range s.shippers {
-		list = append(list, tasks.Task{Name: "audit shipping", Until: tasks.Ended, Run: tasks.Endless(one.Run)})
+		list = append(list, tasks.Task{Name: "audit shipping", Until: tasks.Ended, Run: tasks.NoError(one.Run)})
 	}
 	if s.records != nil {
 		list = append(list, tasks.Task{Name: "audit receiver", Until: tasks.Ended, Run: s.closeReceiver})

@@ -44,27 +44,27 @@ type AccessDeps struct {
 type Access struct {
 	AccessDeps
 
-	judged *lru.Cache[string, judged] // by organisation, team, key and roles
+	judged *lru.Cache[string, evaluation] // by organisation, team, key and roles
 }
 
-// judged holds the verdicts of a revision's policies at a time.
-type judged struct {
+// evaluation holds the verdicts of a revision's policies at a time.
+type evaluation struct {
 	at         time.Time
 	revision   string
 	operations []reference.Operation
 	prices     []reference.Price
 }
 
-// judgedFor is how long a judgement is shown, maxJudged how many are remembered, some 20
+// evaluationTTL is how long a judgement is shown, maxJudged how many are remembered, some 20
 // kB each.
 const (
-	judgedFor = 10 * time.Second
-	maxJudged = 256
+	evaluationTTL  = 10 * time.Second
+	maxEvaluations = 256
 )
 
 // NewAccess returns the answers.
 func NewAccess(d AccessDeps) *Access {
-	known, _ := lru.New[string, judged](maxJudged) // it fails for a size below 1 alone
+	known, _ := lru.New[string, evaluation](maxEvaluations) // it fails for a size below 1 alone
 	return &Access{d, known}
 }
 
@@ -82,12 +82,12 @@ func (g *Access) Answers() map[string]filter.Responder {
 }
 
 // answer answers with the caller's permissions.
-func (g *Access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (g *Access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	access, err := g.of(ctx, ex.Caller, ex.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	return filter.AnswerJSON(access)
+	return filter.JSONResponse(access)
 }
 
 // of collects limits, budgets, policies and prices for a caller.
@@ -97,21 +97,21 @@ func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter
 		Limits: g.Limits(ctx, caller, tenant), Budgets: g.Budgets(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
 	addPolicies(a, Entries(g.Config(), caller.Org))
-	j, err := g.judge(ctx, g.Engine.Load(), a)
+	j, err := g.evaluate(ctx, g.Engine.Load(), a)
 	a.Operations, a.Prices = j.operations, j.prices
 	return a, err
 }
 
-// judge asks the policies about every operation and price for a caller.
-func (g *Access) judge(ctx context.Context, engine *policies.Engine, a *reference.Access) (j judged, err error) {
-	j = judged{at: g.Now(), prices: []reference.Price{}}
+// evaluateFault asks the policies about every operation and price for a caller.
+func (g *Access) evaluate(ctx context.Context, engine *policies.Engine, a *reference.Access) (j evaluation, err error) {
+	j = evaluation{at: g.Now(), prices: []reference.Price{}}
 	j.revision, _ = engine.Revision(a.Org)
 	name := strings.Join(slices.Concat([]string{a.Org, a.Team, a.Key}, a.Roles), "\x00")
-	if known, ok := g.judged.Get(name); ok && known.revision == j.revision && j.at.Sub(known.at) < judgedFor {
+	if known, ok := g.judged.Get(name); ok && known.revision == j.revision && j.at.Sub(known.at) < evaluationTTL {
 		return known, nil
 	}
 	for _, op := range g.API.Operations() {
-		one, err := judgedWhatever(ctx, engine, op, a, j.at)
+		one, err := evaluateOperation(ctx, engine, op, a, j.at)
 		if err != nil {
 			return j, err
 		}
@@ -141,7 +141,7 @@ func (g *Access) Limits(ctx context.Context, caller *identity.Caller, tenant *fi
 	return out
 }
 
-// Budgets lists the budgets that a caller's calls are held against.
+// SpendingPlan lists the budgets that a caller's calls are held against.
 func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Budget {
 	out, plan := []reference.Budget{}, tenant.Budgets
 	if plan == nil {
@@ -156,7 +156,7 @@ func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *f
 		if known && i < len(state.Balances) {
 			balance = state.Balances[i]
 		}
-		for _, c := range plan.Fullness(&balance, &state) {
+		for _, c := range plan.CeilingUsage(&balance, &state) {
 			text := func(n int64) string { return spend.AmountText(c.Index, n) }
 			b := reference.Budget{Scope: scope.String(), Name: spend.CeilingName(c.Index), Limit: text(c.Limit)}
 			if known {
@@ -198,18 +198,18 @@ func addPolicies(a *reference.Access, entries []policies.Entry) {
 	}
 }
 
-// contents are the places of an input that differ from call to call of one
+// hiddenInput are the places of an input that differ from call to call of one
 // operation by one caller.
-func contents() []string {
+func hiddenInput() []string {
 	return []string{
 		"/request/path", "/request/params", "/request/query", "/request/body",
 		"/resource/current", "/resource/after", "/resource/template", "/cost", "/catalog", "/spend",
 	}
 }
 
-// judgedWhatever asks the policies about an operation with every property of a call
+// evaluateOperation asks the policies about an operation with every property of a call
 // unknown: a call denied even so is always denied.
-func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Operation, a *reference.Access, now time.Time) (reference.Operation, error) {
+func evaluateOperation(ctx context.Context, engine *policies.Engine, op *schema.Operation, a *reference.Access, now time.Time) (reference.Operation, error) {
 	out := reference.Operation{ID: op.ID}
 	in := &policies.Input{
 		Request:  policies.Request{Operation: op.ID, Method: op.Method, Body: map[string]any{"action": "start"}, Dialect: string(route.V2)},
@@ -218,7 +218,7 @@ func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Ope
 		Time:     now,
 	}
 	var err error
-	out.Refused, out.JudgedBy, err = settled(ctx, engine, a.Org, &record.Recorded{Input: in, Hidden: contents()})
+	out.Refused, out.ConditionalPolicies, err = evaluatePartial(ctx, engine, a.Org, &record.Recorded{Input: in, Hidden: hiddenInput()})
 	return out, err
 }
 
@@ -226,16 +226,16 @@ func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Ope
 // and is empty if they do not.
 func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
-	judged, err := judgedWhatever(ctx, g.Engine.Load(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
+	judged, err := evaluateOperation(ctx, g.Engine.Load(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
 	if err != nil {
 		return nil, problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
 	}
 	return judged.Refused, nil
 }
 
-// settled asks the policies about an input of which parts are not known: refused are the
+// evaluatePartial asks the policies about an input of which parts are not known: refused are the
 // reasons of those that deny it with any value of these, open the policies that decide by them.
-func settled(ctx context.Context, engine *policies.Engine, org string, r *record.Recorded) (refused, open []string, err error) {
+func evaluatePartial(ctx context.Context, engine *policies.Engine, org string, r *record.Recorded) (refused, open []string, err error) {
 	d, undecided, err := engine.DecideRecorded(ctx, org, r)
 	if err != nil {
 		return nil, nil, fmt.Errorf("judge %s: %w", r.Input.Request.Operation, err)
@@ -269,7 +269,7 @@ func pricesFor(ctx context.Context, engine *policies.Engine, list *catalog.Snaps
 			}
 			*c.price = c.offer.Price.PerHour.String()
 			var err error
-			if *c.refused, _, err = settled(ctx, engine, a.Org, podWith(g.ID, c.cloud, list, a, now)); err != nil {
+			if *c.refused, _, err = evaluatePartial(ctx, engine, a.Org, podWith(g.ID, c.cloud, list, a, now)); err != nil {
 				return nil, err
 			}
 		}

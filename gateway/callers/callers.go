@@ -30,7 +30,7 @@ type Callers struct {
 	keys  *identity.Directory // of the configuration alone
 
 	// known are the keys made at run time, in force or not, by organisation; holders are the known keys with a secret that are not revoked.
-	known   map[string]*store.Records[*madeKey]
+	known   map[string]*store.Records[*runtimeKey]
 	holders map[identity.Digest][]keyRef
 }
 
@@ -82,7 +82,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 
 // organisation returns the facts about an organisation, those in force if its section stays.
 func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation, error) {
-	if s.deps.Load() != nil && o.Keeps(s.org(o.ID)) {
+	if s.deps.Load() != nil && o.EqualTo(s.org(o.ID)) {
 		of := s.deps.Callers().of[o.ID]
 		of.budgeted = 0
 		return of, nil
@@ -91,8 +91,8 @@ func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation
 	for i := range o.Keys {
 		ids[o.Keys[i].ID] = true
 	}
-	t, err := TenantOf(cfg, o, s.deps.API, s.deps.Runs)
-	return organisation{tenant: t, plan: Budgets(o), ids: ids}, err
+	t, err := CompileTenant(cfg, o, s.deps.API, s.deps.Runs)
+	return organisation{tenant: t, plan: SpendingPlan(o), ids: ids}, err
 }
 
 // with returns callers with the keys made at run time that are known now. It copies each map once, however many keys have
@@ -107,11 +107,11 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 		if was == is || c.orgs[org] == nil {
 			continue
 		}
-		for _, id := range was.Differ(is) {
+		for _, id := range was.Diff(is) {
 			ref := keyRef{org, id}
 			touched[ref] = true
-			next.hold(ref, was.Get(id), false, touched)
-			next.hold(ref, is.Get(id), true, touched)
+			next.indexSecrets(ref, was.Get(id), false, touched)
+			next.indexSecrets(ref, is.Get(id), true, touched)
 		}
 	}
 	var gone []identity.Digest
@@ -120,12 +120,12 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 	for ref := range touched {
 		if !copied[ref.org] {
 			o := *next.orgs[ref.org]
-			if o.Made = maps.Clone(o.Made); o.Made == nil {
-				o.Made = make(map[string]*settings.Key)
+			if o.RuntimeKeys = maps.Clone(o.RuntimeKeys); o.RuntimeKeys == nil {
+				o.RuntimeKeys = make(map[string]*settings.Key)
 			}
 			next.orgs[ref.org], copied[ref.org] = &o, true
 		}
-		gone, come = next.enforce(ref, gone, come)
+		gone, come = next.updateKey(ref, gone, come)
 	}
 	for org := range copied {
 		t := next.tenant(org)
@@ -134,19 +134,19 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 			delete(next.plans, org)
 		}
 	}
-	directory, err := c.Directory.With(gone, come)
+	directory, err := c.Directory.WithChanges(gone, come)
 	good, fail := s.keyring.State()
-	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Partial: good.IsZero() && fail != nil}
+	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Incomplete: good.IsZero() && fail != nil}
 	return &next, err
 }
 
 // View returns what is in force with a configuration and these callers.
 func (c *Callers) View(cfg *settings.Config, moves map[string][]string) *view.View {
-	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Moves: moves}
+	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Replacements: moves}
 }
 
-// hold adds a key to the holders of its secrets, or removes it. It adds the other holders to touched: they may come into force, or cease to be.
-func (c *Callers) hold(ref keyRef, m *madeKey, holds bool, touched map[keyRef]bool) {
+// indexSecrets adds a key to the holders of its secrets, or removes it. It adds the other holders to touched: they may come into force, or cease to be.
+func (c *Callers) indexSecrets(ref keyRef, m *runtimeKey, holds bool, touched map[keyRef]bool) {
 	if m == nil || !m.Revoked.IsZero() {
 		return
 	}
@@ -164,9 +164,9 @@ func (c *Callers) hold(ref keyRef, m *madeKey, holds bool, touched map[keyRef]bo
 	}
 }
 
-// enforce puts a key in force, or takes it out of force. It appends the change of the directory to gone and come.
-func (c *Callers) enforce(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
-	made, of := c.orgs[ref.org].Made, c.of[ref.org]
+// updateKey puts a key in force, or takes it out of force. It appends the change of the directory to gone and come.
+func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
+	made, of := c.orgs[ref.org].RuntimeKeys, c.of[ref.org]
 	if was := made[ref.id]; was != nil {
 		for _, d := range was.Secrets() {
 			gone = append(gone, d.Digest)
@@ -176,7 +176,7 @@ func (c *Callers) enforce(ref keyRef, gone []identity.Digest, come []identity.En
 			of.budgeted--
 		}
 	}
-	if m := c.known[ref.org].Get(ref.id); m != nil && m.Revoked.IsZero() && c.unfit(ref.org, m) == "" {
+	if m := c.known[ref.org].Get(ref.id); m != nil && m.Revoked.IsZero() && c.inactiveReason(ref.org, m) == "" {
 		come = m.Entries(come, ref.org)
 		made[ref.id] = &m.Key
 		if m.Budget != (spend.Budget{}) {
@@ -191,17 +191,17 @@ func (c *Callers) enforce(ref keyRef, gone []identity.Digest, come []identity.En
 func (c *Callers) tenant(org string) *filter.Tenant {
 	o, of := c.orgs[org], c.of[org]
 	t := *of.tenant
-	t.Made = func(id string) (filter.MadeKey, bool) {
-		k := o.Made[id]
+	t.RuntimeKey = func(id string) (filter.RuntimeKey, bool) {
+		k := o.RuntimeKeys[id]
 		if k == nil {
-			return filter.MadeKey{}, false
+			return filter.RuntimeKey{}, false
 		}
-		return filter.MadeKey{Limit: k.Quotas(), Labels: k.Labels}, true
+		return filter.RuntimeKey{Limit: k.Quotas(), Labels: k.Labels}, true
 	}
 	if t.Budgets != nil || of.budgeted > 0 {
 		plan := *of.plan
-		plan.Made = func(id string) (spend.Budget, bool) {
-			k := o.Made[id]
+		plan.RuntimeKey = func(id string) (spend.Budget, bool) {
+			k := o.RuntimeKeys[id]
 			if k == nil {
 				return spend.Budget{}, false
 			}
@@ -212,8 +212,8 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	return &t
 }
 
-// unfit says why a key made at run time that is not revoked is not in force, "" if it is.
-func (c *Callers) unfit(org string, k *madeKey) string {
+// inactiveReason says why a key made at run time that is not revoked is not in force, "" if it is.
+func (c *Callers) inactiveReason(org string, k *runtimeKey) string {
 	o := c.orgs[org]
 	if o == nil {
 		return "its organisation is not configured"

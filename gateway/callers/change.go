@@ -23,8 +23,8 @@ const (
 	maxOverlap = 90 * 24 * time.Hour
 )
 
-// KeyAnswer is a key that was made, or got another secret, which nothing shows again.
-type KeyAnswer struct {
+// KeyResponse is a key that was made, or got another secret, which nothing shows again.
+type KeyResponse struct {
 	Secret string             `json:"secret,omitempty"`
 	Key    settings.KeyRecord `json:"key"`
 }
@@ -61,7 +61,7 @@ func taken(org, id string) error {
 }
 
 // createKey makes a key for by. Its secret is random unless a digest is given. The ID may be one of a key that was revoked or has expired.
-func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*KeyAnswer, error) {
+func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*KeyResponse, error) {
 	created := s.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
 	if k.Digest == (identity.Digest{}) && len(k.Digests) == 0 {
@@ -88,9 +88,9 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	if old != nil {
 		revision = old.Revision + 1 // the later record wins wherever the old one is still known
 	}
-	m := madeKey{Key: k, Revision: revision, Created: created, By: by}
-	m.judge()
-	if why := s.deps.Callers().unfit(org, &m); why != "" {
+	m := runtimeKey{Key: k, Revision: revision, Created: created, By: by}
+	m.checkFault()
+	if why := s.deps.Callers().inactiveReason(org, &m); why != "" {
 		return nil, problem.KeyConflict.New(why)
 	}
 	return s.changeKey(ctx, org, m, secret)
@@ -99,34 +99,34 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 // freshKeys reads the changes that others made to the keys of an organisation, or all keys if
 // they were never read, so that the next decision uses the current keys.
 func (s *Keys) freshKeys(ctx context.Context, org string) error {
-	if err := s.heard(s.keyring.Fresh(ctx, org)); err != nil {
-		return keysAway(err)
+	if err := s.applyChanges(s.keyring.RefreshOrg(ctx, org)); err != nil {
+		return keysUnavailable(err)
 	}
 	return nil
 }
 
-func keysAway(err error) error {
+func keysUnavailable(err error) error {
 	return problem.KeysUnavailable.New("the keys made at run time cannot be read or changed at the moment").With("Retry-After", "1").Because(err)
 }
 
 // changeKey puts a record in the place of the one that is known, and in force here.
-func (s *Keys) changeKey(ctx context.Context, org string, m madeKey, secret string) (*KeyAnswer, error) {
-	m.judge()
+func (s *Keys) changeKey(ctx context.Context, org string, m runtimeKey, secret string) (*KeyResponse, error) {
+	m.checkFault()
 	done, err := s.keyring.Swap(ctx, org, &m)
 	switch {
 	case errors.Is(err, store.ErrFull):
 		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
 	case err != nil:
-		return nil, keysAway(err)
+		return nil, keysUnavailable(err)
 	case !done:
 		return nil, problem.KeyConflict.Newf("key %q was made or changed meanwhile: look at it again", m.ID)
 	}
 	s.deps.Apply(s.with)
-	return &KeyAnswer{Secret: secret, Key: m.record()}, nil
+	return &KeyResponse{Secret: secret, Key: m.record()}, nil
 }
 
-// madeKey returns a key that can be changed at run time.
-func (s *Keys) madeKey(ctx context.Context, org, id string) (m madeKey, err error) {
+// runtimeKey returns a key that can be changed at run time.
+func (s *Keys) madeKey(ctx context.Context, org, id string) (m runtimeKey, err error) {
 	if err := s.freshKeys(ctx, org); err != nil {
 		return m, err
 	}
@@ -145,7 +145,7 @@ func noKey(org, id string) error {
 }
 
 // rotateKey gives a key another secret.
-func (s *Keys) rotateKey(ctx context.Context, org string, m madeKey, overlap time.Duration) (*KeyAnswer, error) {
+func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap time.Duration) (*KeyResponse, error) {
 	now := s.deps.Now().UTC().Truncate(time.Second)
 	switch {
 	case overlap < 0 || overlap > maxOverlap:
@@ -165,7 +165,7 @@ func (s *Keys) rotateKey(ctx context.Context, org string, m madeKey, overlap tim
 }
 
 // revokeKey withdraws a key. One that is revoked stays as it is.
-func (s *Keys) revokeKey(ctx context.Context, org string, m madeKey, by string) error {
+func (s *Keys) revokeKey(ctx context.Context, org string, m runtimeKey, by string) error {
 	if !m.Revoked.IsZero() {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRec
 		if at := used[m.ID]; !at.Before(m.Created) { // or it was used by an earlier key of this ID
 			r.Used = at
 		}
-		switch why := callers.unfit(org, m); {
+		switch why := callers.inactiveReason(org, m); {
 		case !m.Revoked.IsZero():
 			r.State = "revoked"
 		case !m.Expires.IsZero() && !m.Expires.After(now):

@@ -20,23 +20,23 @@ import (
 const (
 	// keyPoll is how often a gateway looks for changes of keys by others.
 	keyPoll = time.Second
-	// keyMemory is how long a key is remembered that was revoked or has expired.
-	keyMemory = 30 * 24 * time.Hour
+	// keyRetention is how long a key is remembered that was revoked or has expired.
+	keyRetention = 30 * 24 * time.Hour
 )
 
 // keyring is the keys made at run time, as this gateway knows them, and the last uses of all keys.
 type keyring struct {
-	*store.Replica[*madeKey]
+	*store.Replica[*runtimeKey]
 	uses
 }
 
 // newKeyring returns the keys that are kept below a prefix.
 func newKeyring(prefix settings.Prefix, deps *Deps) *keyring {
 	k := &keyring{uses: uses{hashes: store.Hashes{Client: deps.Redis, Prefix: prefix.Keys()}}}
-	k.Replica = store.NewReplica(deps.Redis, prefix.Keys(), store.ReplicaConfig[*madeKey]{
-		Name: "keys", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return orgsOf(deps.Config()) }, Most: maxKeys,
-		Entered: func(org string, m *madeKey) { m.Used = &k.usage(org, m.ID).seen },
-		Dropped: k.forget,
+	k.Replica = store.NewReplica(deps.Redis, prefix.Keys(), store.ReplicaConfig[*runtimeKey]{
+		Name: "keys", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return orgsOf(deps.Config()) }, MaxRecords: maxKeys,
+		OnAdd:    func(org string, m *runtimeKey) { m.Used = &k.usage(org, m.ID).seen },
+		OnRemove: k.forget,
 	})
 	return k
 }
@@ -82,7 +82,7 @@ func (u *uses) flush(ctx context.Context) error {
 		}
 	}
 	for org, fields := range seen {
-		if err := u.hashes.Raise(ctx, usesOf(org), fields); err != nil {
+		if err := u.hashes.SetMax(ctx, usesOf(org), fields); err != nil {
 			return err
 		}
 		for id, at := range fields {
@@ -117,7 +117,7 @@ func (s *Keys) Refresh(ctx context.Context) error {
 	var tokens error
 	var both errgroup.Group
 	both.Go(func() error { return panics.Catch(func() { tokens = s.Tokens.Refresh(ctx) }) })
-	keys := s.heard(s.keyring.Refresh(ctx))
+	keys := s.applyChanges(s.keyring.Refresh(ctx))
 	panics.Raise(both.Wait())
 	if err := errors.Join(keys, tokens); err != nil {
 		return err
@@ -125,8 +125,8 @@ func (s *Keys) Refresh(ctx context.Context) error {
 	return s.keyring.flush(ctx)
 }
 
-// heard puts the keys in force if they have changed. It returns err.
-func (s *Keys) heard(changed bool, err error) error {
+// applyChanges puts the keys in force if they have changed. It returns err.
+func (s *Keys) applyChanges(changed bool, err error) error {
 	if changed {
 		s.deps.Apply(s.with)
 	}

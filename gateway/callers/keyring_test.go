@@ -54,9 +54,9 @@ func TestKeysAreRememberedAfterTheirEnd(t *testing.T) {
 	t.Parallel()
 	at, later := time.Unix(1e9, 0), time.Unix(2e9, 0)
 	for _, tt := range []struct{ revoked, expires, want time.Time }{
-		{}, {at, time.Time{}, at.Add(keyMemory)}, {time.Time{}, at, at.Add(keyMemory)}, {at, later, at.Add(keyMemory)}, {later, at, at.Add(keyMemory)},
+		{}, {at, time.Time{}, at.Add(keyRetention)}, {time.Time{}, at, at.Add(keyRetention)}, {at, later, at.Add(keyRetention)}, {later, at, at.Add(keyRetention)},
 	} {
-		m := madeKey{Key: settings.Key{Expires: tt.expires}, Revoked: tt.revoked}
+		m := runtimeKey{Key: settings.Key{Expires: tt.expires}, Revoked: tt.revoked}
 		if got := m.Ends(); !got.Equal(tt.want) {
 			t.Errorf("revoked %s, expires %s: ends %s, want %s", tt.revoked, tt.expires, got, tt.want)
 		}

@@ -19,7 +19,7 @@ type Keys struct {
 
 	deps    Deps
 	keyring *keyring
-	seen    *identity.Seen
+	seen    *identity.UsedKeys
 }
 
 // Deps are the parts that keys need. All are required.
@@ -40,7 +40,7 @@ type Deps struct {
 // New returns keys that are kept below a prefix, with those of issuers.
 func New(prefix settings.Prefix, deps Deps) *Keys {
 	return &Keys{
-		deps: deps, keyring: newKeyring(prefix, &deps), seen: identity.NewSeen(),
+		deps: deps, keyring: newKeyring(prefix, &deps), seen: identity.NewUsedKeys(),
 		Tokens: NewTokens(prefix, deps),
 	}
 }
@@ -93,5 +93,5 @@ func (s *Keys) directory(cfg *settings.Config) (*identity.Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return directory.Remembering(s.seen), nil
+	return directory.WithUsedKeys(s.seen), nil
 }

@@ -157,15 +157,15 @@ func (s *Keys) Answers() map[string]filter.Responder {
 }
 
 // answer answers a lead.
-func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	l, err := s.leadOf(ex.Caller)
 	if err != nil {
 		return nil, err
 	}
 	switch ex.Route.ID {
 	case listKeysID:
-		ex.Looked()
-		return filter.AnswerJSON(map[string]any{"keys": s.teamKeys(ctx, ex.Caller.Org, l)})
+		ex.RecordRead()
+		return filter.JSONResponse(map[string]any{"keys": s.teamKeys(ctx, ex.Caller.Org, l)})
 	case makeKeyID:
 		return s.leadCreates(ctx, ex, l)
 	}
@@ -186,7 +186,7 @@ func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer,
 	if !mayRevoke(&m.Key) {
 		return nil, problem.Forbidden.New("this key is for administrators to revoke")
 	}
-	return s.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*KeyAnswer, error) {
+	return s.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*KeyResponse, error) {
 		return nil, s.revokeKey(ctx, ex.Caller.Org, m, ex.Caller.Key)
 	})
 }
@@ -233,7 +233,7 @@ func mayRevoke(k *settings.Key) bool {
 	return !k.Exempt && !slices.Contains(k.Roles, identity.RoleLead) && !slices.Contains(k.Roles, identity.RoleAdmin)
 }
 
-func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Answer, error) {
+func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Response, error) {
 	doc, err := ex.StrictJSON()
 	if err != nil {
 		return nil, err
@@ -242,7 +242,7 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := noZeros(doc); err != nil {
+	if err := refuseZeros(doc); err != nil {
 		return nil, invalidKey(err)
 	}
 	if k.Digest != (identity.Digest{}) || len(k.Digests) > 0 {
@@ -272,13 +272,13 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 	if err != nil {
 		return nil, err
 	}
-	return s.leadChange(ex, k.ID, string(spec), http.StatusCreated, func() (*KeyAnswer, error) {
+	return s.leadChange(ex, k.ID, string(spec), http.StatusCreated, func() (*KeyResponse, error) {
 		return s.createKey(ctx, ex.Caller.Org, k, ex.Caller.Key)
 	})
 }
 
-// noZeros refuses a limit or budget of 0 in the specification of a key: it could mean nothing, or no bound.
-func noZeros(spec any) error {
+// refuseZeros refuses a limit or budget of 0 in the specification of a key: it could mean nothing, or no bound.
+func refuseZeros(spec any) error {
 	given, _ := spec.(map[string]any)
 	var errs fault.Found
 	for _, section := range []string{"limits", "budget"} {
@@ -293,7 +293,7 @@ func noZeros(spec any) error {
 }
 
 // leadRotates gives a lead the secret of a key that it might have made.
-func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m madeKey) (*filter.Answer, error) {
+func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m runtimeKey) (*filter.Response, error) {
 	overlap := leadOverlap
 	for name, values := range ex.Query {
 		var err error
@@ -304,17 +304,17 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 	if !l.mayRotate(m.Key) {
 		return nil, problem.Forbidden.New("this key can do more than its team lead may give: administrators rotate it")
 	}
-	return s.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*KeyAnswer, error) {
+	return s.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*KeyResponse, error) {
 		return s.rotateKey(ctx, ex.Caller.Org, m, overlap)
 	})
 }
 
 // leadChange audits a change and makes it. A dry run makes none.
-func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*KeyAnswer, error)) (*filter.Answer, error) {
-	if !ex.Ports.Leads {
+func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*KeyResponse, error)) (*filter.Response, error) {
+	if !ex.Ports.LeadsMayManage {
 		return nil, problem.BadRequest.New("there are no dry runs of changes of keys")
 	}
-	seq, err := ex.Intend(audit.Record{
+	seq, err := ex.RecordIntent(audit.Record{
 		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
 		Operation: ex.Route.ID, Kind: "key", Resource: id, Query: query,
 	})
@@ -339,9 +339,9 @@ func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, cha
 		return nil, err
 	}
 	if status == http.StatusNoContent {
-		return &filter.Answer{Status: status, Header: make(http.Header)}, nil
+		return &filter.Response{Status: status, Header: make(http.Header)}, nil
 	}
-	answer, err := filter.AnswerJSON(made)
+	answer, err := filter.JSONResponse(made)
 	if err == nil {
 		answer.Status = status
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// madeKey is a key made at run time. A record of one is the JSON of a [settings.KeyRecord],
+// runtimeKey is a key made at run time. A record of one is the JSON of a [settings.KeyRecord],
 // which is read as YAML, of which it is a part.
-type madeKey struct {
+type runtimeKey struct {
 	settings.Key `yaml:",inline"`
 
 	// Revision counts the changes of the key.
@@ -26,19 +26,19 @@ type madeKey struct {
 }
 
 // UnmarshalJSON reads a record.
-func (m *madeKey) UnmarshalJSON(text []byte) error {
+func (m *runtimeKey) UnmarshalJSON(text []byte) error {
 	if err := strictyaml.Decode("record", text, m); err != nil {
 		return err
 	}
-	m.judge()
+	m.checkFault()
 	return nil
 }
 
 // MarshalJSON returns the record.
-func (m *madeKey) MarshalJSON() ([]byte, error) { return json.Marshal(m.record()) }
+func (m *runtimeKey) MarshalJSON() ([]byte, error) { return json.Marshal(m.record()) }
 
-// judge notes faults of the key itself.
-func (m *madeKey) judge() {
+// checkFaultate notes faults of the key itself.
+func (m *runtimeKey) checkFault() {
 	m.fault = ""
 	if err := m.Validate(); err != nil {
 		m.fault = err.Error()
@@ -46,15 +46,15 @@ func (m *madeKey) judge() {
 }
 
 // ended reports whether the key was revoked or has expired.
-func (m *madeKey) ended(now time.Time) bool {
+func (m *runtimeKey) ended(now time.Time) bool {
 	return !m.Revoked.IsZero() || !m.Expires.IsZero() && !m.Expires.After(now)
 }
 
 // RecordID implements store.Replicated.
-func (m *madeKey) RecordID() string { return m.ID }
+func (m *runtimeKey) RecordID() string { return m.ID }
 
 // Ends implements store.Replicated: a key is remembered for keyMemory after it was revoked or has expired.
-func (m *madeKey) Ends() time.Time {
+func (m *runtimeKey) Ends() time.Time {
 	end := m.Revoked
 	if end.IsZero() || !m.Expires.IsZero() && m.Expires.Before(end) {
 		end = m.Expires
@@ -62,11 +62,11 @@ func (m *madeKey) Ends() time.Time {
 	if end.IsZero() {
 		return end
 	}
-	return end.Add(keyMemory)
+	return end.Add(keyRetention)
 }
 
 // Later implements store.Replicated. Of two states with the same revision, the revoked one is later.
-func (m *madeKey) Later(than *madeKey) bool {
+func (m *runtimeKey) Later(than *runtimeKey) bool {
 	if m.Revision == than.Revision {
 		return !m.Revoked.IsZero() && than.Revoked.IsZero()
 	}
@@ -74,7 +74,7 @@ func (m *madeKey) Later(than *madeKey) bool {
 }
 
 // record returns the record to store.
-func (m *madeKey) record() settings.KeyRecord {
+func (m *runtimeKey) record() settings.KeyRecord {
 	r := m.Record()
 	r.Revision, r.Created, r.By, r.Revoked, r.RevokedBy = m.Revision, m.Created.UTC(), m.By, m.Revoked.UTC(), m.RevokedBy
 	return r

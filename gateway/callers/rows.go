@@ -84,10 +84,10 @@ func (o Operators) Rows() []row.Row {
 	}
 	return append([]row.Row{
 		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(o.list)},
-		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.create), Status: http.StatusCreated, Fails: ofKeys()},
-		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.rotate), Fails: ofKeys()},
+		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.create), Status: http.StatusCreated, Fails: keyErrorStatuses()},
+		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.rotate), Fails: keyErrorStatuses()},
 		{
-			Pattern: "POST /admin/keys/revoke", Summary: "Withdraw a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.revoke), Fails: ofKeys(),
+			Pattern: "POST /admin/keys/revoke", Summary: "Withdraw a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.revoke), Fails: keyErrorStatuses(),
 			Commands: []row.Command{{Use: "keys revoke ORG/KEY", Short: "Withdraw a key that was made at run time, and end its streams", Example: "tollgate keys revoke acme/batch"}},
 		},
 	}, revoked.Rows()...)
@@ -106,7 +106,7 @@ func (o Operators) list(ctx context.Context, _ row.Scope, p listedKeys) (*List, 
 // spent returns the balances of keys, by ID. It is empty for an organisation without budgets, and while the ledger does not answer.
 func (o Operators) spent(ctx context.Context, org string) map[string]*spend.Balance {
 	spent := make(map[string]*spend.Balance)
-	if !Budgeted(o.Keys.org(org)) {
+	if !HasLedger(o.Keys.org(org)) {
 		return spent
 	}
 	state, err := o.Ledger.Store.Show(ctx, org)
@@ -139,15 +139,15 @@ func (p *listedKeys) list(records []settings.KeyRecord, spent map[string]*spend.
 	return out, err
 }
 
-// made is a key to be made. The whole specification is a parameter, so that it is recorded with the intent.
-type made struct {
+// createParams is a key to be made. The whole specification is a parameter, so that it is recorded with the intent.
+type createParams struct {
 	row.Scoped
 
 	Spec string `query:"spec,required" doc:"a key as under keys of the configuration, in JSON"`
 }
 
 // create makes a key, and returns it with its secret unless only its digest is known.
-func (o Operators) create(ctx context.Context, s row.Scope, p made) (*KeyAnswer, error) {
+func (o Operators) create(ctx context.Context, s row.Scope, p createParams) (*KeyResponse, error) {
 	org := string(p.Org)
 	if o.Keys.org(org) == nil {
 		return nil, row.ErrNoOrg
@@ -160,26 +160,26 @@ func (o Operators) create(ctx context.Context, s row.Scope, p made) (*KeyAnswer,
 	return answer, refused(err)
 }
 
-// keyed names a key.
-type keyed struct {
+// keyParams names a key.
+type keyParams struct {
 	row.Scoped
 
 	ID string `query:"id,required" doc:"id of a key"`
 }
 
-// rotated is a key that gets another secret.
-type rotated struct {
-	keyed
+// rotateParams is a key that gets another secret.
+type rotateParams struct {
+	keyParams
 
 	Overlap row.Span `query:"overlap,required" doc:"how long those it has are accepted, such as 24h"`
 }
 
 // rotate gives a key another secret, which it returns. The secrets that the key has are accepted for the overlap.
-func (o Operators) rotate(ctx context.Context, _ row.Scope, p rotated) (*KeyAnswer, error) {
+func (o Operators) rotate(ctx context.Context, _ row.Scope, p rotateParams) (*KeyResponse, error) {
 	if p.Overlap < 0 {
 		return nil, row.Bad("overlap", "must be at least 0s")
 	}
-	m, err := o.find(ctx, p.keyed)
+	m, err := o.find(ctx, p.keyParams)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (o Operators) rotate(ctx context.Context, _ row.Scope, p rotated) (*KeyAnsw
 }
 
 // revoke withdraws a key.
-func (o Operators) revoke(ctx context.Context, s row.Scope, p keyed) (none row.Nothing, err error) {
+func (o Operators) revoke(ctx context.Context, s row.Scope, p keyParams) (none row.Nothing, err error) {
 	m, err := o.find(ctx, p)
 	if err != nil {
 		return none, err
@@ -196,15 +196,15 @@ func (o Operators) revoke(ctx context.Context, s row.Scope, p keyed) (none row.N
 	return none, refused(o.Keys.revokeKey(ctx, string(p.Org), m, s.Author()))
 }
 
-func (o Operators) find(ctx context.Context, p keyed) (madeKey, error) {
+func (o Operators) find(ctx context.Context, p keyParams) (runtimeKey, error) {
 	if o.Keys.org(string(p.Org)) == nil {
-		return madeKey{}, row.ErrNoOrg
+		return runtimeKey{}, row.ErrNoOrg
 	}
 	m, err := o.Keys.madeKey(ctx, string(p.Org), p.ID)
 	return m, refused(err)
 }
 
-// ofKeys are the statuses of refused changes of keys.
-func ofKeys() []int {
+// keyErrorStatuses are the statuses of refused changes of keys.
+func keyErrorStatuses() []int {
 	return []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 }

@@ -21,18 +21,18 @@ import (
 )
 
 // maxClasses is how many classes may count one operation.
-const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
+const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 
-// TenantOf compiles an organisation of a configuration. Faults have paths below the organisation.
-func TenantOf(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
+// CompileTenant compiles an organisation of a configuration. Faults have paths below the organisation.
+func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
-		ID: o.ID, Contact: o.Contact, Platform: cfg.Legacy.Known(), Limits: o.Limits(), Failure: o.Failure.Over(cfg.Limits.Failure),
+		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.WithDefaults(cfg.Limits.Failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*translate.Schedule),
-		ChangesBodies: changesBodies(o), Budgets: Plan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
+		ChangesBodies: changesBodies(o), Budgets: LedgerPlan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),
-		ModelPaths: o.ModelPaths,
-		RefuseKeys: o.KeysInBodies.Refused(),
-		Unknown:    filter.Unknown{Members: o.Unknown.Members.Forwards(), Reads: o.Unknown.Reads.Forwards()},
+		ModelPaths:       o.ModelPaths,
+		RejectCallerKeys: o.KeysInBodies.Refused(),
+		Unknown:          filter.Unknown{Members: o.Unknown.Members.Forwards(), Reads: o.Unknown.Reads.Forwards()},
 	}
 	var errs fault.Found
 	for j, path := range o.ModelPaths {
@@ -47,7 +47,7 @@ func TenantOf(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*fi
 		for k, op := range c.Operations {
 			at := fault.Index(fault.Index("classes", j)+".operations", k)
 			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at, "neither the v2 API nor the run interface has an operation %q", op)
-			t.Classes[op] = append(t.Classes[op], Class(c))
+			t.Classes[op] = append(t.Classes[op], CompileClass(c))
 			errs.If(len(t.Classes[op]) > maxClasses, at, "%s is in more than %d classes", op, maxClasses)
 		}
 	}
@@ -79,24 +79,24 @@ func Labels(o *settings.Org, k *settings.Key) []spend.LabelRule {
 	return slices.DeleteFunc(slices.Clone(o.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 }
 
-// Plan is the plan of an organisation's spending, nil without any budget, isolation,
+// LedgerPlan is the plan of an organisation's spending, nil without any budget, isolation,
 // labels, search for idle resources and watch for unusual hours, for which the ledger is
 // kept, too.
-func Plan(o *settings.Org) *spend.Plan {
-	if p := Budgets(o); watched(o) || p.Limited() {
+func LedgerPlan(o *settings.Org) *spend.Plan {
+	if p := SpendingPlan(o); needsLedger(o) || p.Limited() {
 		return p
 	}
 	return nil
 }
 
-// watched reports whether a ledger is kept for the organisation whatever its budgets.
-func watched(o *settings.Org) bool {
+// needsLedger reports whether a ledger is kept for the organisation whatever its budgets.
+func needsLedger(o *settings.Org) bool {
 	return o.Isolation.Applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0
 }
 
-// Budgets is Plan, whether a ledger is kept or not.
-func Budgets(o *settings.Org) *spend.Plan {
-	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.Made))
+// SpendingPlan is Plan, whether a ledger is kept or not.
+func SpendingPlan(o *settings.Org) *spend.Plan {
+	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.RuntimeKeys))
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
 	}
@@ -104,11 +104,11 @@ func Budgets(o *settings.Org) *spend.Plan {
 		keys[k.ID] = k.Budget
 	}
 	for _, i := range o.Issued {
-		keys[settings.KeysOf(i.ID)] = i.Budget
+		keys[settings.IssuerKeyPrefix(i.ID)] = i.Budget
 	}
 	budget := o.Budget
 	inFlight(o, &budget, teams)
-	over := make(map[string]spend.Over, len(o.Teams))
+	over := make(map[string]spend.OverBudgetAction, len(o.Teams))
 	var moves []spend.Move
 	for _, t := range o.Teams {
 		if over[t.ID] = t.Over; t.Former != "" {
@@ -122,7 +122,7 @@ func Budgets(o *settings.Org) *spend.Plan {
 	}
 	return &spend.Plan{
 		Org: budget, Teams: teams, Keys: keys, Horizon: o.Horizon, Endpoints: o.Endpoints, Runs: o.Runs, Idle: o.Idle, Unusual: o.Alerts.Unusual,
-		Thresholds: o.Alerts.Shares(), OverOrg: o.Over, OverTeams: over, Moves: moves,
+		Thresholds: o.Alerts.ThresholdsOrDefault(), OrgAction: o.Over, TeamActions: over, Moves: moves,
 	}
 }
 
@@ -155,8 +155,8 @@ func inFlight(o *settings.Org, org *spend.Budget, teams map[string]spend.Budget)
 	}
 }
 
-// Budgeted reports whether a ledger is kept for the organisation.
-func Budgeted(o *settings.Org) bool { return watched(o) || Budgets(o).Limited() }
+// HasLedger reports whether a ledger is kept for the organisation.
+func HasLedger(o *settings.Org) bool { return needsLedger(o) || SpendingPlan(o).Limited() }
 
 // changesBodies reports whether the policies of an organisation may change
 // bodies: those of the library that do, and any of its own.
@@ -168,13 +168,13 @@ func changesBodies(o *settings.Org) bool {
 		})
 }
 
-// Class compiles a class.
-func Class(c settings.Class) filter.Class {
+// CompileClass compiles a class.
+func CompileClass(c settings.Class) filter.Class {
 	return filter.Class{ID: c.ID, Per: ratelimit.ScopeKind(cmp.Or(c.Per, settings.Per(ratelimit.KindKey))), Cost: c.Cost, Limit: c.Limit}
 }
 
 func isolationOf(i settings.Isolation) filter.Isolation {
-	c := filter.Isolation{Read: filter.Reach(i.Read), Change: filter.Reach(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned != "org", Exempt: i.Exempt}
+	c := filter.Isolation{Read: filter.AccessScope(i.Read), Change: filter.AccessScope(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned != "org", Exempt: i.Exempt}
 	if len(c.Exempt) == 0 {
 		c.Exempt = []identity.Role{identity.RoleAdmin}
 	}

@@ -25,8 +25,8 @@ const (
 	maxClaim   = 512
 	// allTokens takes the place of an organisation in the keys of revocations.
 	allTokens = "all"
-	// memory is how long a revocation is remembered at least.
-	memory = 30 * 24 * time.Hour
+	// minRetention is how long a revocation is remembered at least.
+	minRetention = 30 * 24 * time.Hour
 )
 
 // Tokens revokes tokens of issuers.
@@ -43,8 +43,8 @@ func NewTokens(prefix settings.Prefix, deps Deps) *Tokens {
 	return &Tokens{
 		deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger),
 		known: store.NewReplica(deps.Redis, prefix.Tokens(), store.ReplicaConfig[*RevokedToken]{
-			Name: "revoked tokens", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return []string{allTokens} }, Most: maxRevoked,
-			Always: true, // a gateway that starts after a loss accepts revoked tokens until they are written back
+			Name: "revoked tokens", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return []string{allTokens} }, MaxRecords: maxRevoked,
+			AlwaysRead: true, // a gateway that starts after a loss accepts revoked tokens until they are written back
 		}),
 	}
 }
@@ -66,15 +66,15 @@ func (r *RevokedToken) Ends() time.Time { return r.Until }
 
 // Refresh reads which tokens were revoked, and ends the streams of those that are
 // now.
-func (t *Tokens) Refresh(ctx context.Context) error { return t.heard(t.known.Refresh(ctx)) }
+func (t *Tokens) Refresh(ctx context.Context) error { return t.applyChanges(t.known.Refresh(ctx)) }
 
-// heard puts the revocations in force if they have changed. Without any, because the store was never read, no token is accepted. It returns
+// applyChanges puts the revocations in force if they have changed. Without any, because the store was never read, no token is accepted. It returns
 // err.
-func (t *Tokens) heard(changed bool, err error) error {
+func (t *Tokens) applyChanges(changed bool, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if good, _ := t.known.State(); good.IsZero() {
-		t.issuers.Doubt()
+		t.issuers.SetRevocationsUnknown()
 		return err
 	}
 	if !changed {
@@ -111,13 +111,13 @@ func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 		return identity.TokenIssuer{}, row.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
 	}
 	return slices.MaxFunc(found, func(a, b identity.TokenIssuer) int {
-		return cmp.Compare(a.WithDefaults().Lasts(), b.WithDefaults().Lasts())
+		return cmp.Compare(a.WithDefaults().MaxLifetime(), b.WithDefaults().MaxLifetime())
 	}).WithDefaults(), nil
 }
 
 // list returns the revoked tokens, the oldest first.
 func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (RevocationList, error) {
-	if err := t.heard(t.known.Fresh(ctx, allTokens)); err != nil {
+	if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {
 		return RevocationList{}, err
 	}
 	var list []RevokedToken
@@ -131,7 +131,7 @@ func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (RevocationL
 }
 
 // revoke revokes the token of an issuer that has a jti, or all tokens that a subject was issued until now.
-func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revoking) (RevokedToken, error) {
+func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revokeParams) (RevokedToken, error) {
 	if (p.ID == "") == (p.Subject == "") {
 		return RevokedToken{}, row.Bad("id", "name either a token by its id or a subject")
 	}
@@ -143,7 +143,7 @@ func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revoking) (RevokedTo
 		return RevokedToken{}, err
 	}
 	now := t.deps.Now().UTC().Truncate(time.Second)
-	next := RevokedToken{Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(), Until: now.Add(max(memory, c.Lasts()))}
+	next := RevokedToken{Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(), Until: now.Add(max(minRetention, c.MaxLifetime()))}
 	err = t.add(ctx, &next)
 	if errors.Is(err, store.ErrFull) {
 		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
@@ -154,14 +154,14 @@ func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revoking) (RevokedTo
 // add writes a revocation, unless there is one as late.
 func (t *Tokens) add(ctx context.Context, next *RevokedToken) error {
 	for {
-		if err := t.heard(t.known.Fresh(ctx, allTokens)); err != nil {
+		if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {
 			return err
 		}
 		if have := t.known.Of(allTokens).Get(next.RecordID()); have != nil && !next.Later(have) {
 			return nil
 		}
 		if done, err := t.known.Swap(ctx, allTokens, next); done || err != nil {
-			return t.heard(done, err)
+			return t.applyChanges(done, err)
 		}
 	}
 }

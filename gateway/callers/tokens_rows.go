@@ -45,8 +45,8 @@ issuer is accepted again with a new one: to keep it out, lock it there.`,
 	}
 }
 
-// revoking says which tokens are to be accepted no more.
-type revoking struct {
+// revokeParams says which tokens are to be accepted no more.
+type revokeParams struct {
 	Issuer  string `query:"issuer,required" doc:"id or URL of an issuer"`
 	ID      string `query:"id" doc:"claim jti of the token"`
 	Subject string `query:"subject" doc:"claim sub of the tokens"`

@@ -54,7 +54,7 @@ func TestRevocationsSpread(t *testing.T) {
 	}
 	expect("at first", a)
 	expect("at first, elsewhere", b)
-	next := RevokedToken{Issuer: "https://issuer.example", Token: "6f1c9a", At: now, By: "ada", Until: now.Add(memory)}
+	next := RevokedToken{Issuer: "https://issuer.example", Token: "6f1c9a", At: now, By: "ada", Until: now.Add(minRetention)}
 	if err := a.add(t.Context(), &next); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestRevocationsAreWrittenBackAtOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	server, a, b := revokers(t, &now)
-	next := RevokedToken{Issuer: "https://issuer.example", Token: "6f1c9a", At: now, Until: now.Add(memory)}
+	next := RevokedToken{Issuer: "https://issuer.example", Token: "6f1c9a", At: now, Until: now.Add(minRetention)}
 	if err := a.add(t.Context(), &next); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestTheLaterRevocationStays(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	_, a, b := revokers(t, &now)
-	late := RevokedToken{Issuer: "https://issuer.example", Subject: "ann", At: now.Add(time.Hour), Until: now.Add(memory)}
+	late := RevokedToken{Issuer: "https://issuer.example", Subject: "ann", At: now.Add(time.Hour), Until: now.Add(minRetention)}
 	early := late
 	early.At = now
 	for _, next := range []RevokedToken{late, early} {

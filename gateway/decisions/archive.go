@@ -14,11 +14,11 @@ import (
 
 // Archive keeps explanations in Redis: a list for each organisation, whose lines are reports in JSON under the IDs of their decisions, ULIDs. It
 // is safe for concurrent use. It does not own its client.
-type Archive struct{ *store.Journal }
+type Archive struct{ *store.CappedLog }
 
 // NewArchive returns a store whose keys begin with prefix. It does not dial.
 func NewArchive(client store.Client, prefix string, cfg settings.Archive) *Archive {
-	return &Archive{&store.Journal{Client: client, Prefix: prefix, Most: int64(cfg.Max), For: cfg.For}}
+	return &Archive{&store.CappedLog{Client: client, Prefix: prefix, MaxLines: int64(cfg.Max), Retention: cfg.For}}
 }
 
 // Find returns the report of a decision of any of some organisations, nil if none has
@@ -91,7 +91,7 @@ func (s *Archive) Follow(ctx context.Context, org, place string, visit func(repo
 		return place, err
 	}
 	for _, l := range lines {
-		place = l.Place
+		place = l.Position
 		visit(l.Text)
 	}
 	return place, nil

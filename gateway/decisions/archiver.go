@@ -27,7 +27,7 @@ type archiver struct {
 
 	written, dropped, failed atomic.Int64
 
-	backlog tasks.Batches[explain.Past]
+	backlog tasks.Batcher[explain.Entry]
 	reports bytes.Buffer // of the batch that is written
 }
 
@@ -63,16 +63,16 @@ func (d *Decisions) newHistory(cfg *settings.Config) {
 }
 
 // add has an explanation written, unless too many wait.
-func (a *archiver) add(p explain.Past) {
+func (a *archiver) add(p explain.Entry) {
 	if !a.backlog.Add(p) {
 		a.dropped.Add(1)
 	}
 }
 
 // writeAll writes explanations.
-func (a *archiver) writeAll(batch []explain.Past) {
+func (a *archiver) writeAll(batch []explain.Entry) {
 	lines := make([]store.Line, 0, len(batch))
-	noters, encoder := a.chain().Noters(), json.NewEncoder(&a.reports)
+	noters, encoder := a.chain().Explainers(), json.NewEncoder(&a.reports)
 	defer a.reset()
 	for _, p := range batch {
 		x, begin := p.Report(noters), a.reports.Len()

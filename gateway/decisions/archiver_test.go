@@ -20,7 +20,7 @@ import (
 )
 
 // refusedExchange is one that ended with a refusal.
-func refusedExchange(org string) explain.Past {
+func refusedExchange(org string) explain.Entry {
 	return explain.Ended(&filter.Exchange{Caller: &identity.Caller{Org: org}, Event: &telemetry.Event{
 		DecisionID: ulid.Make().String(), Org: org, Start: time.Now(), Method: "POST", Status: 403, Refusal: "forbidden",
 	}})
@@ -43,15 +43,15 @@ func TestArchiver(t *testing.T) {
 		}
 		return len(list)
 	}
-	for range tasks.MaxWaiting + 3 {
+	for range tasks.MaxQueued + 3 {
 		a.add(refusedExchange("acme"))
 	}
 	if len(begun) != 1 {
 		t.Fatalf("%d writers, want one", len(begun))
 	}
 	begun[0]()
-	if got := [3]int64{a.written.Load(), a.dropped.Load(), a.failed.Load()}; got != [3]int64{tasks.MaxWaiting, 3, 0} || kept() != tasks.MaxWaiting {
-		t.Errorf("written, dropped, failed = %v with %d kept, want %d, 3, 0", got, kept(), tasks.MaxWaiting)
+	if got := [3]int64{a.written.Load(), a.dropped.Load(), a.failed.Load()}; got != [3]int64{tasks.MaxQueued, 3, 0} || kept() != tasks.MaxQueued {
+		t.Errorf("written, dropped, failed = %v with %d kept, want %d, 3, 0", got, kept(), tasks.MaxQueued)
 	}
 
 	server.SetError("LOADING")
@@ -60,7 +60,7 @@ func TestArchiver(t *testing.T) {
 	server.SetError("")
 	a.add(refusedExchange("acme"))
 	begun[2]()
-	if got := [2]int64{a.written.Load(), a.failed.Load()}; got != [2]int64{tasks.MaxWaiting + 1, 1} || kept() != tasks.MaxWaiting+1 {
+	if got := [2]int64{a.written.Load(), a.failed.Load()}; got != [2]int64{tasks.MaxQueued + 1, 1} || kept() != tasks.MaxQueued+1 {
 		t.Errorf("after the store was away: written, failed = %v with %d kept", got, kept())
 	}
 }
@@ -69,7 +69,7 @@ func TestArchiver(t *testing.T) {
 func TestWordsOfReports(t *testing.T) {
 	t.Parallel()
 	const odd = `<a> & "b" \ é`
-	x := explain.Report{DecisionID: "d", Operation: odd, Verdict: explain.Refused, Caller: explain.Caller{Org: "acme", Team: odd, Key: odd}, Own: &explain.Own{}}
+	x := explain.Report{DecisionID: "d", Operation: odd, Verdict: explain.Refused, Caller: explain.Caller{Org: "acme", Team: odd, Key: odd}, Own: &explain.OwnAction{}}
 	report, err := json.Marshal(x)
 	if err != nil {
 		t.Fatal(err)

@@ -56,11 +56,11 @@ func newCounter(store *Tally, logger *slog.Logger) *counter {
 
 // Ended implements filter.Observer. It counts the refusal and the verdicts of policies, and adds the exchange to the history.
 func (d *Decisions) Ended(ex *filter.Exchange) {
-	if e := ex.Event; ex.Caller != nil && e.DryRun == nil && !explain.OwnView(ex) {
+	if e := ex.Event; ex.Caller != nil && e.DryRun == nil && !explain.IsLocalRead(ex) {
 		if e.Refusal != "" {
 			d.counter.addRefusal(orgDay{e.Org, d.day(e.Org, e.Start)}, e)
 		}
-		if said := explain.Said(ex); len(said) > 0 {
+		if said := explain.PolicyResults(ex); len(said) > 0 {
 			d.counter.addSaid(e, said)
 		}
 	}
@@ -83,7 +83,7 @@ func (c *counter) addRefusal(on orgDay, e *telemetry.Event) {
 	c.unwritten[on] = true
 }
 
-func (c *counter) addSaid(e *telemetry.Event, list []explain.Saying) {
+func (c *counter) addSaid(e *telemetry.Event, list []explain.PolicyResult) {
 	hour := e.Start.UTC().Truncate(time.Hour)
 	counts := make(map[Said]int64, len(list))
 	for _, s := range list {

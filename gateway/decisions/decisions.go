@@ -173,9 +173,9 @@ const ownDialect = "gateway"
 
 // Did keeps an act of the gateway's own beside the decisions.
 func (d *Decisions) Did(org string, of spend.Owner, operation, resource, text string) {
-	d.History.Did(&explain.Report{
+	d.History.AddOwn(&explain.Report{
 		DecisionID: ulid.Make().String(), Time: d.deps.Now().UTC(), Revision: d.deps.Config().Revision,
 		Dialect: ownDialect, Operation: operation, Caller: explain.Caller{Org: org, Team: of.Team}, Verdict: explain.Allowed,
-		Own: &explain.Own{Resource: resource, Did: text}, Stages: []explain.Stage{}, Calls: []explain.Call{},
+		Own: &explain.OwnAction{Resource: resource, Did: text}, Stages: []explain.Stage{}, Calls: []explain.Call{},
 	})
 }

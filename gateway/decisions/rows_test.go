@@ -69,8 +69,8 @@ func TestDecisionsAreListed(t *testing.T) {
 		{DecisionID: "d1", Caller: explain.Caller{Org: "acme", Team: "research", Key: "ann"}, Time: now.Add(-2 * time.Hour)},
 		{DecisionID: "d2", Caller: explain.Caller{Org: "globex", Team: "ml", Key: "bob"}, Verdict: explain.Refused, Time: now},
 	} {
-		x.Own = &explain.Own{}
-		d.History.Did(&x)
+		x.Own = &explain.OwnAction{}
+		d.History.AddOwn(&x)
 	}
 	const list, one = "GET /admin/decisions", "GET /admin/decisions/{id}"
 	for _, tt := range []struct {

@@ -25,7 +25,7 @@ type Tally struct{ hours, days store.Hashes }
 
 // NewTally returns a store whose keys begin with prefix. It does not dial.
 func NewTally(client store.Client, prefix string) *Tally {
-	return &Tally{store.Hashes{Client: client, Prefix: prefix, For: Retention + time.Hour}, store.Hashes{Client: client, Prefix: prefix, For: dayRetention}}
+	return &Tally{store.Hashes{Client: client, Prefix: prefix, TTL: Retention + time.Hour}, store.Hashes{Client: client, Prefix: prefix, TTL: dayRetention}}
 }
 
 // hourOf names an hour of an organisation.

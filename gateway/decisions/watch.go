@@ -45,7 +45,7 @@ func (d *Decisions) watch(ctx context.Context, q explain.Query) <-chan any {
 			case <-look.C:
 				w.others(ctx)
 			}
-			if n := own.Missed(); n > 0 {
+			if n := own.TakeMissed(); n > 0 {
 				w.send(ctx, missed{n})
 			}
 		}

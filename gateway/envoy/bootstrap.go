@@ -26,8 +26,8 @@ type Bootstrap struct {
 	Admin netip.AddrPort
 	// Doors are the addresses of the gateways' gRPC servers. NamedDoors are servers given by DNS name: names are resolved again every few
 	// seconds, and each address of a name is a server.
-	Doors []netip.AddrPort
-	Named []Named
+	Doors      []netip.AddrPort
+	NamedDoors []NamedServer
 	// Peer configures TLS to the gateways. With TLS and an empty Peer.Secrets, Files is used.
 	Peer  Peer
 	Files Files
@@ -40,20 +40,20 @@ type Bootstrap struct {
 }
 
 // NamedServer is a server given by DNS name.
-type Named struct {
+type NamedServer struct {
 	Host string
 	Port uint16
 }
 
 // JSON returns the bootstrap configuration as JSON. Envoy also accepts it in a file named .yaml.
-func (c *Bootstrap) Text() (string, error) {
+func (c *Bootstrap) JSON() (string, error) {
 	b := new(builder)
 	boot := &bootstrapv3.Bootstrap{
 		Node:  &corev3.Node{Id: c.Node, Cluster: c.Group},
 		Admin: &bootstrapv3.Admin{Address: socket(c.Admin.Addr().String(), uint32(c.Admin.Port()))},
 		DynamicResources: &bootstrapv3.Bootstrap_DynamicResources{
-			LdsConfig: impatient(fromADS()),
-			CdsConfig: impatient(fromADS()),
+			LdsConfig: shortInitialFetch(fromADS()),
+			CdsConfig: shortInitialFetch(fromADS()),
 			AdsConfig: &corev3.ApiConfigSource{
 				ApiType: corev3.ApiConfigSource_DELTA_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
 				GrpcServices: []*corev3.GrpcService{c.control()},
@@ -66,7 +66,7 @@ func (c *Bootstrap) Text() (string, error) {
 		boot.StaticResources.Secrets = c.Files.secrets()
 	}
 	if c.Listen.Addr().Is4() && c.Listen.Port() != 0 {
-		boot.StaticResources.Listeners = []*listenerv3.Listener{c.closed(b)}
+		boot.StaticResources.Listeners = []*listenerv3.Listener{c.placeholder(b)}
 	}
 	if b.err != nil {
 		return "", b.err
@@ -93,7 +93,7 @@ func (c *Bootstrap) control() *corev3.GrpcService {
 }
 
 // shortInitialFetch makes Envoy start to listen after one second even if resources are missing. Resources that arrive later are still used.
-func impatient(c *corev3.ConfigSource) *corev3.ConfigSource {
+func shortInitialFetch(c *corev3.ConfigSource) *corev3.ConfigSource {
 	c.InitialFetchTimeout = seconds(1)
 	return c
 }
@@ -110,7 +110,7 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 		})},
 		LoadAssignment: assignment(bootstrapCluster, c.Doors...),
 	}
-	if len(c.Named) > 0 {
+	if len(c.NamedDoors) > 0 {
 		cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 		cluster.DnsLookupFamily = clusterv3.Cluster_ALL // a name may resolve to an address of a family that gateways do not listen on
 		cluster.LoadAssignment = assigned(bootstrapCluster, c.addresses()...)
@@ -124,7 +124,7 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 // addresses returns the addresses of the gateways, both DNS names and IP addresses.
 func (c *Bootstrap) addresses() []*corev3.Address {
 	var all []*corev3.Address
-	for _, n := range c.Named {
+	for _, n := range c.NamedDoors {
 		all = append(all, socket(n.Host, uint32(n.Port)))
 	}
 	for _, d := range c.Doors {
@@ -137,7 +137,7 @@ func (c *Bootstrap) addresses() []*corev3.Address {
 // was reached, or if its configuration was refused. It binds the IPv4-mapped IPv6 form of the address. Envoy treats that as a different
 // address, and Linux prefers an IPv4 socket as soon as one exists. Each connection is closed after one request, so that callers reconnect
 // to the real listener.
-func (c *Bootstrap) closed(b *builder) *listenerv3.Listener {
+func (c *Bootstrap) placeholder(b *builder) *listenerv3.Listener {
 	address := socket(netip.AddrFrom16(c.Listen.Addr().As16()).String(), uint32(c.Listen.Port()))
 	address.GetSocketAddress().Ipv4Compat = true
 	return &listenerv3.Listener{

@@ -108,7 +108,7 @@ func healthCheck(h *corev3.HealthCheck) *corev3.HealthCheck {
 
 // platform returns the cluster of the platform.
 func (g *Group) platform(b *builder) *clusterv3.Cluster {
-	c := outside(platformName, socket(g.Platform.Host, g.Platform.Port))
+	c := externalCluster(platformName, socket(g.Platform.Host, g.Platform.Port))
 	if g.Platform.TLS {
 		c.TransportSocket = b.tls(verified(g.Platform.Host, fileSource(g.Platform.CAFile)))
 	}
@@ -116,7 +116,7 @@ func (g *Group) platform(b *builder) *clusterv3.Cluster {
 }
 
 // externalCluster returns a cluster with one address outside of the gateways.
-func outside(name string, address *corev3.Address) *clusterv3.Cluster {
+func externalCluster(name string, address *corev3.Address) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                          name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_LOGICAL_DNS},

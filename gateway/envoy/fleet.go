@@ -45,7 +45,7 @@ type Fleet struct {
 // Run registers this gateway while it is ready, and updates the gateways known to Envoys. If the registry is unavailable, the last known
 // gateways stay configured, and health checks detect those that have failed.
 func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
-	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Of("envoy:gateways"), For: registered}
+	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Join("envoy:gateways"), TTL: registered}
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	away := false
@@ -83,7 +83,7 @@ func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway
 	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)
 	defer cancel()
 	ready := f.Ready()
-	gateways, others, err := Beat(ctx, registry, self, Heartbeat{ready, f.Server.Report()})
+	gateways, others, err := SendHeartbeat(ctx, registry, self, Heartbeat{ready, f.Server.Report()})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway
 	if !ready { // a configured peer may be this gateway
 		gateways = slices.DeleteFunc(gateways, func(other Gateway) bool { return other == self })
 	}
-	if err := f.Server.SetGateways(Sorted(gateways)); err != nil {
+	if err := f.Server.SetGateways(SortGateways(gateways)); err != nil {
 		return err
 	}
 	f.Server.SetReports(others)

@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 		Doors: []netip.AddrPort{gateway("10.0.0.1").Door}, Connections: 10_000, Heap: 1 << 30, Token: "the token of Envoys",
 		Peer: envoy.Peer{Name: "gateway.example"}, Files: envoy.Files{Certificate: "/etc/envoy/tls.crt", Key: "/etc/envoy/tls.key", CA: "/etc/envoy/ca.crt"},
 	}
-	text, err := boot.Text()
+	text, err := boot.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}

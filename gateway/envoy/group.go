@@ -102,7 +102,7 @@ type Platform struct {
 }
 
 // DirectRequests describes the requests that pass through the gateways' data listeners, or returns "" if there are none.
-func (g *Group) ThroughData() string {
+func (g *Group) DirectRequests() string {
 	switch {
 	case g.Topology == InLine:
 		return string(InLine)

@@ -19,7 +19,7 @@ import (
 
 // selfOf returns the addresses of this gateway for Envoys.
 func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (Gateway, error) {
-	addr := c.Advertised()
+	addr := c.AdvertisedAddr()
 	if addr.IsUnspecified() {
 		var err error
 		if addr, err = redisstore.LocalAddr(ctx, c.Redis.URL.Reveal()); err != nil {
@@ -48,7 +48,7 @@ func Groups(c *settings.Config) []Group {
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = Group{
 			ID: g.ID, Topology: cmp.Or(Topology(g.Topology), InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: Merge(g.Merge), Data: peerOf(c, c.TLS.Pair), Door: peerOf(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: Merge(g.Merge), Data: newPeer(c, c.TLS.Pair), Door: newPeer(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
@@ -77,7 +77,7 @@ func tracingOf(c *settings.Config) Tracing {
 }
 
 // newPeer returns the peer with the name in a certificate, or the zero Peer if pair is nil.
-func peerOf(c *settings.Config, pair *tls.Certificate) Peer {
+func newPeer(c *settings.Config, pair *tls.Certificate) Peer {
 	if pair == nil || len(pair.Leaf.DNSNames) == 0 {
 		return Peer{}
 	}
@@ -117,13 +117,13 @@ func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	at := func(listen string) netip.AddrPort {
 		_, port, _ := net.SplitHostPort(listen)
 		n, _ := strconv.ParseUint(port, 10, 16) // already validated
-		return netip.AddrPortFrom(c.Advertised(), uint16(n))
+		return netip.AddrPortFrom(c.AdvertisedAddr(), uint16(n))
 	}
 	known := peersOf(c)
-	if !c.Advertised().IsUnspecified() {
+	if !c.AdvertisedAddr().IsUnspecified() {
 		known = append(known, Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen), Zone: c.Envoy.XDS.Zone})
 	}
-	return groups[i], Sorted(known), nil
+	return groups[i], SortGateways(known), nil
 }
 
 // runPaths matches the paths of jobs and chat. REST API paths that also match are handled by the HTTP listener with the same result.

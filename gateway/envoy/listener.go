@@ -265,8 +265,8 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 		)
 	} else {
 		routes = append(routes,
-			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}, TypedPerFilterConfig: safely(b)},
-			&routev3.Route{Match: reads(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}, TypedPerFilterConfig: safely(b)},
+			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}, TypedPerFilterConfig: safeMethodOverride(b)},
+			&routev3.Route{Match: reads(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}, TypedPerFilterConfig: safeMethodOverride(b)},
 			&routev3.Route{Match: prefix("/"), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
 		)
 	}

@@ -13,7 +13,7 @@ import (
 
 // processorService returns the ext_proc service. If a gateway has not answered on a stream, Envoy may retry with another gateway as retryOn
 // permits; until then, Envoy has only sent the request headers.
-func asked(b *builder, retryOn string) *corev3.GrpcService {
+func processorService(b *builder, retryOn string) *corev3.GrpcService {
 	return &corev3.GrpcService{
 		TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
 			EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: gatewaysName, SkipEnvoyHeaders: true},
@@ -29,16 +29,16 @@ func asked(b *builder, retryOn string) *corev3.GrpcService {
 }
 
 // safeMethodOverride returns the filter override for routes with safe methods, for which Envoy may ask a second gateway.
-func safely(b *builder) map[string]*anypb.Any {
+func safeMethodOverride(b *builder) map[string]*anypb.Any {
 	return map[string]*anypb.Any{extProcFilter: b.pack(&extprocv3.ExtProcPerRoute{Override: &extprocv3.ExtProcPerRoute_Overrides{
-		Overrides: &extprocv3.ExtProcOverrides{GrpcService: asked(b, unanswered)},
+		Overrides: &extprocv3.ExtProcOverrides{GrpcService: processorService(b, unanswered)},
 	}})}
 }
 
 // processor returns the ext_proc filter. Requests without a verdict are refused.
 func (g *Group) processor(b *builder) *extprocv3.ExternalProcessor {
 	return &extprocv3.ExternalProcessor{
-		GrpcService:   asked(b, unsent),
+		GrpcService:   processorService(b, unsent),
 		StatusOnError: &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
 		// Calls of retired interfaces are executed within the filter.
 		MessageTimeout: duration(g.Call + 10*time.Second),

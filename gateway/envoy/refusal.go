@@ -33,14 +33,14 @@ type Refusal struct {
 const maxSaid = 1000
 
 // clipReason shortens an error text to the stored length.
-func said(text string) string {
+func clipReason(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxSaid)], "")
 }
 
 // refuse records that a node rejected a version. The caller must hold mu.
 func (s *Server) refuse(n *node, typeURL, version, reason string) {
 	t := n.of(typeURL)
-	t.refused, t.reason = version, cmp.Or(said(reason), "no reason given")
+	t.refused, t.reason = version, cmp.Or(clipReason(reason), "no reason given")
 	s.refused.Add(context.Background(), 1, //nolint:forbidigo // there is no request context
 		metric.WithAttributes(attribute.String("group", n.group), attribute.String("type", short(typeURL))))
 	s.deps.Logger.Error("Envoy refused its configuration", "node", n.id, "group", n.group, "type", short(typeURL), "version", version, "reason", t.reason)

@@ -29,12 +29,12 @@ type Heartbeat struct {
 }
 
 // SendHeartbeat registers self with the given heartbeat. It returns the ready gateways in order, and the reports of the other gateways.
-func Beat(ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat) (ready []Gateway, others []Report, err error) {
+func SendHeartbeat(ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat) (ready []Gateway, others []Report, err error) {
 	text, err := json.Marshal(own)
 	if err != nil {
 		return nil, nil, fmt.Errorf("registry: %w", err)
 	}
-	all, err := registry.Beat(ctx, self.String(), text)
+	all, err := registry.Heartbeat(ctx, self.String(), text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("registry: %w", err)
 	}
@@ -51,11 +51,11 @@ func Beat(ctx context.Context, registry *store.Registry, self Gateway, own Heart
 			others = append(others, heard.Report)
 		}
 	}
-	return Sorted(ready), others, nil
+	return SortGateways(ready), others, nil
 }
 
 // SortGateways sorts gateways and removes duplicates.
-func Sorted(gateways []Gateway) []Gateway {
+func SortGateways(gateways []Gateway) []Gateway {
 	gateways = slices.Clone(gateways)
 	slices.SortFunc(gateways, func(a, b Gateway) int { return cmp.Compare(a.String(), b.String()) })
 	return slices.Compact(gateways)

@@ -16,7 +16,7 @@ import (
 func TestBeat(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	registry := &store.Registry{Client: redistest.Client(t, server.Addr()), Key: "gateways", For: 5 * time.Second}
+	registry := &store.Registry{Client: redistest.Client(t, server.Addr()), Key: "gateways", TTL: 5 * time.Second}
 	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
 	has := func(n int64) envoy.Report { return envoy.Report{Nodes: map[string]int64{"edge": n}} }
 	for i, step := range []struct {
@@ -35,7 +35,7 @@ func TestBeat(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		server.SetTime(now)
-		ready, others, err := envoy.Beat(t.Context(), registry, step.self, step.own)
+		ready, others, err := envoy.SendHeartbeat(t.Context(), registry, step.self, step.own)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestBeat(t *testing.T) {
 		}
 	}
 	server.Close()
-	if _, _, err := envoy.Beat(t.Context(), registry, one, envoy.Heartbeat{}); err == nil {
+	if _, _, err := envoy.SendHeartbeat(t.Context(), registry, one, envoy.Heartbeat{}); err == nil {
 		t.Error("a registry that is away gives no error")
 	}
 }

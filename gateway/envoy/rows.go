@@ -44,7 +44,7 @@ type grouped struct {
 }
 
 func (s *Server) snapshot(_ context.Context, _ row.Scope, p grouped) (GroupSnapshot, error) {
-	resources, gateways, err := s.Served(p.Group)
+	resources, gateways, err := s.Snapshot(p.Group)
 	if err != nil {
 		err = row.Bad("group", "%s", err)
 	}

@@ -50,7 +50,7 @@ type Server struct {
 	withdrawn chan struct{}
 
 	mu       sync.Mutex // guards the fields below
-	groups   map[string]*placedAt
+	groups   map[string]*groupState
 	gateways []Gateway
 	known    bool            // gateways lists all ready gateways
 	nodes    map[int64]*node // by stream
@@ -59,7 +59,7 @@ type Server struct {
 }
 
 // groupState holds the current and the previous configuration of a group.
-type placedAt struct {
+type groupState struct {
 	// now is the current configuration, and before the last one that no Envoy refused; before is nil at first.
 	now, before *Group
 	// refused is the current refusal, or nil.
@@ -70,7 +70,7 @@ type placedAt struct {
 func NewServer(deps Deps) (*Server, error) {
 	ctx, end := context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close
 	s := &Server{
-		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*placedAt), nodes: make(map[int64]*node),
+		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*groupState), nodes: make(map[int64]*node),
 		// Ordered, so that clusters are sent before the resources that refer to them.
 		cache: cache.NewSnapshotCache(true, byGroup{}, nil),
 	}
@@ -122,7 +122,7 @@ func (s *Server) observe(m metric.Meter) error {
 func (s *Server) Register(g *grpc.Server) { discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s) }
 
 // Close ends all streams. Envoys reconnect to any gateway.
-func (s *Server) End() { s.end() }
+func (s *Server) Close() { s.end() }
 
 // DeltaAggregatedResources implements the discovery service. It returns Unauthenticated if a token is required and missing or wrong.
 func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
@@ -151,9 +151,9 @@ func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, next := s.groups, make(map[string]*placedAt, len(groups))
+	before, next := s.groups, make(map[string]*groupState, len(groups))
 	for i := range groups {
-		p := &placedAt{now: &groups[i]}
+		p := &groupState{now: &groups[i]}
 		if old := s.groups[groups[i].ID]; old != nil {
 			p.before = old.now
 			if reflect.DeepEqual(old.now, p.now) {
@@ -251,7 +251,7 @@ func (s *Server) version(group, typeURL string) string {
 }
 
 // Snapshot returns the resources served to a group, in the format of [Render], and the gateways in them.
-func (s *Server) Served(group string) (resources map[string]string, gateways []Gateway, err error) {
+func (s *Server) Snapshot(group string) (resources map[string]string, gateways []Gateway, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snapshot, err := s.cache.GetSnapshot(group)

@@ -44,7 +44,7 @@ func serve(t *testing.T, groups ...envoy.Group) (*envoy.Server, func(group strin
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(l) }()
 	t.Cleanup(func() {
-		s.End()
+		s.Close()
 		g.GracefulStop()                                                           // returns only because End ended the streams
 		if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // which came before Serve
 			t.Error(err)
@@ -155,7 +155,7 @@ func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 	if err := s.SetGateways([]envoy.Gateway{gateway("10.0.0.2")}); err != nil {
 		t.Fatal(err)
 	}
-	texts, gateways, err := s.Served("edge")
+	texts, gateways, err := s.Snapshot("edge")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestTheFirstConfigurationStays(t *testing.T) {
 	if err := s.Withdraw(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Served("edge"); err != nil {
+	if _, _, err := s.Snapshot("edge"); err != nil {
 		t.Errorf("nothing is served: %v", err)
 	}
 }
@@ -360,7 +360,7 @@ func TestResubscribed(t *testing.T) {
 // heard which gateways are ready.
 func TestNothingIsServedBeforeGatewaysAreKnown(t *testing.T) {
 	s, connect := serve(t, on("127.0.0.1:1"))
-	if texts, _, err := s.Served("edge"); err == nil {
+	if texts, _, err := s.Snapshot("edge"); err == nil {
 		t.Errorf("served = %v, want nothing", texts)
 	}
 	e := connect("edge")
@@ -394,10 +394,10 @@ func TestGroupsComeAndGo(t *testing.T) {
 	if err := s.SetGroups([]envoy.Group{mesh}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Served("edge"); err == nil {
+	if _, _, err := s.Snapshot("edge"); err == nil {
 		t.Error("the group that is gone is served")
 	}
-	if _, _, err := s.Served("mesh"); err != nil {
+	if _, _, err := s.Snapshot("mesh"); err != nil {
 		t.Error(err)
 	}
 }
@@ -417,7 +417,7 @@ func TestAConfigurationWithAFaultChangesNothing(t *testing.T) {
 	changed := edge
 	changed.Listen = netip.MustParseAddrPort("127.0.0.1:4")
 	served := func() map[string]string {
-		resources, _, err := s.Served("edge")
+		resources, _, err := s.Snapshot("edge")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -434,7 +434,7 @@ func TestAConfigurationWithAFaultChangesNothing(t *testing.T) {
 		t.Errorf("when the gateways change: %v", err)
 	}
 	for _, id := range []string{"edge", "gone"} {
-		if _, gateways, err := s.Served(id); err != nil || len(gateways) != 1 {
+		if _, gateways, err := s.Snapshot(id); err != nil || len(gateways) != 1 {
 			t.Errorf("%s is served with %v (%v)", id, gateways, err)
 		}
 	}

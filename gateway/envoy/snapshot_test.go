@@ -186,7 +186,7 @@ func TestBootstrap(t *testing.T) {
 		"with TLS": {func(b *envoy.Bootstrap) {
 			b.Peer, b.Files = envoy.Peer{Name: "g.example"}, envoy.Files{Certificate: "/c", Key: "/k", CA: "/a"}
 		}, []string{`"tollgate_client"`, `"/a"`}, nil},
-		"by names":   {func(b *envoy.Bootstrap) { b.Named = []envoy.Named{{Host: "tollgate-envoy", Port: 8082}} }, []string{`"STRICT_DNS"`, `"tollgate-envoy"`, `"10.0.0.2"`}, nil},
+		"by names":   {func(b *envoy.Bootstrap) { b.NamedDoors = []envoy.NamedServer{{Host: "tollgate-envoy", Port: 8082}} }, []string{`"STRICT_DNS"`, `"tollgate-envoy"`, `"10.0.0.2"`}, nil},
 		"admin port": {func(b *envoy.Bootstrap) { b.Admin = netip.MustParseAddrPort("127.0.0.1:9") }, []string{`"port_value": 9`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestBootstrap(t *testing.T) {
 				Doors: []netip.AddrPort{gateway("10.0.0.1").Door, gateway("10.0.0.2").Door}, Connections: 10,
 			}
 			tc.change(&b)
-			text, err := b.Text()
+			text, err := b.JSON()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -100,7 +100,7 @@ func (g *Group) receiver(b *builder) *clusterv3.Cluster {
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
 		port = uint32(n)
 	}
-	c := outside(tracingName, socket(u.Hostname(), port))
+	c := externalCluster(tracingName, socket(u.Hostname(), port))
 	if u.Scheme == "https" {
 		tls := verified(u.Hostname(), fileSource(g.Platform.CAFile))
 		if g.Tracing.CA != nil {

@@ -6,12 +6,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 )
 
-// approvals is a grants.Store that asks for nothing: grants are seen and not
+// readOnlyApprovals is a grants.Store that asks for nothing: grants are seen and not
 // used up.
-type approvals struct{ *DryRun }
+type readOnlyApprovals struct{ *DryRun }
 
 // Get implements grants.Store.
-func (a approvals) Get(ctx context.Context, org, question string) (approval.Entry, error) {
+func (a readOnlyApprovals) Get(ctx context.Context, org, question string) (approval.Entry, error) {
 	if a.Offline {
 		return approval.Entry{ID: question, Now: a.Now()}, nil
 	}
@@ -19,7 +19,7 @@ func (a approvals) Get(ctx context.Context, org, question string) (approval.Entr
 }
 
 // Swap implements grants.Store.
-func (a approvals) Swap(_ context.Context, _ string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error) {
+func (a readOnlyApprovals) Swap(_ context.Context, _ string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error) {
 	r := *next
 	if r.State == approval.Pending {
 		r.ID = "" // there is no such request
@@ -28,4 +28,4 @@ func (a approvals) Swap(_ context.Context, _ string, old approval.Entry, next *a
 }
 
 // ApprovalRequested implements grants.Store.
-func (approvals) ApprovalRequested(context.Context, string, *approval.Record) {}
+func (readOnlyApprovals) ApprovalRequested(context.Context, string, *approval.Record) {}

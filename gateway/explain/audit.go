@@ -22,12 +22,12 @@ type Audit struct {
 	// Revision is that of the policies.
 	Revision string `json:"revision"`
 	// Ownerless is why it is not known whose the resources are, "" if it is.
-	Ownerless string     `json:"ownerless,omitempty"`
-	Resources []Standing `json:"resources"`
+	Ownerless string            `json:"ownerless,omitempty"`
+	Resources []AuditedResource `json:"resources"`
 }
 
-// Standing is how one resource stands. Amounts are USD; a month has 730 hours.
-type Standing struct {
+// AuditedResource is how one resource stands. Amounts are USD; a month has 730 hours.
+type AuditedResource struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
@@ -65,9 +65,9 @@ func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 // Run judges the resources of an organisation. owners are those of the resources, in their
 // order; nil if they are not known. in holds the common part of the judged calls.
 func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, owners []spend.Owner, in policies.Input) *Audit {
-	out := &Audit{Org: org, Resources: []Standing{}}
+	out := &Audit{Org: org, Resources: []AuditedResource{}}
 	for i, it := range list {
-		s := Standing{ID: it.ID, Kind: string(it.Kind), Name: it.Name}
+		s := AuditedResource{ID: it.ID, Kind: string(it.Kind), Name: it.Name}
 		one := in
 		if owners != nil {
 			s.Team, s.Key = owners[i].Team, owners[i].Key
@@ -90,10 +90,10 @@ func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, o
 		if d.Revision != "" {
 			out.Revision = d.Revision
 		}
-		s.Policies = slices.DeleteFunc(spoken(&d), func(p Policy) bool { return p.Verdict == saysChanges })
+		s.Policies = slices.DeleteFunc(policyResults(&d), func(p Policy) bool { return p.Verdict == verdictChanges })
 		out.Resources = append(out.Resources, s)
 	}
-	slices.SortFunc(out.Resources, func(a, b Standing) int {
+	slices.SortFunc(out.Resources, func(a, b AuditedResource) int {
 		return cmp.Or(cmp.Compare(a.Team, b.Team), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 	})
 	return out

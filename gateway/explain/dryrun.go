@@ -53,7 +53,7 @@ func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Ca
 	}
 	ex, done := r.exchange(ctx, in, caller, ports)
 	defer done()
-	return r.words(ctx, caller).report(ex), nil
+	return r.reporter(ctx, caller).report(ex), nil
 }
 
 // exchange runs a request and returns how it ended; done releases what its answer
@@ -64,22 +64,22 @@ func (r *DryRun) exchange(ctx context.Context, in filter.Inbound, caller *identi
 	return ex, r.Pipeline.Run(ctx, ex)
 }
 
-func (r *DryRun) words(ctx context.Context, caller *identity.Caller) *words {
+func (r *DryRun) reporter(ctx context.Context, caller *identity.Caller) *reporter {
 	decide := func(in *policies.Input) (policies.Decision, error) { return r.Engine.Decide(ctx, caller.Org, in) }
-	return &words{noters: r.Pipeline.Chain.Noters(), dry: r, decide: decide}
+	return &reporter{noters: r.Pipeline.Chain.Explainers(), dry: r, decide: decide}
 }
 
 // ports are those of one run.
 func (r *DryRun) ports() (*filter.Ports, error) {
-	recent, err := filter.NewRecent(r.Now)
+	recent, err := filter.NewReadCache(r.Now)
 	if err != nil {
 		return nil, err
 	}
 	ports := &filter.Ports{
-		Background: r.Pipeline.Ports.Background, Counter: counter{r}, Shares: shares{}, Prices: quoted{r.Pipeline.Ports.Prices}, Recent: recent, Translators: r.Translators,
-		Ledger: &ledger{DryRun: r}, Approvals: &grants.Grants{Store: approvals{r}},
-		Keeper: &spend.Keeper{Store: keepable{r}},
-		Sender: &sender{DryRun: r, made: make(map[string]any)},
+		Background: r.Pipeline.Ports.Background, Counter: readOnlyCounter{r}, Shares: openShares{}, Prices: readOnlyPrices{r.Pipeline.Ports.Prices}, ReadCache: recent, Translators: r.Translators,
+		Ledger: &dryLedger{DryRun: r}, Approvals: &grants.Grants{Store: readOnlyApprovals{r}},
+		Keeper: &spend.Snoozer{Store: readOnlyLedger{r}},
+		Sender: &sender{DryRun: r, simulated: make(map[string]any)},
 	}
 	if r.Offline {
 		ports.Prices = noPrices{}
@@ -87,16 +87,16 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 	return ports, nil
 }
 
-// silent adds the policies of the caller's organisation that said nothing.
-func (r *DryRun) silent(caller *identity.Caller, said []Policy) []Policy {
+// addSilent adds the policies of the caller's organisation that said nothing.
+func (r *DryRun) addSilent(caller *identity.Caller, said []Policy) []Policy {
 	out := said
 	for _, e := range r.Entries(caller.Org) {
 		if slices.ContainsFunc(said, func(p Policy) bool { return p.Policy == e.Policy }) {
 			continue
 		}
-		p := Policy{Policy: e.Policy, Verdict: saysPasses}
+		p := Policy{Policy: e.Policy, Verdict: verdictPasses}
 		if !e.Concerns(caller.Team, caller.RoleNames()) {
-			p.Verdict = saysNothing
+			p.Verdict = verdictDoesNotApply
 		}
 		if e.Mode != "" && e.Mode != policies.ModeEnforce {
 			p.Message = "mode " + string(e.Mode)
@@ -106,12 +106,12 @@ func (r *DryRun) silent(caller *identity.Caller, said []Policy) []Policy {
 	return out
 }
 
-// counter is a filter.Counter that shows each window of each scope and takes
+// readOnlyCounter is a filter.Counter that shows each window of each scope and takes
 // nothing.
-type counter struct{ *DryRun }
+type readOnlyCounter struct{ *DryRun }
 
 // Take implements filter.Counter.
-func (c counter) Take(ctx context.Context, t ratelimit.Take) (ratelimit.Decision, error) {
+func (c readOnlyCounter) Take(ctx context.Context, t ratelimit.Take) (ratelimit.Decision, error) {
 	d := ratelimit.Decision{Allowed: true}
 	var states []ratelimit.WindowState
 	if !c.Offline {
@@ -144,20 +144,20 @@ func (c counter) Take(ctx context.Context, t ratelimit.Take) (ratelimit.Decision
 	return d, nil
 }
 
-// shares is a filter.Shares that admits every call.
-type shares struct{}
+// openShares is a filter.Shares that admits every call.
+type openShares struct{}
 
 // Admit implements filter.Shares.
-func (shares) Admit(string, string, int64) (bool, time.Duration) { return true, 0 }
+func (openShares) Admit(string, string, int64) (bool, time.Duration) { return true, 0 }
 
 // Observe implements filter.Shares.
-func (shares) Observe(string, int, http.Header) {}
+func (openShares) Observe(string, int, http.Header) {}
 
-// quoted is a filter.Prices that learns nothing from simulated responses.
-type quoted struct{ filter.Prices }
+// readOnlyPrices is a filter.Prices that learns nothing from simulated responses.
+type readOnlyPrices struct{ filter.Prices }
 
 // Charged implements filter.Prices.
-func (quoted) Charged(string, map[string]any) {}
+func (readOnlyPrices) Charged(string, map[string]any) {}
 
 // noPrices is a filter.Prices that knows none.
 type noPrices struct{}

@@ -70,7 +70,7 @@ func TestAFilterIsExplainedByItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			history := explain.NewHistory(10, nil)
 			pipeline := &filter.Pipeline{
-				Chain: &filter.Chain{Head: []filter.Filter{filter.Stamp{}, called{caller, op}}, Call: []filter.Filter{novelty{tc.refuse}}},
+				Chain: &filter.Chain{Headers: []filter.Filter{filter.AssignIDs{}, called{caller, op}}, Call: []filter.Filter{novelty{tc.refuse}}},
 				Ports: filter.Ports{Observer: history, Sender: refusing{t}},
 			}
 			in := filter.Inbound{Method: http.MethodGet, Path: "/v2/pods/p1", Header: http.Header{}, Received: now()}
@@ -80,8 +80,8 @@ func TestAFilterIsExplainedByItself(t *testing.T) {
 			}
 
 			ex := pipeline.NewExchange(in)
-			if pipeline.Chain.RunHead(t.Context(), ex) && pipeline.Chain.RunContent(t.Context(), ex) {
-				ex.Receive(http.StatusOK, http.Header{})
+			if pipeline.Chain.RunHeaders(t.Context(), ex) && pipeline.Chain.RunBody(t.Context(), ex) {
+				ex.SetUpstreamResponse(http.StatusOK, http.Header{})
 			}
 			pipeline.Chain.RunResponse(t.Context(), ex)
 			recorded, ok := history.Find(pipeline.Chain, ex.DecisionID)

@@ -13,14 +13,14 @@ import (
 // Estimate is the predicted outcome of a request, as its own caller may know it:
 // docs/estimate.schema.json.
 type Estimate struct {
-	Ending
+	Outcome
 	// Calls are the v2 calls that the request would become; of a v2 request, itself.
 	Calls []EstimatedCall `json:"calls"`
 }
 
-// Ending is how a request or a call would end. Status, Refusal and Detail are those
+// Outcome is how a request or a call would end. Status, Refusal and Detail are those
 // of a refusal.
-type Ending struct {
+type Outcome struct {
 	Verdict Verdict `json:"verdict"`
 	Status  int     `json:"status,omitempty"`
 	Refusal string  `json:"refusal,omitempty"`
@@ -32,7 +32,7 @@ type EstimatedCall struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	Ending
+	Outcome
 	// Cost is the highest cost of the call, nil for a call without a price.
 	Cost *EstimatedCost `json:"cost,omitempty"`
 	// Policies are those that deny, warn of or change the call.
@@ -58,11 +58,11 @@ type EstimatedBudget struct {
 	After  json.Number `json:"after"`
 }
 
-// admits is a filter.Counter for requests that were counted already.
-type admits struct{}
+// countedAlready is a filter.Counter for requests that were counted already.
+type countedAlready struct{}
 
 // Take implements filter.Counter.
-func (admits) Take(context.Context, ratelimit.Take) (ratelimit.Decision, error) {
+func (countedAlready) Take(context.Context, ratelimit.Take) (ratelimit.Decision, error) {
 	return ratelimit.Decision{Allowed: true}, nil
 }
 
@@ -74,16 +74,16 @@ func (r *DryRun) Estimate(ctx context.Context, of *filter.Exchange) (*Estimate, 
 	if err != nil {
 		return nil, err
 	}
-	ports.Counter = admits{}
-	ex, done := r.exchange(ctx, of.In.Dry(), caller, ports)
+	ports.Counter = countedAlready{}
+	ex, done := r.exchange(ctx, of.In.ForDryRun(), caller, ports)
 	defer done()
-	w := r.words(ctx, caller)
-	how, e := w.end(ex), ex.Event
+	w := r.reporter(ctx, caller)
+	how, e := w.outcome(ex), ex.Event
 	of.Event.DryRun = &filter.Prediction{
 		Verdict: string(how.verdict), Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
 		Denied: e.Denied, Warned: e.Warned, Shadowed: e.Shadowed, Excepted: e.Excepted, Changed: e.Changed,
 	}
-	out := &Estimate{Ending: ending(how), Calls: []EstimatedCall{}}
+	out := &Estimate{Outcome: outcomeOf(how), Calls: []EstimatedCall{}}
 	if _, call := ex.Stages(); len(call) > 0 && ex.Operation != nil {
 		out.Calls = append(out.Calls, w.estimate(ex))
 	}
@@ -93,14 +93,14 @@ func (r *DryRun) Estimate(ctx context.Context, of *filter.Exchange) (*Estimate, 
 	return out, nil
 }
 
-func ending(e end) Ending {
-	return Ending{Verdict: e.verdict, Status: e.status, Refusal: e.refusal, Detail: e.detail}
+func outcomeOf(e outcome) Outcome {
+	return Outcome{Verdict: e.verdict, Status: e.status, Refusal: e.refusal, Detail: e.detail}
 }
 
 // estimate returns the facts of one call that its caller may know.
-func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
-	c := EstimatedCall{Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(), Ending: ending(w.end(ex))}
-	if in := ex.Judged.Input; in != nil {
+func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
+	c := EstimatedCall{Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(), Outcome: outcomeOf(w.outcome(ex))}
+	if in := ex.Evaluation.Input; in != nil {
 		switch {
 		case ex.Event.Priced:
 			monthly := catalog.Monthly(in.Cost.Hourly)
@@ -109,7 +109,7 @@ func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
 			c.Cost = &EstimatedCost{Reason: in.Cost.Reason}
 		}
 	}
-	c.Policies = Told(spoken(&ex.Judged.Verdict))
+	c.Policies = ForCaller(policyResults(&ex.Evaluation.Verdict))
 	for _, b := range ex.Ceilings() {
 		number := func(n int64) json.Number { return json.Number(spend.AmountText(b.Index, n)) }
 		c.Budgets = append(c.Budgets, EstimatedBudget{
@@ -119,11 +119,11 @@ func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
 	return c
 }
 
-// Told returns the results of policies that callers may know: those that deny, warn or change, and none that is only tried out.
-func Told(all []Policy) (told []Policy) {
+// ForCaller returns the results of policies that callers may know: those that deny, warn or change, and none that is only tried out.
+func ForCaller(all []Policy) (told []Policy) {
 	for _, p := range all {
 		switch p.Verdict {
-		case saysDenies, saysWarns, saysChanges:
+		case verdictDenies, verdictWarns, verdictChanges:
 			p.Doc = ""
 			told = append(told, p)
 		}

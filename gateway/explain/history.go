@@ -17,40 +17,40 @@ import (
 // of its own, so that polling does not push out the exchanges that operators ask about. It
 // is safe for concurrent use.
 type History struct {
-	mu             sync.Mutex // guards what follows
-	telling, plain ring
-	watches        map[*Watch]bool
+	mu               sync.Mutex // guards what follows
+	notable, routine ring
+	watches          map[*Watch]bool
 
-	tell func(Past)
+	onNotable func(Entry)
 }
 
-// Past is an exchange that has ended, or something that the gateway did by itself.
-type Past struct {
+// Entry is an exchange that has ended, or something that the gateway did by itself.
+type Entry struct {
 	exchange *filter.Exchange
 	own      *Report
 }
 
 // Ended is the Past of an exchange that has ended.
-func Ended(ex *filter.Exchange) Past { return Past{exchange: ex} }
+func Ended(ex *filter.Exchange) Entry { return Entry{exchange: ex} }
 
 // Report reports on it, with the notes of a chain's filters.
-func (p Past) Report(noters filter.Noters) *Report {
+func (p Entry) Report(noters filter.Explainers) *Report {
 	if p.own != nil {
 		return p.own
 	}
-	return (&words{noters: noters}).report(p.exchange)
+	return (&reporter{noters: noters}).report(p.exchange)
 }
 
 // id is that of the decision.
-func (p Past) id() string {
+func (p Entry) id() string {
 	if p.own != nil {
 		return p.own.DecisionID
 	}
 	return p.exchange.Event.DecisionID
 }
 
-// Spoke reports whether a policy said anything of it.
-func (p Past) Spoke() bool {
+// HasPolicyResults reports whether a policy said anything of it.
+func (p Entry) HasPolicyResults() bool {
 	if p.exchange == nil {
 		return false
 	}
@@ -58,18 +58,18 @@ func (p Past) Spoke() bool {
 	return len(e.Denied)+len(e.Warned)+len(e.Shadowed)+len(e.Excepted)+len(e.Changed) > 0
 }
 
-// Saying is what a policy said of a call.
-type Saying struct{ Policy, Verdict string }
+// PolicyResult is what a policy said of a call.
+type PolicyResult struct{ Policy, Verdict string }
 
-// Said returns what policies said of the calls of an exchange. A verdict of a policy is listed once for each call.
-func Said(ex *filter.Exchange) (list []Saying) {
-	if !Ended(ex).Spoke() {
+// PolicyResults returns what policies said of the calls of an exchange. A verdict of a policy is listed once for each call.
+func PolicyResults(ex *filter.Exchange) (list []PolicyResult) {
+	if !Ended(ex).HasPolicyResults() {
 		return nil
 	}
 	for _, c := range append([]*filter.Exchange{ex}, ex.Calls...) {
-		once := make(map[Saying]bool)
-		for _, p := range spoken(&c.Judged.Verdict) {
-			if s := (Saying{p.Policy, p.Verdict}); !once[s] {
+		once := make(map[PolicyResult]bool)
+		for _, p := range policyResults(&c.Evaluation.Verdict) {
+			if s := (PolicyResult{p.Policy, p.Verdict}); !once[s] {
 				once[s], list = true, append(list, s)
 			}
 		}
@@ -77,38 +77,38 @@ func Said(ex *filter.Exchange) (list []Saying) {
 	return list
 }
 
-func (p Past) none() bool { return p.own == nil && p.exchange == nil }
+func (p Entry) none() bool { return p.own == nil && p.exchange == nil }
 
 // NewHistory returns a History of the latest size exchanges, at least two. It calls
 // tell, if that is not nil, with each exchange that did more than read and pass. That is not to be
 // changed.
-func NewHistory(size int, tell func(Past)) *History {
+func NewHistory(size int, tell func(Entry)) *History {
 	half := max(1, size/2)
 	return &History{
-		tell:    tell,
-		telling: ring{items: make([]Past, half)}, plain: ring{items: make([]Past, half)},
+		onNotable: tell,
+		notable:   ring{items: make([]Entry, half)}, routine: ring{items: make([]Entry, half)},
 	}
 }
 
-// OwnView reports whether an exchange is a read that the gateway answers by itself, such as a caller's view of its own records.
-func OwnView(ex *filter.Exchange) bool {
+// IsLocalRead reports whether an exchange is a read that the gateway answers by itself, such as a caller's view of its own records.
+func IsLocalRead(ex *filter.Exchange) bool {
 	return ex.Stage() == "local" && ex.Event.Method == http.MethodGet
 }
 
-// Ended implements filter.Observer. It keeps no [OwnView], answered or not.
+// Ended implements filter.Observer. It keeps no [IsLocalRead], answered or not.
 func (h *History) Ended(ex *filter.Exchange) {
-	if ex.Caller != nil && !OwnView(ex) {
-		h.add(Ended(ex.Record()))
+	if ex.Caller != nil && !IsLocalRead(ex) {
+		h.add(Ended(ex.Snapshot()))
 	}
 }
 
-// Did adds an act of the gateway itself.
-func (h *History) Did(x *Report) { h.add(Past{own: x}) }
+// AddOwn adds an act of the gateway itself.
+func (h *History) AddOwn(x *Report) { h.add(Entry{own: x}) }
 
-func (h *History) add(p Past) {
-	part, telling := &h.telling, p.own != nil || !plain(p.exchange)
+func (h *History) add(p Entry) {
+	part, telling := &h.notable, p.own != nil || !isRoutine(p.exchange)
 	if !telling {
-		part = &h.plain
+		part = &h.routine
 	}
 	h.mu.Lock()
 	part.push(p)
@@ -116,8 +116,8 @@ func (h *History) add(p Past) {
 		w.offer(p)
 	}
 	h.mu.Unlock()
-	if h.tell != nil && telling {
-		h.tell(p)
+	if h.onNotable != nil && telling {
+		h.onNotable(p)
 	}
 }
 
@@ -125,14 +125,14 @@ func (h *History) add(p Past) {
 func (h *History) kept() [2]ring {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return [2]ring{h.telling.clone(), h.plain.clone()}
+	return [2]ring{h.notable.clone(), h.routine.clone()}
 }
 
-// plain reports whether an exchange only read, passed, and no policy spoke, or was
+// isRoutinene reports whether an exchange only read, passed, and no policy spoke, or was
 // refused because there was too much to do.
-func plain(ex *filter.Exchange) bool {
+func isRoutine(ex *filter.Exchange) bool {
 	e := ex.Event
-	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" && !Ended(ex).Spoke()
+	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" && !Ended(ex).HasPolicyResults()
 }
 
 // Find reports on a kept exchange; ok is false when it is not, or no longer,
@@ -140,9 +140,9 @@ func plain(ex *filter.Exchange) bool {
 // stages.
 func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bool) {
 	for _, part := range h.kept() {
-		part.each(func(p Past) bool {
+		part.each(func(p Entry) bool {
 			if p.id() == decisionID {
-				x = p.Report(chain.Noters())
+				x = p.Report(chain.Explainers())
 			}
 			return x == nil
 		})
@@ -166,9 +166,9 @@ type Summary struct {
 	Refusal   string  `json:"refusal,omitempty"`
 	// Reason is the reason for a refusal in the words that the caller was told. For a call that passed it is what policies said about the call. The
 	// reason of a dry run begins with "dry run".
-	Reason string `json:"reason,omitempty"`
-	Own    *Own   `json:"own,omitempty"`
-	Spoken
+	Reason string     `json:"reason,omitempty"`
+	Own    *OwnAction `json:"own,omitempty"`
+	PolicyNames
 }
 
 // Query selects summaries. A zero member selects all.
@@ -178,7 +178,7 @@ type Query struct {
 	Policy, Operation string
 	// Refused selects refused exchanges.
 	Refused bool
-	// Own selects the gateway's own acts.
+	// OwnAction selects the gateway's own acts.
 	Own bool
 	// Since selects exchanges that began no earlier.
 	Since time.Time
@@ -211,7 +211,7 @@ func (h *History) List(q Query) []Summary {
 	out := []Summary{}
 	for _, part := range h.kept() {
 		n := 0
-		part.each(func(p Past) bool {
+		part.each(func(p Entry) bool {
 			if s := p.Report(nil).Summary(); q.Match(&s) {
 				out = append(out, s)
 				n++
@@ -226,7 +226,7 @@ func (h *History) List(q Query) []Summary {
 func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
-		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, Spoken: x.Spoken,
+		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, PolicyNames: x.PolicyNames,
 	}
 }
 
@@ -242,7 +242,7 @@ func (x *Report) reason() string {
 		}
 		return string(text)
 	}
-	return x.Spoken.words()
+	return x.PolicyNames.words()
 }
 
 // dryReason marks the reason of a dry run.
@@ -256,9 +256,9 @@ func dryReason(dry bool, reason string) string {
 	return "dry run: " + reason
 }
 
-// Told returns the summary as callers may see it: without policies that are only tried out, and
+// ForCaller returns the summary as callers may see it: without policies that are only tried out, and
 // without exceptions.
-func (s Summary) Told() Summary {
+func (s Summary) ForCaller() Summary {
 	ofPolicies := s.Reason == dryReason(s.Dry, s.words())
 	s.Shadowed, s.Excepted = nil, nil
 	if ofPolicies {
@@ -267,8 +267,8 @@ func (s Summary) Told() Summary {
 	return s
 }
 
-// words says which policies spoke, and how.
-func (s Spoken) words() string {
+// reporter says which policies spoke, and how.
+func (s PolicyNames) words() string {
 	var parts []string
 	for _, said := range []struct {
 		names      []string
@@ -289,12 +289,12 @@ func (s Spoken) words() string {
 
 // ring holds the latest.
 type ring struct {
-	items []Past
+	items []Entry
 	next  int
 }
 
 // push puts one in the place of the oldest.
-func (r *ring) push(p Past) {
+func (r *ring) push(p Entry) {
 	r.items[r.next] = p
 	r.next = (r.next + 1) % len(r.items)
 }
@@ -303,7 +303,7 @@ func (r *ring) push(p Past) {
 func (r *ring) clone() ring { return ring{slices.Clone(r.items), r.next} }
 
 // each calls f with the newest first until it returns false.
-func (r *ring) each(f func(Past) bool) {
+func (r *ring) each(f func(Entry) bool) {
 	for i := range r.items {
 		p := r.items[(r.next+2*len(r.items)-1-i)%len(r.items)]
 		if p.none() || !f(p) {

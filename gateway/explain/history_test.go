@@ -52,8 +52,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	if n := len(h.List(Query{Limit: 100})); n != 6 {
 		t.Errorf("%d exchanges are kept, want 6", n)
 	}
-	own := &Report{DecisionID: "own-1", Time: time.Now(), Caller: Caller{Org: "acme"}, Own: &Own{Resource: "p1", Did: "stopped"}}
-	h.Did(own)
+	own := &Report{DecisionID: "own-1", Time: time.Now(), Caller: Caller{Org: "acme"}, Own: &OwnAction{Resource: "p1", Did: "stopped"}}
+	h.AddOwn(own)
 	if diff := cmp.Diff([]string{"own-1"}, ids(h.List(Query{Own: true, Limit: 100}))); diff != "" {
 		t.Errorf("what the gateway did by itself (-want +got):\n%s", diff)
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// ledger is a filter.Ledger that reserves in a copy: a simulated reservation counts
+// dryLedger is a filter.Ledger that reserves in a copy: a simulated reservation counts
 // for the rest of the run. Where the ledger cannot be read, every call is
 // admitted and nothing is said of budgets.
-type ledger struct {
+type dryLedger struct {
 	*DryRun
 
 	mu   sync.Mutex // guards copy and read
@@ -20,7 +20,7 @@ type ledger struct {
 }
 
 // of returns the copy of an organisation's ledger, nil if there is none.
-func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
+func (l *dryLedger) of(ctx context.Context, org string) *spend.Ledger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.read || l.Offline {
@@ -37,11 +37,11 @@ func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
 	return l.copy
 }
 
-// keepable is the ledger, from which a dry run learns which resources can be kept. It keeps nothing.
-type keepable struct{ *DryRun }
+// readOnlyLedger is the ledger, from which a dry run learns which resources can be kept. It keeps nothing.
+type readOnlyLedger struct{ *DryRun }
 
 // Show returns the ledger of an organisation.
-func (k keepable) Show(ctx context.Context, org string) (spend.State, error) {
+func (k readOnlyLedger) Show(ctx context.Context, org string) (spend.State, error) {
 	if k.Offline {
 		return spend.State{}, ErrOffline
 	}
@@ -49,10 +49,10 @@ func (k keepable) Show(ctx context.Context, org string) (spend.State, error) {
 }
 
 // Notice does nothing.
-func (keepable) Notice(context.Context, string, string, string) error { return nil }
+func (readOnlyLedger) Notice(context.Context, string, string, string) error { return nil }
 
 // Reserve implements filter.Ledger.
-func (l *ledger) Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error) {
+func (l *dryLedger) Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error) {
 	if c := l.of(ctx, org); c != nil {
 		return c.Reserve(ctx, org, p, r)
 	}
@@ -60,7 +60,7 @@ func (l *ledger) Reserve(ctx context.Context, org string, p *spend.Plan, r spend
 }
 
 // Settle implements filter.Ledger.
-func (l *ledger) Settle(ctx context.Context, org string, s *spend.Settlement) error {
+func (l *dryLedger) Settle(ctx context.Context, org string, s *spend.Settlement) error {
 	if c := l.of(ctx, org); c != nil {
 		return c.Store.Settle(ctx, org, s)
 	}
@@ -68,31 +68,31 @@ func (l *ledger) Settle(ctx context.Context, org string, s *spend.Settlement) er
 }
 
 // Owners implements filter.Ledger.
-func (l *ledger) Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error) {
+func (l *dryLedger) Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error) {
 	if c := l.of(ctx, org); c != nil {
 		return c.Owners(ctx, org, resources, jobs...)
 	}
 	return make([]spend.Owner, len(resources)+len(jobs)), nil
 }
 
-// Remembered implements filter.Ledger. A dry run remembers nothing.
-func (*ledger) Remembered(_ string, resources []string) []spend.Owner {
+// CachedOwners implements filter.Ledger. A dry run remembers nothing.
+func (*dryLedger) CachedOwners(_ string, resources []string) []spend.Owner {
 	return make([]spend.Owner, len(resources))
 }
 
-// NoteJob implements filter.Ledger.
-func (l *ledger) NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error {
+// SetJobOwner implements filter.Ledger.
+func (l *dryLedger) SetJobOwner(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error {
 	if c := l.of(ctx, org); c != nil {
-		return c.NoteJob(ctx, org, j, o, keep)
+		return c.SetJobOwner(ctx, org, j, o, keep)
 	}
 	return nil
 }
 
 // Observe implements filter.Ledger. A dry run does not change the ledger by reading.
-func (*ledger) Observe(context.Context, string, *spend.Found, int64) error { return nil }
+func (*dryLedger) Observe(context.Context, string, *spend.PlatformResource, int64) error { return nil }
 
 // Balances implements filter.Ledger.
-func (l *ledger) Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error) {
+func (l *dryLedger) Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error) {
 	if c := l.of(ctx, org); c != nil {
 		return c.Balances(ctx, org, o)
 	}

@@ -33,9 +33,9 @@ type Report struct {
 	Detail  string `json:"detail,omitempty"`
 	// Approval is the id of the request for approval that the refusal has become.
 	Approval string `json:"approval,omitempty"`
-	// Own is an act of the gateway itself, nil of an exchange.
-	Own *Own `json:"own,omitempty"`
-	Spoken
+	// OwnAction is an act of the gateway itself, nil of an exchange.
+	Own *OwnAction `json:"own,omitempty"`
+	PolicyNames
 	// Stages are those of the request as a whole, in order.
 	Stages []Stage `json:"stages"`
 	// Calls are the v2 calls it became; of a v2 request, itself.
@@ -44,15 +44,15 @@ type Report struct {
 	ToPass []string `json:"toPass,omitempty"`
 }
 
-// Own is an act of the gateway itself.
-type Own struct {
+// OwnAction is an act of the gateway itself.
+type OwnAction struct {
 	Resource string `json:"resource,omitempty"`
-	// Did describes the act and its reason, for people.
+	// AddOwn describes the act and its reason, for people.
 	Did string `json:"did"`
 }
 
-// Spoken names the policies that spoke.
-type Spoken struct {
+// PolicyNames names the policies that spoke.
+type PolicyNames struct {
 	Denied   []string `json:"denied,omitempty"`
 	Warned   []string `json:"warned,omitempty"`
 	Shadowed []string `json:"shadowed,omitempty"`
@@ -134,11 +134,11 @@ type Policy struct {
 
 // The verdicts of a policy.
 const (
-	saysDenies   = "denies"
-	saysWarns    = "warns"
-	saysWould    = "would deny"
-	saysExcepted = "excepted"
-	saysChanges  = "changes"
-	saysPasses   = "passes"
-	saysNothing  = "does not apply"
+	verdictDenies       = "denies"
+	verdictWarns        = "warns"
+	verdictWouldDeny    = "would deny"
+	verdictExcepted     = "excepted"
+	verdictChanges      = "changes"
+	verdictPasses       = "passes"
+	verdictDoesNotApply = "does not apply"
 )

@@ -23,24 +23,24 @@ type sender struct {
 	*DryRun
 
 	mu sync.Mutex // guards made
-	// made holds what calls of the run would have made or changed, by the path
+	// simulated holds what calls of the run would have made or changed, by the path
 	// that reads it; nil for an object that they would have deleted.
-	made map[string]any
+	simulated map[string]any
 }
 
 // Send implements filter.Sender.
 func (s *sender) Send(ctx context.Context, ex *filter.Exchange) (done func(), err error) {
 	done = func() {}
-	ex.Leave()
+	ex.MarkSent()
 	s.mu.Lock()
-	doc, known := s.made[ex.Out.Path]
+	doc, known := s.simulated[ex.Out.Path]
 	s.mu.Unlock()
 	switch {
 	case ex.Operation.Mutates:
-		return done, s.pretend(ctx, ex)
+		return done, s.simulate(ctx, ex)
 	case known:
 		return done, answer(ex, http.StatusOK, doc)
-	case !ex.Out.Whole, s.Offline && ex.SentAsListed():
+	case !ex.Out.Buffered, s.Offline && ex.PassesListThrough():
 		return done, answer(ex, ex.Operation.SuccessStatus, map[string]any{}) // its body is not looked at
 	case s.Offline:
 		return nil, ErrOffline
@@ -50,22 +50,22 @@ func (s *sender) Send(ctx context.Context, ex *filter.Exchange) (done func(), er
 
 // answer makes an object the platform's answer, nil a resource that is gone.
 func answer(ex *filter.Exchange, status int, doc any) error {
-	ex.Pretend(&filter.Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Relayed: true})
+	ex.SimulateResponse(&filter.Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Relayed: true})
 	if doc == nil {
-		ex.Answer.Status, ex.Answer.Body = http.StatusNotFound, problem.NotFound.New("it is gone by then").JSON()
+		ex.Response.Status, ex.Response.Body = http.StatusNotFound, problem.NotFound.New("it is gone by then").JSON()
 		return nil
 	}
 	var err error
-	if ex.Answer.Body, err = strictjson.Append(nil, doc); err != nil {
+	if ex.Response.Body, err = strictjson.Append(nil, doc); err != nil {
 		return fmt.Errorf("a pretended answer: %w", err)
 	}
 	return nil
 }
 
-// pretend answers a change as the platform might. Later reads of the same run
+// simulate answers a change as the platform might. Later reads of the same run
 // see its simulated changes.
-func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
-	in := ex.Judged.Input
+func (s *sender) simulate(ctx context.Context, ex *filter.Exchange) error {
+	in := ex.Evaluation.Input
 	row, _ := operation.Of(ex.Operation.ID)
 	body, _ := ex.Body.Doc.(map[string]any)
 	verb := row.Does(body)
@@ -80,7 +80,7 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 		// sent that could show whether the object exists.
 		doc, refusal, _ := s.Reader.Read(ctx, ex, get, ex.Params) // without it the answer is vaguer, that is all
 		if refusal != nil {
-			ex.Pretend(refusal)
+			ex.SimulateResponse(refusal)
 			return nil
 		}
 		current, _ = doc.(map[string]any)
@@ -100,11 +100,11 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 	if get != nil {
 		s.keep(strings.TrimSuffix(ex.Out.Path, "/action"), left)
 	}
-	if left == nil && ex.Dialect.Runs() {
+	if left == nil && ex.Dialect.IsRun() {
 		left = map[string]any{} // every answer of the run interface is JSON
 	}
 	if left == nil {
-		ex.Pretend(&filter.Answer{Status: http.StatusNoContent, Header: http.Header{}, Relayed: true})
+		ex.SimulateResponse(&filter.Response{Status: http.StatusNoContent, Header: http.Header{}, Relayed: true})
 		return nil
 	}
 	return answer(ex, ex.Operation.SuccessStatus, left)
@@ -115,12 +115,12 @@ func (s *sender) create(ex *filter.Exchange, kind operation.Kind, after map[stri
 	object := recordOf(kind, after)
 	object["createdAt"] = ex.In.Received.UTC().Format("2006-01-02T15:04:05Z")
 	if kind == operation.KindPod {
-		object["cost"] = json.Number(ex.Judged.Input.Cost.Hourly.String())
+		object["cost"] = json.Number(ex.Evaluation.Input.Cost.Hourly.String())
 	}
 	s.mu.Lock()
-	id := "explained" + strconv.Itoa(len(s.made)+1)
+	id := "explained" + strconv.Itoa(len(s.simulated)+1)
 	object["id"] = id
-	s.made[ex.Out.Path+"/"+id] = object
+	s.simulated[ex.Out.Path+"/"+id] = object
 	s.mu.Unlock()
 	return answer(ex, ex.Operation.SuccessStatus, object)
 }
@@ -128,7 +128,7 @@ func (s *sender) create(ex *filter.Exchange, kind operation.Kind, after map[stri
 func (s *sender) keep(path string, object any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made[path] = object
+	s.simulated[path] = object
 }
 
 // stopped is a pod after a stop.

@@ -15,41 +15,41 @@ import (
 // refusalOfPlatform is the kind of a refusal that is not the gateway's.
 const refusalOfPlatform = "platform"
 
-// words finds the words for an exchange that has ended.
-type words struct {
-	noters filter.Noters
+// reporter finds the words for an exchange that has ended.
+type reporter struct {
+	noters filter.Explainers
 	// dry is the run the exchange was part of, nil for one that took place.
 	dry *DryRun
 	// decide asks the policies of the caller's organisation; set with dry.
 	decide func(in *policies.Input) (policies.Decision, error)
 }
 
-// end is how an exchange, or one call of it, ended.
-type end struct {
+// outcome is how an exchange, or one call of it, ended.
+type outcome struct {
 	verdict                Verdict
 	status                 int
 	refusal, stage, detail string
 }
 
-// end reads off an exchange how it ended.
-func (w *words) end(ex *filter.Exchange) end {
+// outcome reads off an exchange how it ended.
+func (w *reporter) outcome(ex *filter.Exchange) outcome {
 	e := ex.Event
-	out := end{Allowed, e.Status, e.Refusal, e.Stage, e.Detail}
+	out := outcome{Allowed, e.Status, e.Refusal, e.Stage, e.Detail}
 	switch {
 	case w.dry == nil && e.DryRun != nil:
 		p := e.DryRun
-		return end{Verdict(p.Verdict), p.Status, p.Refusal, p.Stage, p.Detail}
+		return outcome{Verdict(p.Verdict), p.Status, p.Refusal, p.Stage, p.Detail}
 	case w.dry == nil:
 		if e.Refusal != "" {
 			out.verdict = Refused
 		}
 		return out
 	case e.Refusal == "" && !failed(ex):
-		return end{verdict: Allowed}
+		return outcome{verdict: Allowed}
 	case e.Refusal == "":
 		out.refusal, out.stage = refusalOfPlatform, ex.Stage()
 		for _, c := range ex.Calls { // GraphQL tells of errors with status 200
-			if inner := w.end(c); inner.verdict != Allowed {
+			if inner := w.outcome(c); inner.verdict != Allowed {
 				out.refusal, out.detail = inner.refusal, inner.detail
 			}
 		}
@@ -63,34 +63,34 @@ func (w *words) end(ex *filter.Exchange) end {
 
 // unknown reports whether what ended an exchange is only that something was not
 // read.
-func (w *words) unknown(ex *filter.Exchange) bool {
-	return errors.Is(ex.Event.Cause, ErrOffline) || slices.ContainsFunc(ex.Calls, w.unknown) || w.hangsOnPrice(ex)
+func (w *reporter) unknown(ex *filter.Exchange) bool {
+	return errors.Is(ex.Event.Cause, ErrOffline) || slices.ContainsFunc(ex.Calls, w.unknown) || w.dependsOnPrice(ex)
 }
 
-// hangsOnPrice reports whether policies deny only because the price was not
+// dependsOnPrice reports whether policies deny only because the price was not
 // read.
-func (w *words) hangsOnPrice(ex *filter.Exchange) bool {
-	if !w.dry.Offline || len(ex.Judged.Verdict.Deny) == 0 || ex.Judged.Input.Cost.Known {
+func (w *reporter) dependsOnPrice(ex *filter.Exchange) bool {
+	if !w.dry.Offline || len(ex.Evaluation.Verdict.Deny) == 0 || ex.Evaluation.Input.Cost.Known {
 		return false
 	}
-	free := *ex.Judged.Input
+	free := *ex.Evaluation.Input
 	free.Cost = policies.Cost{Known: true}
 	d, err := w.decide(&free)
 	return err == nil && len(d.Deny) == 0
 }
 
 // report describes the course of an exchange.
-func (w *words) report(ex *filter.Exchange) *Report {
+func (w *reporter) report(ex *filter.Exchange) *Report {
 	e := ex.Event
-	how := w.end(ex)
+	how := w.outcome(ex)
 	x := &Report{
 		Dry: w.dry != nil || e.DryRun != nil, Time: e.Start, Revision: e.Revision, Method: e.Method, Path: ex.In.Path, Dialect: e.Dialect, Operation: e.Operation,
 		Caller: callerOf(ex.Caller), Calls: []Call{},
 		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
-		Spoken: Spoken{e.Denied, e.Warned, e.Shadowed, e.Excepted, e.Changed},
+		PolicyNames: PolicyNames{e.Denied, e.Warned, e.Shadowed, e.Excepted, e.Changed},
 	}
 	if p := e.DryRun; p != nil {
-		x.Spoken = Spoken{p.Denied, p.Warned, p.Shadowed, p.Excepted, p.Changed}
+		x.PolicyNames = PolicyNames{p.Denied, p.Warned, p.Shadowed, p.Excepted, p.Changed}
 	}
 	if x.Verdict == Refused {
 		x.Approval = e.Approval
@@ -114,15 +114,15 @@ func (w *words) report(ex *filter.Exchange) *Report {
 }
 
 // call describes the course of a call of v2 or of the run interface.
-func (w *words) call(ex *filter.Exchange) Call {
-	how := w.end(ex)
+func (w *reporter) call(ex *filter.Exchange) Call {
+	how := w.outcome(ex)
 	_, stages := ex.Stages()
 	c := Call{
 		Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(),
 		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Detail: how.detail, Stages: w.stages(ex, stages),
-		PolicyRevision: ex.Judged.Verdict.Revision, Policies: spoken(&ex.Judged.Verdict),
+		PolicyRevision: ex.Evaluation.Verdict.Revision, Policies: policyResults(&ex.Evaluation.Verdict),
 	}
-	if in := ex.Judged.Input; in != nil {
+	if in := ex.Evaluation.Input; in != nil {
 		switch {
 		case ex.Event.Priced:
 			c.USDPerHour, c.Basis = in.Cost.Hourly.String(), in.Cost.Basis
@@ -133,18 +133,18 @@ func (w *words) call(ex *filter.Exchange) Call {
 		}
 	}
 	if w.dry != nil {
-		if !ex.Dialect.Runs() { // inputs are between callers and workers
-			c.Body = ex.Named()
+		if !ex.Dialect.IsRun() { // inputs are between callers and workers
+			c.Body = ex.DisplayBody()
 		}
 		if c.PolicyRevision != "" {
-			c.Policies = w.dry.silent(ex.Caller, c.Policies)
+			c.Policies = w.dry.addSilent(ex.Caller, c.Policies)
 		}
 	}
 	return c
 }
 
 // stages lists the findings of each stage.
-func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
+func (w *reporter) stages(ex *filter.Exchange, names []string) []Stage {
 	e := ex.Event
 	out := make([]Stage, 0, len(names))
 	for _, name := range names {
@@ -161,14 +161,14 @@ func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 	if i := slices.IndexFunc(out, func(s Stage) bool { return s.Name == e.Stage }); i >= 0 {
 		at = &out[i]
 	}
-	how := w.end(ex)
+	how := w.outcome(ex)
 	switch {
 	case how.verdict == Unknown && errors.Is(e.Cause, ErrOffline):
 		at.Result, at.Notes = resultUnknown, append(at.Notes, ErrOffline.Error())
 	case e.Refusal != "" && at.Name == e.Stage:
 		at.Result = resultRefused
 		at.Notes = append(at.Notes, e.Detail)
-		if len(ex.Judged.Verdict.Deny) == 0 { // the policies are listed by themselves
+		if len(ex.Evaluation.Verdict.Deny) == 0 { // the policies are listed by themselves
 			at.Notes = append(at.Notes, ex.Faults...)
 		}
 		if e.Cause != nil {
@@ -185,29 +185,29 @@ func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 
 // failed reports whether an answer refuses. GraphQL always answers 200.
 func failed(ex *filter.Exchange) bool {
-	return ex.Answer.Status >= http.StatusBadRequest || ex.Answer.Failed
+	return ex.Response.Status >= http.StatusBadRequest || ex.Response.Failed
 }
 
-// spoken lists the verdicts of policies, the weightiest first.
-func spoken(d *policies.Decision) []Policy {
+// policyResults lists the verdicts of policies, the weightiest first.
+func policyResults(d *policies.Decision) []Policy {
 	var out []Policy
 	add := func(verdict string, list []policies.Violation) {
 		for _, v := range list {
 			out = append(out, Policy{Policy: v.Policy, Verdict: verdict, Message: v.Message, Field: v.Pointer, Doc: v.Doc})
 		}
 	}
-	add(saysDenies, d.Deny)
-	add(saysWarns, d.Warn)
-	add(saysWould, d.Shadow)
+	add(verdictDenies, d.Deny)
+	add(verdictWarns, d.Warn)
+	add(verdictWouldDeny, d.Shadow)
 	for _, x := range d.Excepted {
 		out = append(out, Policy{
-			Policy: x.Policy, Verdict: saysExcepted, Field: x.Pointer, Doc: x.Doc,
+			Policy: x.Policy, Verdict: verdictExcepted, Field: x.Pointer, Doc: x.Doc,
 			Message: fmt.Sprintf("%s (lifted by %s until %s, granted by %s: %s)",
 				x.Message, x.Exception, x.Until.UTC().Format(time.RFC3339), x.GrantedBy, x.Reason),
 		})
 	}
 	for _, m := range d.Mutate {
-		out = append(out, Policy{Policy: m.Policy, Verdict: saysChanges, Message: m.Message, Field: m.Pointer})
+		out = append(out, Policy{Policy: m.Policy, Verdict: verdictChanges, Message: m.Message, Field: m.Pointer})
 	}
 	return out
 }
@@ -222,9 +222,9 @@ func toPass(x *Report) []string {
 		for _, p := range c.Policies {
 			line := p.Policy + ": " + p.Message
 			if p.Field != "" {
-				line += " (at " + filter.Location(p.Field) + ")"
+				line += " (at " + filter.JSONPath(p.Field) + ")"
 			}
-			if p.Verdict == saysDenies && !slices.Contains(out, line) {
+			if p.Verdict == verdictDenies && !slices.Contains(out, line) {
 				out = append(out, line)
 			}
 		}

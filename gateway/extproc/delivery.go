@@ -50,7 +50,7 @@ func delivery(stream context.Context, next func() (*extprocv3.ProcessingRequest,
 
 // receiveNext starts to receive the next message and returns a function that waits for it. A receiver that already waits gets the
 // half-close of a stream before its reset; a receiver that starts after both may get either.
-func ahead(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extprocv3.ProcessingRequest, error) {
+func receiveNext(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extprocv3.ProcessingRequest, error) {
 	type message struct {
 		req *extprocv3.ProcessingRequest
 		err error

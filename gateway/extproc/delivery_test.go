@@ -25,7 +25,7 @@ type creating struct{}
 func (creating) Name() string { return "creating" }
 
 func (creating) Request(_ context.Context, ex *filter.Exchange) error {
-	ex.Caller, ex.Out.Header, ex.Out.Whole, ex.Once = &identity.Caller{Org: "acme"}, http.Header{}, true, new(filter.Once)
+	ex.Caller, ex.Out.Header, ex.Out.Buffered, ex.Idempotency = &identity.Caller{Org: "acme"}, http.Header{}, true, new(filter.IdempotencyState)
 	return nil
 }
 
@@ -105,7 +105,7 @@ func TestDelivery(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				se, _ := newSession(t)
 				d := new(deliveries)
-				se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{creating{}}, nil
+				se.pipeline.Chain.Headers, se.pipeline.Chain.Body = []filter.Filter{creating{}}, nil
 				se.pipeline.Ports = filter.Ports{Sender: sender{}, Intents: d}
 				se.server.Pipeline = func() *filter.Pipeline { return se.pipeline }
 				ctx, reset := context.WithCancel(t.Context())

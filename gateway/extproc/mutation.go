@@ -51,7 +51,7 @@ func add(m *extprocv3.HeaderMutation, name, value string, more bool) {
 }
 
 // immediate converts an answer to an immediate response.
-func immediate(a *filter.Answer) *extprocv3.ProcessingResponse {
+func immediate(a *filter.Response) *extprocv3.ProcessingResponse {
 	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extprocv3.ImmediateResponse{
 			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(a.Status)},

@@ -80,7 +80,7 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 			return err
 		}
 		if next = stream.Recv; req.GetRequestBody() != nil { // requests without a body create nothing
-			next = ahead(stream)
+			next = receiveNext(stream)
 		}
 		res, err := se.handle(stream.Context(), req)
 		if err != nil {

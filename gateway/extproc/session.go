@@ -42,11 +42,11 @@ type session struct {
 // handle answers one message. Between messages the exchange waits for Envoy.
 func (se *session) handle(ctx context.Context, req *extprocv3.ProcessingRequest) (*extprocv3.ProcessingResponse, error) {
 	if se.ex != nil {
-		se.ex.Work()
+		se.ex.ResumeWork()
 	}
 	defer func() {
 		if se.ex != nil {
-			se.ex.Rest()
+			se.ex.PauseWork()
 		}
 	}()
 	switch m := req.Request.(type) {
@@ -91,7 +91,7 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	}
 	if h.EndOfStream || in.Length >= 0 {
 		se.headed = true
-		if !se.pipeline.Chain.RunHead(se.ctx, se.ex) {
+		if !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
 			return se.immediate(), nil
 		}
 	}
@@ -119,8 +119,8 @@ func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
 // requestBody completes the request. If the body does not end the stream, trailers follow, which are ignored; checkFilter ensures that the
 // body is complete.
 func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	se.ex.Arrived(b.Body)
-	if !se.headed && !se.pipeline.Chain.RunHead(se.ctx, se.ex) {
+	se.ex.SetBody(b.Body)
+	if !se.headed && !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
 		return se.immediate(), nil
 	}
 	return se.judge(nil, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
@@ -138,10 +138,10 @@ func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResp
 // the call.
 func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
 	ex := se.ex
-	if !se.pipeline.Chain.RunContent(se.ctx, ex) {
+	if !se.pipeline.Chain.RunBody(se.ctx, ex) {
 		return se.immediate()
 	}
-	if ex.Out.Whole {
+	if ex.Out.Buffered {
 		se.pipeline.Chain.Dispatch(se.ctx, ex)()
 		return se.immediate()
 	}
@@ -150,7 +150,7 @@ func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) 
 		se.pipeline.Chain.Fail(ex, filter.StageDispatch, err)
 		return se.immediate()
 	}
-	ex.Leave()
+	ex.MarkSent()
 	se.phase = awaitResponse
 	want := maps.Clone(ex.Out.Header)
 	want["Authorization"] = []string{auth}
@@ -185,7 +185,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	ex := se.ex
 	ex.Event.UpstreamLatency = se.server.Recorder.Now().Sub(ex.In.Received)
 	se.pipeline.Upstream.Credential(ex.Caller.Org).ScrubHeader(header)
-	ex.Receive(code, header)
+	ex.SetUpstreamResponse(code, header)
 	if code >= http.StatusBadRequest && !h.EndOfStream {
 		se.phase = awaitResponseBody
 		reply := responseReply(mutation(header, nil)) // empty, like the headers of a request whose body is awaited
@@ -194,10 +194,10 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	}
 	se.pipeline.Chain.RunResponse(se.ctx, ex)
 	se.phase = finished
-	if !ex.Answer.Relayed || ex.Adopted != "" || ex.Answer.Status >= http.StatusBadRequest {
-		return immediate(ex.Answer), nil
+	if !ex.Response.Relayed || ex.Adopted != "" || ex.Response.Status >= http.StatusBadRequest {
+		return immediate(ex.Response), nil
 	}
-	return responseReply(mutation(header, ex.Answer.Header)), nil
+	return responseReply(mutation(header, ex.Response.Header)), nil
 }
 
 func responseReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {
@@ -211,10 +211,10 @@ func responseReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {
 func (se *session) withoutBody(code int, details string) *extprocv3.ProcessingResponse {
 	in := &se.ex.In
 	in.Oversize = code == http.StatusRequestEntityTooLarge
-	in.Broken = !in.Oversize
-	run := se.pipeline.Chain.RunContent
+	in.Truncated = !in.Oversize
+	run := se.pipeline.Chain.RunBody
 	if !se.headed {
-		run = se.pipeline.Chain.RunHead
+		run = se.pipeline.Chain.RunHeaders
 	}
 	if run(se.ctx, se.ex) {
 		se.pipeline.Chain.Fail(se.ex, "size", fmt.Errorf("envoy answered %d (%s), but the chain found no error", code, details))
@@ -234,7 +234,7 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 
 // responseBody completes an error response. If the body exceeds Envoy's buffer, only its beginning is available.
 func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	se.ex.Answer.Body = se.pipeline.Upstream.Credential(se.ex.Caller.Org).Scrub(b.Body)
+	se.ex.Response.Body = se.pipeline.Upstream.Credential(se.ex.Caller.Org).Scrub(b.Body)
 	return se.immediate(), nil
 }
 
@@ -242,7 +242,7 @@ func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingRes
 func (se *session) immediate() *extprocv3.ProcessingResponse {
 	se.pipeline.Chain.RunResponse(se.ctx, se.ex)
 	se.phase = finished
-	return immediate(se.ex.Answer)
+	return immediate(se.ex.Response)
 }
 
 // fault records a protocol error, so that it appears in the gateway's log and not only in Envoy's.
@@ -263,7 +263,7 @@ func (se *session) record() {
 	}
 	se.recorded = true
 	se.server.Recorder.Record(se.ctx, se.ex.Event)
-	se.ex.Release()
+	se.ex.ReleaseMemory()
 }
 
 // finish ends the exchange once. A session that ends early was cancelled by Envoy, usually because the caller disconnected.

@@ -58,7 +58,7 @@ func newSession(t testing.TB) (*session, *judge) {
 		t.Fatal(err)
 	}
 	j := new(judge)
-	p := &filter.Pipeline{Chain: &filter.Chain{Head: []filter.Filter{headStage{j}}, Content: []filter.Filter{contentStage{j}}}}
+	p := &filter.Pipeline{Chain: &filter.Chain{Headers: []filter.Filter{headStage{j}}, Body: []filter.Filter{contentStage{j}}}}
 	return &session{server: &Server{Recorder: recorder}, pipeline: p}, j
 }
 
@@ -339,7 +339,7 @@ func TestSessionsThatBreakOffLeaveTheirStages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			se, _ := newSession(t)
 			l := new(lodger)
-			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{l}, nil
+			se.pipeline.Chain.Headers, se.pipeline.Chain.Body = []filter.Filter{l}, nil
 			se.pipeline.Upstream = client
 			body := &extprocv3.ProcessingRequest{
 				Request: &extprocv3.ProcessingRequest_RequestBody{RequestBody: &extprocv3.HttpBody{Body: []byte("{}"), EndOfStream: true}},
@@ -374,7 +374,7 @@ type wanting struct{ whole bool }
 func (wanting) Name() string { return "wanting" }
 
 func (w wanting) Request(_ context.Context, ex *filter.Exchange) error {
-	ex.Caller, ex.Out.Header, ex.Out.Whole = &identity.Caller{Org: "acme"}, http.Header{}, w.whole
+	ex.Caller, ex.Out.Header, ex.Out.Buffered = &identity.Caller{Org: "acme"}, http.Header{}, w.whole
 	return nil
 }
 
@@ -382,12 +382,12 @@ func (w wanting) Request(_ context.Context, ex *filter.Exchange) error {
 type sender struct{ err error }
 
 func (s sender) Send(_ context.Context, ex *filter.Exchange) (func(), error) {
-	ex.Leave()
+	ex.MarkSent()
 	if s.err != nil {
 		return nil, s.err
 	}
-	ex.Receive(http.StatusCreated, http.Header{})
-	ex.Answer.Body = []byte(`{"id":"p1"}`)
+	ex.SetUpstreamResponse(http.StatusCreated, http.Header{})
+	ex.Response.Body = []byte(`{"id":"p1"}`)
 	return func() {}, nil
 }
 
@@ -399,15 +399,15 @@ func TestAnswersWantedWhole(t *testing.T) {
 		lost   error
 		status int // of the immediate response, 0 for none
 		body   string
-		sent   filter.Sent
+		sent   filter.SendState
 	}{
-		"not wanted": {false, nil, 0, "", filter.SentOut},
+		"not wanted": {false, nil, 0, "", filter.SentUnanswered},
 		"whole":      {true, nil, 201, `{"id":"p1"}`, filter.Answered},
-		"lost":       {true, upstream.ErrUnreachable, 502, "", filter.SentOut},
+		"lost":       {true, upstream.ErrUnreachable, 502, "", filter.SentUnanswered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			se, _ := newSession(t)
-			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{wanting{tc.whole}}, nil
+			se.pipeline.Chain.Headers, se.pipeline.Chain.Body = []filter.Filter{wanting{tc.whole}}, nil
 			se.pipeline.Upstream = acmeClient(t)
 			se.pipeline.Ports = filter.Ports{Sender: sender{tc.lost}}
 			res, err := se.handle(t.Context(), headers(true, "authorization", "Bearer k"))

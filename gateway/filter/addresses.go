@@ -10,31 +10,31 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Addresses makes records of endpoints say where callers reach these: at the
+// RewriteAddresses makes records of endpoints say where callers reach these: at the
 // gateway. The platform's own addresses are of no use to them, since only the
 // gateway has the platform's key. It stands before Relay on the way out, so that
 // the legacy dialects see its result.
-type Addresses struct {
+type RewriteAddresses struct {
 	// Public is where callers reach the run interface, Balanced where they reach a
 	// load-balanced endpoint, with {id} for its id; "" leaves records as they are.
 	Public, Balanced string
 }
 
 // Name implements Filter.
-func (Addresses) Name() string { return "addresses" }
+func (RewriteAddresses) Name() string { return "addresses" }
 
 // Request has answers with such records seen whole.
-func (f Addresses) Request(_ context.Context, ex *Exchange) error {
+func (f RewriteAddresses) Request(_ context.Context, ex *Exchange) error {
 	if row, _ := operation.Of(ex.Operation.ID); f.rewrites(row) {
-		ex.Out.Whole = true
+		ex.Out.Buffered = true
 	}
 	return nil
 }
 
 // Response rewrites the records of a successful answer.
-func (f Addresses) Response(_ context.Context, ex *Exchange) error {
+func (f RewriteAddresses) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	a := ex.Answer
+	a := ex.Response
 	if !f.rewrites(row) || !a.Relayed || a.Status >= http.StatusMultipleChoices {
 		return nil
 	}
@@ -57,14 +57,14 @@ func (f Addresses) Response(_ context.Context, ex *Exchange) error {
 }
 
 // rewrites reports whether answers of an operation have records to rewrite.
-func (f Addresses) rewrites(row operation.Row) bool {
+func (f RewriteAddresses) rewrites(row operation.Row) bool {
 	return row.Addresses && (f.Public != "" || f.Balanced != "")
 }
 
 // rewrite changes the addresses of one record: those of a queue, which have the
 // endpoint's id in their paths, and those of a load balancer, which have it in the
 // name of their host (reference platform-v2, section 6.2).
-func (f Addresses) rewrite(record map[string]any) {
+func (f RewriteAddresses) rewrite(record map[string]any) {
 	id, _ := record["id"].(string)
 	urls, _ := record["requestUrls"].(map[string]any)
 	_, balanced := urls["base"]

@@ -15,73 +15,73 @@ import (
 // Priorities says how urgent requests are.
 type Priorities struct {
 	// Names holds the dialects with a single route.
-	Names map[route.Dialect]Namer
-	// Urgency says how urgent an operation of a legacy dialect is, by its name.
-	Urgency func(d route.Dialect, name string) overload.Priority
+	Names map[route.Dialect]OperationNamer
+	// PriorityOf says how urgent an operation of a legacy dialect is, by its name.
+	PriorityOf func(d route.Dialect, name string) overload.Priority
 }
 
 // stageAdmit is the name of the stages that bound concurrent work.
 const stageAdmit = "admit"
 
-// Admit bounds concurrent work. It stands behind Identify, which names the
+// LimitConcurrency bounds concurrent work. It stands behind Identify, which names the
 // organisation whose part a request takes, and before Count: a request refused here has used up
 // nothing.
-type Admit struct{ Priorities }
+type LimitConcurrency struct{ Priorities }
 
 // Name implements Filter.
-func (Admit) Name() string { return stageAdmit }
+func (LimitConcurrency) Name() string { return stageAdmit }
 
 // Request refuses with 503 a request that has waited in vain, and one over a connection
 // too many, unless its caller ends or reduces costs by it. A request of which only the body says how urgent it is
 // waits for nothing.
-func (f Admit) Request(ctx context.Context, ex *Exchange) error {
+func (f LimitConcurrency) Request(ctx context.Context, ex *Exchange) error {
 	p, known := f.priority(ex)
 	if known || ex.Caller == nil {
-		if err := excess(ex, p); err != nil {
+		if err := connectionLimit(ex, p); err != nil {
 			return err
 		}
 	}
-	if ex.Ports.Gate == nil || try(ex, p) || !known {
+	if ex.Ports.Gate == nil || tryAcquire(ex, p) || !known {
 		return nil
 	}
-	return wait(ctx, ex, p)
+	return acquire(ctx, ex, p)
 }
 
 // Response gives the slot back; a stream goes on without one.
-func (Admit) Response(_ context.Context, ex *Exchange) error {
-	ex.Admission.Slot.Leave()
+func (LimitConcurrency) Response(_ context.Context, ex *Exchange) error {
+	ex.Admission.Slot.Release()
 	return nil
 }
 
-// AdmitBody is Admit behind the body, for the requests of which only the body says
+// LimitConcurrencyByBody is Admit behind the body, for the requests of which only the body says
 // how urgent they are, if there was no room for any when they came; those have been
 // counted.
-type AdmitBody struct{ Priorities }
+type LimitConcurrencyByBody struct{ Priorities }
 
 // Name implements Filter.
-func (AdmitBody) Name() string { return stageAdmit }
+func (LimitConcurrencyByBody) Name() string { return stageAdmit }
 
 // Request refuses as Admit does.
-func (f AdmitBody) Request(ctx context.Context, ex *Exchange) error {
+func (f LimitConcurrencyByBody) Request(ctx context.Context, ex *Exchange) error {
 	p, _ := f.priority(ex)
-	if err := excess(ex, p); err != nil {
+	if err := connectionLimit(ex, p); err != nil {
 		return err
 	}
 	if ex.Admission.provisional {
-		ex.Admission.changes = p != overload.Read
+		ex.Admission.mutates = p != overload.Read
 	}
-	if ex.Ports.Gate == nil || ex.Admission.Slot != nil || try(ex, p) {
+	if ex.Ports.Gate == nil || ex.Admission.Slot != nil || tryAcquire(ex, p) {
 		return nil
 	}
-	return wait(ctx, ex, p)
+	return acquire(ctx, ex, p)
 }
 
-// excess refuses a request over a connection too many, unless a caller lowers costs by it.
-func excess(ex *Exchange, p overload.Priority) error {
-	if ex.Caller != nil && p == overload.Lower {
+// connectionLimit refuses a request over a connection too many, unless a caller lowers costs by it.
+func connectionLimit(ex *Exchange, p overload.Priority) error {
+	if ex.Caller != nil && p == overload.ReducesCost {
 		return nil
 	}
-	return ex.In.Excess
+	return ex.In.LimitError
 }
 
 // orgOf names the organisation whose part of the concurrent work a request takes: callers without a key have the part of one.
@@ -92,15 +92,15 @@ func orgOf(ex *Exchange) string {
 	return ex.Caller.Org
 }
 
-// try takes a slot, and reports false if there is none.
-func try(ex *Exchange, p overload.Priority) (ok bool) {
-	ex.Admission.Slot, ok = ex.Ports.Gate.Try(orgOf(ex), p)
+// tryAcquire takes a slot, and reports false if there is none.
+func tryAcquire(ex *Exchange, p overload.Priority) (ok bool) {
+	ex.Admission.Slot, ok = ex.Ports.Gate.TryAcquire(orgOf(ex), p)
 	return ok
 }
 
-// wait waits for a slot.
-func wait(ctx context.Context, ex *Exchange, p overload.Priority) (err error) {
-	ex.Admission.Slot, err = ex.Ports.Gate.Wait(ctx, orgOf(ex), p)
+// acquire waits for a slot.
+func acquire(ctx context.Context, ex *Exchange, p overload.Priority) (err error) {
+	ex.Admission.Slot, err = ex.Ports.Gate.Acquire(ctx, orgOf(ex), p)
 	if errors.Is(err, overload.ErrShed) {
 		return problem.Overloaded.New("the gateway has more to do than it can; try again").With("Retry-After", "1")
 	}
@@ -115,27 +115,27 @@ func (f *Priorities) priority(ex *Exchange) (p overload.Priority, known bool) {
 	}
 	if ex.Operation != nil {
 		row, _ := operation.Of(ex.Operation.ID)
-		return Urgency(row.Does(ex.Body.Doc)), ex.Body.HasDoc || row.Verb != operation.VerbAction
+		return PriorityOf(row.Does(ex.Body.Doc)), ex.Body.HasDoc || row.Verb != operation.VerbAction
 	}
 	names, ok := f.Names[ex.Dialect]
 	switch {
 	case !ok:
-		return f.Urgency(ex.Dialect, ex.Route.ID), true
+		return f.PriorityOf(ex.Dialect, ex.Route.ID), true
 	case !ex.Body.HasDoc:
 		return overload.Change, false
 	}
 	in := &translate.Incoming{Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Body.Doc, HasBody: true}
 	for _, name := range names.Fields(in) {
-		p = max(p, f.Urgency(ex.Dialect, name))
+		p = max(p, f.PriorityOf(ex.Dialect, name))
 	}
 	return p, true
 }
 
-// Urgency says how urgent an operation is that does something.
-func Urgency(v operation.Verb) overload.Priority {
+// PriorityOf says how urgent an operation is that does something.
+func PriorityOf(v operation.Verb) overload.Priority {
 	switch {
 	case v == operation.VerbStop, v == operation.VerbDelete, v == operation.VerbCancel:
-		return overload.Lower
+		return overload.ReducesCost
 	case v.Changes():
 		return overload.Change
 	default:
@@ -143,9 +143,9 @@ func Urgency(v operation.Verb) overload.Priority {
 	}
 }
 
-// Rest says that the exchange waits for something outside the gateway, and Work that
+// PauseWork says that the exchange waits for something outside the gateway, and Work that
 // this is over. A door calls them around its own waits.
-func (ex *Exchange) Rest() { ex.Admission.Slot.Rest() }
+func (ex *Exchange) PauseWork() { ex.Admission.Slot.Pause() }
 
-// Work ends a Rest.
-func (ex *Exchange) Work() { ex.Admission.Slot.Work() }
+// ResumeWork ends a Rest.
+func (ex *Exchange) ResumeWork() { ex.Admission.Slot.Resume() }

@@ -19,9 +19,9 @@ const (
 	HeaderBudget = "X-Tollgate-Budget"
 )
 
-// Answer is the response: a refusal, a local or translated answer, or the
+// Response is the response: a refusal, a local or translated answer, or the
 // platform's.
-type Answer struct {
+type Response struct {
 	Status int
 	Header http.Header
 	// Body is the whole body; Stream, when not nil, is sent instead.
@@ -32,7 +32,7 @@ type Answer struct {
 	Tunnel io.ReadWriteCloser
 	// Relayed marks an answer of the platform.
 	Relayed bool
-	// Failed marks an answer that reports an error, under any status.
+	// RecordFailure marks an answer that reports an error, under any status.
 	Failed bool
 
 	// read is the result of document for the bytes of.
@@ -45,7 +45,7 @@ type Answer struct {
 
 // document returns the body as decoded JSON. Several stages look at it; it is
 // decoded once for all of them, so none may change it.
-func (a *Answer) document() (any, error) {
+func (a *Response) document() (any, error) {
 	if of := a.read.of; len(of) == 0 || len(of) != len(a.Body) || &of[0] != &a.Body[0] {
 		a.read.of = a.Body
 		a.read.doc, a.read.err = strictjson.DecodeLenient(a.Body)
@@ -53,8 +53,8 @@ func (a *Answer) document() (any, error) {
 	return a.read.doc, a.read.err
 }
 
-// Record is the object in the platform's answer, nil if there is none.
-func (a *Answer) Record() map[string]any {
+// UpstreamObjectot is the object in the platform's answer, nil if there is none.
+func (a *Response) UpstreamObject() map[string]any {
 	if !a.Relayed {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (a *Answer) Record() map[string]any {
 }
 
 // Object returns the body as a JSON object, nil for anything else.
-func (a *Answer) Object() map[string]any {
+func (a *Response) Object() map[string]any {
 	doc, err := a.document()
 	object, ok := doc.(map[string]any)
 	if err != nil || !ok {
@@ -73,11 +73,11 @@ func (a *Answer) Object() map[string]any {
 
 // WriteHeaders writes cost and budget of a call that has taken something; r may be nil.
 func (r *Reservation) WriteHeaders(h http.Header) {
-	if r == nil || !r.Known || !r.Taken {
+	if r == nil || !r.Admitted || !r.Charged {
 		return
 	}
 	if !r.Free {
-		h.Set(HeaderCost, catalog.Money(cmp.Or(r.Takes[spend.Burn], r.Takes[spend.Cost])).String())
+		h.Set(HeaderCost, catalog.Money(cmp.Or(r.Current[spend.Burn], r.Current[spend.Cost])).String())
 	}
 	c := r.Quote.Tightest
 	if c == nil {
@@ -87,15 +87,15 @@ func (r *Reservation) WriteHeaders(h http.Header) {
 	for _, p := range []struct {
 		name string
 		n    int64
-	}{{"limit", c.Limit}, {"left", c.Left()}} {
+	}{{"limit", c.Limit}, {"left", c.Remaining()}} {
 		if spend.IsMoney(c.Index) {
 			item.Params.Add(p.name, float64(p.n)/1e6)
 		} else {
 			item.Params.Add(p.name, p.n)
 		}
 	}
-	if c.Reached > 0 {
-		item.Params.Add("reached", c.Reached)
+	if c.Threshold > 0 {
+		item.Params.Add("reached", c.Threshold)
 	}
 	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
 		h.Set(HeaderBudget, text)

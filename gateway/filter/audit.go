@@ -28,35 +28,35 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 	if ex.Ports.Audit == nil || row.Kind == operation.KindJob {
 		return nil
 	}
-	verb := row.Does(ex.Judged.Input.Request.Body)
+	verb := row.Does(ex.Evaluation.Input.Request.Body)
 	if !verb.Changes() {
 		return nil
 	}
 	r := audit.Record{
 		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Subject: ex.Caller.Subject, Peer: ex.In.Peer, Dialect: ex.Event.Dialect,
 		Operation: ex.Operation.ID, Kind: string(row.Kind), Verb: string(verb), Resource: ex.Params["id"],
-		Lowers: Urgency(verb) == overload.Lower,
+		Lowers: PriorityOf(verb) == overload.ReducesCost,
 	}
-	if after, ok := ex.Judged.Input.Resource.After.(map[string]any); ok {
+	if after, ok := ex.Evaluation.Input.Resource.After.(map[string]any); ok {
 		r.Name, _ = after["name"].(string)
 	}
 	r.Labels = string(ex.Body.Labels)
-	if h := ex.Money.Held; h != nil && !h.Free {
-		r.PerHour = json.Number(catalog.Money(h.Takes[spend.Burn]).String())
+	if h := ex.Cost.Reservation; h != nil && !h.Free {
+		r.PerHour = json.Number(catalog.Money(h.Current[spend.Burn]).String())
 	}
 	var err error
-	if ex.audited, err = ex.Intend(r); err != nil {
+	if ex.auditSeq, err = ex.RecordIntent(r); err != nil {
 		return err
 	}
 	if verb == operation.VerbCreate {
-		ex.Out.Whole = true // it says which resource was made
+		ex.Out.Buffered = true // it says which resource was made
 	}
 	return nil
 }
 
-// Intend records what the call is about to change, and returns the number of the line, 0 where no log is kept. What cannot
+// RecordIntent records what the call is about to change, and returns the number of the line, 0 where no log is kept. What cannot
 // be recorded is refused with a 503.
-func (ex *Exchange) Intend(r audit.Record) (seq int64, err error) {
+func (ex *Exchange) RecordIntent(r audit.Record) (seq int64, err error) {
 	if ex.Ports.Audit == nil {
 		return 0, nil
 	}
@@ -67,8 +67,8 @@ func (ex *Exchange) Intend(r audit.Record) (seq int64, err error) {
 	return seq, nil
 }
 
-// Looked records that a lead looks at its team. A log that cannot be written refuses no look.
-func (ex *Exchange) Looked() {
+// RecordRead records that a lead looks at its team. A log that cannot be written refuses no look.
+func (ex *Exchange) RecordRead() {
 	if ex.Ports.Audit == nil {
 		return
 	}
@@ -83,14 +83,14 @@ func (ex *Exchange) Looked() {
 
 // Response writes the result.
 func (Audit) Response(_ context.Context, ex *Exchange) error {
-	if ex.audited == 0 {
+	if ex.auditSeq == 0 {
 		return nil
 	}
-	r := audit.Record{Decision: ex.DecisionID, Resource: ex.Adopted, Status: ex.Answer.Status, Carried: [...]string{"not sent", "sent", "answered"}[ex.Sent]}
-	if r.Resource == "" && ex.Sent == Answered && ex.Answer.Status < http.StatusMultipleChoices {
-		r.Resource, _ = ex.Answer.Record()["id"].(string)
+	r := audit.Record{Decision: ex.DecisionID, Resource: ex.Adopted, Status: ex.Response.Status, Carried: [...]string{"not sent", "sent", "answered"}[ex.Sent]}
+	if r.Resource == "" && ex.Sent == Answered && ex.Response.Status < http.StatusMultipleChoices {
+		r.Resource, _ = ex.Response.UpstreamObject()["id"].(string)
 	}
-	if err := ex.Ports.Audit.Result(ex.audited, r); err != nil && ex.Event.Cause == nil {
+	if err := ex.Ports.Audit.Result(ex.auditSeq, r); err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err // the intent is there
 	}
 	return nil

@@ -8,7 +8,7 @@ type Callers struct {
 	Directory *identity.Directory
 	// Tenants holds the organisations by id.
 	Tenants map[string]*Tenant
-	// Partial says that there may be keys that were not read yet, because their store
+	// Incomplete says that there may be keys that were not read yet, because their store
 	// is away: none can be called unknown.
-	Partial bool
+	Incomplete bool
 }

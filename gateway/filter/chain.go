@@ -31,8 +31,8 @@ type ResponseFilter interface {
 	Response(ctx context.Context, ex *Exchange) error
 }
 
-// Noter is a Filter with something to tell operators.
-type Noter interface {
+// Explainer is a Filter with something to tell operators.
+type Explainer interface {
 	Filter
 	// Notes returns the filter's findings about an exchange in one of its
 	// stages. It is called for exchanges that have ended, perhaps long ago and under
@@ -44,47 +44,47 @@ type Noter interface {
 // Chain runs filters over exchanges. It is immutable and safe for concurrent
 // use.
 type Chain struct {
-	// Head holds the stages that need headers only, Content those that need
+	// Headers holds the stages that need headers only, Content those that need
 	// the body, Call those that judge one v2 call.
-	Head, Content, Call []Filter
+	Headers, Body, Call []Filter
 	// Help is added to refusals.
 	Help Help
 }
 
 // The parts of a chain.
 const (
-	partHead = iota
-	partContent
+	partHeaders = iota
+	partBody
 	partCall
 	parts
 )
 
-func (c *Chain) part(i int) []Filter { return [parts][]Filter{c.Head, c.Content, c.Call}[i] }
+func (c *Chain) part(i int) []Filter { return [parts][]Filter{c.Headers, c.Body, c.Call}[i] }
 
-// RunHead runs the head part and reports whether the request may go on.
-func (c *Chain) RunHead(ctx context.Context, ex *Exchange) bool {
-	return c.run(ctx, ex, partHead)
+// RunHeaders runs the head part and reports whether the request may go on.
+func (c *Chain) RunHeaders(ctx context.Context, ex *Exchange) bool {
+	return c.run(ctx, ex, partHeaders)
 }
 
-// RunContent runs the content part and, for a v2 request, the call part. It
+// RunBody runs the content part and, for a v2 request, the call part. It
 // reports whether the request is to be dispatched: Out is complete then. When
 // it returns false, ex.Answer is set.
-func (c *Chain) RunContent(ctx context.Context, ex *Exchange) bool {
-	return c.run(ctx, ex, partContent) && c.run(ctx, ex, partCall)
+func (c *Chain) RunBody(ctx context.Context, ex *Exchange) bool {
+	return c.run(ctx, ex, partBody) && c.run(ctx, ex, partCall)
 }
 
 func (c *Chain) run(ctx context.Context, ex *Exchange, part int) (ok bool) {
 	if part == partCall {
-		ex.Path.call = len(ex.Path.stages) + 1
+		ex.Progress.callStart = len(ex.Progress.stages) + 1
 	}
 	for _, f := range c.part(part) {
-		ex.Path.entered[part]++
-		ex.enter(f.Name())
+		ex.Progress.entered[part]++
+		ex.enterStage(f.Name())
 		if err := guard(ctx, ex, f.Name(), f.Request); err != nil {
 			c.refuse(ex, ex.Stage(), err)
 			return false
 		}
-		if ex.Answer != nil {
+		if ex.Response != nil {
 			return false
 		}
 	}
@@ -110,8 +110,8 @@ func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 // Fail makes a fault of the door, or of the platform, the exchange's answer, in
 // the caller's dialect.
 func (c *Chain) Fail(ex *Exchange, stage string, err error) {
-	if !slices.Contains(ex.Path.stages, stage) {
-		ex.enter(stage)
+	if !slices.Contains(ex.Progress.stages, stage) {
+		ex.enterStage(stage)
 	}
 	c.refuse(ex, stage, err)
 }
@@ -119,40 +119,40 @@ func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 // RunResponse runs the response phase: backwards over the filters entered.
 // Afterwards ex.Answer is the answer that the door writes.
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
-	for part := partCall; part >= partHead; part-- {
-		for _, entered := range slices.Backward(c.part(part)[:ex.Path.entered[part]]) {
+	for part := partCall; part >= partHeaders; part-- {
+		for _, entered := range slices.Backward(c.part(part)[:ex.Progress.entered[part]]) {
 			f, ok := entered.(ResponseFilter)
 			if !ok {
 				continue
 			}
 			if err := guard(ctx, ex, f.Name(), f.Response); err != nil {
-				if ex.Answer != nil && ex.Answer.Stream != nil {
-					_ = ex.Answer.Stream.Close() // the answer is replaced
+				if ex.Response != nil && ex.Response.Stream != nil {
+					_ = ex.Response.Stream.Close() // the answer is replaced
 				}
 				c.refuse(ex, f.Name(), err)
 			}
 		}
-		ex.Path.entered[part] = 0
+		ex.Progress.entered[part] = 0
 	}
 	c.Help.onLegacy(ex)
-	ex.Event.Complete(ex.Answer.Status, len(ex.Answer.Body))
-	if o := ex.Ports.Observer; o != nil && !ex.Path.Nested {
+	ex.Event.Complete(ex.Response.Status, len(ex.Response.Body))
+	if o := ex.Ports.Observer; o != nil && !ex.Progress.Nested {
 		o.Ended(ex)
 	}
 }
 
-// Noters returns the filters that have something to tell.
-func (c *Chain) Noters() Noters {
-	all := make(Noters)
+// Explainers returns the filters that have something to tell.
+func (c *Chain) Explainers() Explainers {
+	all := make(Explainers)
 	for part := range parts {
 		for _, f := range c.part(part) {
-			n, ok := f.(Noter)
+			n, ok := f.(Explainer)
 			if !ok {
 				continue
 			}
 			stages := []string{n.Name()}
-			if _, ok := f.(*Judge); ok {
-				stages = []string{stageValidate, stageResolve, stageAuthorize}
+			if _, ok := f.(*EvaluatePolicies); ok {
+				stages = []string{stageValidate, stageResolve, stageEvaluate}
 			}
 			for _, stage := range stages {
 				all[stage] = n
@@ -162,11 +162,11 @@ func (c *Chain) Noters() Noters {
 	return all
 }
 
-// Noters are those of a chain, by stage.
-type Noters map[string]Noter
+// Explainers are those of a chain, by stage.
+type Explainers map[string]Explainer
 
 // Notes returns the filters' findings about an exchange in a stage.
-func (l Noters) Notes(ex *Exchange, stage string) []string {
+func (l Explainers) Notes(ex *Exchange, stage string) []string {
 	if stage != StageDispatch {
 		if n := l[stage]; n != nil {
 			return n.Notes(ex, stage)
@@ -196,15 +196,15 @@ func (c *Chain) refuse(ex *Exchange, stage string, err error) {
 	e.Cause = p.Unwrap()
 	ex.Faults = p.Errors
 	c.Help.onProblem(ex, p)
-	ex.Answer = ex.render(p)
+	ex.Response = ex.render(p)
 }
 
 // render writes a problem in the dialect of an exchange.
-func (ex *Exchange) render(p *problem.Problem) *Answer {
+func (ex *Exchange) render(p *problem.Problem) *Response {
 	d, ok := ex.Ports.Translators[ex.Dialect]
 	if !ok {
 		body, contentType := write(ex.Dialect, p)
-		a := &Answer{Status: p.Status, Header: p.Header.Clone(), Body: body}
+		a := &Response{Status: p.Status, Header: p.Header.Clone(), Body: body}
 		if a.Header == nil {
 			a.Header = make(http.Header, 4)
 		}
@@ -215,7 +215,7 @@ func (ex *Exchange) render(p *problem.Problem) *Answer {
 	if err != nil { // an encoded problem can be read
 		panic(fmt.Sprintf("filter: decode a problem: %v", err))
 	}
-	a := answerOf(d.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body, Refused: true, Kind: string(p.Kind)}))
+	a := responseOf(d.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body, Refused: true, Kind: string(p.Kind)}))
 	maps.Copy(a.Header, p.Header)
 	return a
 }
@@ -232,9 +232,9 @@ func write(d route.Dialect, p *problem.Problem) (body []byte, contentType string
 	}
 }
 
-// answerOf turns a translator's answer into the door's.
-func answerOf(out *translate.Outgoing) *Answer {
-	a := &Answer{Status: out.Status, Header: out.Header.Clone(), Body: out.Body, Failed: out.Failed}
+// responseOf turns a translator's answer into the door's.
+func responseOf(out *translate.Outgoing) *Response {
+	a := &Response{Status: out.Status, Header: out.Header.Clone(), Body: out.Body, Failed: out.Failed}
 	if a.Header == nil {
 		a.Header = make(http.Header, 8)
 	}

@@ -54,7 +54,7 @@ func exchange(path string) *filter.Exchange {
 }
 
 func local(ex *filter.Exchange) error {
-	ex.Answer = &filter.Answer{Status: http.StatusOK, Header: http.Header{}, Body: []byte("done")}
+	ex.Response = &filter.Response{Status: http.StatusOK, Header: http.Header{}, Body: []byte("done")}
 	return nil
 }
 
@@ -79,19 +79,19 @@ func TestTheResponsePhaseRunsBackwardsOverWhatWasEntered(t *testing.T) {
 			p := func(name string, request func(*filter.Exchange) error) filter.Filter {
 				return probe{name: name, trail: &trail, request: request}
 			}
-			chain := &filter.Chain{Head: []filter.Filter{p("a", nil), p("b", tc.b)}, Content: []filter.Filter{p("c", tc.c), p("d", nil)}}
+			chain := &filter.Chain{Headers: []filter.Filter{p("a", nil), p("b", tc.b)}, Body: []filter.Filter{p("c", tc.c), p("d", nil)}}
 			ex := exchange("/v2/pods")
-			if chain.RunHead(t.Context(), ex) && chain.RunContent(t.Context(), ex) {
+			if chain.RunHeaders(t.Context(), ex) && chain.RunBody(t.Context(), ex) {
 				t.Fatal("the request went on to the platform")
 			}
 			chain.RunResponse(t.Context(), ex)
 			if diff := cmp.Diff(tc.trail, trail); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
 			}
-			if ex.Answer.Status != tc.want || ex.Event.Refusal != tc.kind || ex.Event.Status != tc.want {
-				t.Errorf("status = %d, refusal = %q; want %d, %q", ex.Answer.Status, ex.Event.Refusal, tc.want, tc.kind)
+			if ex.Response.Status != tc.want || ex.Event.Refusal != tc.kind || ex.Event.Status != tc.want {
+				t.Errorf("status = %d, refusal = %q; want %d, %q", ex.Response.Status, ex.Event.Refusal, tc.want, tc.kind)
 			}
-			if body := string(ex.Answer.Body); strings.Contains(body, "boom") || strings.Contains(body, "/secret") {
+			if body := string(ex.Response.Body); strings.Contains(body, "boom") || strings.Contains(body, "/secret") {
 				t.Errorf("the inner cause is in the body: %s", body)
 			}
 			if tc.kind == "internal" && ex.Event.Cause == nil {
@@ -112,18 +112,18 @@ func (c *closer) Close() error { c.closed = true; return nil }
 func TestAFaultOnTheWayOutReplacesTheAnswerAndClosesItsStream(t *testing.T) {
 	var trail []string
 	stream := &closer{Reader: strings.NewReader("half a secret")}
-	chain := &filter.Chain{Head: []filter.Filter{
+	chain := &filter.Chain{Headers: []filter.Filter{
 		probe{name: "outer", trail: &trail},
 		probe{name: "inner", trail: &trail, respond: func(*filter.Exchange) error { return errors.New("no") }},
 	}}
 	ex := exchange("/v2/pods")
-	if !chain.RunHead(t.Context(), ex) {
+	if !chain.RunHeaders(t.Context(), ex) {
 		t.Fatal("refused")
 	}
-	ex.Answer = &filter.Answer{Status: http.StatusOK, Header: http.Header{}, Stream: stream, Relayed: true}
+	ex.Response = &filter.Response{Status: http.StatusOK, Header: http.Header{}, Stream: stream, Relayed: true}
 	chain.RunResponse(t.Context(), ex)
-	if ex.Answer.Status != http.StatusInternalServerError || !stream.closed {
-		t.Errorf("status = %d, stream closed = %t; want 500 and closed", ex.Answer.Status, stream.closed)
+	if ex.Response.Status != http.StatusInternalServerError || !stream.closed {
+		t.Errorf("status = %d, stream closed = %t; want 500 and closed", ex.Response.Status, stream.closed)
 	}
 	if diff := cmp.Diff([]string{"+outer", "+inner", "-inner", "-outer"}, trail); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
@@ -142,17 +142,17 @@ func (shout) Serve(context.Context, string, *translate.Incoming, translate.Calle
 }
 
 func TestRefusalsLeaveInTheCallersDialect(t *testing.T) {
-	chain := &filter.Chain{Head: []filter.Filter{filter.Size{}}}
+	chain := &filter.Chain{Headers: []filter.Filter{filter.LimitSize{}}}
 	for path, want := range map[string]string{"/v1/pods": "text/shout", "/v2/pods": problem.ContentType, "/elsewhere": problem.ContentType} {
 		ex := exchange(path)
 		ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}}
 		ex.In.Oversize = true
-		if chain.RunHead(t.Context(), ex) {
+		if chain.RunHeaders(t.Context(), ex) {
 			t.Fatal("not refused")
 		}
 		chain.RunResponse(t.Context(), ex)
-		if got := ex.Answer.Header.Get("Content-Type"); got != want || ex.Answer.Status != 413 {
-			t.Errorf("%s: %d %s, want 413 %s", path, ex.Answer.Status, got, want)
+		if got := ex.Response.Header.Get("Content-Type"); got != want || ex.Response.Status != 413 {
+			t.Errorf("%s: %d %s, want 413 %s", path, ex.Response.Status, got, want)
 		}
 	}
 }

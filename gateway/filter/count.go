@@ -14,61 +14,61 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Count takes the request from the quotas of its key, team and organisation, and of
+// RateLimit takes the request from the quotas of its key, team and organisation, and of
 // its operation's classes, in one atomic step: a call that is refused takes nothing
 // from any. Every authenticated request counts, with any outcome.
 //
 // It stands in the head, and again in the call part for the v2 calls that a legacy
 // request becomes. Each is counted like a request, but for the first: that is the
-// request itself, of which only the classes are left to be counted. [Recount] runs after the
+// request itself, of which only the classes are left to be counted. [RecheckRateLimit] runs after the
 // policy check.
 //
 // While the store is away the failure policies decide, but no call that lowers cost is refused:
 // a stop, a delete, a cancellation, or an update to less than there was.
-type Count struct {
+type RateLimit struct {
 	Recorder *telemetry.Recorder
 }
 
 // Name implements Filter.
-func (Count) Name() string { return "count" }
+func (RateLimit) Name() string { return "count" }
 
 // Request refuses with 429 when a window is full, and with 503 when the call
 // may not pass uncounted and cannot be counted.
-func (f Count) Request(ctx context.Context, ex *Exchange) error {
-	return take(ctx, ex, f.Recorder, spendingBefore(ex))
+func (f RateLimit) Request(ctx context.Context, ex *Exchange) error {
+	return countCall(ctx, ex, f.Recorder, effectBeforePolicies(ex))
 }
 
-// Recount decides again about a call that Count admitted provisionally, now that the policy check
+// RecheckRateLimit decides again about a call that Count admitted provisionally, now that the policy check
 // has computed the state that the call leads to.
-type Recount struct{ Recorder *telemetry.Recorder }
+type RecheckRateLimit struct{ Recorder *telemetry.Recorder }
 
 // Name implements Filter.
-func (Recount) Name() string { return "recount" }
+func (RecheckRateLimit) Name() string { return "recount" }
 
 // Request refuses as Count does.
-func (f Recount) Request(ctx context.Context, ex *Exchange) error {
+func (f RecheckRateLimit) Request(ctx context.Context, ex *Exchange) error {
 	if !ex.Admission.provisional {
 		return nil
 	}
-	effect := spendingBefore(ex)
+	effect := effectBeforePolicies(ex)
 	if effect == undecided {
-		effect = spendingAfter(ex)
+		effect = effectAfterPolicies(ex)
 	}
-	return take(ctx, ex, f.Recorder, effect)
+	return countCall(ctx, ex, f.Recorder, effect)
 }
 
 // Response implements Filter. Count writes the limits.
-func (Recount) Response(context.Context, *Exchange) error { return nil }
+func (RecheckRateLimit) Response(context.Context, *Exchange) error { return nil }
 
-// take counts a call. While the store is away, a call that lowers cost passes whatever the
+// countCall counts a call. While the store is away, a call that lowers cost passes whatever the
 // failure policies say, and a call whose effect is undecided passes provisionally.
-func take(ctx context.Context, ex *Exchange, r *telemetry.Recorder, effect spending) error {
+func countCall(ctx context.Context, ex *Exchange, r *telemetry.Recorder, effect costEffect) error {
 	if ex.Caller == nil || ex.Caller.Exempt {
 		return nil
 	}
 	again := ex.Admission.provisional && ex.Operation != nil
 	own := !ex.Admission.counted || again
-	if !own && !ex.Path.Nested || again && effect == undecided {
+	if !own && !ex.Progress.Nested || again && effect == undecided {
 		return nil
 	}
 	var scopes []ratelimit.Scope
@@ -87,7 +87,7 @@ func take(ctx context.Context, ex *Exchange, r *telemetry.Recorder, effect spend
 		return nil
 	}
 	t := ratelimit.Take{Org: ex.Caller.Org, Scopes: scopes, Cost: 1, Class: class, Failure: ex.Tenant.Failure[class]}
-	if effect != other {
+	if effect != doesNotLower {
 		t.Failure = ratelimit.FailOpen
 	}
 	stage, span := r.Stage(ctx, "count")
@@ -115,42 +115,42 @@ func mutates(ex *Exchange) bool {
 	return ex.In.Method != http.MethodGet && ex.In.Method != http.MethodHead && ex.Dialect != route.GraphQL
 }
 
-// spending is the effect of a call on what is spent.
-type spending int
+// costEffect is the effect of a call on what is spent.
+type costEffect int
 
 const (
-	other     spending = iota // the call does not lower cost
-	lowers                    // the call lowers cost
-	undecided                 // the body or the policy check has yet to show the effect
+	doesNotLower costEffect = iota // the call does not lower cost
+	lowers                         // the call lowers cost
+	undecided                      // the body or the policy check has yet to show the effect
 )
 
-// spendingBefore is the effect of a call by its operation and its body, as far as that has arrived.
-func spendingBefore(ex *Exchange) spending {
+// effectBeforePolicies is the effect of a call by its operation and its body, as far as that has arrived.
+func effectBeforePolicies(ex *Exchange) costEffect {
 	if ex.Operation == nil { // a request of a legacy dialect, which becomes v2 calls
 		if mutates(ex) || ex.Dialect == route.GraphQL {
 			return undecided
 		}
-		return other
+		return doesNotLower
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	verb := row.Does(ex.Body.Doc)
 	switch {
-	case Urgency(verb) == overload.Lower, ex.Admission.changes && !verb.Changes():
+	case PriorityOf(verb) == overload.ReducesCost, ex.Admission.mutates && !verb.Changes():
 		return lowers
 	case row.Verb == operation.VerbAction && !ex.Body.HasDoc, verb == operation.VerbUpdate && row.Price != operation.PriceFree:
 		return undecided
 	}
-	return other
+	return doesNotLower
 }
 
-// spendingAfter is the effect of an update by the states of its resource before and after the call.
+// effectAfterPolicies is the effect of an update by the states of its resource before and after the call.
 // An update that leads to an unknown price does not lower cost.
-func spendingAfter(ex *Exchange) spending {
-	if ex.Judged.Input == nil {
-		return other
+func effectAfterPolicies(ex *Exchange) costEffect {
+	if ex.Evaluation.Input == nil {
+		return doesNotLower
 	}
 	row, _ := operation.Of(ex.Operation.ID)
-	in := ex.Judged.Input
+	in := ex.Evaluation.Input
 	current, _ := in.Resource.Current.(map[string]any)
 	after, _ := in.Resource.After.(map[string]any)
 	plan := ex.Tenant.Budgets
@@ -162,7 +162,7 @@ func spendingAfter(ex *Exchange) spending {
 	if current != nil && priced && is != was && !is.Above(was) {
 		return lowers
 	}
-	return other
+	return doesNotLower
 }
 
 // limited is the refusal of a call whose windows are full. Its headers come
@@ -179,7 +179,7 @@ func limited(d *ratelimit.Decision) error {
 }
 
 // Notes implements Noter.
-func (Count) Notes(ex *Exchange, _ string) []string {
+func (RateLimit) Notes(ex *Exchange, _ string) []string {
 	if ex.Limit == nil {
 		return nil
 	}
@@ -206,9 +206,9 @@ func (Count) Notes(ex *Exchange, _ string) []string {
 
 // Response puts the limits on the answer; on a refusal Retry-After too. Those of a v2
 // call that a legacy request became are told only when it was refused.
-func (Count) Response(_ context.Context, ex *Exchange) error {
-	if ex.Limit != nil && (!ex.Path.Nested || !ex.Limit.Allowed) {
-		ex.Limit.WriteHeaders(ex.Answer.Header)
+func (RateLimit) Response(_ context.Context, ex *Exchange) error {
+	if ex.Limit != nil && (!ex.Progress.Nested || !ex.Limit.Allowed) {
+		ex.Limit.WriteHeaders(ex.Response.Header)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := ratelimit.Limit{Minute: 10}
-	f := &Count{Recorder: recorder}
+	f := &RateLimit{Recorder: recorder}
 	tenant := &Tenant{ID: "acme", Limits: map[ratelimit.Ref]ratelimit.Limit{{Kind: ratelimit.KindKey, ID: "ann"}: limit}, Classes: map[string][]Class{"createPod": {
 		{ID: "k", Per: ratelimit.KindKey, Limit: limit, Cost: 3},
 		{ID: "t", Per: ratelimit.KindTeam, Limit: limit},
@@ -59,7 +59,7 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var asked takes
 			ex := &Exchange{
-				Tenant: tenant, Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true}, Path: Path{Nested: tt.nested}, Admission: Admission{counted: tt.nested},
+				Tenant: tenant, Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true}, Progress: Progress{Nested: tt.nested}, Admission: Admission{counted: tt.nested},
 				Caller: &identity.Caller{Org: "acme", Key: "ann", Team: "research", Exempt: tt.exempt},
 			}
 			if err := f.Request(t.Context(), ex); err != nil {
@@ -89,26 +89,26 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 func TestSpendingBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		ex   Exchange
-		want spending
+		want costEffect
 	}{
 		"a delete":               {Exchange{Operation: &schema.Operation{ID: "deleteCluster"}}, lowers},
 		"a stop":                 {Exchange{Operation: &schema.Operation{ID: "podAction"}, Body: Body{HasDoc: true, Doc: map[string]any{"action": "stop"}}}, lowers},
-		"a start":                {Exchange{Operation: &schema.Operation{ID: "podAction"}, Body: Body{HasDoc: true, Doc: map[string]any{"action": "start"}}}, other},
+		"a start":                {Exchange{Operation: &schema.Operation{ID: "podAction"}, Body: Body{HasDoc: true, Doc: map[string]any{"action": "start"}}}, doesNotLower},
 		"an action before body":  {Exchange{Operation: &schema.Operation{ID: "podAction"}}, undecided},
 		"a job is cancelled":     {Exchange{Operation: &schema.Operation{ID: "cancelJob"}}, lowers},
 		"a queue is purged":      {Exchange{Operation: &schema.Operation{ID: "purgeQueue"}}, lowers},
-		"a job":                  {Exchange{Operation: &schema.Operation{ID: "run"}}, other},
-		"a create":               {Exchange{Operation: &schema.Operation{ID: "createPod"}}, other},
+		"a job":                  {Exchange{Operation: &schema.Operation{ID: "run"}}, doesNotLower},
+		"a create":               {Exchange{Operation: &schema.Operation{ID: "createPod"}}, doesNotLower},
 		"an update with a price": {Exchange{Operation: &schema.Operation{ID: "updateEndpoint"}}, undecided},
-		"an update without one":  {Exchange{Operation: &schema.Operation{ID: "updateTemplate"}}, other},
-		"a read":                 {Exchange{Operation: &schema.Operation{ID: "listPods"}}, other},
-		"a read for a change":    {Exchange{Operation: &schema.Operation{ID: "getPod"}, Admission: Admission{changes: true}}, lowers},
-		"v1, a read":             {Exchange{Dialect: route.V1, In: Inbound{Method: "GET"}}, other},
+		"an update without one":  {Exchange{Operation: &schema.Operation{ID: "updateTemplate"}}, doesNotLower},
+		"a read":                 {Exchange{Operation: &schema.Operation{ID: "listPods"}}, doesNotLower},
+		"a read for a change":    {Exchange{Operation: &schema.Operation{ID: "getPod"}, Admission: Admission{mutates: true}}, lowers},
+		"v1, a read":             {Exchange{Dialect: route.V1, In: Inbound{Method: "GET"}}, doesNotLower},
 		"v1, a change":           {Exchange{Dialect: route.V1, In: Inbound{Method: "PATCH"}}, undecided},
 		"GraphQL":                {Exchange{Dialect: route.GraphQL, In: Inbound{Method: "POST"}}, undecided},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := spendingBefore(&c.ex); got != c.want {
+			if got := effectBeforePolicies(&c.ex); got != c.want {
 				t.Errorf("effect %d, want %d", got, c.want)
 			}
 		})

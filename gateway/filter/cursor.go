@@ -15,7 +15,7 @@ import (
 type position struct {
 	// Cursor is the platform's cursor of the page that the place is in, "" for the first page.
 	Cursor string `json:"c,omitempty"`
-	// Size is the limit parameter of the platform's pages, 0 without one. It is the same for all
+	// LimitSizeSizeoundSize is the limit parameter of the platform's pages, 0 without one. It is the same for all
 	// pages of a list, whatever limits its caller sets: it may be one of the parameters that the
 	// platform's cursors belong to.
 	Size int `json:"s,omitempty"`
@@ -74,16 +74,16 @@ func (p position) restart() (begin *position, ok bool) {
 	return &position{Size: p.Size}, len(p.Before) < maxMarks*len(mark{})
 }
 
-// sealed seals the cursors of one list for one caller.
-type sealed struct {
+// cursorSeal seals the cursors of one list for one caller.
+type cursorSeal struct {
 	cipher.AEAD
-	// bound is what a cursor is valid for: the caller, the operation and its parameters.
+	// memoryFor is what a cursor is valid for: the caller, the operation and its parameters.
 	bound []byte
 }
 
 // seal returns the seal of the cursors of a call, whose query has the parameters that a cursor is
 // valid for.
-func (f Pages) seal(ex *Exchange) (s sealed, err error) {
+func (f Paginate) seal(ex *Exchange) (s cursorSeal, err error) {
 	if s.AEAD, err = f.Upstream.Credential(ex.Caller.Org).Cipher("cursors"); err != nil {
 		return s, err
 	}
@@ -96,7 +96,7 @@ func (f Pages) seal(ex *Exchange) (s sealed, err error) {
 const block = 512
 
 // close returns the cursor of a position.
-func (s sealed) close(p *position) (string, error) {
+func (s cursorSeal) close(p *position) (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "", err
@@ -105,9 +105,9 @@ func (s sealed) close(p *position) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, text, s.bound)), nil //nolint:gosec // the cipher draws a random nonce itself
 }
 
-// open returns the position of a cursor. It is an error if close has not made the cursor for the
+// allowedAnonymously returns the position of a cursor. It is an error if close has not made the cursor for the
 // same call.
-func (s sealed) open(cursor string) (p position, err error) {
+func (s cursorSeal) open(cursor string) (p position, err error) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil {
 		return p, err

@@ -10,13 +10,13 @@ import (
 )
 
 // newSealed returns the seal of the cursors of one call, under a platform key.
-func newSealed(t testing.TB, key, bound string) sealed {
+func newSealed(t testing.TB, key, bound string) cursorSeal {
 	t.Helper()
 	aead, err := upstream.NewCredential(key).Cipher("cursors")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sealed{aead, []byte(bound)}
+	return cursorSeal{aead, []byte(bound)}
 }
 
 // A cursor leads to its position, under its key and for its call alone, and its length does not depend on the position.
@@ -33,7 +33,7 @@ func TestCursors(t *testing.T) {
 		if diff := cmp.Diff(p, got); err != nil || diff != "" {
 			t.Errorf("open: %v (-want +got):\n%s", err, diff)
 		}
-		for name, other := range map[string]sealed{"key": newSealed(t, "pk-2", "call"), "call": newSealed(t, "pk-1", "another call")} {
+		for name, other := range map[string]cursorSeal{"key": newSealed(t, "pk-2", "call"), "call": newSealed(t, "pk-1", "another call")} {
 			if _, err := other.open(cursor); err == nil {
 				t.Errorf("it is valid for another %s", name)
 			}

@@ -11,19 +11,19 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Decode reads the body, strictly and once. Schema, policies, prices and the
+// DecodeBody reads the body, strictly and once. Schema, policies, prices and the
 // bytes the platform gets all come from the value made here.
-type Decode struct{}
+type DecodeBody struct{}
 
 // Name implements Filter.
-func (Decode) Name() string { return "decode" }
+func (DecodeBody) Name() string { return "decode" }
 
 // Request sets Doc and HasDoc. It refuses with 415 for another media type or
 // any content coding, with 400 for a body that is not strict JSON, is missing,
 // or stands where none belongs.
-func (Decode) Request(_ context.Context, ex *Exchange) error {
+func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 	body := ex.In.Body
-	if ex.Opaque() || ex.Route != nil && ex.Route.Bodiless {
+	if ex.Opaque() || ex.Route != nil && ex.Route.IgnoresBody {
 		return nil
 	}
 	if err := plainCoding(ex); err != nil {
@@ -70,7 +70,7 @@ func (Decode) Request(_ context.Context, ex *Exchange) error {
 
 // asObject gives a body that is a list its member's name, see operation.Row.
 func asObject(ex *Exchange, doc any) (any, error) {
-	name := ex.listed()
+	name := ex.listMember()
 	if name == "" {
 		return doc, nil
 	}
@@ -81,8 +81,8 @@ func asObject(ex *Exchange, doc any) (any, error) {
 	return map[string]any{name: list}, nil
 }
 
-// listed is the name under which a body that is a list is judged, "" for others.
-func (ex *Exchange) listed() string {
+// listMember is the name under which a body that is a list is judged, "" for others.
+func (ex *Exchange) listMember() string {
 	if ex.Operation == nil {
 		return ""
 	}
@@ -94,10 +94,10 @@ func (ex *Exchange) listed() string {
 // grammar, and becomes a value only if something looks at it.
 func (ex *Exchange) decode() (any, error) {
 	switch {
-	case !ex.Dialect.Runs():
+	case !ex.Dialect.IsRun():
 		return strictjson.Decode(ex.In.Body, strictjson.DefaultLimits())
 	case ex.Dialect == route.Run:
-		return strictjson.DecodeAround(ex.In.Body, "input", strictjson.RunLimits())
+		return strictjson.DecodeWithRaw(ex.In.Body, "input", strictjson.RunLimits())
 	default:
 		return strictjson.DecodeInPlace(ex.In.Body, strictjson.RunLimits())
 	}

@@ -30,7 +30,7 @@ type Dispatcher struct {
 	Upstream *upstream.Client
 	// Run is where calls of the run interface go; nil when it is not served.
 	Run *upstream.Client
-	// Balanced is where calls of load-balanced endpoints go, likewise.
+	// BalancedDomain is where calls of load-balanced endpoints go, likewise.
 	Balanced *upstream.Client
 	Recorder *telemetry.Recorder
 	// Deadline bounds calls that change something: they are carried to their
@@ -61,10 +61,10 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	status := 0
 	defer func() { end(status, err) }()
 	if row.Kind == operation.KindJob {
-		ex.Admission.Slot.Leave() // it may take its time: its body and its connection are bounded otherwise
+		ex.Admission.Slot.Release() // it may take its time: its body and its connection are bounded otherwise
 	}
-	ex.Admission.Slot.Rest()
-	defer ex.Admission.Slot.Work()
+	ex.Admission.Slot.Pause()
+	defer ex.Admission.Slot.Resume()
 	if ex.Out.Tunnel {
 		if !d.WebSockets.TryAcquire(1) {
 			return nil, problem.Overloaded.New("too many WebSockets are open").With("Retry-After", "1")
@@ -81,10 +81,10 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	ctx, cancel := d.bound(ctx, ex, &row)
 	d.Recorder.Inject(ctx, ex.Out.Header)
 	begin := d.Recorder.Now()
-	ex.Leave()
-	res, err := ask(ctx, client, ex, upstream.Request{
+	ex.MarkSent()
+	res, err := sendWithFallback(ctx, client, ex, upstream.Request{
 		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Source: ex.Out.Source, Length: ex.Out.Length,
-		Label: label, Live: ex.Out.Stream && !row.Waits, Decode: row.Kind == operation.KindJob && !row.Opaque,
+		Subdomain: label, EventStream: ex.Out.Stream && !row.Waits, Decode: row.Kind == operation.KindJob && !row.Opaque,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		return nil, err
 	}
 	status = res.StatusCode
-	ex.Receive(res.StatusCode, res.Header)
+	ex.SetUpstreamResponse(res.StatusCode, res.Header)
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		if err := openTunnel(ctx, ex, res.Body); err != nil {
 			cancel()
@@ -103,19 +103,19 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		}
 		return cancel, nil
 	}
-	if (res.StatusCode < http.StatusBadRequest || row.Opaque) && !ex.Out.Whole && (res.ContentLength < 0 || res.ContentLength > maxShort) {
-		ex.Answer.Stream = res.Body
+	if (res.StatusCode < http.StatusBadRequest || row.Opaque) && !ex.Out.Buffered && (res.ContentLength < 0 || res.ContentLength > maxShort) {
+		ex.Response.Stream = res.Body
 		if ex.Out.Stream {
-			ex.Answer.Stream = &cuttable{res.Body, ctx}
+			ex.Response.Stream = &endableBody{res.Body, ctx}
 		}
 		return cancel, nil
 	}
 	defer cancel()
-	if row.Resources() != "" && !ex.Path.Nested {
-		ex.holdList(d.Lists)
+	if row.Resources() != "" && !ex.Progress.Nested {
+		ex.limitListMemory(d.Lists)
 	}
 	if err := ex.readAnswer(ctx, res); err != nil {
-		ex.Broke()
+		ex.MarkInterrupted()
 		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
 	}
 	if row.Resources() != "" {
@@ -126,12 +126,12 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	return func() {}, nil
 }
 
-// bound returns the context of a call, which may outlast the context of its caller or end before it. cancel
+// memoryFor returns the context of a call, which may outlast the context of its caller or end before it. cancel
 // must be called once the answer has been read.
 func (d *Dispatcher) bound(ctx context.Context, ex *Exchange, row *operation.Row) (_ context.Context, cancel context.CancelFunc) {
 	leave := func() {}
-	if ex.lingers(row) {
-		ctx, leave = d.Streams.outlast(ctx, Linger)
+	if ex.readsAfterDisconnect(row) {
+		ctx, leave = d.Streams.outlast(ctx, LingerTimeout)
 	}
 	switch {
 	case ex.Operation.Mutates && !row.Waits:
@@ -156,13 +156,13 @@ func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err err
 	}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
-		if ex.Answer.Body, err = upstream.ReadAll(res.Body, maxErrorBody); errors.Is(err, upstream.ErrLong) {
+		if ex.Response.Body, err = upstream.ReadAll(res.Body, maxErrorBody); errors.Is(err, upstream.ErrTooLong) {
 			err = nil
 		}
 	case res.ContentLength >= 0 && res.ContentLength <= maxAnswer:
-		ex.Answer.Body, err = readWhole(res.Body, res.ContentLength)
+		ex.Response.Body, err = readWhole(res.Body, res.ContentLength)
 	default:
-		ex.Answer.Body, err = ex.readUnknown(ctx, res.Body)
+		ex.Response.Body, err = ex.readUnknown(ctx, res.Body)
 	}
 	return err
 }

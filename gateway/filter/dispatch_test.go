@@ -21,7 +21,7 @@ func TestSent(t *testing.T) {
 		org    string
 		whole  bool
 		answer func(w http.ResponseWriter)
-		sent   Sent
+		sent   SendState
 		body   string // of the answer, "" for a stream or none
 		fails  bool
 	}{
@@ -29,8 +29,8 @@ func TestSent(t *testing.T) {
 		"long, streamed":      {"acme", false, func(w http.ResponseWriter) { _, _ = io.WriteString(w, long) }, Answered, "", false},
 		"long, wanted whole":  {"acme", true, func(w http.ResponseWriter) { _, _ = io.WriteString(w, long) }, Answered, long, false},
 		"an error":            {"acme", false, func(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot); _, _ = io.WriteString(w, "no") }, Answered, "no", false},
-		"no answer":           {"acme", false, func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, SentOut, "", true},
-		"breaks off":          {"acme", true, breakOff, SentOut, "", true},
+		"no answer":           {"acme", false, func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, SentUnanswered, "", true},
+		"breaks off":          {"acme", true, breakOff, SentUnanswered, "", true},
 		"breaks off, streams": {"acme", false, breakOff, Answered, "", false},
 		"no credential":       {"globex", false, nil, NotSent, "", true},
 	} {
@@ -45,19 +45,19 @@ func TestSent(t *testing.T) {
 			d := &Dispatcher{Upstream: client, Recorder: newRecorder(t), Deadline: time.Minute}
 			ex := new(Pipeline).NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
 			ex.Operation, ex.Caller = &schema.Operation{ID: "createPod", Mutates: true}, &identity.Caller{Org: tc.org}
-			ex.Out = Outbound{Method: http.MethodPost, Path: "/v2/pods", Header: http.Header{}, Whole: tc.whole}
+			ex.Out = Outbound{Method: http.MethodPost, Path: "/v2/pods", Header: http.Header{}, Buffered: tc.whole}
 			done, err := d.Send(t.Context(), ex)
-			if (err != nil) != tc.fails || ex.Sent != tc.sent || (ex.Answer == nil) != tc.fails {
-				t.Fatalf("Send = %v, sent %d, answer %v; want sent %d, an error: %t", err, ex.Sent, ex.Answer, tc.sent, tc.fails)
+			if (err != nil) != tc.fails || ex.Sent != tc.sent || (ex.Response == nil) != tc.fails {
+				t.Fatalf("Send = %v, sent %d, answer %v; want sent %d, an error: %t", err, ex.Sent, ex.Response, tc.sent, tc.fails)
 			}
 			if err != nil {
 				return
 			}
-			if got := string(ex.Answer.Body); got != tc.body {
+			if got := string(ex.Response.Body); got != tc.body {
 				t.Errorf("body of %d bytes, want %d", len(got), len(tc.body))
 			}
-			if ex.Answer.Stream != nil {
-				_ = ex.Answer.Stream.Close()
+			if ex.Response.Stream != nil {
+				_ = ex.Response.Stream.Close()
 			}
 			done()
 		})

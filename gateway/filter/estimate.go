@@ -21,36 +21,36 @@ const HeaderDryRun = "Tollgate-Dry-Run"
 // Prediction is the outcome that a dry run predicts, for the event of the request.
 type Prediction = telemetry.Prediction
 
-// Estimate answers requests that only ask for their outcome. It stands where
+// AnswerDryRun answers requests that only ask for their outcome. It stands where
 // a request is whole and counted.
-type Estimate struct {
+type AnswerDryRun struct {
 	// Run makes the answer; its request is without the header.
 	Run Responder
 }
 
 // Name implements Filter.
-func (Estimate) Name() string { return "estimate" }
+func (AnswerDryRun) Name() string { return "estimate" }
 
 // Request answers a dry run. It refuses with 400 a malformed one, so
 // that no request is made by mistake.
-func (f Estimate) Request(ctx context.Context, ex *Exchange) (err error) {
+func (f AnswerDryRun) Request(ctx context.Context, ex *Exchange) (err error) {
 	values := ex.In.Header.Values(HeaderDryRun)
 	switch {
 	case len(values) == 0 || len(values) == 1 && values[0] == "false":
 		return nil
 	case len(values) != 1 || values[0] != "true":
 		return problem.BadRequest.New(HeaderDryRun + " must be true or false")
-	case ex.Dialect.Runs():
+	case ex.Dialect.IsRun():
 		return problem.BadRequest.New("there are no dry runs of the run interface")
 	case ex.Caller == nil:
 		return problem.BadRequest.New("a dry run requires a key")
 	}
-	ex.Answer, err = f.Run(ctx, ex)
+	ex.Response, err = f.Run(ctx, ex)
 	return err
 }
 
-// Dry returns the request of a dry run as it would be made, for once and by itself.
-func (in Inbound) Dry() Inbound {
+// ForDryRun returns the request of a dry run as it would be made, for once and by itself.
+func (in Inbound) ForDryRun() Inbound {
 	in.Header = in.Header.Clone()
 	for _, name := range []string{HeaderDryRun, HeaderIdempotencyKey, "Authorization"} {
 		in.Header.Del(name)
@@ -61,11 +61,11 @@ func (in Inbound) Dry() Inbound {
 // Ceilings returns the budgets that a call was held against and that concern its
 // caller.
 func (ex *Exchange) Ceilings() []*spend.Ceiling {
-	if ex.Money.Held == nil {
+	if ex.Cost.Reservation == nil {
 		return nil
 	}
 	var out []*spend.Ceiling
-	for _, c := range ex.Money.Held.Quote.Ceilings {
+	for _, c := range ex.Cost.Reservation.Quote.Ceilings {
 		if c.Scope.Kind == spend.KindOrg || c.Scope == (spend.Scope{Kind: spend.KindTeam, ID: ex.Caller.Team}) || c.Scope == (spend.Scope{Kind: spend.KindKey, ID: ex.Caller.Key}) {
 			out = append(out, c)
 		}

@@ -31,7 +31,7 @@ const (
 type Inbound struct {
 	Door   string // DoorHTTP or DoorExtProc
 	Method string
-	// Path and Query are the two halves of the request target, raw. Of a request to
+	// Progress and Query are the two halves of the request target, raw. Of a request to
 	// the host name of a load-balanced endpoint, Path is the one that leads there.
 	Path, Query string
 	// Host is the target of the request, a name or an address, perhaps with a port.
@@ -48,26 +48,26 @@ type Inbound struct {
 	Source io.Reader
 	// Oversize is set by the reader that stopped at the cap, Broken by one whose
 	// peer did not send the whole body.
-	Oversize, Broken bool
+	Oversize, Truncated bool
 	// Peer is the address of the caller, without port: that of the connection, or
 	// the one that a balancer named.
 	Peer string
 	// Certificates are the caller's own, whose key it has proven to have, and those that it
 	// was sent with; nil without one, and where a door cannot know.
 	Certificates []*x509.Certificate
-	// Excess is the refusal of a request whose connection is over a bound; nil for others.
+	// LimitError is the refusal of a request whose connection is over a bound; nil for others.
 	// Admit returns it, but not for a call that lowers costs.
-	Excess error
+	LimitError error
 	// Received is when the request arrived.
 	Received time.Time
-	// Presented is when the caller has presented its token, where that was before: at the login of a session. It is zero otherwise.
-	Presented time.Time
+	// Authenticated is when the caller has presented its token, where that was before: at the login of a session. It is zero otherwise.
+	Authenticated time.Time
 }
 
 // Outbound is the request to the platform, built from parsed values.
 type Outbound struct {
 	Method string
-	// Path is escaped, Query encoded.
+	// Progress is escaped, Query encoded.
 	Path, Query string
 	Header      http.Header
 	Body        []byte
@@ -82,9 +82,9 @@ type Outbound struct {
 	Tunnel bool
 	// Resent reports that the platform refused Body, and that the body before Extend was sent.
 	Resent bool
-	// Whole says that the answer's body must be seen before it leaves: it is
+	// Buffered says that the answer's body must be seen before it leaves: it is
 	// read whole, and an answer that breaks off is none.
-	Whole bool
+	Buffered bool
 }
 
 // Target returns path and query as one request target.
@@ -95,15 +95,15 @@ func (o *Outbound) Target() string {
 	return o.Path + "?" + o.Query
 }
 
-// Sent is how far an exchange has come towards the platform.
-type Sent uint8
+// QueriedAtState is how far an exchange has come towards the platform.
+type SendState uint8
 
 const (
 	// NotSent means that the platform has seen nothing of the call.
-	NotSent Sent = iota
-	// SentOut means that the call was sent and no usable answer was received: it
+	NotSent SendState = iota
+	// SentUnanswered means that the call was sent and no usable answer was received: it
 	// may have been carried out.
-	SentOut
+	SentUnanswered
 	// Answered means that the platform's answer was received, as far as it has to
 	// be seen.
 	Answered
@@ -138,12 +138,12 @@ type Exchange struct {
 	Tenant *Tenant
 	Limit  *ratelimit.Decision
 
-	Answer *Answer
-	Event  *telemetry.Event
+	Response *Response
+	Event    *telemetry.Event
 	// Faults are the located messages of a refusal, if it has any.
 	Faults []string
-	// Sent says whether the call has left.
-	Sent Sent
+	// SendStateiedAt says whether the call has left.
+	Sent SendState
 	// Adopted is the id of the resource that a create made although its answer was
 	// lost, "" unless it was found afterwards.
 	Adopted string
@@ -151,18 +151,18 @@ type Exchange struct {
 	// ended, at most maxCalls of them.
 	Calls []*Exchange
 
-	Path        Path
+	Progress    Progress
 	Admission   Admission
 	Translation Translation
 	Body        Body
 	Access      Access
-	Judged      Judged
+	Evaluation  Evaluation
 	Approval    Approval
-	Money       Money
-	// Once is the state of the call if it must not be made twice, nil if it may.
-	Once *Once
-	// audited is the number of the call's intent in the audit log, 0 without one.
-	audited int64
+	Cost        Cost
+	// IdempotencypotencyState is the state of the call if it must not be made twice, nil if it may.
+	Idempotency *IdempotencyState
+	// auditSeq is the number of the call's intent in the audit log, 0 without one.
+	auditSeq int64
 }
 
 // Rooms for stages, with which those of one v2 call need no other.
@@ -178,7 +178,7 @@ func newExchange(stages int) *Exchange {
 		ex    Exchange
 		event telemetry.Event
 	})
-	x.ex.Event, x.ex.Path.stages = &x.event, make([]string, 0, stages)
+	x.ex.Event, x.ex.Progress.stages = &x.event, make([]string, 0, stages)
 	return &x.ex
 }
 
@@ -186,10 +186,10 @@ func newExchange(stages int) *Exchange {
 func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
 	c := newExchange(stagesOfCall)
 	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
-	c.Operation, c.Caller, c.Tenant, c.pipeline, c.Params, c.Path.Nested, c.Admission.Slot = op, caller, ex.Tenant, ex.pipeline, params, true, ex.Admission.Slot
+	c.Operation, c.Caller, c.Tenant, c.pipeline, c.Params, c.Progress.Nested, c.Admission.Slot = op, caller, ex.Tenant, ex.pipeline, params, true, ex.Admission.Slot
 	c.Event.Dialect, c.Event.Operation = ex.Event.Dialect, op.ID
-	c.Admission.provisional, c.Admission.changes = ex.Admission.provisional, ex.Admission.changes
-	c.Out.Whole = true
+	c.Admission.provisional, c.Admission.mutates = ex.Admission.provisional, ex.Admission.mutates
+	c.Out.Buffered = true
 	return c
 }
 
@@ -201,48 +201,48 @@ func (ex *Exchange) callers() *Callers {
 	return ex.pipeline.Callers
 }
 
-// enter makes a stage the one the exchange is in.
-func (ex *Exchange) enter(stage string) { ex.Path.stages = append(ex.Path.stages, stage) }
+// enterStage makes a stage the one the exchange is in.
+func (ex *Exchange) enterStage(stage string) { ex.Progress.stages = append(ex.Progress.stages, stage) }
 
 // Stage returns the name of the stage entered last, "" before the first.
 func (ex *Exchange) Stage() string {
-	if len(ex.Path.stages) == 0 {
+	if len(ex.Progress.stages) == 0 {
 		return ""
 	}
-	return ex.Path.stages[len(ex.Path.stages)-1]
+	return ex.Progress.stages[len(ex.Progress.stages)-1]
 }
 
 // Stages returns the names of the stages entered so far: those of the request as
 // a whole, and those of the v2 call it is.
 func (ex *Exchange) Stages() (request, call []string) {
-	if ex.Path.call == 0 {
-		return ex.Path.stages, nil
+	if ex.Progress.callStart == 0 {
+		return ex.Progress.stages, nil
 	}
-	return ex.Path.stages[:ex.Path.call-1], ex.Path.stages[ex.Path.call-1:]
+	return ex.Progress.stages[:ex.Progress.callStart-1], ex.Progress.stages[ex.Progress.callStart-1:]
 }
 
 // Target returns path and query of the v2 call that ex is.
 func (ex *Exchange) Target() string {
-	path, query := ex.Place()
+	path, query := ex.PathAndQuery()
 	if query == "" {
 		return path
 	}
 	return path + "?" + query
 }
 
-// Place returns the path of the v2 call that ex is, escaped, and its query, encoded.
-func (ex *Exchange) Place() (path, query string) {
+// PathAndQuery returns the path of the v2 call that ex is, escaped, and its query, encoded.
+func (ex *Exchange) PathAndQuery() (path, query string) {
 	return expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query)
 }
 
-// Named returns the body of a v2 call for people: with the id of its template, in place of which Doc may have the template's
+// HasIDayBody returns the body of a v2 call for people: with the id of its template, in place of which Doc may have the template's
 // settings, and without the value of a secret. It is nil for a command, which may hold secrets.
-func (ex *Exchange) Named() any {
+func (ex *Exchange) DisplayBody() any {
 	if row, _ := operation.Of(ex.Operation.ID); row.Verb == operation.VerbExec {
 		return nil
 	}
-	if ex.Body.named != nil {
-		return ex.Body.named
+	if ex.Body.beforeTemplate != nil {
+		return ex.Body.beforeTemplate
 	}
 	if body, isObject := ex.Body.Doc.(map[string]any); isObject {
 		return effective.WithoutValue(ex.Operation.ID, body)
@@ -250,24 +250,24 @@ func (ex *Exchange) Named() any {
 	return ex.Body.Doc
 }
 
-// Record returns an exchange with the fields that explanations read and no others. It
+// UpstreamObjectot returns an exchange with the fields that explanations read and no others. It
 // may be kept and shown to operators: it has no body, header or query, because those
 // hold secrets, and retains no configuration.
-func (ex *Exchange) Record() *Exchange {
+func (ex *Exchange) Snapshot() *Exchange {
 	r := &struct {
 		ex    Exchange
 		event telemetry.Event
 	}{event: *ex.Event}
 	path, params := clip(ex.In.Path), ex.Params
-	if c := ex.callers(); c != nil && c.Directory != nil && c.Directory.Within(unescaped(ex.In.Path)) {
+	if c := ex.callers(); c != nil && c.Directory != nil && c.Directory.ContainsKey(unescaped(ex.In.Path)) {
 		path, params = "", nil // they have a key
 	}
 	r.ex = Exchange{
 		In: Inbound{Path: path}, Dialect: ex.Dialect, Operation: ex.Operation, Params: params, Caller: ex.Caller,
 		Limit: ex.Limit, Event: &r.event, Sent: ex.Sent, Adopted: ex.Adopted,
-		Path: Path{stages: slices.Clip(ex.Path.stages), call: ex.Path.call}, Body: Body{Labels: ex.Body.Labels, withheld: ex.Body.withheld, headers: ex.Body.headers},
-		Access: Access{foreign: ex.Access.foreign}, Judged: Judged{Input: ex.inputForRecord(), Verdict: ex.Judged.Verdict},
-		Money: Money{Held: ex.Money.Held.forRecord()},
+		Progress: Progress{stages: slices.Clip(ex.Progress.stages), callStart: ex.Progress.callStart}, Body: Body{Labels: ex.Body.Labels, removedVars: ex.Body.removedVars, removedHeaders: ex.Body.removedHeaders},
+		Access: Access{hiddenNotes: ex.Access.hiddenNotes}, Evaluation: Evaluation{Input: ex.inputForRecord(), Verdict: ex.Evaluation.Verdict},
+		Cost: Cost{Reservation: ex.Cost.Reservation.snapshot()},
 	}
 	e := &r.event
 	e.Agent = clip(e.Agent)
@@ -278,7 +278,7 @@ func (ex *Exchange) Record() *Exchange {
 		r.ex.Calls = make([]*Exchange, len(ex.Calls))
 	}
 	for i, call := range ex.Calls {
-		r.ex.Calls[i] = call.Record()
+		r.ex.Calls[i] = call.Snapshot()
 	}
 	return &r.ex
 }
@@ -286,7 +286,7 @@ func (ex *Exchange) Record() *Exchange {
 // inputForRecord is the part of the policies' input to keep: the cost and the template, nil
 // for neither.
 func (ex *Exchange) inputForRecord() *policies.Input {
-	in := ex.Judged.Input
+	in := ex.Evaluation.Input
 	if in == nil || in.Resource.Template == nil && !ex.Event.Priced && in.Cost == (policies.Cost{Known: true}) {
 		return nil
 	}
@@ -308,26 +308,26 @@ func clip(s string) string {
 	return strings.Clone(s[:maxText])
 }
 
-// Hold has the platform's answer seen whole before it leaves.
-func (ex *Exchange) Hold() { ex.Out.Whole = true }
+// BufferResponse has the platform's answer seen whole before it leaves.
+func (ex *Exchange) BufferResponse() { ex.Out.Buffered = true }
 
-// Leave notes that the call is on its way to the platform.
-func (ex *Exchange) Leave() {
-	ex.Sent = SentOut
-	ex.enter(StageDispatch)
+// MarkSent notes that the call is on its way to the platform.
+func (ex *Exchange) MarkSent() {
+	ex.Sent = SentUnanswered
+	ex.enterStage(StageDispatch)
 }
 
-// Receive makes the head of a platform's answer the exchange's answer.
-func (ex *Exchange) Receive(status int, header http.Header) {
+// ReadBodyreamResponse makes the head of a platform's answer the exchange's answer.
+func (ex *Exchange) SetUpstreamResponse(status int, header http.Header) {
 	ex.Sent, ex.Event.UpstreamStatus = Answered, status
-	ex.Answer = &Answer{Status: status, Header: header, Relayed: true}
+	ex.Response = &Response{Status: status, Header: header, Relayed: true}
 }
 
-// Pretend makes an answer that of the platform, which was not asked.
-func (ex *Exchange) Pretend(a *Answer) { ex.Sent, ex.Answer = Answered, a }
+// SimulateResponse makes an answer that of the platform, which was not asked.
+func (ex *Exchange) SimulateResponse(a *Response) { ex.Sent, ex.Response = Answered, a }
 
-// Broke notes that the platform's answer has broken off.
-func (ex *Exchange) Broke() { ex.Answer, ex.Sent = nil, SentOut }
+// MarkInterrupted notes that the platform's answer has broken off.
+func (ex *Exchange) MarkInterrupted() { ex.Response, ex.Sent = nil, SentUnanswered }
 
 // Delivery says whether an answer has been delivered to its caller.
 type Delivery uint8
@@ -341,19 +341,19 @@ const (
 
 // AwaitsDelivery reports whether the intent of a call goes on until Deliver ends it: the answer of a nested call is not yet
 // the caller's, and Envoy may give up while the answer is on its way.
-func (ex *Exchange) AwaitsDelivery() bool { return ex.Path.Nested || ex.In.Door == DoorExtProc }
+func (ex *Exchange) AwaitsDelivery() bool { return ex.Progress.Nested || ex.In.Door == DoorExtProc }
 
 // Undelivered returns the calls whose intents Deliver ends.
 func (ex *Exchange) Undelivered() []*Exchange {
-	if ex.Once != nil && ex.AwaitsDelivery() {
+	if ex.Idempotency != nil && ex.AwaitsDelivery() {
 		return []*Exchange{ex}
 	}
-	return ex.Translation.made
+	return ex.Translation.creates
 }
 
 // Deliver ends the intents of these calls. The answer of a failed request delivers nothing.
 func (ex *Exchange) Deliver(ctx context.Context, d Delivery) {
-	if ex.Answer.Status >= http.StatusInternalServerError || ex.Answer.Failed {
+	if ex.Response.Status >= http.StatusInternalServerError || ex.Response.Failed {
 		d = Undelivered
 	}
 	for _, c := range ex.Undelivered() {
@@ -361,11 +361,11 @@ func (ex *Exchange) Deliver(ctx context.Context, d Delivery) {
 	}
 }
 
-// Await has the body read from where it comes, once the head has passed.
-func (ex *Exchange) Await(body io.Reader) { ex.In.Source = body }
+// SetBodySource has the body read from where it comes, once the head has passed.
+func (ex *Exchange) SetBodySource(body io.Reader) { ex.In.Source = body }
 
-// Arrived completes the request with its whole body.
-func (ex *Exchange) Arrived(body []byte) { ex.In.Body, ex.Event.BytesIn = body, int64(len(body)) }
+// SetBody completes the request with its whole body.
+func (ex *Exchange) SetBody(body []byte) { ex.In.Body, ex.Event.BytesIn = body, int64(len(body)) }
 
 // methodLabel keeps caller-chosen words out of metrics.
 func methodLabel(m string) string {

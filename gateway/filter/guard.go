@@ -15,7 +15,7 @@ import (
 // judged before the address, so another caller's wrong keys from it keep nobody out. It
 // is safe for concurrent use.
 type Guard struct {
-	attempts, questions *ratelimit.AddressLimiter
+	attempts, anonymous *ratelimit.AddressLimiter
 	exempt              []netip.Prefix
 }
 
@@ -23,11 +23,11 @@ type Guard struct {
 // a key. Addresses within exempt are never slowed down: behind a load balancer every
 // caller has its address.
 func NewGuard(attempts, questions *ratelimit.AddressLimiter, exempt []netip.Prefix) *Guard {
-	return &Guard{attempts: attempts, questions: questions, exempt: exempt}
+	return &Guard{attempts: attempts, anonymous: questions, exempt: exempt}
 }
 
-// miss takes a failed attempt from its address, and refuses one that had too many.
-func (g *Guard) miss(peer string) error {
+// countFailure takes a failed attempt from its address, and refuses one that had too many.
+func (g *Guard) countFailure(peer string) error {
 	if addr, limited := g.address(peer); limited {
 		if ok, wait := g.attempts.Take(addr); !ok {
 			return tooMany("requests without a valid key", wait)
@@ -49,20 +49,20 @@ func (g *Guard) Attempt(peer string) (undo func(), wait time.Duration) {
 	return func() { g.attempts.Return(addr) }, 0
 }
 
-// ask takes a question without a key from its address.
-func (g *Guard) ask(peer string) error {
+// countAnonymousdWithFallbackluate takes a question without a key from its address.
+func (g *Guard) countAnonymous(peer string) error {
 	if addr, limited := g.address(peer); limited {
-		if ok, wait := g.questions.Take(addr); !ok {
+		if ok, wait := g.anonymous.Take(addr); !ok {
 			return tooMany("questions without a key", wait)
 		}
 	}
 	return nil
 }
 
-// unanswered gives a question back.
-func (g *Guard) unanswered(peer string) {
+// returnAnonymous gives a question back.
+func (g *Guard) returnAnonymous(peer string) {
 	if addr, limited := g.address(peer); limited {
-		g.questions.Return(addr)
+		g.anonymous.Return(addr)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 type Help struct {
 	// Contact is the contact line of callers whose organisation has none of its own, "" for none.
 	Contact string
-	// Pages is the address below which decisions have pages, "" for none.
+	// Paginate is the address below which decisions have pages, "" for none.
 	Pages string
 }
 
@@ -41,8 +41,8 @@ func (h *Help) onProblem(ex *Exchange, p *problem.Problem) {
 // extensions of GraphQL's errors (GraphQL specification, section 7.1.2).
 func (h *Help) onLegacy(ex *Exchange) {
 	contact, page := h.of(ex)
-	a := ex.Answer
-	if contact == "" || ex.Path.Nested || ex.Dialect != route.V1 && ex.Dialect != route.GraphQL || a.Stream != nil || len(a.Body) == 0 {
+	a := ex.Response
+	if contact == "" || ex.Progress.Nested || ex.Dialect != route.V1 && ex.Dialect != route.GraphQL || a.Stream != nil || len(a.Body) == 0 {
 		return
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)

@@ -15,12 +15,12 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Identify identifies the caller. A request carries at most one credential, a key or a
+// Authenticate identifies the caller. A request carries at most one credential, a key or a
 // token of an issuer, and may come with a certificate, which says who calls without
 // one: as a Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
 // the api_key parameter its clients send. Elsewhere that parameter identifies
 // no caller, and beside a token it is a second credential all the same.
-type Identify struct {
+type Authenticate struct {
 	// Keyless is the id of the organisation that answers GraphQL callers without a
 	// key, "" for none.
 	Keyless string
@@ -32,13 +32,13 @@ type Identify struct {
 const apiKey = "api_key"
 
 // Name implements Filter.
-func (Identify) Name() string { return "identify" }
+func (Authenticate) Name() string { return "identify" }
 
 // Request sets Tenant and Caller, unless a dry run has named it. It refuses with 401, with 429 if the address failed too
 // often, and with 400 when there is more than one credential.
-func (f Identify) Request(ctx context.Context, ex *Exchange) error {
+func (f Authenticate) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller == nil {
-		if err := f.find(ctx, ex); err != nil || ex.Caller == nil {
+		if err := f.authenticate(ctx, ex); err != nil || ex.Caller == nil {
 			return err
 		}
 	}
@@ -48,8 +48,8 @@ func (f Identify) Request(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// find sets the caller, nil where none is needed.
-func (f Identify) find(ctx context.Context, ex *Exchange) error {
+// authenticate sets the caller, nil where none is needed.
+func (f Authenticate) authenticate(ctx context.Context, ex *Exchange) error {
 	key, err := credential(ex)
 	if err != nil && !errors.Is(err, identity.ErrUnknown) {
 		return err
@@ -58,22 +58,22 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 	if err != nil {
 		chain = nil // a credential that is none is not replaced by another
 	}
-	if err == nil && key == "" && chain == nil && ex.Route != nil && ex.Route.Public && !directory.NeedsCertificate() {
+	if err == nil && key == "" && chain == nil && ex.Route != nil && ex.Route.Public && !directory.RequiresCertificate() {
 		if ex.Dialect != route.GraphQL {
 			return nil
 		}
-		if err := f.Guard.ask(ex.In.Peer); err != nil {
+		if err := f.Guard.countAnonymous(ex.In.Peer); err != nil {
 			return err
 		}
 		ex.Tenant = ex.pipeline.Callers.Tenants[f.Keyless] // nil where nobody answers: only what nothing is asked for is
 		return nil
 	}
-	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Presented}, ex.In.Received)
+	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Authenticated}, ex.In.Received)
 	if err != nil {
-		ex.Admission.badToken = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
+		ex.Admission.tokenRejected = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
 		return f.refuse(ex, key, err)
 	}
-	caller.Use(ex.In.Received)
+	caller.MarkUsed(ex.In.Received)
 	ex.Caller = caller
 	return nil
 }
@@ -81,45 +81,45 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 // refuse returns the refusal of a credential for which no caller was found. An attempt
 // of its address is a credential that was judged and is wrong, or missing: not one that
 // could not be judged, nor a verified token that is of no caller.
-func (f Identify) refuse(ex *Exchange, key string, err error) error {
+func (f Authenticate) refuse(ex *Exchange, key string, err error) error {
 	_, certificate := errors.AsType[*identity.CertificateError](err)
 	token, isToken := errors.AsType[*identity.TokenError](err)
 	switch {
 	case errors.Is(err, identity.ErrUnavailable):
 		return problem.IssuerUnavailable.New("the token cannot be verified at the moment").With("Retry-After", "10").Because(err)
-	case ex.pipeline.Callers.Partial && !certificate && !identity.IsToken(key):
+	case ex.pipeline.Callers.Incomplete && !certificate && !identity.IsToken(key):
 		return problem.KeysUnavailable.New("the keys made at run time cannot be read at the moment").With("Retry-After", "1").Because(err)
 	case isToken && token.Verified:
 		return err
 	}
-	if slow := f.Guard.miss(ex.In.Peer); slow != nil {
+	if slow := f.Guard.countFailure(ex.In.Peer); slow != nil {
 		return slow
 	}
 	if key == "" && err == identity.ErrUnknown { //nolint:errorlint // a fault of a certificate is shown as an unknown key
-		return problem.Unauthorized.New(translate.NoKey).Because(err)
+		return problem.Unauthorized.New(translate.MissingKeyText).Because(err)
 	}
 	return err
 }
 
 // Response tells callers which credential a 401 asks for (RFC 9110, section 15.5.2) and
 // whether another token is needed (RFC 6750, section 3.1), and gives a question without a key back that was not answered.
-func (f Identify) Response(_ context.Context, ex *Exchange) error {
-	if ex.Answer.Status == http.StatusUnauthorized {
+func (f Authenticate) Response(_ context.Context, ex *Exchange) error {
+	if ex.Response.Status == http.StatusUnauthorized {
 		challenge := "Bearer"
-		if ex.Admission.badToken {
+		if ex.Admission.tokenRejected {
 			challenge += ` error="invalid_token"`
 		}
-		ex.Answer.Header.Set("WWW-Authenticate", challenge)
+		ex.Response.Header.Set("WWW-Authenticate", challenge)
 	}
 	failed := func(call *Exchange) bool { return call.Event.Outcome != telemetry.OutcomeOK }
-	if ex.Caller == nil && ex.Tenant != nil && (ex.Answer.Status != http.StatusOK || slices.ContainsFunc(ex.Calls, failed)) {
-		f.Guard.unanswered(ex.In.Peer)
+	if ex.Caller == nil && ex.Tenant != nil && (ex.Response.Status != http.StatusOK || slices.ContainsFunc(ex.Calls, failed)) {
+		f.Guard.returnAnonymous(ex.In.Peer)
 	}
 	return nil
 }
 
 // Notes implements Noter.
-func (Identify) Notes(ex *Exchange, _ string) []string {
+func (Authenticate) Notes(ex *Exchange, _ string) []string {
 	if ex.Caller == nil {
 		return nil
 	}
@@ -171,7 +171,7 @@ func bearer(h string, dialect route.Dialect) (string, error) {
 	switch {
 	case ok && strings.EqualFold(scheme, "Bearer") && token != "":
 		return token, nil
-	case !ok && h != "" && (dialect == route.GraphQL || dialect.Runs()):
+	case !ok && h != "" && (dialect == route.GraphQL || dialect.IsRun()):
 		return h, nil
 	default:
 		return "", identity.ErrUnknown

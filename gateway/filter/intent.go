@@ -12,19 +12,19 @@ import (
 // IntentTTL is how long the store keeps an intent after its last change.
 const IntentTTL = 24 * time.Hour
 
-// MaxAnswer is the longest body of an answer that is kept, in bytes. Of a longer one
+// MaxStoredBody is the longest body of an answer that is kept, in bytes. Of a longer one
 // the resource is kept.
-const MaxAnswer = 64 << 10
+const MaxStoredBody = 64 << 10
 
-// Wish names what equal requests of a caller have in common, by keys of the store.
-type Wish struct {
+// FingerprintpKeys names what equal requests of a caller have in common, by keys of the store.
+type DedupKeys struct {
 	Org string
-	// Key is that of the intents under way, Answer that of the answer to a request with
+	// Pending is that of the intents under way, Answer that of the answer to a request with
 	// an Idempotency-Key.
-	Key, Answer string
-	// Like is the key of all intents of the organisation that make what looks the same,
+	Pending, Response string
+	// Lookalikes is the key of all intents of the organisation that make what looks the same,
 	// Owner the caller that each of them is of.
-	Like, Owner string
+	Lookalikes, Owner string
 }
 
 // Intent is what is known of one resource that is being made and must not be made twice. Package once stores it; the chain acts on it.
@@ -43,21 +43,21 @@ type Intent struct {
 	Began time.Time `json:"-"`
 	// Gateway is the incarnation that has it in hand.
 	Gateway string `json:"gateway"`
-	// Print is the fingerprint of the request.
-	Print string `json:"print"`
-	// Name and Shape identify the resource; see [spend.Found].
+	// Fingerprint is the fingerprint of the request.
+	Fingerprint string `json:"print"`
+	// Name and Shape identify the resource; see [spend.HoldsCommittedormResource].
 	Name  string `json:"name,omitempty"`
 	Shape string `json:"shape,omitempty"`
-	// Known are the resources that were there before; nil if that is not known.
-	Known []string `json:"known,omitzero"`
-	// Open says that the call has ended and that it is not known how.
-	Open bool `json:"open,omitempty"`
-	// Left says that the made resource has no caller.
-	Left bool `json:"left,omitempty"`
+	// Admittedisting are the resources that were there before; nil if that is not known.
+	Preexisting []string `json:"known,omitzero"`
+	// Unresolved says that the call has ended and that it is not known how.
+	Unresolved bool `json:"open,omitempty"`
+	// Abandoned says that the made resource has no caller.
+	Abandoned bool `json:"left,omitempty"`
 	// Resource is the id of the made resource, "" while that is not known.
 	Resource string `json:"resource,omitempty"`
-	// Taken counts the requests that took the made resource, each from the one before.
-	Taken int `json:"taken,omitempty"`
+	// Chargedions counts the requests that took the made resource, each from the one before.
+	Adoptions int `json:"taken,omitempty"`
 
 	raw string // as it is stored
 }
@@ -65,8 +65,8 @@ type Intent struct {
 // Age is how long ago the intent was noted.
 func (i Intent) Age(now time.Time) time.Duration { return now.Sub(i.Began) }
 
-// Row is the intent as it is stored behind the time it began.
-func (i Intent) Row() string {
+// Encode is the intent as it is stored behind the time it began.
+func (i Intent) Encode() string {
 	text, err := json.Marshal(i)
 	if err != nil { // texts, times and flags always encode
 		panic(err)
@@ -77,9 +77,9 @@ func (i Intent) Row() string {
 // Raw is the intent as the store has it, "" if it was not read.
 func (i Intent) Raw() string { return i.raw }
 
-// Stored is the intent with the row it has from now on.
-func (i Intent) Stored() Intent {
-	i.raw = strconv.FormatInt(i.Began.UnixMilli(), 10) + " " + i.Row()
+// Restored is the intent with the row it has from now on.
+func (i Intent) Restored() Intent {
+	i.raw = strconv.FormatInt(i.Began.UnixMilli(), 10) + " " + i.Encode()
 	return i
 }
 
@@ -97,45 +97,45 @@ func DecodeIntent(id, raw string) (Intent, error) {
 	return i, nil
 }
 
-// Seen holds the intents found under a wish.
-type Seen struct {
-	// Now is the store's clock, Sent when the store was asked, by this gateway's clock.
-	Now, Sent time.Time
+// Pending holds the intents found under a wish.
+type Pending struct {
+	// After is the store's clock, Sent when the store was asked, by this gateway's clock.
+	Now, QueriedAt time.Time
 	// Intents are those under way, the oldest first.
 	Intents []Intent
-	// Answer is that to the first request with an Idempotency-Key, nil without one.
-	Answer *KnownAnswer
+	// Response is that to the first request with an Idempotency-Key, nil without one.
+	Response *StoredResponse
 }
 
-// KnownAnswer is an answer as its caller received it.
-type KnownAnswer struct {
-	// Print is the fingerprint of the request.
-	Print  string      `json:"print"`
-	Status int         `json:"status"`
-	Header http.Header `json:"header"`
-	Body   []byte      `json:"body,omitempty"`
+// StoredResponse is an answer as its caller received it.
+type StoredResponse struct {
+	// Fingerprint is the fingerprint of the request.
+	Fingerprint string      `json:"print"`
+	Status      int         `json:"status"`
+	Header      http.Header `json:"header"`
+	Body        []byte      `json:"body,omitempty"`
 }
 
-// Fate is the state of an intent that is not this request's.
-type Fate uint8
+// CallerStatus is the state of an intent that is not this request's.
+type CallerStatus uint8
 
 const (
-	// Unsaid means that it is not known whether its caller still waits.
-	Unsaid Fate = iota
-	// There means that its caller waits: an equal request wants a second one.
-	There
-	// Gone means that nobody waits for it any more, or that its gateway is dead.
-	Gone
+	// CallerUnknown means that it is not known whether its caller still waits.
+	CallerUnknown CallerStatus = iota
+	// CallerConnected means that its caller waits: an equal request wants a second one.
+	CallerConnected
+	// CallerGone means that nobody waits for it any more, or that its gateway is dead.
+	CallerGone
 )
 
-// End is how an intent goes on when its call has ended.
-type End struct {
+// IntentUpdatecome is how an intent goes on when its call has ended.
+type IntentUpdate struct {
 	// Next is the intent from now on, nil if it is over.
 	Next *Intent
 	// Resource is the kind and id of the made resource, "" for nothing.
 	Resource string
-	// Unlike says that it need not be recognised by its looks any more.
-	Unlike bool
-	// Answer answers a repeat of a request with an Idempotency-Key.
-	Answer *KnownAnswer
+	// Unindex says that it need not be recognised by its looks any more.
+	Unindex bool
+	// Response answers a repeat of a request with an Idempotency-Key.
+	Response *StoredResponse
 }

@@ -4,10 +4,10 @@ package filter
 type Outcome uint8
 
 const (
-	// OutcomeNone means that the platform has seen nothing of it.
-	OutcomeNone Outcome = iota
-	// OutcomeMade means that it has made the resource.
-	OutcomeMade
+	// OutcomeNotSent means that the platform has seen nothing of it.
+	OutcomeNotSent Outcome = iota
+	// OutcomeCreated means that it has made the resource.
+	OutcomeCreated
 	// OutcomeRefused means that it refused to make it.
 	OutcomeRefused
 	// OutcomeFailed means that it says it failed, by a problem document.

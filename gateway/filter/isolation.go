@@ -14,54 +14,54 @@ import (
 // zero value keeps nothing apart.
 type Isolation struct {
 	// Read and Change say who may read and change a resource besides its owner.
-	Read, Change Reach
+	Read, Change AccessScope
 	// Unowned hides resources without an owner from all but the exempt.
 	Unowned bool
 	// Exempt roles may read and change everything.
 	Exempt []identity.Role
 }
 
-// Reach is who may do something to a resource: the organisation, the owner's team,
+// AccessScope is who may do something to a resource: the organisation, the owner's team,
 // or the owner's key alone.
-type Reach spend.ScopeKind
+type AccessScope spend.ScopeKind
 
-// narrow reports whether less than the organisation may.
-func (r Reach) narrow() bool {
-	return r == Reach(spend.KindTeam) || r == Reach(spend.KindKey)
+// restricts reports whether less than the organisation may.
+func (r AccessScope) restricts() bool {
+	return r == AccessScope(spend.KindTeam) || r == AccessScope(spend.KindKey)
 }
 
-// Applies reports whether anything is kept apart, for which owners have to be
+// Enabled reports whether anything is kept apart, for which owners have to be
 // known.
-func (i *Isolation) Applies() bool { return i.Read.narrow() || i.Change.narrow() }
+func (i *Isolation) Enabled() bool { return i.Read.restricts() || i.Change.restricts() }
 
 // exempts reports whether nothing is kept from a caller.
 func (i *Isolation) exempts(c *identity.Caller) bool {
-	return !i.Applies() || slices.ContainsFunc(c.Roles, func(r identity.Role) bool { return slices.Contains(i.Exempt, r) })
+	return !i.Enabled() || slices.ContainsFunc(c.Roles, func(r identity.Role) bool { return slices.Contains(i.Exempt, r) })
 }
 
-func (i *Isolation) reach(changes bool) Reach {
+func (i *Isolation) scope(changes bool) AccessScope {
 	if changes {
 		return i.Change
 	}
 	return i.Read
 }
 
-// admits reports whether a caller is within reach of an owner's resources.
-func (i *Isolation) admits(r Reach, o spend.Owner, c *identity.Caller) bool {
+// allows reports whether a caller is within reach of an owner's resources.
+func (i *Isolation) allows(r AccessScope, o spend.Owner, c *identity.Caller) bool {
 	switch {
-	case !r.narrow():
+	case !r.restricts():
 		return true
 	case o == spend.Owner{}:
 		return !i.Unowned
-	case r == Reach(spend.KindTeam) && o.Team != "":
+	case r == AccessScope(spend.KindTeam) && o.Team != "":
 		return o.Team == c.Team
 	}
 	return o.Key == c.Key && o.Team == c.Team
 }
 
-// Changes reports whether a caller may change an owner's resources.
-func (i *Isolation) Changes(c *identity.Caller, o spend.Owner) bool {
-	return i.exempts(c) || i.admits(i.Change, o, c)
+// CanChange reports whether a caller may change an owner's resources.
+func (i *Isolation) CanChange(c *identity.Caller, o spend.Owner) bool {
+	return i.exempts(c) || i.allows(i.Change, o, c)
 }
 
 // recount makes the account that billing gives of its records that of those left.

@@ -19,12 +19,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Judge finds out whether a v2 call may be made, in three stages: the call is
+// EvaluatePolicies finds out whether a v2 call may be made, in three stages: the call is
 // validated against the operation's description, resolved to the state it leads
 // to, and authorized by the organisation's policies. When policies change its
 // body, all three look at the changed body, until it stands still. Then it is
 // sealed: the body judged is the body sent.
-type Judge struct {
+type EvaluatePolicies struct {
 	Policies Policies
 	// Reads maps operations to those that read their object; see ReadsOf.
 	Reads map[string]*schema.Operation
@@ -44,9 +44,9 @@ type Policies interface {
 
 // The stages of a Judge, as users see them.
 const (
-	stageValidate  = "validate"
-	stageResolve   = "resolve"
-	stageAuthorize = "authorize"
+	stageValidate = "validate"
+	stageResolve  = "resolve"
+	stageEvaluate = "authorize"
 )
 
 // Headers that tell the caller the policies' remarks: denials of policies in mode
@@ -60,44 +60,44 @@ const (
 const maxRounds = 3
 
 // Name returns the name of the first stage; Request enters the others.
-func (*Judge) Name() string { return stageValidate }
+func (*EvaluatePolicies) Name() string { return stageValidate }
 
 // Request refuses an invalid call, with 403 one that policies deny, naming each of
 // them, and with 503 one without a verdict. It answers with the platform's
 // own refusal when an object or a template that the call is about cannot be
 // read. When it lets the call pass, ex.Doc is the body to be sent.
-func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
-	setAside(ex)
-	setParameters(ex)
-	assume(ex)
+func (f *EvaluatePolicies) Request(ctx context.Context, ex *Exchange) error {
+	separateUnknownMembers(ex)
+	sortParameters(ex)
+	setEndpointDefaults(ex)
 	if err := validate(ex); err != nil {
 		return err
 	}
-	if err := templateAlone(ex); err != nil {
+	if err := refuseTemplateConflicts(ex); err != nil {
 		return err
 	}
-	ex.enter(stageResolve)
-	if err := f.resolve(ctx, ex); err != nil || ex.Answer != nil {
+	ex.enterStage(stageResolve)
+	if err := f.resolve(ctx, ex); err != nil || ex.Response != nil {
 		return err
 	}
-	ex.enter(stageAuthorize)
+	ex.enterStage(stageEvaluate)
 	began := f.Recorder.Now()
 	d, err := f.decide(ctx, ex)
-	if ex.Answer != nil {
+	if ex.Response != nil {
 		return nil // a policy wrote an id into the body that does not exist
 	}
 	took := f.Recorder.Now().Sub(began)
 	var refusal error
 	if err == nil && len(d.Deny) > 0 {
-		if refusal = f.noTarget(ctx, ex, d.Deny); refusal == nil {
-			refusal = excuse(ctx, ex, &d)
+		if refusal = f.missingTarget(ctx, ex, d.Deny); refusal == nil {
+			refusal = requestApproval(ctx, ex, &d)
 		}
 	}
 	ex.logDecision(ctx, d, err, took)
 	if err != nil {
 		return err
 	}
-	ex.authorized(d)
+	ex.recordDecision(d)
 	if refusal != nil {
 		return refusal
 	}
@@ -107,12 +107,12 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 // decide asks until no policy wants the body changed any more. The decision it
 // returns was made on ex.Input as it then is; its Mutate lists the changes made on
 // the way.
-func (f *Judge) decide(ctx context.Context, ex *Exchange) (policies.Decision, error) {
+func (f *EvaluatePolicies) decide(ctx context.Context, ex *Exchange) (policies.Decision, error) {
 	given := ex.Body.Doc
 	var done []policies.Mutation
 	revision := ""
 	for range maxRounds + 1 {
-		d, err := f.ask(ctx, ex)
+		d, err := f.evaluate(ctx, ex)
 		if err != nil {
 			return d, err
 		}
@@ -127,20 +127,20 @@ func (f *Judge) decide(ctx context.Context, ex *Exchange) (policies.Decision, er
 			return d, nil
 		default:
 			if doc, err = policies.Apply(ex.Body.Doc, d.Mutate); err != nil {
-				return d, noVerdict(err)
+				return d, evaluationFailed(err)
 			}
 			done, revision = append(done, d.Mutate...), d.Revision
 		}
-		if err := f.change(ctx, ex, doc); err != nil || ex.Answer != nil {
+		if err := f.replaceBody(ctx, ex, doc); err != nil || ex.Response != nil {
 			return d, err
 		}
 	}
-	return policies.Decision{}, noVerdict(fmt.Errorf("policies still change the body after %d rounds", maxRounds))
+	return policies.Decision{}, evaluationFailed(fmt.Errorf("policies still change the body after %d rounds", maxRounds))
 }
 
-// change gives the exchange another body, which is validated and resolved like
+// replaceBody gives the exchange another body, which is validated and resolved like
 // the caller's own.
-func (f *Judge) change(ctx context.Context, ex *Exchange, doc any) error {
+func (f *EvaluatePolicies) replaceBody(ctx context.Context, ex *Exchange, doc any) error {
 	ex.Body.Doc, ex.Body.HasDoc = doc, doc != nil
 	if err := validate(ex); err != nil {
 		p := problemOf(err)
@@ -151,32 +151,32 @@ func (f *Judge) change(ctx context.Context, ex *Exchange, doc any) error {
 	return f.resolve(ctx, ex)
 }
 
-// ask makes one decision. Whether a field is absent, and its default to be set
+// evaluatedWithFallbackntAnonymous makes one decision. Whether a field is absent, and its default to be set
 // by a policy, is seen on the body as it is sent; everything else is judged on
 // the body as it works, with the platform's defaults.
-func (f *Judge) ask(ctx context.Context, ex *Exchange) (policies.Decision, error) {
+func (f *EvaluatePolicies) evaluate(ctx context.Context, ex *Exchange) (policies.Decision, error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	twice := row.Verb == operation.VerbCreate && ex.Tenant.ChangesBodies
 	for {
 		var sent policies.Decision
 		var err error
 		if twice {
-			in := *ex.Judged.Input
-			in.Request.Body = named(ex, ex.Body.Doc)
+			in := *ex.Evaluation.Input
+			in.Request.Body = bodyForPolicies(ex, ex.Body.Doc)
 			if sent, err = f.Policies.Decide(ctx, ex.Caller.Org, &in); err != nil {
-				return sent, noVerdict(err)
+				return sent, evaluationFailed(err)
 			}
 			if len(sent.Mutate) > 0 {
 				return sent, nil
 			}
 		}
-		d, err := f.Policies.Decide(ctx, ex.Caller.Org, ex.Judged.Input)
+		d, err := f.Policies.Decide(ctx, ex.Caller.Org, ex.Evaluation.Input)
 		if err != nil {
-			return d, noVerdict(err)
+			return d, evaluationFailed(err)
 		}
-		if ex.Judged.Unpriced != nil && f.byPrice(ex.Caller.Org, d.Deny) {
+		if ex.Evaluation.PriceErr != nil && f.deniedOnlyByPrice(ex.Caller.Org, d.Deny) {
 			return policies.Decision{}, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment").
-				With("Retry-After", "5").Because(ex.Judged.Unpriced)
+				With("Retry-After", "5").Because(ex.Evaluation.PriceErr)
 		}
 		if !twice || d.Revision == sent.Revision {
 			return d, nil
@@ -184,16 +184,16 @@ func (f *Judge) ask(ctx context.Context, ex *Exchange) (policies.Decision, error
 	}
 }
 
-// byPrice reports whether all that is denied may be because there is no price list.
-func (f *Judge) byPrice(org string, denied []policies.Violation) bool {
+// deniedOnlyByPrice reports whether all that is denied may be because there is no price list.
+func (f *EvaluatePolicies) deniedOnlyByPrice(org string, denied []policies.Violation) bool {
 	readers := append(f.Policies.Readers(org, "cost"), f.Policies.Readers(org, "catalog")...)
 	return len(denied) > 0 && !slices.ContainsFunc(denied, func(v policies.Violation) bool { return !slices.Contains(readers, v.Policy) })
 }
 
-// noTarget returns the problem of a run whose target does not exist, if only policies that read prices denied the run, and nil otherwise.
-func (f *Judge) noTarget(ctx context.Context, ex *Exchange, denied []policies.Violation) error {
+// missingTarget returns the problem of a run whose target does not exist, if only policies that read prices denied the run, and nil otherwise.
+func (f *EvaluatePolicies) missingTarget(ctx context.Context, ex *Exchange, denied []policies.Violation) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	if row.Kind != operation.KindJob || row.Opaque || ex.Tenant.Runs.Of(ex.Params["id"]).Known() || !f.byPrice(ex.Caller.Org, denied) {
+	if row.Kind != operation.KindJob || row.Opaque || ex.Tenant.Runs.Of(ex.Params["id"]).Known() || !f.deniedOnlyByPrice(ex.Caller.Org, denied) {
 		return nil
 	}
 	_, err := f.Reader.OwnsTarget(ctx, ex)
@@ -203,37 +203,37 @@ func (f *Judge) noTarget(ctx context.Context, ex *Exchange, denied []policies.Vi
 	return nil
 }
 
-// authorized notes the policies' decision.
-func (ex *Exchange) authorized(d policies.Decision) {
-	ex.Judged.Verdict = d
+// recordDecision notes the policies' decision.
+func (ex *Exchange) recordDecision(d policies.Decision) {
+	ex.Evaluation.Verdict = d
 	e := ex.Event
 	e.PolicyRevision = d.Revision
-	e.Denied, e.Warned, e.Shadowed = names(d.Deny), names(d.Warn), names(d.Shadow)
+	e.Denied, e.Warned, e.Shadowed = policyNames(d.Deny), policyNames(d.Warn), policyNames(d.Shadow)
 	for _, x := range d.Excepted {
-		e.Excepted = with(e.Excepted, x.Exception)
+		e.Excepted = appendUnique(e.Excepted, x.Exception)
 	}
 	for _, m := range d.Mutate {
-		e.Changed = with(e.Changed, m.Policy+": "+m.Pointer)
+		e.Changed = appendUnique(e.Changed, m.Policy+": "+m.Pointer)
 	}
 }
 
-// Rewrite changes the body that was judged, to one that is as good.
-func (ex *Exchange) Rewrite(body any) { ex.Body.Doc = body }
+// ReplaceBody changes the body that was judged, to one that is as good.
+func (ex *Exchange) ReplaceBody(body any) { ex.Body.Doc = body }
 
-// Extend makes body, which has members that the platform may not know, the body of the call. If the
+// ExtendBody makes body, which has members that the platform may not know, the body of the call. If the
 // platform refuses body with 400 or 422, the previous body is sent once.
-func (ex *Exchange) Extend(body any) { ex.Body.plain, ex.Body.Doc = ex.Body.Doc, body }
+func (ex *Exchange) ExtendBody(body any) { ex.Body.beforeExtension, ex.Body.Doc = ex.Body.Doc, body }
 
-// Except lets the call pass violations that were found behind the policies' decision.
-func (ex *Exchange) Except(ctx context.Context, lifted []policies.Excepted) {
-	d := ex.Judged.Verdict
+// ApplyExceptions lets the call pass violations that were found behind the policies' decision.
+func (ex *Exchange) ApplyExceptions(ctx context.Context, lifted []policies.Excepted) {
+	d := ex.Evaluation.Verdict
 	d.Excepted = slices.Concat(d.Excepted, lifted)
-	ex.authorized(d)
+	ex.recordDecision(d)
 	ex.logDecision(ctx, d, nil, 0)
 }
 
-func noVerdict(err error) error {
-	if errors.Is(err, strictjson.ErrLong) {
+func evaluationFailed(err error) error {
+	if errors.Is(err, strictjson.ErrTooManyNumbers) {
 		return problem.BadSyntax.New("a list of numbers in the input is too long: a policy reads it").Because(err)
 	}
 	return problem.PolicyUnavailable.New("the organisation's policies gave no verdict").Because(err)
@@ -246,7 +246,7 @@ func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err er
 	}
 	e := decisionlog.Event{
 		DecisionID: ex.DecisionID, RequestID: ex.RequestID, RequestedBy: ex.In.Peer,
-		Org: ex.Caller.Org, Size: int64(len(ex.In.Body)), Input: ex.Judged.Input, Err: err, Took: took,
+		Org: ex.Caller.Org, Size: int64(len(ex.In.Body)), Input: ex.Evaluation.Input, Err: err, Took: took,
 	}
 	if err == nil {
 		e.Decision = &d
@@ -257,8 +257,8 @@ func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err er
 	ex.Ports.Decisions.Record(e)
 }
 
-// excuse takes the denials out of a decision if all of them can be approved and were. Otherwise it returns the refusal.
-func excuse(ctx context.Context, ex *Exchange, d *policies.Decision) error {
+// requestApproval takes the denials out of a decision if all of them can be approved and were. Otherwise it returns the refusal.
+func requestApproval(ctx context.Context, ex *Exchange, d *policies.Decision) error {
 	p := forbidden(d)
 	if slices.ContainsFunc(d.Deny, func(v policies.Violation) bool { return !v.Approvable }) {
 		return p
@@ -277,7 +277,7 @@ func forbidden(d *policies.Decision) *problem.Problem {
 	texts := make([]string, len(d.Deny))
 	for i, v := range d.Deny {
 		texts[i] = v.Policy + ": " + v.Message
-		p.Errors = append(p.Errors, Location(v.Pointer)+": "+texts[i])
+		p.Errors = append(p.Errors, JSONPath(v.Pointer)+": "+texts[i])
 		p.Policies = append(p.Policies, problem.Violation{Policy: v.Policy, Message: v.Message, Field: v.Pointer})
 	}
 	p.Detail = strings.Join(texts, "; ")
@@ -285,23 +285,23 @@ func forbidden(d *policies.Decision) *problem.Problem {
 }
 
 // Notes implements Noter.
-func (*Judge) Notes(ex *Exchange, stage string) []string {
+func (*EvaluatePolicies) Notes(ex *Exchange, stage string) []string {
 	switch {
 	case stage == stageValidate:
 		return unknownNotes(ex.Event)
-	case stage == stageResolve && ex.Judged.Input != nil:
-		return resolveNotes(ex.Judged.Input)
-	case stage == stageAuthorize && ex.Judged.Verdict.Revision != "":
-		return []string{"policies " + ex.Judged.Verdict.Revision}
+	case stage == stageResolve && ex.Evaluation.Input != nil:
+		return resolveNotes(ex.Evaluation.Input)
+	case stage == stageEvaluate && ex.Evaluation.Verdict.Revision != "":
+		return []string{"policies " + ex.Evaluation.Verdict.Revision}
 	}
 	return nil
 }
 
 // Response tells the caller of warnings and changes, gives an approval back that was
 // not needed, and forgets objects that the call may have changed.
-func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
-	tell(ex.Answer, &ex.Judged.Verdict)
-	tellUnknown(ex)
+func (f *EvaluatePolicies) Response(ctx context.Context, ex *Exchange) error {
+	writePolicyHeaders(ex.Response, &ex.Evaluation.Verdict)
+	writeUnknownHeaders(ex)
 	ex.Ports.Approvals.GiveBack(ctx, ex)
 	if !ex.Operation.Mutates || ex.Sent == NotSent {
 		return nil
@@ -318,8 +318,8 @@ func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// tell puts the policies' warnings and changes on an answer.
-func tell(a *Answer, d *policies.Decision) {
+// writePolicyHeaders puts the policies' warnings and changes on an answer.
+func writePolicyHeaders(a *Response, d *policies.Decision) {
 	for _, v := range d.Warn {
 		a.Header.Add(HeaderWarning, headerText(v.Policy+": "+v.Message))
 	}
@@ -328,19 +328,19 @@ func tell(a *Answer, d *policies.Decision) {
 	}
 }
 
-// with returns list with s in it.
-func with(list []string, s string) []string {
+// appendUnique returns list with s in it.
+func appendUnique(list []string, s string) []string {
 	if slices.Contains(list, s) {
 		return list
 	}
 	return append(list, s)
 }
 
-// names lists the policies of violations, each once.
-func names(vs []policies.Violation) []string {
+// referencesyNames lists the policies of violations, each once.
+func policyNames(vs []policies.Violation) []string {
 	var out []string
 	for _, v := range vs {
-		out = with(out, v.Policy)
+		out = appendUnique(out, v.Policy)
 	}
 	return out
 }
@@ -348,8 +348,8 @@ func names(vs []policies.Violation) []string {
 // unescape reads a segment of a JSON Pointer (RFC 6901, section 4).
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// Location writes a JSON Pointer the way the platform's errors do: "$.gpu.id".
-func Location(pointer string) string {
+// JSONPath writes a JSON Pointer the way the platform's errors do: "$.gpu.id".
+func JSONPath(pointer string) string {
 	if pointer == "" {
 		return "$"
 	}

@@ -40,8 +40,8 @@ func (*onceMore) Readers(string, ...string) []string { return nil }
 type shelf struct{}
 
 func (shelf) Send(_ context.Context, ex *Exchange) (func(), error) {
-	ex.Receive(http.StatusOK, http.Header{})
-	ex.Answer.Body = []byte(`{"id":"t1","public":false,"image":"t:1","disk":20,"args":"","ports":[],"env":{"A":"t"},"registry":null}`)
+	ex.SetUpstreamResponse(http.StatusOK, http.Header{})
+	ex.Response.Body = []byte(`{"id":"t1","public":false,"image":"t:1","disk":20,"args":"","ports":[],"env":{"A":"t"},"registry":null}`)
 	return func() {}, nil
 }
 
@@ -86,15 +86,15 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := newRecorder(t)
-			recent, err := NewRecent(time.Now)
+			recent, err := NewReadCache(time.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
-			judge := &Judge{
+			judge := &EvaluatePolicies{
 				Policies: &tc.judge, Template: api.Operation("getTemplate"), Templates: api.Operation("listTemplates"),
 				Reader: &Reader{Recorder: recorder}, Recorder: recorder,
 			}
-			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Sender: shelf{}, Recent: recent, Prices: unpriced{}, Approvals: unapproved{}}}
+			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Sender: shelf{}, ReadCache: recent, Prices: unpriced{}, Approvals: unapproved{}}}
 			ex := p.NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
 			ex.Operation, ex.Caller, ex.Tenant = api.Operation("createPod"), &identity.Caller{Org: "acme"}, &Tenant{ChangesBodies: tc.judge.changes}
 			ex.Body.Doc, ex.Body.HasDoc = decoded(t, tc.body), true

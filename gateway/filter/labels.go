@@ -26,7 +26,7 @@ func (Labels) Name() string { return "labels" }
 // that it must.
 func (Labels) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	if row.Verb != operation.VerbCreate || !spend.Counts(row.Kind) {
+	if row.Verb != operation.VerbCreate || !spend.IsCounted(row.Kind) {
 		return nil
 	}
 	rules := ex.Tenant.labels(ex.Caller)
@@ -42,16 +42,16 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// bound returns a fault for each label in a header that the caller's token or certificate
+// memoryFor returns a fault for each label in a header that the caller's token or certificate
 // alone sets, even one that it does not have.
 func bound(c *identity.Caller, given string) []string {
-	if len(c.Bound) == 0 {
+	if len(c.CredentialLabels) == 0 {
 		return nil
 	}
 	var faults []string
 	for pair := range strings.SplitSeq(given, ",") {
 		name, _, _ := strings.Cut(strings.Trim(pair, " \t"), "=")
-		if slices.Contains(c.Bound, name) {
+		if slices.Contains(c.CredentialLabels, name) {
 			faults = append(faults, HeaderLabels+"."+name+": is set by the caller's token or certificate alone")
 		}
 	}
@@ -71,7 +71,7 @@ func (t *Tenant) labels(c *identity.Caller) []spend.LabelRule {
 	if own, ok := t.KeyLabels[c.Key]; ok {
 		return own
 	}
-	if k, ok := t.made(c.Key); ok && k.Labels != nil {
+	if k, ok := t.runtimeKey(c.Key); ok && k.Labels != nil {
 		return slices.DeleteFunc(slices.Clone(t.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 	}
 	return t.Labels

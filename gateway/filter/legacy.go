@@ -30,38 +30,38 @@ func (ex *Exchange) brownouts() *translate.Schedule {
 // anonymousKey stands for the key of callers without one.
 const anonymousKey = "anonymous"
 
-// Namer names the operations of a request in a dialect whose routes do not.
-type Namer interface {
+// OperationNamer names the operations of a request in a dialect whose routes do not.
+type OperationNamer interface {
 	// Fields returns at least one name, none of them the caller's own text.
 	Fields(in *translate.Incoming) []string
 }
 
-// unread stands for the operations of a request that was refused before its body
+// unreadOperation stands for the operations of a request that was refused before its body
 // was looked at.
-const unread = "unread"
+const unreadOperation = "unread"
 
-// Legacy follows the calls of retired interfaces on their way out, with any
+// RecordLegacyUse follows the calls of retired interfaces on their way out, with any
 // outcome: it notes them for the migration report and announces brownouts to
 // their callers. It stands right behind Identify, so that it sees every call
 // whose caller is known.
-type Legacy struct {
+type RecordLegacyUse struct {
 	// Names holds the dialects with a single route.
-	Names map[route.Dialect]Namer
+	Names map[route.Dialect]OperationNamer
 }
 
 // Name implements Filter.
-func (Legacy) Name() string { return "legacy" }
+func (RecordLegacyUse) Name() string { return "legacy" }
 
 // Request implements Filter; there is nothing to do on the way in.
-func (Legacy) Request(context.Context, *Exchange) error { return nil }
+func (RecordLegacyUse) Request(context.Context, *Exchange) error { return nil }
 
 // Response notes a legacy call and puts the announcement on its answer.
-func (f Legacy) Response(ctx context.Context, ex *Exchange) error {
-	if ex.Dialect == route.V2 || ex.Dialect.Runs() || ex.Tenant == nil {
+func (f RecordLegacyUse) Response(ctx context.Context, ex *Exchange) error {
+	if ex.Dialect == route.V2 || ex.Dialect.IsRun() || ex.Tenant == nil {
 		return nil
 	}
 	if text := ex.brownouts().Announce(ex.In.Received); text != "" {
-		ex.Answer.Header.Set(HeaderBrownout, text)
+		ex.Response.Header.Set(HeaderBrownout, text)
 	}
 	if ex.Ports.Usage == nil {
 		return nil
@@ -70,23 +70,23 @@ func (f Legacy) Response(ctx context.Context, ex *Exchange) error {
 	if ex.Caller != nil {
 		key = ex.Caller.Key
 	}
-	ex.Ports.Usage.Note(ctx, usage.Call{
+	ex.Ports.Usage.Record(ctx, usage.Call{
 		Org: ex.Tenant.ID, Key: key, Dialect: string(ex.Dialect), Operations: f.operations(ex),
-		Agent: ex.Event.Agent, Status: ex.Answer.Status, V2: ex.Event.Calls, Lost: ex.Translation.lost,
+		Agent: ex.Event.Agent, Status: ex.Response.Status, V2: ex.Event.Calls, Lost: ex.Translation.droppedFields,
 	})
 	return nil
 }
 
 // operations names the operations of a legacy call.
-func (f Legacy) operations(ex *Exchange) []string {
+func (f RecordLegacyUse) operations(ex *Exchange) []string {
 	names, ok := f.Names[ex.Dialect]
 	switch {
-	case ex.Translation.asked != nil:
-		return ex.Translation.asked
+	case ex.Translation.operations != nil:
+		return ex.Translation.operations
 	case !ok || ex.Route == nil:
 		return []string{ex.Event.Operation}
 	case !ex.Body.HasDoc:
-		return []string{unread}
+		return []string{unreadOperation}
 	}
 	return names.Fields(&translate.Incoming{
 		Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Body.Doc, HasBody: true,
@@ -118,9 +118,9 @@ func (f Brownout) Request(_ context.Context, ex *Exchange) error {
 		text = fmt.Sprintf("the %s interface is retired and switched off on purpose until %s; move to /v2",
 			ex.Dialect, span.Until.UTC().Format(time.RFC3339))
 	}
-	ex.Answer = answerOf(ex.Ports.Translators[ex.Dialect].Brownout(ex.Route.ID, ex.Params, text))
-	ex.Answer.Header.Set("Retry-After", strconv.FormatInt(seconds(span.Until.Sub(now)), 10))
-	ex.Answer.Header.Set("Cache-Control", "no-store")
+	ex.Response = responseOf(ex.Ports.Translators[ex.Dialect].Brownout(ex.Route.ID, ex.Params, text))
+	ex.Response.Header.Set("Retry-After", strconv.FormatInt(seconds(span.Until.Sub(now)), 10))
+	ex.Response.Header.Set("Cache-Control", "no-store")
 	e := ex.Event
 	e.Outcome, e.Refusal, e.Stage, e.Detail = telemetry.OutcomeRefused, string(problem.Brownout), f.Name(), text
 	return nil

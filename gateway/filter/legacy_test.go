@@ -26,7 +26,7 @@ func (shout) Brownout(_ string, _ map[string]string, text string) *translate.Out
 	return &translate.Outgoing{Status: 503, ContentType: "text/shout", Body: []byte(strings.ToUpper(text))}
 }
 
-// ledger is a usage.Writer that keeps the rows it takes.
+// readLedger is a usage.Writer that keeps the rows it takes.
 type ledger struct{ rows []usage.Row }
 
 func (l *ledger) Write(_ context.Context, b usage.Batch) error {
@@ -56,8 +56,8 @@ func acme(message string) *filter.Tenant {
 // them.
 func legacyChain() *filter.Chain {
 	return &filter.Chain{
-		Head: []filter.Filter{filter.Legacy{}},
-		Content: []filter.Filter{
+		Headers: []filter.Filter{filter.RecordLegacyUse{}},
+		Body: []filter.Filter{
 			filter.Brownout{},
 			probe{name: "translate", trail: new([]string), request: local},
 		},
@@ -97,17 +97,17 @@ func TestBrownouts(t *testing.T) {
 			if tc.org == "acme" {
 				ex.Tenant = acme("")
 			}
-			if chain.RunHead(t.Context(), ex) {
-				chain.RunContent(t.Context(), ex)
+			if chain.RunHeaders(t.Context(), ex) {
+				chain.RunBody(t.Context(), ex)
 			}
 			chain.RunResponse(t.Context(), ex)
-			if ex.Answer.Status != tc.status {
-				t.Errorf("status = %d, want %d", ex.Answer.Status, tc.status)
+			if ex.Response.Status != tc.status {
+				t.Errorf("status = %d, want %d", ex.Response.Status, tc.status)
 			}
-			if got := ex.Answer.Header.Get(filter.HeaderBrownout); got != tc.header {
+			if got := ex.Response.Header.Get(filter.HeaderBrownout); got != tc.header {
 				t.Errorf("%s = %q, want %q", filter.HeaderBrownout, got, tc.header)
 			}
-			if got := ex.Answer.Header.Get("Retry-After"); (got != "") != (tc.status == 503) {
+			if got := ex.Response.Header.Get("Retry-After"); (got != "") != (tc.status == 503) {
 				t.Errorf("Retry-After = %q with status %d", got, tc.status)
 			}
 		})
@@ -124,14 +124,14 @@ func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 		ex.In.Received = noon.Add(59*time.Minute + 500*time.Millisecond)
 		ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}}
 		ex.Route, ex.Caller, ex.Tenant = &route.Route{ID: "listPods"}, &identity.Caller{Org: "acme", Key: "ann"}, acme(message)
-		if chain.RunHead(t.Context(), ex) {
-			chain.RunContent(t.Context(), ex)
+		if chain.RunHeaders(t.Context(), ex) {
+			chain.RunBody(t.Context(), ex)
 		}
 		chain.RunResponse(t.Context(), ex)
-		if got := string(ex.Answer.Body); got != want {
+		if got := string(ex.Response.Body); got != want {
 			t.Errorf("text = %q, want %q", got, want)
 		}
-		if got := ex.Answer.Header.Get("Retry-After"); got != "60" {
+		if got := ex.Response.Header.Get("Retry-After"); got != "60" {
 			t.Errorf("Retry-After = %q, want 60: 59.5 s rounded up", got)
 		}
 		if e := ex.Event; e.Refusal != "brownout" || e.Stage != "brownout" || e.Outcome != "refused" {
@@ -149,21 +149,21 @@ func (roots) Fields(in *translate.Incoming) []string {
 
 func TestLegacyCallsAreNoted(t *testing.T) {
 	answer := func(ex *filter.Exchange) error {
-		ex.Answer = &filter.Answer{Status: 201, Header: make(http.Header)}
+		ex.Response = &filter.Response{Status: 201, Header: make(http.Header)}
 		ex.Event.Calls = []string{"createPod"}
 		return nil
 	}
 	refuse := func(*filter.Exchange) error { return errors.New("broken") }
 	row := func(key, dialect, op, status string) usage.Row {
 		return usage.Row{
-			Who: usage.Who{Key: key, Dialect: dialect, Operation: op, Agent: "launcher/1"},
-			Sum: usage.Sum{Count: 1, First: noon, Last: noon, Statuses: map[string]int64{status: 1}},
+			RowKey: usage.RowKey{Key: key, Dialect: dialect, Operation: op, Agent: "launcher/1"},
+			Totals: usage.Totals{Count: 1, First: noon, Last: noon, Statuses: map[string]int64{status: 1}},
 		}
 	}
 	made := row("ann", "v1", "createPod", "2xx")
 	made.V2 = map[string]int64{"createPod": 1}
 	asked := made
-	asked.Who = usage.Who{Key: "ann", Dialect: "graphql", Operation: "myself", Agent: "launcher/1"}
+	asked.RowKey = usage.RowKey{Key: "ann", Dialect: "graphql", Operation: "myself", Agent: "launcher/1"}
 	nobody := asked
 	nobody.Key = "anonymous"
 	for name, tc := range map[string]struct {
@@ -188,8 +188,8 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept := new(ledger)
 			r := newUsage(t, kept)
-			chain := &filter.Chain{Head: []filter.Filter{
-				filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: roots{}}},
+			chain := &filter.Chain{Headers: []filter.Filter{
+				filter.RecordLegacyUse{Names: map[route.Dialect]filter.OperationNamer{route.GraphQL: roots{}}},
 				probe{name: "serve", trail: new([]string), request: tc.request},
 			}}
 			ex := exchange(tc.path)
@@ -204,7 +204,7 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 			if tc.tenant {
 				ex.Tenant = acme("")
 			}
-			if chain.RunHead(t.Context(), ex) {
+			if chain.RunHeaders(t.Context(), ex) {
 				t.Fatal("the request went on")
 			}
 			chain.RunResponse(t.Context(), ex)

@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Linger is how long the platform's answer to a run is read after the caller has left, if the
+// LingerTimeout is how long the platform's answer to a run is read after the caller has left, if the
 // cost of the run follows from the answer.
-const Linger = 5 * time.Second
+const LingerTimeout = 5 * time.Second
 
-// lingers reports whether the answer is read after the caller has left.
-func (ex *Exchange) lingers(row *operation.Row) bool {
-	return ex.Money.Held != nil && row.Kind == operation.KindJob && row.Waits && !row.Opaque
+// readsAfterDisconnect reports whether the answer is read after the caller has left.
+func (ex *Exchange) readsAfterDisconnect(row *operation.Row) bool {
+	return ex.Cost.Reservation != nil && row.Kind == operation.KindJob && row.Waits && !row.Opaque
 }
 
 // outlast returns a context that ends a time after its parent, with the cause of the parent, or
@@ -38,12 +38,12 @@ func (s *Streams) outlast(parent context.Context, after time.Duration) (_ contex
 	}
 }
 
-// ask sends a request. If the platform refuses an extended body, ask sends the previous body: a
+// countAnonymousdWithFallbackluate sends a request. If the platform refuses an extended body, ask sends the previous body: a
 // refused call was not carried out.
-func ask(ctx context.Context, client *upstream.Client, ex *Exchange, r upstream.Request) (*http.Response, error) {
+func sendWithFallback(ctx context.Context, client *upstream.Client, ex *Exchange, r upstream.Request) (*http.Response, error) {
 	res, err := client.Do(ctx, r)
-	plain := ex.Body.plain
-	ex.Body.plain = nil // which may be large
+	plain := ex.Body.beforeExtension
+	ex.Body.beforeExtension = nil // which may be large
 	if err != nil || plain == nil || res.StatusCode != http.StatusBadRequest && res.StatusCode != http.StatusUnprocessableEntity {
 		return res, err
 	}

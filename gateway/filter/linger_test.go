@@ -16,7 +16,7 @@ func TestOutlast(t *testing.T) {
 		after          time.Duration
 		cause          error
 	}{
-		"after its time": {after: Linger, cause: errLeft},
+		"after its time": {after: LingerTimeout, cause: errLeft},
 		"draining":       {drained: true, cause: errLeft},
 		"left":           {leave: true, cause: context.Canceled},
 	} {
@@ -24,7 +24,7 @@ func TestOutlast(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := NewStreams(nil)
 				parent, end := context.WithCancelCause(t.Context())
-				ctx, leave := s.outlast(parent, Linger)
+				ctx, leave := s.outlast(parent, LingerTimeout)
 				defer leave()
 				time.Sleep(time.Hour)
 				if ctx.Err() != nil {

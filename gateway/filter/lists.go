@@ -17,11 +17,11 @@ const (
 	joinedSize     = 2
 )
 
-// holdList bounds the memory of the list that a caller of v2 is sent.
-func (ex *Exchange) holdList(m *Memory) {
-	ex.Translation.lists = &held{memory: m, times: translatedSize}
-	if ex.SentAsListed() {
-		ex.Translation.lists.times = joinedSize
+// limitListMemory bounds the memory of the list that a caller of v2 is sent.
+func (ex *Exchange) limitListMemory(m *Memory) {
+	ex.Translation.lists = &memoryUse{memory: m, factor: translatedSize}
+	if ex.PassesListThrough() {
+		ex.Translation.lists.factor = joinedSize
 	}
 }
 
@@ -37,7 +37,7 @@ func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
 	if ex.Translation.lists == nil || length <= smallList {
 		return nil
 	}
-	_, err := ex.Translation.lists.wait(ctx, ex.Translation.lists.times*length)
+	_, err := ex.Translation.lists.wait(ctx, ex.Translation.lists.factor*length)
 	return err
 }
 
@@ -48,13 +48,13 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 	if lists == nil {
 		return upstream.ReadAll(body, maxAnswer)
 	}
-	defer func() { lists.give(taken - lists.times*int64(len(text))) }()
-	for _, step := range []struct{ most, next int64 }{{smallList, lists.times * unknownList}, {unknownList, lists.memory.size}} {
+	defer func() { lists.release(taken - lists.factor*int64(len(text))) }()
+	for _, step := range []struct{ most, next int64 }{{smallList, lists.factor * unknownList}, {unknownList, lists.memory.size}} {
 		more, err := io.ReadAll(io.LimitReader(body, step.most-int64(len(text))))
 		if text = append(text, more...); err != nil || int64(len(text)) < step.most {
 			return text, errors.Join(err, body.Close())
 		}
-		lists.give(taken) // or it would not wait
+		lists.release(taken) // or it would not wait
 		if taken, err = lists.wait(ctx, step.next); err != nil {
 			return text, errors.Join(err, body.Close())
 		}
@@ -65,10 +65,10 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 	}{io.MultiReader(bytes.NewReader(text), body), body}, maxAnswer)
 }
 
-// Release gives back the memory of an answer that was made of lists. The door calls it when the
+// ReleaseMemory gives back the memory of an answer that was made of lists. The door calls it when the
 // answer is written.
-func (ex *Exchange) Release() {
+func (ex *Exchange) ReleaseMemory() {
 	if ex.Translation.lists != nil {
-		ex.Translation.lists.free()
+		ex.Translation.lists.releaseAll()
 	}
 }

@@ -17,7 +17,7 @@ func TestListsOfUnknownLength(t *testing.T) {
 		{smallList - 1, 0}, {smallList + 1, translatedSize * (smallList + 1)}, {unknownList + 1, translatedSize * (unknownList + 1)}, {20 << 20, size},
 	} {
 		memory := NewMemory(size)
-		ex := &Exchange{Translation: Translation{lists: &held{memory: memory, times: translatedSize}}}
+		ex := &Exchange{Translation: Translation{lists: &memoryUse{memory: memory, factor: translatedSize}}}
 		text, err := ex.readUnknown(t.Context(), io.NopCloser(strings.NewReader(strings.Repeat("x", int(tt.length)))))
 		if err != nil || int64(len(text)) != tt.length || len(bytes.Trim(text, "x")) > 0 {
 			t.Fatalf("of %d bytes %d were read: %v", tt.length, len(text), err)
@@ -25,11 +25,11 @@ func TestListsOfUnknownLength(t *testing.T) {
 		if got := ex.Translation.lists.bytes.Load(); got != tt.want {
 			t.Errorf("a list of %d bytes takes %d, want %d", tt.length, got, tt.want)
 		}
-		ex.Translation.lists.keep(1000)
+		ex.Translation.lists.shrinkTo(1000)
 		if left := min(tt.want, 1000); !memory.w.TryAcquire(size-left) || left > 0 && memory.w.TryAcquire(1) {
 			t.Errorf("an answer of 1000 bytes does not keep %d", left)
 		}
-		ex.Release()
+		ex.ReleaseMemory()
 		if tt.want > 0 && !memory.w.TryAcquire(1000) {
 			t.Error("a sent answer has memory")
 		}
@@ -39,13 +39,13 @@ func TestListsOfUnknownLength(t *testing.T) {
 // TestLargeListWaits: a list that turns out to be large is not read on while another has the memory.
 func TestLargeListWaits(t *testing.T) {
 	memory := NewMemory(80 << 20)
-	other := &held{memory: memory}
+	other := &memoryUse{memory: memory}
 	if _, err := other.wait(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	ex, body := &Exchange{Translation: Translation{lists: &held{memory: memory, times: translatedSize}}}, strings.NewReader(strings.Repeat("x", 4<<20))
+	ex, body := &Exchange{Translation: Translation{lists: &memoryUse{memory: memory, factor: translatedSize}}}, strings.NewReader(strings.Repeat("x", 4<<20))
 	if _, err := ex.readUnknown(ctx, io.NopCloser(body)); !errors.Is(err, context.Canceled) || body.Len() < 3<<20 {
 		t.Errorf("%v with %d bytes left, want %v and 3 MB", err, body.Len(), context.Canceled)
 	}

@@ -8,32 +8,32 @@ import (
 )
 
 // Responder makes the answer to a request that the gateway answers itself.
-type Responder func(ctx context.Context, ex *Exchange) (*Answer, error)
+type Responder func(ctx context.Context, ex *Exchange) (*Response, error)
 
-// Document answers with the same header and body, always. Neither may change.
-func Document(header http.Header, body func() []byte) Responder {
-	return func(context.Context, *Exchange) (*Answer, error) {
-		return &Answer{Status: http.StatusOK, Header: header.Clone(), Body: body()}, nil
+// StaticResponse answers with the same header and body, always. Neither may change.
+func StaticResponse(header http.Header, body func() []byte) Responder {
+	return func(context.Context, *Exchange) (*Response, error) {
+		return &Response{Status: http.StatusOK, Header: header.Clone(), Body: body()}, nil
 	}
 }
 
-// Local answers the v2 routes whose answer the gateway has itself. Legacy dialects
+// AnswerLocally answers the v2 routes whose answer the gateway has itself. Legacy dialects
 // answer theirs by translation.
-type Local struct {
+type AnswerLocally struct {
 	// Answers holds the responders, by route id.
 	Answers map[string]Responder
 }
 
 // Name implements Filter.
-func (Local) Name() string { return "local" }
+func (AnswerLocally) Name() string { return "local" }
 
 // Request answers a local route.
-func (f Local) Request(ctx context.Context, ex *Exchange) (err error) {
+func (f AnswerLocally) Request(ctx context.Context, ex *Exchange) (err error) {
 	if ex.Route.Dialect != route.V2 {
 		return nil
 	}
 	if respond := f.Answers[ex.Route.ID]; respond != nil {
-		ex.Answer, err = respond(ctx, ex)
+		ex.Response, err = respond(ctx, ex)
 	}
 	return err
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Match finds the operation of a request. A request that matches nothing is
+// MatchRoute finds the operation of a request. A request that matches nothing is
 // noted here and refused by Routed, after its caller was identified and
 // counted: strangers learn nothing about routes, and probing is not free.
-type Match struct {
+type MatchRoute struct {
 	Table *route.Table
 	// API describes v2, Run the run interface; nil when it is not served.
 	API, Run *schema.API
@@ -29,20 +29,20 @@ const textNoPath = "no operation has this path"
 const unmatched = "unmatched"
 
 // Name implements Filter.
-func (Match) Name() string { return "match" }
+func (MatchRoute) Name() string { return "match" }
 
 // Request fills in Route, Params, Query and, unless it is legacy, Operation.
-func (m Match) Request(_ context.Context, ex *Exchange) error {
-	ex.Path.misrouted = m.find(ex)
-	if errors.Is(ex.Path.misrouted, route.ErrNotFound) {
-		if near := m.Table.Nearby(ex.In.Method, ex.In.Path); near != "" {
-			ex.Path.misrouted = problem.NotFound.New(textNoPath + ", did you mean " + near + "?").Because(ex.Path.misrouted)
+func (m MatchRoute) Request(_ context.Context, ex *Exchange) error {
+	ex.Progress.routeErr = m.find(ex)
+	if errors.Is(ex.Progress.routeErr, route.ErrNotFound) {
+		if near := m.Table.Suggest(ex.In.Method, ex.In.Path); near != "" {
+			ex.Progress.routeErr = problem.NotFound.New(textNoPath + ", did you mean " + near + "?").Because(ex.Progress.routeErr)
 		}
 	}
 	return nil
 }
 
-func (m Match) find(ex *Exchange) error {
+func (m MatchRoute) find(ex *Exchange) error {
 	found, err := m.Table.Match(ex.In.Method, ex.In.Path)
 	if err != nil && ex.In.Method == http.MethodHead {
 		found, err = m.head(ex, err)
@@ -59,9 +59,9 @@ func (m Match) find(ex *Exchange) error {
 	switch d := found.Route.Dialect; {
 	case d == route.V2:
 		ex.Operation = m.API.Operation(found.Route.ID)
-	case d.Runs() && ex.In.Door == DoorExtProc:
+	case d.IsRun() && ex.In.Door == DoorExtProc:
 		return problem.Misdirected.New("the run interface is not served through this proxy")
-	case d.Runs():
+	case d.IsRun():
 		ex.Operation = m.Run.Operation(found.Route.ID)
 	}
 	return nil
@@ -70,7 +70,7 @@ func (m Match) find(ex *Exchange) error {
 // head finds the read that a HEAD is about, which is asked in its place: its answer is
 // sent without the body (RFC 9110, section 9.3.2). Logs and streams have no head of their
 // own, and Envoy sends the method on that it got.
-func (m Match) head(ex *Exchange, refusal error) (route.Match, error) {
+func (m MatchRoute) head(ex *Exchange, refusal error) (route.Match, error) {
 	found, err := m.Table.Match(http.MethodGet, ex.In.Path)
 	if err != nil || ex.In.Door != DoorHTTP {
 		return found, refusal
@@ -85,27 +85,27 @@ func (m Match) head(ex *Exchange, refusal error) (route.Match, error) {
 const streamed = "streamJob"
 
 // Notes implements Noter.
-func (Match) Notes(ex *Exchange, _ string) []string {
+func (MatchRoute) Notes(ex *Exchange, _ string) []string {
 	if ex.Event.Operation == unmatched {
 		return []string{"no operation; refused once the caller is known and counted"}
 	}
 	return []string{string(ex.Dialect) + " operation " + ex.Event.Operation}
 }
 
-// Routed refuses requests with a fault noted by Match, but for reads that are to be forwarded.
-type Routed struct {
+// RequireRoute refuses requests with a fault noted by Match, but for reads that are to be forwarded.
+type RequireRoute struct {
 	// API describes v2, Run the run interface, whether that is served or not.
 	API, Run *schema.API
 }
 
 // Name implements Filter.
-func (Routed) Name() string { return "routed" }
+func (RequireRoute) Name() string { return "routed" }
 
 // Request refuses with 404, 405 or 400.
-func (r Routed) Request(_ context.Context, ex *Exchange) error {
+func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {
 	switch {
-	case ex.Path.misrouted != nil:
-		return r.forward(ex)
+	case ex.Progress.routeErr != nil:
+		return r.forwardUnknownRead(ex)
 	case ex.Operation != nil && ex.Operation.ID == ModelCall && (catalog.Public(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
 		return route.ErrNotFound
 	}

@@ -17,18 +17,18 @@ type Memory struct {
 // NewMemory returns a Memory of so many bytes.
 func NewMemory(bytes int64) *Memory { return &Memory{semaphore.NewWeighted(bytes), bytes} }
 
-// held is the memory that the body of one exchange holds.
-type held struct {
+// memoryUse is the memory that the body of one exchange holds.
+type memoryUse struct {
 	memory *Memory
 	bytes  atomic.Int64
-	// times is the memory that a list takes, in lengths of its text.
-	times int64
-	// first is held by the goroutine that waits for memory while there is none yet.
-	first sync.Mutex
+	// factor is the memory that a list takes, in lengths of its text.
+	factor int64
+	// waiting is held by the goroutine that waits for memory while there is none yet.
+	waiting sync.Mutex
 }
 
 // grow takes more memory. It reports whether there was enough; nil has no bound.
-func (h *held) grow(bytes int64) bool {
+func (h *memoryUse) grow(bytes int64) bool {
 	if h == nil {
 		return true
 	}
@@ -39,11 +39,11 @@ func (h *held) grow(bytes int64) bool {
 	return true
 }
 
-// wait takes more memory, all there can be for more than that, and returns how much. It waits until there is
+// acquire takes more memory, all there can be for more than that, and returns how much. It waits until there is
 // enough, unless it has some already: those that have some would wait for each other for ever.
-func (h *held) wait(ctx context.Context, bytes int64) (taken int64, err error) {
-	h.first.Lock()
-	defer h.first.Unlock()
+func (h *memoryUse) wait(ctx context.Context, bytes int64) (taken int64, err error) {
+	h.waiting.Lock()
+	defer h.waiting.Unlock()
 	if bytes = min(bytes, h.memory.size); h.bytes.Load() > 0 {
 		if !h.grow(bytes) {
 			bytes = 0
@@ -57,8 +57,8 @@ func (h *held) wait(ctx context.Context, bytes int64) (taken int64, err error) {
 	return bytes, nil
 }
 
-// give gives some of it back, at most all; less than none is nothing.
-func (h *held) give(bytes int64) {
+// release gives some of it back, at most all; less than none is nothing.
+func (h *memoryUse) release(bytes int64) {
 	for {
 		has := h.bytes.Load()
 		less := max(0, min(bytes, has))
@@ -69,8 +69,8 @@ func (h *held) give(bytes int64) {
 	}
 }
 
-// keep gives all of it back but so much.
-func (h *held) keep(bytes int64) { h.give(h.bytes.Load() - bytes) }
+// enforcenkTo gives all of it back but so much.
+func (h *memoryUse) shrinkTo(bytes int64) { h.release(h.bytes.Load() - bytes) }
 
-// free gives all of it back. It may be called again, from any goroutine.
-func (h *held) free() { h.memory.w.Release(h.bytes.Swap(0)) }
+// releaseAll gives all of it back. It may be called again, from any goroutine.
+func (h *memoryUse) releaseAll() { h.memory.w.Release(h.bytes.Swap(0)) }

@@ -12,7 +12,7 @@ func TestHeldWaits(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	memory := NewMemory(10)
-	a, b := &held{memory: memory}, &held{memory: memory}
+	a, b := &memoryUse{memory: memory}, &memoryUse{memory: memory}
 	for _, bytes := range []int64{6, 6} { // the second finds too little, and does not wait
 		if _, err := a.wait(t.Context(), bytes); err != nil {
 			t.Errorf("wait for %d of 10 = %v", bytes, err)
@@ -26,14 +26,14 @@ func TestHeldWaits(t *testing.T) {
 		_, err := b.wait(t.Context(), 100)
 		ended <- err
 	}()
-	a.free()
+	a.releaseAll()
 	if err := <-ended; err != nil {
 		t.Errorf("wait for all = %v", err)
 	}
 	if memory.w.TryAcquire(1) {
 		t.Error("there is memory left beside one who has all")
 	}
-	b.free()
+	b.releaseAll()
 	if _, err := a.wait(t.Context(), 10); err != nil {
 		t.Errorf("wait for what was given back = %v", err)
 	}

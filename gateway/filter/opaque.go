@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// endings are the headers that belong to one connection (RFC 9110, section 7.6.1),
+// hopHeaders are the headers that belong to one connection (RFC 9110, section 7.6.1),
 // or to the gateway: they pass in neither direction.
-var endings = []string{
+var hopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 	"Authorization", "Cookie", "Set-Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "X-Forwarded-Client-Cert",
 	"Content-Length", HeaderDecision, HeaderWarning, HeaderMutation, HeaderUnknown, HeaderIgnored,
@@ -25,23 +25,23 @@ func endToEnd(given http.Header) http.Header {
 			out.Del(strings.TrimSpace(name))
 		}
 	}
-	for _, name := range endings {
+	for _, name := range hopHeaders {
 		out.Del(name)
 	}
 	return out
 }
 
-// passUnread fills in Out for a call that is the worker's own affair. Its cookies
+// buildOpaqueRequest fills in Out for a call that is the worker's own affair. Its cookies
 // stay behind: all endpoints share the gateway's name, and one would read another's.
-func passUnread(ex *Exchange) error {
+func buildOpaqueRequest(ex *Exchange) error {
 	in, out := &ex.In, &ex.Out
 	out.Method, out.Path, out.Query = in.Method, "/"+ex.Params["path"], in.Query
 	out.Header = endToEnd(in.Header)
-	for _, name := range ex.Body.headers {
+	for _, name := range ex.Body.removedHeaders {
 		delete(out.Header, name)
 	}
 	out.Header.Set(HeaderRequestID, ex.RequestID)
-	if out.Tunnel = asks(in); out.Tunnel {
+	if out.Tunnel = wantsWebSocket(in); out.Tunnel {
 		upgrade(out.Header)
 	}
 	out.Body = in.Body
@@ -66,8 +66,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// showUnread makes a worker's answer fit to be seen: as it is, but without effect on the gateway's own pages, which have the same origin.
-func showUnread(a *Answer) {
+// filterOpaqueResponse makes a worker's answer fit to be seen: as it is, but without effect on the gateway's own pages, which have the same origin.
+func filterOpaqueResponse(a *Response) {
 	length := a.Header["Content-Length"]
 	a.Header = endToEnd(a.Header)
 	if a.Stream != nil && len(length) == 1 {

@@ -47,14 +47,14 @@ func confine(h http.Header) {
 			delete(h, name)
 		}
 	}
-	if slices.ContainsFunc(h["Cache-Control"], shared) {
+	if slices.ContainsFunc(h["Cache-Control"], publiclyCacheable) {
 		delete(h, "Cache-Control")
 	}
 	h["Content-Security-Policy"] = []string{sandbox}
 }
 
-// inert reports whether browsers show a response of a content type as data: JSON, or events. Any other may be a document that runs scripts.
-func inert(contentType string) bool {
+// isData reports whether browsers show a response of a content type as data: JSON, or events. Any other may be a document that runs scripts.
+func isData(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {
 	case "application/json", "application/problem+json", "text/event-stream":

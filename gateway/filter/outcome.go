@@ -14,9 +14,9 @@ import (
 // to be made: it is made even when the caller has left.
 const SettleTimeout = 5 * time.Second
 
-// Fails reports whether the platform says by a status that a call failed, or that it came
+// IsFailureStatus reports whether the platform says by a status that a call failed, or that it came
 // too late or too early: the gateway looks for its effect once.
-func Fails(status int) bool {
+func IsFailureStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusInternalServerError, http.StatusServiceUnavailable:
 		return true
@@ -24,13 +24,13 @@ func Fails(status int) bool {
 	return false
 }
 
-// Refuses reports whether the platform says by a status that it has done nothing.
-func Refuses(status int) bool {
-	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && !Fails(status)
+// IsRefusalStatus reports whether the platform says by a status that it has done nothing.
+func IsRefusalStatus(status int) bool {
+	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && !IsFailureStatus(status)
 }
 
 // Reply makes a the exchange's answer, which ends its request phase.
-func (ex *Exchange) Reply(a *Answer) { ex.Answer = a }
+func (ex *Exchange) Reply(a *Response) { ex.Response = a }
 
 // Adopt makes a resource that was found the answer to its create.
 func (ex *Exchange) Adopt(found map[string]any) error {
@@ -39,7 +39,7 @@ func (ex *Exchange) Adopt(found map[string]any) error {
 		return fmt.Errorf("encode what was found: %w", err)
 	}
 	ex.Adopted, _ = found["id"].(string)
-	ex.Answer = &Answer{Status: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Relayed: true}
+	ex.Response = &Response{Status: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Relayed: true}
 	ex.Faults = nil
 	e := ex.Event
 	e.Outcome, e.Refusal, e.Stage, e.Detail = "", "", "", ""
@@ -53,8 +53,8 @@ func (ex *Exchange) Settle(ctx context.Context, s *spend.Settlement) error {
 	return ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
 }
 
-// Failed keeps the cause of a failure that does not change the answer, unless one is kept.
-func (ex *Exchange) Failed(err error) {
+// RecordFailure keeps the cause of a failure that does not change the answer, unless one is kept.
+func (ex *Exchange) RecordFailure(err error) {
 	if err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err
 	}

@@ -18,20 +18,20 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Ownership keeps callers from reading and changing resources of others of their
+// CheckOwnership keeps callers from reading and changing resources of others of their
 // organisation, where the organisation says so. A resource hidden from a caller does not exist
 // for it: the call goes on with an absent id in its place, so that it ends
 // like any such call, to the byte. It stands before the judge, which reads the resources that a
 // call names.
-type Ownership struct {
+type CheckOwnership struct {
 	Reader *Reader
 }
 
 // Name implements Filter.
-func (*Ownership) Name() string { return "own" }
+func (*CheckOwnership) Name() string { return "own" }
 
-// naming is an id and where it stands in a call.
-type naming struct {
+// reference is an id and where it stands in a call.
+type reference struct {
 	operation.Reference
 	id string
 }
@@ -39,71 +39,71 @@ type naming struct {
 // Request puts absent ids in the place of those that are kept from the caller. While
 // the ledger cannot be asked or is not complete, it refuses calls that it cannot judge with
 // 503, except for a stop, which loses nothing, and for a delete of resources that the gateway remembers as the caller's.
-func (f *Ownership) Request(ctx context.Context, ex *Exchange) error {
+func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Of(ex.Operation.ID)
-	ex.Out.Whole = ex.Out.Whole || iso.Read.narrow() && (row.List != "" || row.Submits && !row.Waits)
+	ex.Out.Buffered = ex.Out.Buffered || iso.Read.restricts() && (row.List != "" || row.Submits && !row.Waits)
 	if iso.exempts(ex.Caller) {
 		return nil
 	}
-	named := ex.names(row)
-	if row.List != "" && iso.Read.narrow() {
-		ex.Access.shows = func(ctx context.Context, records []map[string]any) ([]bool, error) {
-			return f.shows(ctx, ex, row, records)
+	named := ex.references(row)
+	if row.List != "" && iso.Read.restricts() {
+		ex.Access.visible = func(ctx context.Context, records []map[string]any) ([]bool, error) {
+			return f.visible(ctx, ex, row, records)
 		}
 	}
-	ids, jobs := ex.split(named)
+	ids, jobs := ex.splitJobs(named)
 	owners, err := f.owners(ctx, ex, ids, jobs...)
 	if err != nil {
 		switch verb := row.Does(ex.Body.Doc); {
 		case verb == operation.VerbStop:
 			ex.Event.Cause = err
 			return nil
-		case verb == operation.VerbDelete && len(jobs) == 0 && ex.remembered(named, &owners):
+		case verb == operation.VerbDelete && len(jobs) == 0 && ex.ownsRemembered(named, &owners):
 			ex.Event.Cause = err
 		default:
 			return err
 		}
 	}
 	for i, n := range named {
-		if err := f.keep(ctx, ex, n, owners[i]); err != nil {
+		if err := f.enforce(ctx, ex, n, owners[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// remembered sets owners to the remembered owners of named resources, and reports whether the caller may name all of them.
-func (ex *Exchange) remembered(named []naming, owners *[]spend.Owner) bool {
-	ids, _ := ex.split(named)
-	*owners = ex.Ports.Ledger.Remembered(ex.Caller.Org, ids)
+// ownsRemembered sets owners to the remembered owners of named resources, and reports whether the caller may name all of them.
+func (ex *Exchange) ownsRemembered(named []reference, owners *[]spend.Owner) bool {
+	ids, _ := ex.splitJobs(named)
+	*owners = ex.Ports.Ledger.CachedOwners(ex.Caller.Org, ids)
 	iso := &ex.Tenant.Isolation
 	for i, owner := range *owners {
-		if owner == (spend.Owner{}) || !iso.admits(iso.reach(named[i].Changes), owner, ex.Caller) {
+		if owner == (spend.Owner{}) || !iso.allows(iso.scope(named[i].Changes), owner, ex.Caller) {
 			return false
 		}
 	}
 	return true
 }
 
-// keep hides an id unless the caller may name it. Its question to the platform depends on
+// shrinkTorce hides an id unless the caller may name it. Its question to the platform depends on
 // the place of the id, not on its resource: instead of an id to hide it
 // asks about an absent one.
-func (f *Ownership) keep(ctx context.Context, ex *Exchange, n naming, owner spend.Owner) error {
+func (f *CheckOwnership) enforce(ctx context.Context, ex *Exchange, n reference, owner spend.Owner) error {
 	iso := &ex.Tenant.Isolation
-	known, reach := owner != (spend.Owner{}), iso.reach(n.Changes)
-	admitted := known && iso.admits(reach, owner, ex.Caller)
+	known, reach := owner != (spend.Owner{}), iso.scope(n.Changes)
+	admitted := known && iso.allows(reach, owner, ex.Caller)
 	if !admitted {
 		asked := n
-		if known || !spelled(n.id) {
-			asked.id = absent(n.id)
+		if known || !isCanonicalID(n.id) {
+			asked.id = unusedID(n.id)
 		}
-		found, open, err := f.unrecorded(ctx, ex, asked)
+		found, open, err := f.ownerFromPlatform(ctx, ex, asked)
 		if err != nil {
 			return err
 		}
 		if asked.id == n.id {
-			owner, admitted = found, open || iso.admits(reach, found, ex.Caller)
+			owner, admitted = found, open || iso.allows(reach, found, ex.Caller)
 		}
 	}
 	if n.In == operation.InPath && n.Kind != operation.KindJob {
@@ -111,33 +111,33 @@ func (f *Ownership) keep(ctx context.Context, ex *Exchange, n naming, owner spen
 	}
 	if !admitted {
 		ex.hide(n)
-		ex.Access.foreign = append(ex.Access.foreign, fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))
+		ex.Access.hiddenNotes = append(ex.Access.hiddenNotes, fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))
 	}
 	return nil
 }
 
-// spelled reports whether an id has the alphabet of the platform's ids (reference
+// isCanonicalID reports whether an id has the alphabet of the platform's ids (reference
 // platform-v2, section 1). The ledger compares ids byte for byte, and the platform may
 // not: to it, "P1", "p1." and "p1 " may be p1.
-func spelled(id string) bool {
+func isCanonicalID(id string) bool {
 	const longest = 64
 	return len(id) <= longest && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	})
 }
 
-// names lists the ids in a call that may have to be kept from its caller.
-func (ex *Exchange) names(row operation.Row) []naming {
-	var named []naming
+// policyNamesences lists the ids in a call that may have to be kept from its caller.
+func (ex *Exchange) references(row operation.Row) []reference {
+	var named []reference
 	for _, ref := range row.References() {
 		note := func(id string) string {
 			if id != "" {
-				named = append(named, naming{ref, id})
+				named = append(named, reference{ref, id})
 			}
 			return id
 		}
 		switch {
-		case !ex.Tenant.Isolation.reach(ref.Changes).narrow():
+		case !ex.Tenant.Isolation.scope(ref.Changes).restricts():
 		case ref.In == operation.InPath:
 			note(ex.Params[ref.Name])
 		case ref.In == operation.InQuery:
@@ -151,9 +151,9 @@ func (ex *Exchange) names(row operation.Row) []naming {
 	return named
 }
 
-// split returns the ids of resources and the jobs among the names of a call: jobs come
+// splitJobs returns the ids of resources and the jobs among the names of a call: jobs come
 // last.
-func (ex *Exchange) split(named []naming) (ids []string, jobs []spend.Job) {
+func (ex *Exchange) splitJobs(named []reference) (ids []string, jobs []spend.Job) {
 	for _, n := range named {
 		if n.Kind == operation.KindJob {
 			jobs = append(jobs, spend.Job{Endpoint: ex.Params["id"], ID: n.id})
@@ -165,7 +165,7 @@ func (ex *Exchange) split(named []naming) (ids []string, jobs []spend.Job) {
 }
 
 // owners returns the owners of resources and then those of jobs.
-func (*Ownership) owners(ctx context.Context, ex *Exchange, ids []string, jobs ...spend.Job) ([]spend.Owner, error) {
+func (*CheckOwnership) owners(ctx context.Context, ex *Exchange, ids []string, jobs ...spend.Job) ([]spend.Owner, error) {
 	if len(ids)+len(jobs) == 0 {
 		return nil, nil
 	}
@@ -180,10 +180,10 @@ func ownerUnknown(cause error) error {
 	return problem.LedgerUnavailable.New("it cannot be determined at the moment whose this is").With("Retry-After", "1").Because(cause)
 }
 
-// unrecorded finds the owner of a resource without one in the ledger. A pod may be a member of a
+// ownerFromPlatform finds the owner of a resource without one in the ledger. A pod may be a member of a
 // cluster, and a job is the concern of its endpoint's owner. A template, or the target
 // of jobs, may be a public one: open is true for that.
-func (f *Ownership) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spend.Owner, open bool, err error) {
+func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n reference) (owner spend.Owner, open bool, err error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
 	case n.Kind == operation.KindPod && n.In == operation.InPath:
@@ -208,9 +208,9 @@ func (f *Ownership) unrecorded(ctx context.Context, ex *Exchange, n naming) (own
 	case n.Kind == operation.KindTemplate:
 		template, err := f.object(ctx, ex, n)
 		return owner, template["public"] == true && !n.Changes, err
-	case ex.Dialect.Runs() && catalog.Public(n.id):
+	case ex.Dialect.IsRun() && catalog.Public(n.id):
 		return owner, !row.EveryJob, nil
-	case ex.Dialect.Runs():
+	case ex.Dialect.IsRun():
 		endpoint, err := f.object(ctx, ex, n)
 		return owner, endpoint == nil && !row.EveryJob, err
 	}
@@ -219,7 +219,7 @@ func (f *Ownership) unrecorded(ctx context.Context, ex *Exchange, n naming) (own
 
 // object reads a resource, nil if there is none. It repeats even a recent read,
 // since absent ids are read each time.
-func (f *Ownership) object(ctx context.Context, ex *Exchange, n naming) (map[string]any, error) {
+func (f *CheckOwnership) object(ctx context.Context, ex *Exchange, n reference) (map[string]any, error) {
 	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[n.Kind], map[string]string{"id": n.id})
 	if refusal != nil && refusal.Status != http.StatusNotFound {
 		return nil, ownerUnknown(fmt.Errorf("%w: a read was answered %d", upstream.ErrUnreachable, refusal.Status))
@@ -229,13 +229,13 @@ func (f *Ownership) object(ctx context.Context, ex *Exchange, n naming) (map[str
 }
 
 // hide puts an absent id in the place of one.
-func (ex *Exchange) hide(n naming) {
+func (ex *Exchange) hide(n reference) {
 	if ex.Access.hidden == nil {
 		ex.Access.hidden = make(map[string]string)
 	}
-	other := absent(n.id)
+	other := unusedID(n.id)
 	ex.Access.hidden[other] = n.id
-	ex.Out.Whole = true
+	ex.Out.Buffered = true
 	swap := func(id string) string {
 		if id == n.id {
 			return other
@@ -257,8 +257,8 @@ func (ex *Exchange) hide(n naming) {
 	}
 }
 
-// absent is an id in the form of another one, which nothing has.
-func absent(id string) string {
+// unusedID is an id in the form of another one, which nothing has.
+func unusedID(id string) string {
 	const least = 14
 	return strings.ToLower(rand.Text())[:min(26, max(least, len(id)))]
 }
@@ -266,8 +266,8 @@ func absent(id string) string {
 // Response leaves hidden resources out of a list, and says the ids that
 // the caller did where an answer repeats those in their place. It remembers the owner of
 // a job.
-func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
-	a := ex.Answer
+func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
+	a := ex.Response
 	for other, id := range ex.Access.hidden {
 		if quoted, err := strictjson.Append(nil, id); err == nil && bytes.Contains(a.Body, []byte(other)) {
 			a.Body = bytes.ReplaceAll(a.Body, []byte(other), quoted[1:len(quoted)-1])
@@ -276,10 +276,10 @@ func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
 	}
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Of(ex.Operation.ID)
-	if row.Submits && iso.Read.narrow() && a.Relayed && a.Status < http.StatusMultipleChoices {
-		f.submitted(ctx, ex)
+	if row.Submits && iso.Read.restricts() && a.Relayed && a.Status < http.StatusMultipleChoices {
+		f.rememberJob(ctx, ex)
 	}
-	if ex.Access.shows == nil || ex.Path.walk != nil || !a.Relayed || a.Status >= 300 || len(ex.names(row)) > 0 {
+	if ex.Access.visible == nil || ex.Progress.page != nil || !a.Relayed || a.Status >= 300 || len(ex.references(row)) > 0 {
 		return nil // the items of a page were selected when it was filled, and ids in a query were judged already
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
@@ -292,7 +292,7 @@ func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
 	for i := range list {
 		records[i], _ = list[i].(map[string]any)
 	}
-	shown, err := ex.Access.shows(ctx, records)
+	shown, err := ex.Access.visible(ctx, records)
 	if err != nil {
 		return err
 	}
@@ -315,8 +315,8 @@ func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
 	return err
 }
 
-// shows reports for each record of a list whether the caller may see it.
-func (f *Ownership) shows(ctx context.Context, ex *Exchange, row operation.Row, records []map[string]any) ([]bool, error) {
+// visibleility reports for each record of a list whether the caller may see it.
+func (f *CheckOwnership) visible(ctx context.Context, ex *Exchange, row operation.Row, records []map[string]any) ([]bool, error) {
 	named := make(map[string]spend.Owner)
 	for _, record := range records {
 		if id := row.RecordOwner(record); id != "" {
@@ -338,10 +338,10 @@ func (f *Ownership) shows(ctx context.Context, ex *Exchange, row operation.Row, 
 			owner = spend.LabelledOwner(record)
 		}
 		gone := row.Kind == operation.KindBilling && owner == spend.Owner{} // whose it was is not known any more
-		shown[i] = !gone && iso.admits(iso.Read, owner, ex.Caller)
+		shown[i] = !gone && iso.allows(iso.Read, owner, ex.Caller)
 	}
 	return shown, nil
 }
 
 // Notes implements Noter.
-func (*Ownership) Notes(ex *Exchange, _ string) []string { return ex.Access.foreign }
+func (*CheckOwnership) Notes(ex *Exchange, _ string) []string { return ex.Access.hiddenNotes }

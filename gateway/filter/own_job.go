@@ -18,8 +18,8 @@ const (
 	batchLife = 7 * 24 * time.Hour
 )
 
-// JobLife is how long the platform keeps the job of a call that has not ended.
-func (ex *Exchange) JobLife() time.Duration {
+// JobRetention is how long the platform keeps the job of a call that has not ended.
+func (ex *Exchange) JobRetention() time.Duration {
 	body, _ := ex.Body.Doc.(map[string]any)
 	policy, _ := body["policy"].(map[string]any)
 	if ms, said := Number(policy["ttl"]); said {
@@ -28,29 +28,29 @@ func (ex *Exchange) JobLife() time.Duration {
 	return defaultLife
 }
 
-// submitted remembers the owner of the job that an answer names, once it is known.
-func (f *Ownership) submitted(ctx context.Context, ex *Exchange) {
-	a := ex.Answer
+// rememberJob remembers the owner of the job that an answer names, once it is known.
+func (f *CheckOwnership) rememberJob(ctx context.Context, ex *Exchange) {
+	a := ex.Response
 	if a.Stream == nil {
 		f.note(ctx, ex)
 		return
 	}
-	a.AtEnd(func() { f.note(ctx, ex) })
+	a.OnEnd(func() { f.note(ctx, ex) })
 }
 
-func (*Ownership) note(ctx context.Context, ex *Exchange) {
-	if !ex.Money.Ran.Named() {
+func (*CheckOwnership) note(ctx context.Context, ex *Exchange) {
+	if !ex.Cost.Run.HasID() {
 		return
 	}
-	life := ex.JobLife() + resultLife
+	life := ex.JobRetention() + resultLife
 	if ex.Operation.ID == "createBatch" {
 		life = batchLife
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
 	defer cancel()
-	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Money.Ran.ID}
+	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Cost.Run.ID}
 	owner := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
-	if err := ex.Ports.Ledger.NoteJob(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
+	if err := ex.Ports.Ledger.SetJobOwner(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err // on a public model, the job is nobody's
 	}
 }

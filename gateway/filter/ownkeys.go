@@ -13,21 +13,21 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
-// OwnKeys keeps callers' keys from the platform. Some clients put the key that they
+// StripCallerKeys keeps callers' keys from the platform. Some clients put the key that they
 // call with into the environment of the resources that they make. See
-// [identity.Directory.Within] for the places in a text where a key is found.
-type OwnKeys struct{}
+// [identity.Directory.ContainsKey] for the places in a text where a key is found.
+type StripCallerKeys struct{}
 
 // Name implements Filter.
-func (OwnKeys) Name() string { return "own keys" }
+func (StripCallerKeys) Name() string { return "own keys" }
 
 // Request removes variables that hold a key from the environment, and headers that
 // hold a key from a call of a load-balanced endpoint. It refuses with 422 a key in any other part of a call
 // that the platform gets: in the path, the query, a header or the body, names of members
 // included; and in labels. Where the organisation wants that, it refuses a key in the environment and in those headers, too. The input of a job, the
 // body of a chat and the body for a load-balanced endpoint belong to workers and are not searched.
-func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
-	holds := ex.pipeline.Callers.Directory.Within
+func (StripCallerKeys) Request(_ context.Context, ex *Exchange) error {
+	holds := ex.pipeline.Callers.Directory.ContainsKey
 	at := ex.keyInHead(holds)
 	if at == "" {
 		at = ex.keyInBody(holds)
@@ -76,13 +76,13 @@ func (ex *Exchange) keyInHead(holds func(string) bool) string {
 func (ex *Exchange) keyInHeaders(holds func(string) bool) string {
 	for name, values := range endToEnd(ex.In.Header) {
 		if holds(name) || slices.ContainsFunc(values, holds) {
-			ex.Body.headers = append(ex.Body.headers, name)
+			ex.Body.removedHeaders = append(ex.Body.removedHeaders, name)
 		}
 	}
-	if ex.Tenant.RefuseKeys && len(ex.Body.headers) > 0 {
+	if ex.Tenant.RejectCallerKeys && len(ex.Body.removedHeaders) > 0 {
 		return "headers"
 	}
-	slices.Sort(ex.Body.headers)
+	slices.Sort(ex.Body.removedHeaders)
 	return ""
 }
 
@@ -111,17 +111,17 @@ func (ex *Exchange) keyInBody(holds func(string) bool) string {
 		return ""
 	}
 	env, _ := body["env"].(map[string]any)
-	if !ex.Tenant.RefuseKeys && !ex.Dialect.Runs() {
+	if !ex.Tenant.RejectCallerKeys && !ex.Dialect.IsRun() {
 		for name, v := range env {
 			if text, isText := v.(string); isText && holds(text) && !holds(name) {
-				ex.Body.withheld = append(ex.Body.withheld, name)
+				ex.Body.removedVars = append(ex.Body.removedVars, name)
 			}
 		}
 	}
-	if len(ex.Body.withheld) > 0 {
-		slices.Sort(ex.Body.withheld)
+	if len(ex.Body.removedVars) > 0 {
+		slices.Sort(ex.Body.removedVars)
 		kept := maps.Clone(env)
-		maps.DeleteFunc(kept, func(name string, _ any) bool { return slices.Contains(ex.Body.withheld, name) })
+		maps.DeleteFunc(kept, func(name string, _ any) bool { return slices.Contains(ex.Body.removedVars, name) })
 		body = maps.Clone(body)
 		body["env"], ex.Body.Doc = kept, body
 	}
@@ -180,27 +180,27 @@ func placeOf(v any, at string, holds func(string) bool) string {
 }
 
 // Response warns of the variables and headers that were removed.
-func (OwnKeys) Response(_ context.Context, ex *Exchange) error {
-	tellWithheld(ex.Answer, ex)
+func (StripCallerKeys) Response(_ context.Context, ex *Exchange) error {
+	writeRemovedKeys(ex.Response, ex)
 	return nil
 }
 
-// tellWithheld names on an answer the keys removed from a call.
-func tellWithheld(a *Answer, call *Exchange) {
-	for _, text := range call.withheldTexts() {
+// writeRemovedKeys names on an answer the keys removed from a call.
+func writeRemovedKeys(a *Response, call *Exchange) {
+	for _, text := range call.removedKeyTexts() {
 		a.Header.Add(HeaderWarning, headerText("own_keys: "+text))
 	}
 }
 
 // Notes implements Noter.
-func (OwnKeys) Notes(ex *Exchange, _ string) []string { return ex.withheldTexts() }
+func (StripCallerKeys) Notes(ex *Exchange, _ string) []string { return ex.removedKeyTexts() }
 
-// withheldTexts says which parts of a call were removed because they held a key.
-func (ex *Exchange) withheldTexts() (texts []string) {
-	if list := ex.Body.withheld; len(list) > 0 {
+// removedKeyTexts says which parts of a call were removed because they held a key.
+func (ex *Exchange) removedKeyTexts() (texts []string) {
+	if list := ex.Body.removedVars; len(list) > 0 {
 		texts = append(texts, strings.Join(list, ", ")+" of env held a key of this gateway and was taken out")
 	}
-	if list := ex.Body.headers; len(list) > 0 {
+	if list := ex.Body.removedHeaders; len(list) > 0 {
 		texts = append(texts, strings.Join(list, ", ")+" held a key of this gateway and was taken out of the headers")
 	}
 	return texts

@@ -37,19 +37,19 @@ func reservedLabel(ex *Exchange) error {
 	return p
 }
 
-// label returns the body of a create with labels that name its owner and its call: the id of its hold and of its intent, by
+// addLabels returns the body of a create with labels that name its owner and its call: the id of its hold and of its intent, by
 // which the resource is found if the response is lost. Other bodies are returned as they are.
-func (ex *Exchange) label(row operation.Row, doc any) any {
+func (ex *Exchange) addLabels(row operation.Row, doc any) any {
 	body, isObject := doc.(map[string]any)
 	if !isObject || row.Verb != operation.VerbCreate || !operation.Labelled(row.Kind) {
 		return doc
 	}
 	call := ex.DecisionID
 	switch {
-	case ex.Once != nil:
-		call = ex.Once.Intent.ID
-	case ex.Money.Held != nil:
-		call = ex.Money.Held.Hold
+	case ex.Idempotency != nil:
+		call = ex.Idempotency.Intent.ID
+	case ex.Cost.Reservation != nil:
+		call = ex.Cost.Reservation.Hold
 	}
 	given, _ := body["labels"].(map[string]any)
 	labels := map[string]any{operation.CallLabel: call, operation.TeamLabel: ex.Caller.Team, operation.KeyLabel: ex.Caller.Key}
@@ -63,7 +63,7 @@ func (ex *Exchange) label(row operation.Row, doc any) any {
 // Response removes the gateway's labels from records of labelled resources. All stages that read them have run before.
 func (Labels) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	a := ex.Answer
+	a := ex.Response
 	if !operation.Labelled(row.Kind) || a.Status >= http.StatusMultipleChoices || !bytes.Contains(a.Body, []byte(operation.LabelPrefix)) {
 		return nil
 	}

@@ -15,23 +15,23 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Pages serves the lists that the platform pages (reference platform-v2-growth, section 1) in
+// Paginate serves the lists that the platform pages (reference platform-v2-growth, section 1) in
 // pages of the gateway's own: cursors belong to one caller, operation and set of parameters, and
 // hidden resources leave no gaps. It runs after the judge, which validates the parameters. Lists
 // that a translator or another stage reads are whole.
-type Pages struct {
+type Paginate struct {
 	// Upstream has the platform keys: the keys that seal cursors are derived from them.
 	Upstream *upstream.Client
 }
 
 // Name implements Filter.
-func (Pages) Name() string { return "pages" }
+func (Paginate) Name() string { return "pages" }
 
 // Request takes the parameters of the page out of the query. It refuses with 422 a cursor that was
 // not made for this call.
-func (f Pages) Request(_ context.Context, ex *Exchange) error {
+func (f Paginate) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	if row.Pages == "" || ex.Path.Nested {
+	if row.Pages == "" || ex.Progress.Nested {
 		return nil
 	}
 	cursor, limit := ex.Query.Get("cursor"), ex.Query.Get("limit")
@@ -41,10 +41,10 @@ func (f Pages) Request(_ context.Context, ex *Exchange) error {
 	if err != nil {
 		return err
 	}
-	w := &walk{list: row.Pages, limit: ex.Operation.MaxPage(), sealed: sealed, shows: ex.Access.shows}
+	w := &pageBuilder{list: row.Pages, limit: ex.Operation.MaxPage(), sealed: sealed, visible: ex.Access.visible}
 	if n, err := strconv.Atoi(limit); err == nil {
 		w.limit = n
-		if w.shows == nil {
+		if w.visible == nil {
 			w.at.Size = n
 		}
 	}
@@ -53,8 +53,8 @@ func (f Pages) Request(_ context.Context, ex *Exchange) error {
 			return notACursor("is not a cursor of this list for this caller and these parameters, or the organisation's platform key has changed since")
 		}
 	}
-	w.seek()
-	ex.Path.walk = w
+	w.startSeek()
+	ex.Progress.page = w
 	return nil
 }
 
@@ -65,11 +65,11 @@ func notACursor(why string) error {
 	})
 }
 
-// SentAsListed reports whether the call is a list that its caller is sent as the platform
+// PassesListThrough reports whether the call is a list that its caller is sent as the platform
 // returns it: nothing in the gateway depends on its items.
-func (ex *Exchange) SentAsListed() bool {
+func (ex *Exchange) PassesListThrough() bool {
 	row, _ := operation.Of(ex.Operation.ID)
-	return row.Resources() != "" && !ex.Path.Nested && !ex.Tenant.Isolation.Read.narrow()
+	return row.Resources() != "" && !ex.Progress.Nested && !ex.Tenant.Isolation.Read.restricts()
 }
 
 // pageQuery returns the query of the request for the page of the platform at a cursor, "" for the
@@ -77,7 +77,7 @@ func (ex *Exchange) SentAsListed() bool {
 func (ex *Exchange) pageQuery(cursor string) string {
 	query := make(url.Values, len(ex.Query)+2)
 	maps.Copy(query, ex.Query)
-	if w := ex.Path.walk; w != nil && w.at.Size > 0 {
+	if w := ex.Progress.page; w != nil && w.at.Size > 0 {
 		query.Set("limit", strconv.Itoa(w.at.Size))
 	}
 	if cursor != "" {
@@ -90,26 +90,26 @@ func (ex *Exchange) pageQuery(cursor string) string {
 // makes the page of the caller, or the whole list. A page that the platform refuses becomes the
 // answer.
 func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *operation.Row) error {
-	if w := ex.Path.walk; w != nil {
+	if w := ex.Progress.page; w != nil {
 		return w.fill(ctx, ex, client)
 	}
-	if ex.Answer.Status != http.StatusOK {
+	if ex.Response.Status != http.StatusOK {
 		return nil
 	}
-	pages := &upstream.Pages{Member: row.Resources()}
-	cursor, err := pages.Add(ex.Answer.Body)
-	if err != nil && !errors.Is(err, upstream.ErrPages) {
+	pages := &upstream.PageJoiner{Member: row.Resources()}
+	cursor, err := pages.Add(ex.Response.Body)
+	if err != nil && !errors.Is(err, upstream.ErrPagination) {
 		return nil // a body that is not an object is not a list, and is relayed as it is
 	}
-	for ; err == nil && cursor != ""; cursor, err = pages.Add(ex.Answer.Body) {
-		if err := ex.readPage(ctx, client, cursor); err != nil || ex.Answer.Status != http.StatusOK {
+	for ; err == nil && cursor != ""; cursor, err = pages.Add(ex.Response.Body) {
+		if err := ex.readPage(ctx, client, cursor); err != nil || ex.Response.Status != http.StatusOK {
 			return err
 		}
 	}
 	if err != nil {
 		return notRead(err)
 	}
-	ex.answerList(pages.Whole(row.Pages != ""))
+	ex.answerList(pages.Join(row.Pages != ""))
 	return nil
 }
 
@@ -120,8 +120,8 @@ func notRead(err error) error {
 
 // answerList makes a list the body of the answer.
 func (ex *Exchange) answerList(body []byte) {
-	ex.Answer.Body = body
-	ex.Answer.Header.Del("Content-Length")
+	ex.Response.Body = body
+	ex.Response.Header.Del("Content-Length")
 }
 
 // readPage makes the page of a list at a cursor the exchange's answer, or the platform's refusal.
@@ -131,9 +131,9 @@ func (ex *Exchange) readPage(ctx context.Context, client *upstream.Client, curso
 	if err != nil {
 		return err
 	}
-	ex.Receive(res.StatusCode, res.Header)
+	ex.SetUpstreamResponse(res.StatusCode, res.Header)
 	if err := ex.readAnswer(ctx, res); err != nil {
-		ex.Broke()
+		ex.MarkInterrupted()
 		return fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
 	}
 	if res.StatusCode < http.StatusMultipleChoices && res.StatusCode != http.StatusOK {

@@ -12,62 +12,62 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Path is the way of an exchange through the chain.
-type Path struct {
+// Progress is the way of an exchange through the chain.
+type Progress struct {
 	// Nested says that the exchange is part of another one.
 	Nested bool
-	// misrouted is why the request matched nothing; raised only after the
+	// routeErr is why the request matched nothing; raised only after the
 	// caller was identified and counted.
-	misrouted error
+	routeErr error
 	// entered counts the filters entered in each part of the chain.
 	entered [parts]int
 	// stages names the stages entered, in order. call is one more than how many
 	// of them came before the call part, 0 until that began.
-	stages []string
-	call   int
+	stages    []string
+	callStart int
 	// forwarded names the parameters of the query that the API's description does not have and the
 	// platform gets.
 	forwarded []string
-	// walk makes the page of a list that the caller asks for, nil for other calls.
-	walk *walk
+	// pageBuilder makes the page of a list that the caller asks for, nil for other calls.
+	page *pageBuilder
 }
 
 // Admission is how an exchange was let in: by its credential, its quotas and its place in the concurrent work.
 type Admission struct {
 	// Slot is its place in the concurrent work, nil without one.
 	Slot *overload.Slot
-	// badToken says that the caller's token was not accepted.
-	badToken bool
+	// tokenRejected says that the caller's token was not accepted.
+	tokenRejected bool
 	// counted says that the exchange was taken from the caller's quotas; a nested exchange may
 	// have been taken together with its parent.
 	counted bool
 	// provisional says that the store was away then, and that the failure policy has yet to decide:
 	// it was not known what the call would do. changes says of such a request of a legacy dialect that
 	// it changes something; its reads, which prepare the change, pass. A nested exchange inherits both.
-	provisional, changes bool
+	provisional, mutates bool
 	// memory is that of a body that was read behind the head, nil without one.
-	memory *held
-	// shared says that the call was admitted to the account's fair share.
+	memory *memoryUse
+	// publiclyCacheable says that the call was admitted to the account's fair share.
 	shared bool
 }
 
 // Translation holds the facts of a request and its calls from the translator of a legacy dialect.
 type Translation struct {
-	// Wish is the common part of repeats of a legacy create, "" for its body.
-	Wish string
+	// KeyserprintpKeys is the common part of repeats of a legacy create, "" for its body.
+	Fingerprint string
 	// StopAt and TerminateAt are when the gateway stops and terminates the pod of a legacy create, zero for never.
 	StopAt, TerminateAt time.Time
-	// origin is the template that the translator wrote into the body, nil for none.
-	origin *translate.Origin
-	// asked names the operations of a legacy request, nil before its translator has read
+	// template is the template that the translator wrote into the body, nil for none.
+	template *translate.Origin
+	// operations names the operations of a legacy request, nil before its translator has read
 	// it.
-	asked []string
-	// lost are the fields of a legacy request that v2 has no place for.
-	lost []string
+	operations []string
+	// droppedFields are the fields of a legacy request that v2 has no place for.
+	droppedFields []string
 	// lists is the memory of lists that a legacy request translates, nil of requests and calls without any.
-	lists *held
-	// made are the calls of a legacy request whose intents end when its answer is delivered.
-	made []*Exchange
+	lists *memoryUse
+	// createsimeKey are the calls of a legacy request whose intents end when its answer is delivered.
+	creates []*Exchange
 }
 
 // Body is the body of a call as it is judged and sent.
@@ -79,16 +79,16 @@ type Body struct {
 	Unknown map[string]any
 	// Labels are those of the resource that the call makes.
 	Labels spend.Labels
-	// named is the body before its template's values were written into it,
+	// bodyForPolicieseTemplate is the body before its template's values were written into it,
 	// nil when none were.
-	named any
-	// plain is the body before it was extended, nil if it was not.
-	plain any
+	beforeTemplate any
+	// beforeExtension is the body before it was extended, nil if it was not.
+	beforeExtension any
 	// checks counts how often a body was held against the schema.
 	checks int
-	// withheld are the variables that OwnKeys took out of the body, headers the headers that it
+	// removedVars are the variables that OwnKeys took out of the body, headers the headers that it
 	// has kept from a worker.
-	withheld, headers []string
+	removedVars, removedHeaders []string
 }
 
 // Access holds a caller's access to the resources of others that a call names.
@@ -97,119 +97,119 @@ type Access struct {
 	owner *spend.Owner
 	// hidden maps the absent ids that were put in the place of others to those; foreign
 	// says why, for operators.
-	hidden  map[string]string
-	foreign []string
-	// shows selects the records of the list that the caller may see, nil for all.
-	shows shows
+	hidden      map[string]string
+	hiddenNotes []string
+	// visibilityle selects the records of the list that the caller may see, nil for all.
+	visible visibility
 }
 
-// Judged holds the input and the decision of the policies.
-type Judged struct {
+// Evaluation holds the input and the decision of the policies.
+type Evaluation struct {
 	Input   *policies.Input
 	Verdict policies.Decision
-	// Unpriced is why there was no price list to see, nil if there was.
-	Unpriced error
+	// PriceErr is why there was no price list to see, nil if there was.
+	PriceErr error
 }
 
 // Approval is the approval of a call that was refused.
 type Approval struct {
 	// Grant is the approval of the call, nil for nothing.
 	Grant *Grant
-	// Question names the question that its refusal is, "" before that was asked.
-	Question string
+	// Fingerprint names the question that its refusal is, "" before that was asked.
+	Fingerprint string
 }
 
 // Grant is one that an exchange has taken: the record as it was, and as it is now.
 type Grant struct {
-	Was *approval.Record
-	Now approval.Entry
+	Before *approval.Record
+	After  approval.Entry
 }
 
-// Money is the cost of a call.
-type Money struct {
-	// Held is the ledger's reservation for the call, nil for nothing.
-	Held *Reservation
-	// Ran is the answer's account of a run, nil before it was read to its end.
-	Ran *Ran
-	// UsageAsked reports that the gateway, and not the caller, has asked for its usage report.
-	UsageAsked bool
-	// Size is the length of the body in bytes: a prompt has no more tokens.
-	Size int64
+// Cost is the cost of a call.
+type Cost struct {
+	// Reservation is the ledger's reservation for the call, nil for nothing.
+	Reservation *Reservation
+	// RunReport is the answer's account of a run, nil before it was read to its end.
+	Run *RunReport
+	// UsageRequested reports that the gateway, and not the caller, has asked for its usage report.
+	UsageRequested bool
+	// LimitSizeSizeoundSize is the length of the body in bytes: a prompt has no more tokens.
+	BodySize int64
 	// Batch reports that the run has several items, each of which may have a usage report.
 	Batch bool
 }
 
-// Once is the state of a call that must not be made twice.
-type Once struct {
-	Wish Wish
-	// Print is the fingerprint of the request.
-	Print string
-	// Keyed says that the caller sent a key.
-	Keyed bool
+// IdempotencyStatepotency is the state of a call that must not be made twice.
+type IdempotencyState struct {
+	Keys DedupKeys
+	// Fingerprint is the fingerprint of the request.
+	Fingerprint string
+	// HasKey says that the caller sent a key.
+	HasKey bool
 	// Intent is the call's own; it has an id once it is about to be noted.
 	Intent Intent
-	// Past are other intents of the wish whose callers wait, too: this is another.
-	Past []string
-	// Asked is when the request first asked other gateways for callers of its wish, by the
+	// Separate are other intents of the wish whose callers wait, too: this is another.
+	Separate []string
+	// QueriedAt is when the request first asked other gateways for callers of its wish, by the
 	// store's clock; zero is not yet.
-	Asked time.Time
-	// Glances counts the request's waits for word of their callers.
-	Glances int
-	// Until is when a wait for other intents ends.
-	Until time.Time
-	// Noted says that the intent is in the store.
-	Noted bool
-	// End is how the platform's answer ended the call.
-	End Outcome
+	QueriedAt time.Time
+	// Polls counts the request's waits for word of their callers.
+	Polls int
+	// Deadline is when a wait for other intents ends.
+	Deadline time.Time
+	// Recorded says that the intent is in the store.
+	Recorded bool
+	// IntentUpdatecome is how the platform's answer ended the call.
+	Outcome Outcome
 }
 
 // Reservation is the ledger's reservation for an exchange.
 type Reservation struct {
 	spend.Reservation
 	Quote spend.Quote
-	// Of is the kind of the resource, Verb what the call does with it.
-	Of   operation.Kind
-	Verb operation.Verb
-	// Known says that the ledger admitted the call; a call that lowers cost goes on
+	// ResourceKind is the kind of the resource, Verb what the call does with it.
+	ResourceKind operation.Kind
+	Verb         operation.Verb
+	// Preexistingted says that the ledger admitted the call; a call that lowers cost goes on
 	// without. Taken says that the call has taken, or may have, the amounts it was admitted for.
-	Known, Taken bool
-	// Unsure ends the intent of a call that the store may have noted and not have said so;
+	Admitted, Charged bool
+	// Revocation ends the intent of a call that the store may have noted and not have said so;
 	// nothing is made under it.
-	Unsure *spend.Ending
-	// Takes are the amounts of the resource as known now, Before those when it
+	Revocation *spend.IntentUpdate
+	// Current are the amounts of the resource as known now, Before those when it
 	// was read for the call.
-	Takes, Before spend.Amounts
+	Current, Before spend.Amounts
 }
 
-// forRecord returns a reservation with the fields that notes read, nil for nil.
-func (r *Reservation) forRecord() *Reservation {
+// snapshot returns a reservation with the fields that notes read, nil for nil.
+func (r *Reservation) snapshot() *Reservation {
 	if r == nil {
 		return nil
 	}
-	kept := &Reservation{Of: r.Of, Known: r.Known, Takes: r.Takes, Quote: spend.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
+	kept := &Reservation{ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current, Quote: spend.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
 	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
-	kept.About.StopAt, kept.About.EndAt = r.About.StopAt, r.About.EndAt
+	kept.Metadata.StopAt, kept.Metadata.EndAt = r.Metadata.StopAt, r.Metadata.EndAt
 	return kept
 }
 
-// Ran is an answer's account of a run.
-type Ran struct {
+// RunReport is an answer's account of a run.
+type RunReport struct {
 	telemetry.Job
 
 	// ID and Status are those of the job; "" of a completion.
 	ID, Status string
-	// Counted reports that Prompt, Completion and Unsplit are the counts of a complete usage report.
-	Counted bool
-	// Partial reports that a usage report has Completion alone; Counted is false then.
+	// Complete reports that Prompt, Completion and Unsplit are the counts of a complete usage report.
+	Complete bool
+	// Incomplete reports that a usage report has Completion alone; Counted is false then.
 	Partial bool
-	// Unsplit counts tokens that are reported only as a total of prompt and completion.
-	Unsplit int64
-	// Failed reports that a completion ended with an error before its first content.
+	// UnsplitTokens counts tokens that are reported only as a total of prompt and completion.
+	UnsplitTokens int64
+	// RecordFailure reports that a completion ended with an error before its first content.
 	Failed bool
 }
 
-// MaxID is the length below which the id of a job is whole, in bytes.
-const MaxID = 256
+// MaxJobID is the length below which the id of a job is whole, in bytes.
+const MaxJobID = 256
 
-// Named reports whether an answer names its job; nil is no answer.
-func (r *Ran) Named() bool { return r != nil && r.ID != "" && len(r.ID) < MaxID }
+// DisplayBody reports whether an answer names its job; nil is no answer.
+func (r *RunReport) HasID() bool { return r != nil && r.ID != "" && len(r.ID) < MaxJobID }

@@ -39,13 +39,13 @@ type Ports struct {
 	// Approvals keeps requests for approval and grants.
 	Approvals Approvals
 	// Keeper leaves idle resources alone.
-	Keeper *spend.Keeper
+	Keeper *spend.Snoozer
 	// Background runs creates beside their requests, which they can outlive; it ends with the process.
 	Background interface{ Go(f func()) }
 	// Sender sends the judged request to the platform.
 	Sender Sender
-	// Recent holds recent reads from the platform.
-	Recent *Recent
+	// ReadCache holds recent reads from the platform.
+	ReadCache *ReadCache
 	// Prices returns price lists.
 	Prices Prices
 	// Translators serve the legacy dialects. Their memory is their own.
@@ -56,8 +56,8 @@ type Ports struct {
 	Usage *usage.Recorder
 	// Audit records changes; nil records nothing.
 	Audit *audit.Log
-	// Leads says that leads may change their team's keys and requests for approval.
-	Leads bool
+	// LeadsMayManage says that leads may change their team's keys and requests for approval.
+	LeadsMayManage bool
 	// Observer receives exchanges that have ended; nil for none.
 	Observer Observer
 }
@@ -80,13 +80,13 @@ type Ledger interface {
 	// Owners returns the owners of resources and then those of jobs, the zero Owner for
 	// those that belong to the organisation or to nobody.
 	Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error)
-	// Remembered returns the owners that this gateway remembers, the zero Owner for others, when the ledger cannot be asked.
-	Remembered(org string, resources []string) []spend.Owner
-	// NoteJob remembers the owner of a job for a time.
-	NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
+	// CachedOwners returns the owners that this gateway remembers, the zero Owner for others, when the ledger cannot be asked.
+	CachedOwners(org string, resources []string) []spend.Owner
+	// SetJobOwner remembers the owner of a job for a time.
+	SetJobOwner(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
 	// Observe makes the record of a sandbox agree with a record of the platform.
-	Observe(ctx context.Context, org string, f *spend.Found, ceiling int64) error
-	// Balances returns the accounts of an owner's scopes.
+	Observe(ctx context.Context, org string, f *spend.PlatformResource, ceiling int64) error
+	// IsBalancedHost returns the accounts of an owner's scopes.
 	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
 }
 
@@ -103,7 +103,7 @@ type Intents interface {
 	// MaySend reports whether the call of an intent may still be made. Search looks for what a call has made whose answer was lost.
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
-	// End ends the intent, in one step with a settlement, if there is one. Deliver ends the intent of a call that
+	// IntentUpdatecome ends the intent, in one step with a settlement, if there is one. Deliver ends the intent of a call that
 	// awaits delivery.
 	End(ctx context.Context, ex *Exchange, s *spend.Settlement) error
 	Deliver(ctx context.Context, ex *Exchange, d Delivery)
@@ -154,9 +154,9 @@ type Pipeline struct {
 	Callers *Callers
 	// Table knows the dialects of paths; nil takes all for v2.
 	Table *route.Table
-	// Balanced is the suffix of the host names of load-balanced endpoints behind the
+	// BalancedDomain is the suffix of the host names of load-balanced endpoints behind the
 	// endpoint's id, ".lb.example.com"; "" has none.
-	Balanced string
+	BalancedDomain string
 	// Upstream has the credentials of organisations, for a door whose requests Envoy sends.
 	Upstream *upstream.Client
 	// Revision names the configuration.
@@ -196,8 +196,8 @@ func (p *Pipeline) path(in *Inbound) string {
 	return BalancedPath + id + in.Path
 }
 
-// Balances reports whether a host is the name of a load-balanced endpoint, which all of its paths belong to.
-func (p *Pipeline) Balances(host string) bool {
+// IsBalancedHost reports whether a host is the name of a load-balanced endpoint, which all of its paths belong to.
+func (p *Pipeline) IsBalancedHost(host string) bool {
 	_, named := p.endpoint(host)
 	return named
 }
@@ -208,8 +208,8 @@ func (p *Pipeline) endpoint(host string) (id string, named bool) {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	id, named = strings.CutSuffix(strings.TrimSuffix(host, "."), p.Balanced)
-	return id, named && p.Balanced != ""
+	id, named = strings.CutSuffix(strings.TrimSuffix(host, "."), p.BalancedDomain)
+	return id, named && p.BalancedDomain != ""
 }
 
 // BalancedPath is the path below which load-balanced endpoints are called, by their ids.
@@ -220,7 +220,7 @@ const BalancedPath = "/lb/"
 // done releases that and the memory of the answer, and must be called when it is sent.
 func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
 	leave := func() {}
-	if p.Chain.RunHead(ctx, ex) && p.Chain.RunContent(ctx, ex) {
+	if p.Chain.RunHeaders(ctx, ex) && p.Chain.RunBody(ctx, ex) {
 		leave = p.Chain.Dispatch(ctx, ex)
 	}
 	p.Chain.RunResponse(ctx, ex)
@@ -228,5 +228,5 @@ func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
 	if ex.Translation.lists == nil {
 		return leave
 	}
-	return func() { leave(); ex.Release() }
+	return func() { leave(); ex.ReleaseMemory() }
 }

@@ -36,7 +36,7 @@ func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
 		return false, nil
 	}
 	for _, op := range []*schema.Operation{r.Gets[operation.KindEndpoint], r.Health} {
-		_, refusal, err := r.Recall(ctx, ex, op, map[string]string{"id": id})
+		_, refusal, err := r.ReadCached(ctx, ex, op, map[string]string{"id": id})
 		switch {
 		case err != nil, refusal != nil && refusal.Status != http.StatusNotFound:
 			return false, problem.PriceUnavailable.New("it cannot be determined at the moment whether this is an endpoint of the organisation, and no price of its runs is known").
@@ -48,10 +48,10 @@ func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
 	return false, problem.NotFound.New("no endpoint or public model of this name")
 }
 
-// Recall is Read, or a recent result of Read: for data that does not alone
+// ReadCached is Read, or a recent result of Read: for data that does not alone
 // decide about a change.
-func (r *Reader) Recall(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
-	if doc, ok := ex.Ports.Recent.get(recentKey{ex.Caller.Org, expand(op.Path, params)}); ok {
+func (r *Reader) ReadCached(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Response, error) {
+	if doc, ok := ex.Ports.ReadCache.get(recentKey{ex.Caller.Org, expand(op.Path, params)}); ok {
 		return doc, nil, nil
 	}
 	return r.Read(ctx, ex, op, params)
@@ -59,12 +59,12 @@ func (r *Reader) Recall(ctx context.Context, ex *Exchange, op *schema.Operation,
 
 // Read gets one object. When the platform refuses, the second result is its
 // answer, fit for the caller.
-func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
+func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Response, error) {
 	began := r.Recorder.Now()
 	ctx, span := r.Recorder.Stage(ctx, "read")
 	defer span.End()
 	child := ex.child(op, ex.Caller, params)
-	if err := (Rebuild{Agent: r.Agent}).Request(ctx, child); err != nil {
+	if err := (BuildRequest{Agent: r.Agent}).Request(ctx, child); err != nil {
 		return nil, nil, err
 	}
 	done, err := ex.Ports.Sender.Send(ctx, child)
@@ -72,27 +72,27 @@ func (r *Reader) Read(ctx context.Context, ex *Exchange, op *schema.Operation, p
 		return nil, nil, err
 	}
 	defer done()
-	if status := child.Answer.Status; status != http.StatusOK {
+	if status := child.Response.Status; status != http.StatusOK {
 		if status < http.StatusMultipleChoices { // no object, and no refusal that could be the caller's answer
 			return nil, nil, fmt.Errorf("%w: a read was answered %d", upstream.ErrUnreachable, status)
 		}
-		if err := (Relay{Upstream: r.Upstream}).Response(ctx, child); err != nil {
+		if err := (FilterResponse{Upstream: r.Upstream}).Response(ctx, child); err != nil {
 			return nil, nil, err
 		}
-		return nil, child.Answer, nil
+		return nil, child.Response, nil
 	}
-	doc, err := strictjson.DecodeLenient(child.Answer.Body)
+	doc, err := strictjson.DecodeLenient(child.Response.Body)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: the platform's answer is not JSON: %w", upstream.ErrUnreachable, err)
 	}
-	ex.Ports.Recent.put(recentKey{ex.Caller.Org, child.Out.Path}, doc, began)
+	ex.Ports.ReadCache.put(recentKey{ex.Caller.Org, child.Out.Path}, doc, began)
 	return doc, nil, nil
 }
 
-// listed reports whether the answer of an operation that lists resources has one of
+// listMember reports whether the answer of an operation that lists resources has one of
 // an id.
-func (r *Reader) listed(ctx context.Context, ex *Exchange, op *schema.Operation, id string) (bool, *Answer, error) {
-	doc, refusal, err := r.Recall(ctx, ex, op, nil)
+func (r *Reader) listed(ctx context.Context, ex *Exchange, op *schema.Operation, id string) (bool, *Response, error) {
+	doc, refusal, err := r.ReadCached(ctx, ex, op, nil)
 	if err != nil || refusal != nil {
 		return false, refusal, err
 	}

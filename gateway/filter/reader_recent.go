@@ -17,11 +17,11 @@ const (
 	recentFor = 2 * time.Second
 )
 
-// Recent keeps objects of the platform for a moment, so that the candidates of
+// ReadCache keeps objects of the platform for a moment, so that the candidates of
 // one plan, or a burst of calls about one object, do not read it each time. It
 // is for data that does not decide alone: a change is judged on an object that was
 // read for it. It is safe for concurrent use.
-type Recent struct {
+type ReadCache struct {
 	now func() time.Time
 
 	mu      sync.Mutex // guards objects; two steps of one change belong together
@@ -38,17 +38,17 @@ type recentObject struct {
 	changed bool
 }
 
-// NewRecent returns an empty Recent on the given clock.
-func NewRecent(now func() time.Time) (*Recent, error) {
+// NewReadCache returns an empty Recent on the given clock.
+func NewReadCache(now func() time.Time) (*ReadCache, error) {
 	objects, err := lru.New[recentKey, recentObject](maxRecent)
 	if err != nil {
 		return nil, fmt.Errorf("recent objects: %w", err)
 	}
-	return &Recent{now: now, objects: objects}, nil
+	return &ReadCache{now: now, objects: objects}, nil
 }
 
 // get returns an object that was read a moment ago.
-func (r *Recent) get(key recentKey) (any, bool) {
+func (r *ReadCache) get(key recentKey) (any, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o, ok := r.objects.Get(key)
@@ -60,7 +60,7 @@ func (r *Recent) get(key recentKey) (any, bool) {
 
 // put keeps an object read by a call that began at a time. An object changed
 // since then is not kept.
-func (r *Recent) put(key recentKey, doc any, began time.Time) {
+func (r *ReadCache) put(key recentKey, doc any, began time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o, ok := r.objects.Get(key); ok && o.changed && !o.at.Before(began) {
@@ -71,11 +71,11 @@ func (r *Recent) put(key recentKey, doc any, began time.Time) {
 
 // forget makes the next Recall of an object a Read.
 func (ex *Exchange) forget(op *schema.Operation, params map[string]string) {
-	ex.Ports.Recent.forget(recentKey{ex.Caller.Org, expand(op.Path, params)})
+	ex.Ports.ReadCache.forget(recentKey{ex.Caller.Org, expand(op.Path, params)})
 }
 
 // forget notes that an object was, or may have been, changed just now.
-func (r *Recent) forget(key recentKey) {
+func (r *ReadCache) forget(key recentKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.objects.Add(key, recentObject{at: r.now(), changed: true})

@@ -14,36 +14,36 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Rebuild makes the outbound request from the parsed values: path, query and
+// BuildRequest makes the outbound request from the parsed values: path, query and
 // body in canonical form and a fixed list of headers. None of the caller's
 // bytes are copied.
-type Rebuild struct {
+type BuildRequest struct {
 	// Agent is the User-Agent the platform sees.
 	Agent string
 }
 
 // Name implements Filter.
-func (Rebuild) Name() string { return "rebuild" }
+func (BuildRequest) Name() string { return "rebuild" }
 
 // Request fills in Out, all but the credential. It refuses with 413 a body that the platform
 // would.
-func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
+func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 	op := ex.Operation
 	out := &ex.Out
 	if ex.Opaque() {
-		return passUnread(ex)
+		return buildOpaqueRequest(ex)
 	}
 	out.Method = op.Method
 	out.Path = expand(op.Path, ex.Params)
 	out.Query = encodeQuery(ex.Query)
-	if ex.Path.walk != nil {
-		out.Query = ex.pageQuery(ex.Path.walk.at.Cursor)
+	if ex.Progress.page != nil {
+		out.Query = ex.pageQuery(ex.Progress.page.at.Cursor)
 	}
 	row, _ := operation.Of(op.ID)
 	// The gateway remembers a new resource by its record, in either door.
-	out.Whole = out.Whole || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
-	out.Whole = out.Whole || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // it states the rate, and the end
-	out.Whole = out.Whole || row.Resources() != ""                                               // all pages are joined before the first byte leaves
+	out.Buffered = out.Buffered || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
+	out.Buffered = out.Buffered || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // it states the rate, and the end
+	out.Buffered = out.Buffered || row.Resources() != ""                                               // all pages are joined before the first byte leaves
 	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Body.Doc))
 	out.Header = http.Header{
 		"Accept":          {"application/json, application/problem+json"},
@@ -62,21 +62,21 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	out.Header["Content-Type"] = []string{"application/json"}
-	ex.Body.Doc = ex.label(row, ex.Body.Doc)
-	if name := ex.listed(); name != "" {
+	ex.Body.Doc = ex.addLabels(row, ex.Body.Doc)
+	if name := ex.listMember(); name != "" {
 		body, _ := ex.Body.Doc.(map[string]any)
 		ex.Body.Doc = body[name]
 	}
 	if ex.Admission.memory != nil && len(ex.In.Body) >= largeBody {
-		free := ex.Admission.memory.free
-		if ex.Body.plain != nil {
-			free = func() {} // with the response: the document may be sent again until then
+		free := ex.Admission.memory.releaseAll
+		if ex.Body.beforeExtension != nil {
+			free = func() {} // appendUnique the response: the document may be sent again until then
 		}
 		var err error
 		if out.Source, out.Length, err = newCanonical(ex.Body.Doc, free); err != nil {
 			return fmt.Errorf("encode the outbound body: %w", err)
 		}
-		ex.letGo()
+		ex.dropBody()
 		return nil
 	}
 	if body, isObject := ex.Body.Doc.(map[string]any); isObject && ex.Body.Unknown != nil {

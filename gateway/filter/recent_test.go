@@ -7,7 +7,7 @@ import (
 
 func TestRecentObjects(t *testing.T) {
 	now := time.Unix(1000, 0)
-	r, err := NewRecent(func() time.Time { return now })
+	r, err := NewReadCache(func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,27 +19,27 @@ import (
 func TestARecordStandsByItself(t *testing.T) {
 	p := &Pipeline{Chain: new(Chain), Callers: new(Callers)}
 	ex := p.NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods", Query: "secret=1", Header: http.Header{"Authorization": {"Bearer s"}}})
-	ex.Tenant, ex.Body.Doc, ex.Judged.Input = new(Tenant), "body", &policies.Input{Cost: policies.Cost{Known: true, GPUs: 2}, Request: policies.Request{Body: "body"}}
-	ex.enter("size")
-	r := ex.Record()
-	ex.enter("late")
+	ex.Tenant, ex.Body.Doc, ex.Evaluation.Input = new(Tenant), "body", &policies.Input{Cost: policies.Cost{Known: true, GPUs: 2}, Request: policies.Request{Body: "body"}}
+	ex.enterStage("size")
+	r := ex.Snapshot()
+	ex.enterStage("late")
 	ex.Event.Status = http.StatusBadGateway
 	if request, _ := r.Stages(); !cmp.Equal(request, []string{"size"}) || r.Event.Status != 0 {
 		t.Errorf("the record has the stages %q and the status %d of later", request, r.Event.Status)
 	}
-	r.enter("other")
+	r.enterStage("other")
 	if request, _ := ex.Stages(); !cmp.Equal(request, []string{"size", "late"}) {
 		t.Errorf("the exchange has the stages %q", request)
 	}
-	if r.pipeline != nil || r.Ports != nil || r.Tenant != nil || r.Body.Doc != nil || r.In.Header != nil || r.In.Query != "" || r.Judged.Input.Request.Body != nil {
+	if r.pipeline != nil || r.Ports != nil || r.Tenant != nil || r.Body.Doc != nil || r.In.Header != nil || r.In.Query != "" || r.Evaluation.Input.Request.Body != nil {
 		t.Errorf("the record holds more than it is to: %+v", r)
 	}
-	if r.Judged.Input.Cost.GPUs != 2 {
-		t.Errorf("the record has lost the cost: %+v", r.Judged.Input.Cost)
+	if r.Evaluation.Input.Cost.GPUs != 2 {
+		t.Errorf("the record has lost the cost: %+v", r.Evaluation.Input.Cost)
 	}
-	ex.Judged.Input = &policies.Input{Cost: policies.Cost{Known: true}}
-	if r := ex.Record(); r.Judged.Input != nil {
-		t.Errorf("there is nothing to tell of %+v", r.Judged.Input)
+	ex.Evaluation.Input = &policies.Input{Cost: policies.Cost{Known: true}}
+	if r := ex.Snapshot(); r.Evaluation.Input != nil {
+		t.Errorf("there is nothing to tell of %+v", r.Evaluation.Input)
 	}
 }
 
@@ -51,9 +51,9 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 	fill(t, reflect.ValueOf(ex).Elem())
 	fill(t, reflect.ValueOf(event).Elem())
 	ex.Event, ex.Calls = event, []*Exchange{newExchange(stagesOfCall)}
-	ex.Money.Held = new(Reservation)
-	fill(t, reflect.ValueOf(ex.Money.Held).Elem())
-	r := ex.Record()
+	ex.Cost.Reservation = new(Reservation)
+	fill(t, reflect.ValueOf(ex.Cost.Reservation).Elem())
+	r := ex.Snapshot()
 	for _, c := range []struct {
 		name      string
 		got, from any
@@ -62,16 +62,16 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 		{"exchange", *r, *ex, []string{
 			"In", "Dialect", "Operation", "Params", "Caller", "Limit", "Event", "Sent", "Adopted", "Calls", "Path", "Body", "Access", "Judged", "Money",
 		}},
-		{"path", r.Path, ex.Path, []string{"stages", "call"}},
+		{"path", r.Progress, ex.Progress, []string{"stages", "call"}},
 		{"body", r.Body, ex.Body, []string{"Labels", "withheld", "headers"}},
 		{"access", r.Access, ex.Access, []string{"foreign"}},
-		{"judged", r.Judged, ex.Judged, []string{"Input", "Verdict"}},
-		{"money", r.Money, ex.Money, []string{"Held"}},
+		{"judged", r.Evaluation, ex.Evaluation, []string{"Input", "Verdict"}},
+		{"money", r.Cost, ex.Cost, []string{"Held"}},
 		{"request", r.In, ex.In, []string{"Path"}},
-		{"reservation", *r.Money.Held, *ex.Money.Held, []string{"Reservation", "Quote", "Of", "Known", "Takes"}},
-		{"reservation in the ledger", r.Money.Held.Reservation, ex.Money.Held.Reservation, []string{"After", "Free", "Waived", "About"}},
-		{"description of the resource", r.Money.Held.About, ex.Money.Held.About, []string{"StopAt", "EndAt"}},
-		{"quote", r.Money.Held.Quote, ex.Money.Held.Quote, []string{"Refused", "Tightest"}},
+		{"reservation", *r.Cost.Reservation, *ex.Cost.Reservation, []string{"Reservation", "Quote", "Of", "Known", "Takes"}},
+		{"reservation in the ledger", r.Cost.Reservation.Reservation, ex.Cost.Reservation.Reservation, []string{"After", "Free", "Waived", "About"}},
+		{"description of the resource", r.Cost.Reservation.Metadata, ex.Cost.Reservation.Metadata, []string{"StopAt", "EndAt"}},
+		{"quote", r.Cost.Reservation.Quote, ex.Cost.Reservation.Quote, []string{"Refused", "Tightest"}},
 	} {
 		if empty := fields(c.from, true); len(empty) > 0 {
 			t.Errorf("%s: the test has not filled %q", c.name, empty)

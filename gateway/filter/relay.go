@@ -13,35 +13,35 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// Relay makes the platform's answer fit to be seen: only listed headers pass,
+// FilterResponse makes the platform's answer fit to be seen: only listed headers pass,
 // redirects do not, and an error body is written anew from its documented
 // members, so that nothing else the platform may say (its account's other
 // resources, our credential) reaches the caller. Content that is not JSON is a
 // document of no origin to browsers.
-type Relay struct {
+type FilterResponse struct {
 	Upstream *upstream.Client
 	// Run is where calls of the run interface go; nil when it is not served.
 	Run *upstream.Client
 }
 
 // Name implements Filter.
-func (Relay) Name() string { return "relay" }
+func (FilterResponse) Name() string { return "relay" }
 
 // Request implements Filter; there is nothing to do on the way in.
-func (Relay) Request(context.Context, *Exchange) error { return nil }
+func (FilterResponse) Request(context.Context, *Exchange) error { return nil }
 
 // relayed lists the platform's response headers that callers get to see, in
 // canonical form.
 var relayed = []string{"Content-Type", "Content-Length", "Cache-Control", "X-Accel-Buffering"}
 
 // Response rewrites a relayed answer.
-func (f Relay) Response(_ context.Context, ex *Exchange) error {
-	a := ex.Answer
+func (f FilterResponse) Response(_ context.Context, ex *Exchange) error {
+	a := ex.Response
 	if !a.Relayed {
 		return nil
 	}
 	if ex.Opaque() {
-		showUnread(a)
+		filterOpaqueResponse(a)
 		return nil
 	}
 	switch {
@@ -55,7 +55,7 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 		// which is not relayed, the caller could not either.
 		return fmt.Errorf("%w: the platform answered in a content coding", upstream.ErrUnreachable)
 	}
-	if ex.Dialect.Runs() && a.Status < 300 && a.Stream == nil && !sound(a, ex.Out.Stream) {
+	if ex.Dialect.IsRun() && a.Status < 300 && a.Stream == nil && !isRunResponse(a, ex.Out.Stream) {
 		return fmt.Errorf("%w: the platform answered %d with something else than JSON", upstream.ErrUnreachable, a.Status)
 	}
 	header := make(http.Header, 8)
@@ -64,11 +64,11 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 			header[name] = v
 		}
 	}
-	if shared(header.Get("Cache-Control")) {
+	if publiclyCacheable(header.Get("Cache-Control")) {
 		header.Del("Cache-Control")
 	}
 	if a.Status < 400 {
-		if a.Status != http.StatusNoContent && !inert(header.Get("Content-Type")) {
+		if a.Status != http.StatusNoContent && !isData(header.Get("Content-Type")) {
 			header.Set("Content-Security-Policy", sandbox)
 		}
 		a.Header = header
@@ -78,7 +78,7 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	if after := a.Header.Get("Retry-After"); isDigits(after) {
 		header.Set("Retry-After", after)
 	}
-	if ex.Dialect.Runs() {
+	if ex.Dialect.IsRun() {
 		body, detail := runError(ex, f.Run.Credential(ex.Caller.Org))
 		header.Set("Content-Type", problem.RunContentType)
 		ex.Event.Detail, a.Header, a.Body = detail, header, body
@@ -90,10 +90,10 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// sound reports whether a successful answer of the run interface has a form that its callers
+// isRunResponse reports whether a successful answer of the run interface has a form that its callers
 // read: JSON, events, or lines of JSON, under their media type or in answer to a request for a
 // stream. Of an answer that streams only the head is known.
-func sound(a *Answer, stream bool) bool {
+func isRunResponse(a *Response, stream bool) bool {
 	if a.Events() || json.Valid(a.Body) {
 		return true
 	}
@@ -107,10 +107,10 @@ func sound(a *Answer, stream bool) bool {
 }
 
 // Events reports whether an answer is an event stream.
-func (a *Answer) Events() bool { return a.media() == "text/event-stream" }
+func (a *Response) Events() bool { return a.media() == "text/event-stream" }
 
 // Lines reports whether each line of an answer is a JSON document.
-func (a *Answer) Lines() bool {
+func (a *Response) Lines() bool {
 	switch a.media() {
 	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/stream+json":
 		return true
@@ -119,14 +119,14 @@ func (a *Answer) Lines() bool {
 }
 
 // media returns the media type without parameters, in lower case.
-func (a *Answer) media() string {
+func (a *Response) media() string {
 	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// shared reports whether a Cache-Control header lets caches between the gateway and
+// publiclyCacheable reports whether a Cache-Control header lets caches between the gateway and
 // its callers keep an answer (RFC 9111, section 5.2.2): it is for one caller.
-func shared(cacheControl string) bool {
+func publiclyCacheable(cacheControl string) bool {
 	for directive := range strings.SplitSeq(cacheControl, ",") {
 		name, _, _ := strings.Cut(strings.TrimSpace(directive), "=")
 		if strings.EqualFold(name, "public") || strings.EqualFold(name, "s-maxage") {
@@ -138,7 +138,7 @@ func shared(cacheControl string) bool {
 
 // rewriteError keeps title, detail and errors of a platform error.
 func (ex *Exchange) rewriteError(cred upstream.Credential) (body []byte, detail string) {
-	a := ex.Answer
+	a := ex.Response
 	p := problem.Problem{Title: http.StatusText(a.Status), Status: a.Status}
 	said := a.Object()
 	p.Detail, _ = said["detail"].(string)

@@ -20,7 +20,7 @@ var jobMembers = []string{"error", "detail", "id", "status", "delayTime", "execu
 // runError writes an error of the run interface anew from its documented members,
 // without the organisation's credential.
 func runError(ex *Exchange, cred upstream.Credential) (body []byte, detail string) {
-	doc, _ := strictjson.DecodeLenient(ex.Answer.Body) // an error page says nothing that callers need
+	doc, _ := strictjson.DecodeLenient(ex.Response.Body) // an error page says nothing that callers need
 	given, _ := doc.(map[string]any)
 	out := make(map[string]any)
 	for _, name := range jobMembers {
@@ -30,7 +30,7 @@ func runError(ex *Exchange, cred upstream.Credential) (body []byte, detail strin
 	}
 	detail = runDetail(given)
 	if ex.Dialect == route.Chat {
-		out = map[string]any{"error": chatError(given, ex.Answer.Status, detail)}
+		out = map[string]any{"error": chatError(given, ex.Response.Status, detail)}
 	} else if _, told := out["error"]; !told {
 		out["error"] = detail
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// ReadsOf returns, for every operation about one object, the operation that
+// ReadOperations returns, for every operation about one object, the operation that
 // reads the object.
-func ReadsOf(api *schema.API) map[string]*schema.Operation {
+func ReadOperations(api *schema.API) map[string]*schema.Operation {
 	reads := make(map[string]*schema.Operation)
 	for _, row := range operation.All() {
 		if get := api.Operation(row.Object); get != nil {
@@ -33,9 +33,9 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 // An object that is changed is read for the change, however recently it was
 // read before. A template may be as old as Recent allows, because the part
 // judged of it is sent; see seal.
-func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
+func (f *EvaluatePolicies) resolve(ctx context.Context, ex *Exchange) error {
 	op := ex.Operation
-	before := ex.Judged.Input // resolved before a policy changed the body
+	before := ex.Evaluation.Input // resolved before a policy changed the body
 	path := expand(op.Path, ex.Params)
 	if ex.Opaque() {
 		path = BalancedPath + ex.Params["id"] + "/" + ex.Params["path"] // as the worker gets it
@@ -56,9 +56,9 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	}
 	row, ok := operation.Of(op.ID)
 	if ex.Body.HasDoc && row.Verb != operation.VerbExec { // a command may hold secrets
-		in.Request.Body = named(ex, op.FillDefaults(ex.Body.Doc))
+		in.Request.Body = bodyForPolicies(ex, op.FillDefaults(ex.Body.Doc))
 	}
-	ex.Judged.Input = in
+	ex.Evaluation.Input = in
 	if !ok {
 		return problem.PolicyUnavailable.New("no policy can judge this operation").
 			Because(fmt.Errorf("operation %q is not classified", op.ID))
@@ -66,23 +66,23 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	verb := row.Does(in.Request.Body)
 	if before != nil {
 		in.Spend, in.Resource.Owner = before.Spend, before.Resource.Owner
-	} else if err := f.ledger(ctx, ex, row, verb); err != nil {
+	} else if err := f.readLedger(ctx, ex, row, verb); err != nil {
 		return err
 	}
 	if !verb.HasAfter() {
 		in.Cost = policies.Cost{Known: true}
 		if price := ex.Tenant.Runs.Of(ex.Params["id"]); row.Kind == operation.KindJob && verb == operation.VerbRun {
 			if in.Cost.FreeRun = price.Free; price.Known() {
-				_, in.Cost.Run, _ = ex.MostOf(price)
+				_, in.Cost.Run, _ = ex.MaxRunCost(price)
 			}
 		}
-		return f.look(ctx, ex, verb)
+		return f.readCurrent(ctx, ex, verb)
 	}
-	if err := f.settle(ctx, ex, verb, before); err != nil || ex.Answer != nil {
+	if err := f.resolveStates(ctx, ex, verb, before); err != nil || ex.Response != nil {
 		return err
 	}
 	if before == nil { // the organisation's policies may refer to any secret
-		if err := f.secrets(ctx, ex); err != nil || ex.Answer != nil {
+		if err := f.secrets(ctx, ex); err != nil || ex.Response != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	} else if err := f.price(ctx, ex, verb); err != nil {
 		return err
 	}
-	if reason := ex.uncosted(row.Kind); reason != "" {
+	if reason := ex.unknownCostReason(row.Kind); reason != "" {
 		in.Cost, ex.Event.Priced = policies.Cost{Reason: reason}, false
 	}
 	return nil
@@ -117,9 +117,9 @@ func resolveNotes(in *policies.Input) []string {
 	return notes
 }
 
-// look reads the object of a call that changes nothing the caller chose (its
+// readCurrent reads the object of a call that changes nothing the caller chose (its
 // logs, a stop, a delete), if a policy of the organisation looks at it.
-func (f *Judge) look(ctx context.Context, ex *Exchange, verb operation.Verb) error {
+func (f *EvaluatePolicies) readCurrent(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	get := f.Reads[ex.Operation.ID]
 	if get == nil || verb == operation.VerbRead {
 		return nil
@@ -131,31 +131,31 @@ func (f *Judge) look(ctx context.Context, ex *Exchange, verb operation.Verb) err
 	for _, p := range get.PathParams {
 		params[p.Name] = ex.Params[p.Name]
 	}
-	current, refusal, err := f.Reader.Recall(ctx, ex, get, params)
+	current, refusal, err := f.Reader.ReadCached(ctx, ex, get, params)
 	if err != nil {
 		return err
 	}
-	ex.Answer, ex.Judged.Input.Resource.Current = refusal, current
+	ex.Response, ex.Evaluation.Input.Resource.Current = refusal, current
 	return nil
 }
 
 // price fills in the worst case of the state after. Without a price list it is not
 // known, which concerns the calls that policies judge by it.
-func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
-	in := ex.Judged.Input
+func (f *EvaluatePolicies) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
+	in := ex.Evaluation.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
 	defer span.End()
 	snap, err := ex.Prices(ctx)
 	if err != nil && !errors.Is(err, catalog.ErrUnavailable) {
 		return fmt.Errorf("price list: %w", err)
 	}
-	if err := abbreviated(ex.Body.Doc, snap); err != nil {
+	if err := refuseAbbreviations(ex.Body.Doc, snap); err != nil {
 		return err
 	}
 	in.Catalog = snap
 	after, _ := in.Resource.After.(map[string]any)
 	in.Cost = snap.Price(ex.Operation.ID, verb, after)
-	ex.Judged.Unpriced = err
+	ex.Evaluation.PriceErr = err
 	if row, _ := operation.Of(ex.Operation.ID); row.Price == operation.PriceSandbox && !in.Cost.Known {
 		return refuseUnpriced(in.Cost.Reason, err)
 	}
@@ -176,7 +176,7 @@ func refuseUnpriced(reason string, err error) error {
 // Prices returns the price list of the caller's organisation, which may have to be
 // read first.
 func (ex *Exchange) Prices(ctx context.Context) (*catalog.Snapshot, error) {
-	ex.Admission.Slot.Rest()
-	defer ex.Admission.Slot.Work()
+	ex.Admission.Slot.Pause()
+	defer ex.Admission.Slot.Resume()
 	return ex.Ports.Prices.Snapshot(ctx, ex.Caller.Org)
 }

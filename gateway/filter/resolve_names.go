@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// abbreviated returns the refusal of a body that names GPU types or pools by less than their ids, and nil for any other body. A name that
+// refuseAbbreviations returns the refusal of a body that names GPU types or pools by less than their ids, and nil for any other body. A name that
 // is not in the catalog and abbreviates nothing there may be new: policies and the platform decide about it.
-func abbreviated(body any, list *catalog.Snapshot) error {
+func refuseAbbreviations(body any, list *catalog.Snapshot) error {
 	object, _ := body.(map[string]any)
 	var faults []string
 	check := func(kind, noun, place string, value any) {

@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// ledger fills in the ledger's facts, as far as policies of the organisation read
+// readLedger fills in the ledger's facts, as far as policies of the organisation read
 // it: whose the object is, and the spend of the caller's scopes. Each is one
 // question to the store.
-func (f *Judge) ledger(ctx context.Context, ex *Exchange, row operation.Row, verb operation.Verb) error {
-	org, in := ex.Caller.Org, ex.Judged.Input
+func (f *EvaluatePolicies) readLedger(ctx context.Context, ex *Exchange, row operation.Row, verb operation.Verb) error {
+	org, in := ex.Caller.Org, ex.Evaluation.Input
 	if operation.Owned(row.Kind) && len(f.Policies.Readers(org, "resource", "owner")) > 0 {
 		if err := f.owner(ctx, ex, verb); err != nil {
 			return err
@@ -33,7 +33,7 @@ func (f *Judge) ledger(ctx context.Context, ex *Exchange, row operation.Row, ver
 }
 
 // owner fills in whose the object is. A resource hidden from the caller has no owner.
-func (*Judge) owner(ctx context.Context, ex *Exchange, verb operation.Verb) error {
+func (*EvaluatePolicies) owner(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	id := ex.Params["id"]
 	var owner spend.Owner
 	switch {
@@ -50,7 +50,7 @@ func (*Judge) owner(ctx context.Context, ex *Exchange, verb operation.Verb) erro
 		}
 		owner = owners[0]
 	}
-	ex.Judged.Input.Resource.Owner = &policies.Owner{Team: owner.Team, Key: owner.Key}
+	ex.Evaluation.Input.Resource.Owner = &policies.Owner{Team: owner.Team, Key: owner.Key}
 	return nil
 }
 

@@ -5,9 +5,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// MostOf is the most that a call can cost: a run, or all that are added to a batch and
+// MaxRunCost is the most that a call can cost: a run, or all that are added to a batch and
 // the dearest of them.
-func (ex *Exchange) MostOf(price catalog.Run) (most, dearest catalog.Money, known bool) {
+func (ex *Exchange) MaxRunCost(price catalog.Run) (most, dearest catalog.Money, known bool) {
 	body, _ := ex.Body.Doc.(map[string]any)
 	switch {
 	case ex.Opaque():
@@ -15,8 +15,8 @@ func (ex *Exchange) MostOf(price catalog.Run) (most, dearest catalog.Money, know
 	case ex.Operation.ID == "retryJob":
 		body = nil // that of the job is not known
 	}
-	if !ex.FillsBatch() {
-		most, known = price.Most(body, ex.Size())
+	if !ex.AddsToBatch() {
+		most, known = price.Most(body, ex.OutboundSize())
 		return most, most, known
 	}
 	requests, _ := body["requests"].([]any)
@@ -32,18 +32,18 @@ func (ex *Exchange) MostOf(price catalog.Run) (most, dearest catalog.Money, know
 	return most, dearest, true
 }
 
-// FillsBatch reports whether a call adds requests to a batch.
-func (ex *Exchange) FillsBatch() bool {
+// AddsToBatch reports whether a call adds requests to a batch.
+func (ex *Exchange) AddsToBatch() bool {
 	return ex.Operation.ID == "createBatch" || ex.Operation.ID == "addBatchRequests"
 }
 
-// Size is the length of the body that is sent, at least.
-func (ex *Exchange) Size() int64 {
+// LimitSizeSizeoundSize is the length of the body that is sent, at least.
+func (ex *Exchange) OutboundSize() int64 {
 	size := max(ex.In.Length, int64(len(ex.In.Body)))
 	if ex.Opaque() && ex.In.Length < 0 && ex.In.Source != nil {
 		size = ex.BodyLimit()
 	}
-	if len(ex.Judged.Verdict.Mutate) > 0 {
+	if len(ex.Evaluation.Verdict.Mutate) > 0 {
 		if text, err := strictjson.Append(nil, ex.Body.Doc); err == nil {
 			size = max(size, int64(len(text)))
 		}

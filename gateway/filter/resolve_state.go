@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// settle fills in the state before and after. before is the input of an
+// resolveStates fills in the state before and after. before is the input of an
 // earlier round of the same exchange, nil in the first.
-func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, before *policies.Input) error {
-	in := ex.Judged.Input
+func (f *EvaluatePolicies) resolveStates(ctx context.Context, ex *Exchange, verb operation.Verb, before *policies.Input) error {
+	in := ex.Evaluation.Input
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if ex.Body.HasDoc && !isObject {
 		in.Resource.After = in.Request.Body
@@ -24,7 +24,7 @@ func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, b
 	}
 	needs := effective.NeedsOf(ex.Operation.ID, body)
 	if needs.Current {
-		if err := f.current(ctx, ex, before); err != nil || ex.Answer != nil {
+		if err := f.current(ctx, ex, before); err != nil || ex.Response != nil {
 			return err
 		}
 	}
@@ -32,7 +32,7 @@ func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, b
 		if ex.Operation.ID == "createCluster" && before == nil {
 			ex.forget(f.Template, map[string]string{"id": needs.Template}) // read anew: its id may be sent, see seal
 		}
-		if err := f.template(ctx, ex, needs.Template); err != nil || ex.Answer != nil {
+		if err := f.template(ctx, ex, needs.Template); err != nil || ex.Response != nil {
 			return err
 		}
 	}
@@ -48,35 +48,35 @@ func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, b
 		return fmt.Errorf("state after %s: %w", ex.Operation.ID, err)
 	}
 	in.Resource.After = after
-	if ex.Translation.origin != nil && needs.Template == "" {
+	if ex.Translation.template != nil && needs.Template == "" {
 		return f.origin(ctx, ex)
 	}
 	return nil
 }
 
-// origin shows policies the template a body was made from as if it was named.
+// template shows policies the template a body was made from as if it was named.
 // The state after is that of the body, which holds all that was taken of it.
-func (f *Judge) origin(ctx context.Context, ex *Exchange) error {
-	in, id := ex.Judged.Input, ex.Translation.origin.TemplateID
-	if ex.Translation.origin.Record != nil {
-		in.Resource.Template = &policies.Template{ID: id, Own: true, Record: ex.Translation.origin.Record}
+func (f *EvaluatePolicies) origin(ctx context.Context, ex *Exchange) error {
+	in, id := ex.Evaluation.Input, ex.Translation.template.TemplateID
+	if ex.Translation.template.Record != nil {
+		in.Resource.Template = &policies.Template{ID: id, Own: true, Record: ex.Translation.template.Record}
 		return nil
 	}
 	return f.template(ctx, ex, id)
 }
 
-// named returns a body as policies see it: with the template that the body was made from, and without the value of a secret.
-func named(ex *Exchange, doc any) any {
+// bodyForPolicieseTemplate returns a body as policies see it: with the template that the body was made from, and without the value of a secret.
+func bodyForPolicies(ex *Exchange, doc any) any {
 	body, isObject := doc.(map[string]any)
 	if !isObject {
 		return doc
 	}
 	body = effective.WithoutValue(ex.Operation.ID, body)
-	if ex.Translation.origin == nil || body["templateId"] != nil {
+	if ex.Translation.template == nil || body["templateId"] != nil {
 		return body
 	}
 	body = maps.Clone(body)
-	body["templateId"] = ex.Translation.origin.TemplateID
+	body["templateId"] = ex.Translation.template.TemplateID
 	return body
 }
 
@@ -96,8 +96,8 @@ func stateAfter(in *policies.Input, body, template map[string]any, verb operatio
 
 // current reads the object that is changed: once for an exchange, but for each
 // exchange anew.
-func (f *Judge) current(ctx context.Context, ex *Exchange, before *policies.Input) error {
-	in := ex.Judged.Input
+func (f *EvaluatePolicies) current(ctx context.Context, ex *Exchange, before *policies.Input) error {
+	in := ex.Evaluation.Input
 	if before != nil && before.Resource.Current != nil {
 		in.Resource.Current = before.Resource.Current
 		return nil
@@ -110,21 +110,21 @@ func (f *Judge) current(ctx context.Context, ex *Exchange, before *policies.Inpu
 	if err != nil {
 		return err
 	}
-	ex.Answer, in.Resource.Current = refusal, current
+	ex.Response, in.Resource.Current = refusal, current
 	return nil
 }
 
 // template reads the template a body names, the account's own or a public one.
-func (f *Judge) template(ctx context.Context, ex *Exchange, id string) error {
+func (f *EvaluatePolicies) template(ctx context.Context, ex *Exchange, id string) error {
 	if !f.Template.ValidPathParam("id", id) {
 		return noTemplate(ex)
 	}
-	doc, refusal, err := f.Reader.Recall(ctx, ex, f.Template, map[string]string{"id": id})
+	doc, refusal, err := f.Reader.ReadCached(ctx, ex, f.Template, map[string]string{"id": id})
 	if refusal != nil && refusal.Status == http.StatusNotFound && ex.Operation.ID == createSandbox {
 		return noTemplate(ex)
 	}
 	if err != nil || refusal != nil {
-		ex.Answer = refusal
+		ex.Response = refusal
 		return err
 	}
 	record, ok := doc.(map[string]any)
@@ -137,11 +137,11 @@ func (f *Judge) template(ctx context.Context, ex *Exchange, id string) error {
 	// one is, the account's own list tells.
 	if t.Own = record["public"] == false; !t.Own {
 		if t.Own, refusal, err = f.Reader.listed(ctx, ex, f.Templates, id); err != nil || refusal != nil {
-			ex.Answer = refusal
+			ex.Response = refusal
 			return err
 		}
 	}
-	ex.Judged.Input.Resource.Template = t
+	ex.Evaluation.Input.Resource.Template = t
 	return nil
 }
 
@@ -169,6 +169,6 @@ func faultProblem(f *effective.Fault) error {
 	if f.Status != p.Status {
 		p.Status, p.Title = f.Status, http.StatusText(f.Status)
 	}
-	p.Errors = []string{Location(f.Pointer) + ": " + f.Detail}
+	p.Errors = []string{JSONPath(f.Pointer) + ": " + f.Detail}
 	return p
 }

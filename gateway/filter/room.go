@@ -10,14 +10,14 @@ const (
 	listsMemory = 80 << 20
 )
 
-// Room bounds the memory and the WebSockets of all exchanges of a gateway.
-type Room struct {
+// Capacity bounds the memory and the WebSockets of all exchanges of a gateway.
+type Capacity struct {
 	// Bodies is the memory of bodies, Keyless of the bodies of callers without a key, and Lists of lists that are translated.
 	Bodies, Keyless, Lists *Memory
 	WebSockets             *semaphore.Weighted
 }
 
-// NewRoom returns room for so many bytes of bodies and so many WebSockets.
-func NewRoom(bodies, webSockets int64) Room {
-	return Room{NewMemory(bodies), NewMemory(keylessMemory), NewMemory(listsMemory), semaphore.NewWeighted(webSockets)}
+// NewCapacity returns room for so many bytes of bodies and so many WebSockets.
+func NewCapacity(bodies, webSockets int64) Capacity {
+	return Capacity{NewMemory(bodies), NewMemory(keylessMemory), NewMemory(listsMemory), semaphore.NewWeighted(webSockets)}
 }

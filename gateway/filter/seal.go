@@ -37,8 +37,8 @@ func seal(ex *Exchange) error {
 	if !isObject {
 		return nil
 	}
-	after, _ := ex.Judged.Input.Resource.After.(map[string]any)
-	t := ex.Judged.Input.Resource.Template
+	after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
+	t := ex.Evaluation.Input.Resource.Template
 	if body["templateId"] == nil {
 		t = nil // nothing of a template is left to take
 	}
@@ -50,7 +50,7 @@ func seal(ex *Exchange) error {
 	case t != nil:
 		record, _ := t.Record.(map[string]any)
 		if row.Kind == operation.KindCluster && suppliesUnstated(record) {
-			return sealNamed(body, t)
+			return checkTemplateReference(body, t)
 		}
 		sealed = pinnedBody(body, record, after, row.Verb)
 	}
@@ -71,14 +71,14 @@ func seal(ex *Exchange) error {
 	invalid, broken := ex.check(sealed)
 	switch {
 	case len(invalid) > 0 && t == nil:
-		return noVerdict(fmt.Errorf("%s as a whole: %s", operation.KindEndpoint, invalid[0]))
+		return evaluationFailed(fmt.Errorf("%s as a whole: %s", operation.KindEndpoint, invalid[0]))
 	case len(invalid) > 0:
 		return violations(problem.Invalid.Newf("what the template %s supplies does not fit the operation", t.ID), invalid)
 	case len(broken) > 0 && t != nil:
 		return violations(problem.RuleBroken.Newf("what the template %s supplies contradicts the body", t.ID), broken)
 	}
 	if t != nil {
-		ex.Body.named = body
+		ex.Body.beforeTemplate = body
 	}
 	ex.Body.Doc = sealed
 	return nil
@@ -90,15 +90,15 @@ func suppliesUnstated(template map[string]any) bool {
 	return template["registry"] != nil || len(versions) > 0
 }
 
-// sealNamed leaves the body of a new cluster as it is, with the id of its template. It returns an error if the template is not the
+// checkTemplateReference leaves the body of a new cluster as it is, with the id of its template. It returns an error if the template is not the
 // organisation's own, or if a policy has set members that the platform does not take beside the id.
-func sealNamed(body map[string]any, t *policies.Template) error {
+func checkTemplateReference(body map[string]any, t *policies.Template) error {
 	if !t.Own {
 		p := problem.RuleBroken.Newf("a cluster cannot be made by the template %s", t.ID)
 		p.Errors = []string{"$.templateId: the template of another account has a registry credential or CUDA versions, which the body of a cluster cannot state"}
 		return p
 	}
-	if members := besideTemplate(body); len(members) > 0 {
+	if members := templateConflicts(body); len(members) > 0 {
 		return problem.PolicyUnavailable.Newf("policies set %s, which cannot be sent beside the template %s: it supplies a registry credential or CUDA versions",
 			strings.Join(members, ", "), t.ID)
 	}
@@ -109,7 +109,7 @@ func sealNamed(body map[string]any, t *policies.Template) error {
 // stand in the state after.
 func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[string]any {
 	out := maps.Clone(body)
-	if !leansOn(body, verb) {
+	if !dependsOnTemplate(body, verb) {
 		delete(out, "templateId")
 	}
 	take := func(name string) {
@@ -159,10 +159,10 @@ func pinnedSandbox(body, after map[string]any) map[string]any {
 	return out
 }
 
-// leansOn reports whether a body leaves more to its template than the platform
+// dependsOnTemplate reports whether a body leaves more to its template than the platform
 // shows: a new endpoint may leave out its name and type beside one. It keeps the
 // template's id then; members sent beside it win.
-func leansOn(body map[string]any, verb operation.Verb) bool {
+func dependsOnTemplate(body map[string]any, verb operation.Verb) bool {
 	if verb != operation.VerbCreate {
 		return false
 	}

@@ -60,7 +60,7 @@ func TestWholeSaysAllOfWhatCosts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ex := &Exchange{Operation: api.Operation(tc.op), Body: Body{Doc: tc.body, HasDoc: true}, Judged: Judged{Input: &policies.Input{Resource: policies.Resource{After: tc.after}}}}
+			ex := &Exchange{Operation: api.Operation(tc.op), Body: Body{Doc: tc.body, HasDoc: true}, Evaluation: Evaluation{Input: &policies.Input{Resource: policies.Resource{After: tc.after}}}}
 			if err := seal(ex); err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ import (
 func reservedName(ex *Exchange) error {
 	body, _ := ex.Body.Doc.(map[string]any)
 	name, _ := body["name"].(string)
-	prefix := ex.Tenant.Platform
+	prefix := ex.Tenant.PlatformName
 	if ex.Operation.ID != "createSecret" || prefix == "" || len(name) < len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
 		return nil
 	}
@@ -28,24 +28,24 @@ func reservedName(ex *Exchange) error {
 
 // secrets refuses with 403 a resource with placeholders for secrets that the caller may not read. A secret that does not exist, and a
 // placeholder whose name cannot be read, get the same refusal, so that it does not reveal the secrets of others.
-func (f *Judge) secrets(ctx context.Context, ex *Exchange) error {
+func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
-	if !iso.Read.narrow() {
+	if !iso.Read.restricts() {
 		return nil
 	}
 	if ex.Operation.ID == "createSecret" {
-		if err := f.nameTaken(ctx, ex); err != nil || ex.Answer != nil {
+		if err := f.refuseSimilarName(ctx, ex); err != nil || ex.Response != nil {
 			return err
 		}
 	}
 	if iso.exempts(ex.Caller) {
 		return nil
 	}
-	found := operation.SecretReferences(ex.Judged.Input.Resource.After)
+	found := operation.SecretReferences(ex.Evaluation.Input.Resource.After)
 	if len(found) == 0 {
 		return nil
 	}
-	for _, read := range []reads{f.Reader.Recall, f.Reader.Read} { // a recent list may lack a new secret
+	for _, read := range []readFunc{f.Reader.ReadCached, f.Reader.Read} { // a recent list may lack a new secret
 		readable, err := f.readable(ctx, ex, read)
 		if err != nil {
 			return err
@@ -54,19 +54,19 @@ func (f *Judge) secrets(ctx context.Context, ex *Exchange) error {
 			return nil
 		}
 	}
-	p := problem.Forbidden.Newf("%s refers to a secret that does not exist for this caller", Location(found[0].Pointer)) // v1 shows nothing else
+	p := problem.Forbidden.Newf("%s refers to a secret that does not exist for this caller", JSONPath(found[0].Pointer)) // v1 shows nothing else
 	for _, s := range found {
-		p.Errors = append(p.Errors, fmt.Sprintf("%s: refers to the secret %q, which does not exist for this caller", Location(s.Pointer), s.Name))
+		p.Errors = append(p.Errors, fmt.Sprintf("%s: refers to the secret %q, which does not exist for this caller", JSONPath(s.Pointer), s.Name))
 	}
 	return p
 }
 
-// reads is a way to read an object: Recall or Read of a Reader.
-type reads func(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error)
+// readFunc is a way to read an object: Recall or Read of a Reader.
+type readFunc func(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Response, error)
 
 // readable returns the names of secrets that the caller may read, in lower case: the platform may ignore letter case, so all secrets
 // whose names differ in nothing else must be readable.
-func (f *Judge) readable(ctx context.Context, ex *Exchange, read reads) (map[string]bool, error) {
+func (f *EvaluatePolicies) readable(ctx context.Context, ex *Exchange, read readFunc) (map[string]bool, error) {
 	names, ids, err := f.listedSecrets(ctx, ex, read)
 	if err != nil || len(ids) == 0 {
 		return nil, err
@@ -79,13 +79,13 @@ func (f *Judge) readable(ctx context.Context, ex *Exchange, read reads) (map[str
 	for i, name := range names {
 		name = strings.ToLower(name)
 		before, seen := all[name]
-		all[name] = (before || !seen) && iso.admits(iso.Read, owners[i], ex.Caller)
+		all[name] = (before || !seen) && iso.allows(iso.Read, owners[i], ex.Caller)
 	}
 	return all, nil
 }
 
 // listedSecrets returns the names of the account's secrets, and their ids.
-func (f *Judge) listedSecrets(ctx context.Context, ex *Exchange, read reads) (names, ids []string, err error) {
+func (f *EvaluatePolicies) listedSecrets(ctx context.Context, ex *Exchange, read readFunc) (names, ids []string, err error) {
 	doc, refusal, err := read(ctx, ex, f.Secrets, nil)
 	if err == nil && refusal != nil {
 		err = fmt.Errorf("%w: the list of secrets was answered %d", upstream.ErrUnreachable, refusal.Status)
@@ -104,10 +104,10 @@ func (f *Judge) listedSecrets(ctx context.Context, ex *Exchange, read reads) (na
 	return names, ids, nil
 }
 
-// nameTaken answers a create of a secret as the platform answers one whose name is taken, if the name of another secret differs from it
+// refuseSimilarName answers a create of a secret as the platform answers one whose name is taken, if the name of another secret differs from it
 // in letter case alone: with both, the callers of neither could refer to their own; see readable. The platform answers for an equal name,
 // and a repeated create is told there.
-func (f *Judge) nameTaken(ctx context.Context, ex *Exchange) error {
+func (f *EvaluatePolicies) refuseSimilarName(ctx context.Context, ex *Exchange) error {
 	names, _, err := f.listedSecrets(ctx, ex, f.Reader.Read)
 	if err != nil {
 		return err
@@ -115,9 +115,9 @@ func (f *Judge) nameTaken(ctx context.Context, ex *Exchange) error {
 	body, _ := ex.Body.Doc.(map[string]any)
 	name, _ := body["name"].(string)
 	if !slices.Contains(names, name) && slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }) {
-		ex.Answer = &Answer{Status: http.StatusConflict, Header: http.Header{}}
-		ex.Answer.Body, ex.Event.Detail = ex.rewriteError(upstream.Credential{})
-		ex.Answer.Header.Set("Content-Type", problem.ContentType)
+		ex.Response = &Response{Status: http.StatusConflict, Header: http.Header{}}
+		ex.Response.Body, ex.Event.Detail = ex.rewriteError(upstream.Credential{})
+		ex.Response.Header.Set("Content-Type", problem.ContentType)
 	}
 	return nil
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// Share keeps an organisation's teams from using up its platform account's own
+// FairShare keeps an organisation's teams from using up its platform account's own
 // quota at each other's expense. It stands last in the chain, so that it sees
 // the platform's headers as they came.
-type Share struct{}
+type FairShare struct{}
 
 // Name implements Filter.
-func (Share) Name() string { return "share" }
+func (FairShare) Name() string { return "share" }
 
 // Request refuses with 429 a team that has used its part. The run interface has
 // quotas of its own, for each endpoint.
-func (Share) Request(_ context.Context, ex *Exchange) error {
-	if ex.Dialect.Runs() {
+func (FairShare) Request(_ context.Context, ex *Exchange) error {
+	if ex.Dialect.IsRun() {
 		return nil
 	}
 	ok, wait := ex.Ports.Shares.Admit(ex.Caller.Org, ex.Caller.Team, ex.Tenant.Weights[ex.Caller.Team])
@@ -34,14 +34,14 @@ func (Share) Request(_ context.Context, ex *Exchange) error {
 }
 
 // Response learns from the platform's answer the remaining quota.
-func (Share) Response(_ context.Context, ex *Exchange) error {
+func (FairShare) Response(_ context.Context, ex *Exchange) error {
 	if !ex.Admission.shared {
 		return nil
 	}
 	ex.Admission.shared = false
 	status, header := 0, http.Header(nil)
-	if ex.Answer.Relayed {
-		status, header = ex.Answer.Status, ex.Answer.Header
+	if ex.Response.Relayed {
+		status, header = ex.Response.Status, ex.Response.Header
 	}
 	ex.Ports.Shares.Observe(ex.Caller.Org, status, header)
 	return nil

@@ -16,46 +16,46 @@ const MaxBody = 102400
 // stageSize is the name of the stages that bound bodies.
 const stageSize = "size"
 
-// Size refuses bodies whose declared length is over the limit, before anything else.
-type Size struct{}
+// LimitSizeSizeoundSize refuses bodies whose declared length is over the limit, before anything else.
+type LimitSize struct{}
 
 // Name implements Filter.
-func (Size) Name() string { return stageSize }
+func (LimitSize) Name() string { return stageSize }
 
 // Request refuses with 413, and with 400 a body that broke off.
-func (Size) Request(_ context.Context, ex *Exchange) error { return fits(ex) }
+func (LimitSize) Request(_ context.Context, ex *Exchange) error { return checkSize(ex) }
 
 // Response counts a body that was refused before it was read, and whose length was not declared: its size
 // comes before all else.
-func (Size) Response(_ context.Context, ex *Exchange) error {
+func (LimitSize) Response(_ context.Context, ex *Exchange) error {
 	source := ex.In.Source
-	if source == nil || ex.In.Length >= 0 || ex.Dialect.Runs() {
+	if source == nil || ex.In.Length >= 0 || ex.Dialect.IsRun() {
 		return nil
 	}
 	switch _, err := io.CopyN(io.Discard, source, MaxBody+1); {
 	case err == nil:
 		return tooLarge(MaxBody)
 	case !errors.Is(err, io.EOF):
-		ex.In.Broken = true
-		return brokenOff()
+		ex.In.Truncated = true
+		return bodyTruncated()
 	}
 	return nil
 }
 
-// Receive reads the body behind the head, if the door has not, and refuses bodies over the limit, because a
+// ReadBodyreamResponse reads the body behind the head, if the door has not, and refuses bodies over the limit, because a
 // declared length may lie. The body of a caller refused in the head takes no memory.
-type Receive struct {
+type ReadBody struct {
 	// Memory bounds the bodies of the run interface, which are two hundred times as
 	// large as others, Keyless those of callers without a key.
 	Memory, Keyless *Memory
 }
 
 // Name implements Filter.
-func (Receive) Name() string { return stageSize }
+func (ReadBody) Name() string { return stageSize }
 
 // Request refuses with 413, with 400 a body that broke off, and with 503 one
 // that there is no memory for.
-func (f Receive) Request(_ context.Context, ex *Exchange) error {
+func (f ReadBody) Request(_ context.Context, ex *Exchange) error {
 	if source := ex.In.Source; source != nil && !ex.Opaque() {
 		ex.In.Source = nil
 		if err := f.receive(ex, source, ex.BodyLimit()); err != nil || ex.In.Oversize {
@@ -65,27 +65,27 @@ func (f Receive) Request(_ context.Context, ex *Exchange) error {
 			}
 		}
 	}
-	return fits(ex)
+	return checkSize(ex)
 }
 
 // Response gives the memory of the body back, if sending it has not.
-func (Receive) Response(_ context.Context, ex *Exchange) error {
+func (ReadBody) Response(_ context.Context, ex *Exchange) error {
 	if ex.Admission.memory != nil {
-		ex.letGo()
+		ex.dropBody()
 		ex.Out.Body = nil
-		ex.Admission.memory.free()
+		ex.Admission.memory.releaseAll()
 	}
 	return nil
 }
 
-// fits refuses a body over the limit, and one that broke off.
-func fits(ex *Exchange) error {
+// checkSize refuses a body over the limit, and one that broke off.
+func checkSize(ex *Exchange) error {
 	limit, in := ex.BodyLimit(), &ex.In
 	if in.Oversize || in.Length > limit || int64(len(in.Body)) > limit {
 		return tooLarge(limit)
 	}
-	if in.Broken {
-		return brokenOff()
+	if in.Truncated {
+		return bodyTruncated()
 	}
 	return nil
 }
@@ -94,18 +94,18 @@ func tooLarge(limit int64) error {
 	return problem.TooLarge.Newf("the request body exceeds %d bytes", limit).With("Connection", "close")
 }
 
-func brokenOff() error {
+func bodyTruncated() error {
 	return problem.BadRequest.New("the request body broke off").With("Connection", "close")
 }
 
-// bound is the memory that the body of an exchange is taken from, nil for one that
+// memoryFor is the memory that the body of an exchange is taken from, nil for one that
 // only the quotas and connections of its caller bound.
-func (f Receive) bound(ex *Exchange) *held {
+func (f ReadBody) memoryFor(ex *Exchange) *memoryUse {
 	switch {
-	case ex.Dialect.Runs():
-		return &held{memory: f.Memory}
+	case ex.Dialect.IsRun():
+		return &memoryUse{memory: f.Memory}
 	case ex.Caller == nil:
-		return &held{memory: f.Keyless}
+		return &memoryUse{memory: f.Keyless}
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (ex *Exchange) Opaque() bool {
 // request to the run interface is known, as many as any of them takes.
 func (ex *Exchange) BodyLimit() int64 {
 	switch {
-	case !ex.Dialect.Runs():
+	case !ex.Dialect.IsRun():
 		return MaxBody
 	case ex.Operation == nil:
 		return operation.MaxBody
@@ -138,9 +138,9 @@ const (
 	// firstRead is the size of a body's buffer before its first byte: a declared
 	// length costs its sender nothing.
 	firstRead = 4 << 10
-	// earnest is how much of a body must have come before its declared length is
+	// trustLengthAfter is how much of a body must have come before its declared length is
 	// believed, and all of it is given at once.
-	earnest = 64 << 10
+	trustLengthAfter = 64 << 10
 )
 
 // maxDiscard bounds the part of a body that is read to be dropped.
@@ -150,14 +150,14 @@ const maxDiscard = 32 << 20
 func discard(source io.Reader) { _, _ = io.CopyN(io.Discard, source, maxDiscard) }
 
 // receive reads the body. Its memory is reserved as it grows.
-func (f Receive) receive(ex *Exchange, source io.Reader, limit int64) error {
+func (f ReadBody) receive(ex *Exchange, source io.Reader, limit int64) error {
 	in := &ex.In
 	if in.Oversize = in.Length > limit; in.Oversize {
 		return nil
 	}
-	ex.Admission.memory = f.bound(ex)
-	ex.Admission.Slot.Rest()
-	defer ex.Admission.Slot.Work()
+	ex.Admission.memory = f.memoryFor(ex)
+	ex.Admission.Slot.Pause()
+	defer ex.Admission.Slot.Resume()
 	defer func() { ex.Event.BytesIn = int64(len(in.Body)) }()
 	most := limit + 1 // one more byte shows that there are too many
 	if in.Length >= 0 {
@@ -167,7 +167,7 @@ func (f Receive) receive(ex *Exchange, source io.Reader, limit int64) error {
 	for {
 		if len(b) == cap(b) {
 			grown := min(max(firstRead, 2*int64(cap(b))), most)
-			if len(b) >= earnest && in.Length >= 0 {
+			if len(b) >= trustLengthAfter && in.Length >= 0 {
 				grown = most
 			}
 			if !ex.Admission.memory.grow(grown - int64(cap(b))) {
@@ -185,18 +185,18 @@ func (f Receive) receive(ex *Exchange, source io.Reader, limit int64) error {
 			in.Body = b
 			return nil
 		case err != nil:
-			in.Broken = true
+			in.Truncated = true
 			return nil
 		}
 	}
 }
 
-// letGo forgets the body, which nothing looks at once Out is made.
-func (ex *Exchange) letGo() {
+// dropBody forgets the body, which nothing looks at once Out is made.
+func (ex *Exchange) dropBody() {
 	ex.In.Body, ex.Body.Doc = nil, nil
-	if ex.Judged.Input != nil {
-		in := *ex.Judged.Input
+	if ex.Evaluation.Input != nil {
+		in := *ex.Evaluation.Input
 		in.Request.Body = nil
-		ex.Judged.Input = &in
+		ex.Evaluation.Input = &in
 	}
 }

@@ -12,15 +12,15 @@ const (
 	HeaderDecision  = "X-Tollgate-Decision"
 )
 
-// Stamp gives the exchange its ids and puts them on the answer.
-type Stamp struct{}
+// AssignIDs gives the exchange its ids and puts them on the answer.
+type AssignIDs struct{}
 
 // Name implements Filter.
-func (Stamp) Name() string { return "stamp" }
+func (AssignIDs) Name() string { return "stamp" }
 
 // Request adopts a well-formed X-Request-Id or makes one. The decision id is
 // always ours, and tells when the request arrived.
-func (Stamp) Request(_ context.Context, ex *Exchange) error {
+func (AssignIDs) Request(_ context.Context, ex *Exchange) error {
 	ex.DecisionID = ulid.MustNew(ulid.Timestamp(ex.In.Received), ulid.DefaultEntropy()).String()
 	ex.RequestID = ex.In.Header.Get(HeaderRequestID)
 	if !wellFormedID(ex.RequestID) {
@@ -32,10 +32,10 @@ func (Stamp) Request(_ context.Context, ex *Exchange) error {
 
 // Response puts the ids on the answer, and keeps browsers from reading it as
 // anything but its declared type.
-func (Stamp) Response(_ context.Context, ex *Exchange) error {
-	ex.Answer.Header.Set("X-Content-Type-Options", "nosniff")
-	ex.Answer.Header.Set(HeaderRequestID, ex.RequestID)
-	ex.Answer.Header.Set(HeaderDecision, ex.DecisionID)
+func (AssignIDs) Response(_ context.Context, ex *Exchange) error {
+	ex.Response.Header.Set("X-Content-Type-Options", "nosniff")
+	ex.Response.Header.Set(HeaderRequestID, ex.RequestID)
+	ex.Response.Header.Set(HeaderDecision, ex.DecisionID)
 	return nil
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// ErrCut is why a stream ends that neither side has ended.
-var ErrCut = errors.New("the gateway ended the stream")
+// ErrStreamEnded is why a stream ends that neither side has ended.
+var ErrStreamEnded = errors.New("the gateway ended the stream")
 
 // The reasons.
 var (
-	errWithdrawn = fmt.Errorf("%w: what allowed it was withdrawn", ErrCut)
-	errStopping  = fmt.Errorf("%w: the gateway stops", ErrCut)
-	errIdle      = fmt.Errorf("%w: nothing passed for too long", ErrCut)
+	errWithdrawn = fmt.Errorf("%w: what allowed it was withdrawn", ErrStreamEnded)
+	errStopping  = fmt.Errorf("%w: the gateway stops", ErrStreamEnded)
+	errIdle      = fmt.Errorf("%w: nothing passed for too long", ErrStreamEnded)
 )
 
 // Stream is the permission of an open event stream.
@@ -109,7 +109,7 @@ func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, re
 	}
 }
 
-// End waits until no stream is open. Streams that are open when ctx ends are cut, and from then on
+// IntentUpdatecome waits until no stream is open. Streams that are open when ctx ends are cut, and from then on
 // no response is read after its caller has left.
 func (s *Streams) End(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { s.endOver.Do(func() { close(s.over) }) })()
@@ -135,31 +135,31 @@ func (s *Streams) End(ctx context.Context) {
 	s.mu.Unlock()
 	select {
 	case <-none:
-	case <-time.After(endTime):
+	case <-time.After(endTimeout):
 	}
 }
 
-// endTime is how long a stream that is cut may take to end.
-const endTime = time.Second
+// endTimeout is how long a stream that is cut may take to end.
+const endTimeout = time.Second
 
-// cutBy is the error of reading a stream, or why that was cut.
-func cutBy(ctx context.Context, err error) error {
+// streamErr is the error of reading a stream, or why that was cut.
+func streamErr(ctx context.Context, err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
-		if cause := context.Cause(ctx); errors.Is(cause, ErrCut) {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrStreamEnded) {
 			return cause
 		}
 	}
 	return err
 }
 
-// cuttable is a stream's body. Its read error says whether it was cut.
-type cuttable struct {
+// endableBody is a stream's body. Its read error says whether it was cut.
+type endableBody struct {
 	io.ReadCloser
 	ctx context.Context //nolint:containedctx // of the stream, which ends with it
 }
 
 // Read implements io.Reader.
-func (c *cuttable) Read(p []byte) (int, error) {
+func (c *endableBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
-	return n, cutBy(c.ctx, err)
+	return n, streamErr(c.ctx, err)
 }

@@ -72,14 +72,14 @@ func (broken) Close() error             { return nil }
 
 func TestCuttable(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	if _, err := (&cuttable{broken{}, ctx}).Read(nil); !errors.Is(err, context.Canceled) {
+	if _, err := (&endableBody{broken{}, ctx}).Read(nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Read = %v, want the body's own error", err)
 	}
 	cancel(errWithdrawn)
-	if _, err := (&cuttable{broken{}, ctx}).Read(nil); !errors.Is(err, errWithdrawn) {
+	if _, err := (&endableBody{broken{}, ctx}).Read(nil); !errors.Is(err, errWithdrawn) {
 		t.Errorf("Read = %v, want errWithdrawn", err)
 	}
-	whole := &cuttable{io.NopCloser(strings.NewReader("")), ctx}
+	whole := &endableBody{io.NopCloser(strings.NewReader("")), ctx}
 	if _, err := whole.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("Read = %v, want io.EOF: it was sent whole", err)
 	}

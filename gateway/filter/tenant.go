@@ -40,15 +40,15 @@ func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 type Tenant struct {
 	// ID is the organisation's id.
 	ID string
-	// Platform is the name of the platform, with which no secret's name may begin, "" if it is not known.
-	Platform string
+	// PlatformName is the name of the platform, with which no secret's name may begin, "" if it is not known.
+	PlatformName string
 	// Contact is the contact line that its refusals show, "" for that of the gateway.
 	Contact string
 	// Limits holds the quotas of its scopes, those that limit nothing included. An id that
 	// ends with a colon is that of all whose ids begin so and have no quotas of their own.
 	Limits map[ratelimit.Ref]ratelimit.Limit
-	// Made returns the permissions of a key made at run time, false for other keys. It is nil where there are none.
-	Made func(id string) (MadeKey, bool)
+	// RuntimeKey returns the permissions of a key made at run time, false for other keys. It is nil where there are none.
+	RuntimeKey func(id string) (RuntimeKey, bool)
 	// Failure overrides, by class of call, the treatment of calls while the shared store is
 	// away.
 	Failure map[ratelimit.Class]ratelimit.Failure
@@ -67,9 +67,9 @@ type Tenant struct {
 	KeyLabels map[string][]spend.LabelRule
 	// Isolation is the access of its callers to each other's resources.
 	Isolation Isolation
-	// RefuseKeys says that a key of a caller in the environment of a body is refused,
+	// RejectCallerKeys says that a key of a caller in the environment of a body is refused,
 	// not taken out.
-	RefuseKeys bool
+	RejectCallerKeys bool
 	// ModelPaths are the paths below openai/v1/ at which modelCall reaches its endpoints.
 	ModelPaths []string
 	// Unknown selects the undescribed parts that pass.
@@ -80,19 +80,19 @@ type Tenant struct {
 	ChangesBodies bool
 }
 
-// MadeKey holds the permissions of a caller with a key made at run time.
-type MadeKey struct {
+// RuntimeKey holds the permissions of a caller with a key made at run time.
+type RuntimeKey struct {
 	Limit ratelimit.Limit
 	// Labels are the names of those of the organisation that it may set, nil for all.
 	Labels []string
 }
 
-// made returns the permissions of a key made at run time.
-func (t *Tenant) made(id string) (k MadeKey, ok bool) {
-	if t.Made == nil {
+// createsimeKey returns the permissions of a key made at run time.
+func (t *Tenant) runtimeKey(id string) (k RuntimeKey, ok bool) {
+	if t.RuntimeKey == nil {
 		return k, false
 	}
-	return t.Made(id)
+	return t.RuntimeKey(id)
 }
 
 // Limit returns the quotas of a scope, and false when it has none of its own.
@@ -100,7 +100,7 @@ func (t *Tenant) Limit(ref ratelimit.Ref) (ratelimit.Limit, bool) {
 	if limit, ok := t.Limits[ref]; ok || ref.Kind != ratelimit.KindKey {
 		return limit, ok
 	}
-	k, ok := t.made(ref.ID)
+	k, ok := t.runtimeKey(ref.ID)
 	return k.Limit, ok
 }
 
@@ -114,13 +114,13 @@ func (t *Tenant) Scope(kind ratelimit.ScopeKind, id string) ratelimit.Scope {
 	return ratelimit.Scope{Kind: kind, ID: id, Limit: limit}
 }
 
-// CallerScopes is the largest number of scopes a caller is counted in beside classes.
-const CallerScopes = 3
+// MaxCallerScopes is the largest number of scopes a caller is counted in beside classes.
+const MaxCallerScopes = 3
 
 // Scopes returns the scopes that count a caller.
 func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
-	scopes := make([]ratelimit.Scope, 0, CallerScopes+1)
-	for _, s := range [CallerScopes]ratelimit.Scope{
+	scopes := make([]ratelimit.Scope, 0, MaxCallerScopes+1)
+	for _, s := range [MaxCallerScopes]ratelimit.Scope{
 		t.Scope(ratelimit.KindKey, c.Key),
 		t.Scope(ratelimit.KindTeam, c.Team),
 		t.Scope(ratelimit.KindOrg, t.ID),

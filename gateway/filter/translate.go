@@ -59,25 +59,25 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller != nil {
 		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key
 	}
-	in.Catalog = ex.Tenant != nil
-	calls := &calls{api: f.API, parent: ex, lists: held{memory: f.Lists, times: translatedSize}}
+	in.CatalogAllowed = ex.Tenant != nil
+	calls := &calls{api: f.API, parent: ex, lists: memoryUse{memory: f.Lists, factor: translatedSize}}
 	ex.Translation.lists = &calls.lists
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
-	calls.lists.keep(int64(len(out.Body)))
+	calls.lists.shrinkTo(int64(len(out.Body)))
 	calls.mu.Lock()
 	defer calls.mu.Unlock()
 	calls.over = true
-	ex.Answer = answerOf(out)
+	ex.Response = responseOf(out)
 	for _, c := range ex.Calls {
-		tell(ex.Answer, &c.Judged.Verdict)
-		tellWithheld(ex.Answer, c)
-		if c.Answer.Header[HeaderReplayed] != nil {
-			ex.Answer.Header.Set(HeaderReplayed, "true")
+		writePolicyHeaders(ex.Response, &c.Evaluation.Verdict)
+		writeRemovedKeys(ex.Response, c)
+		if c.Response.Header[HeaderReplayed] != nil {
+			ex.Response.Header.Set(HeaderReplayed, "true")
 		}
-		c.Money.Held.WriteHeaders(ex.Answer.Header)
+		c.Cost.Reservation.WriteHeaders(ex.Response.Header)
 	}
-	ex.Translation.made = calls.made
-	ex.Event.Calls, ex.Translation.asked, ex.Translation.lost = out.V2, out.Asked, out.Lost
+	ex.Translation.creates = calls.made
+	ex.Event.Calls, ex.Translation.operations, ex.Translation.droppedFields = out.V2, out.Operations, out.LostFields
 	if out.Status >= http.StatusBadRequest || out.Failed {
 		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
 	}
@@ -96,7 +96,7 @@ func (*Translate) Notes(ex *Exchange, _ string) []string {
 type calls struct {
 	api    *schema.API
 	parent *Exchange
-	lists  held
+	lists  memoryUse
 
 	mu sync.Mutex // guards the parent's Calls, Event and Limit, and the fields below
 	// begun says that a call was made: the first is counted as the request.
@@ -104,13 +104,13 @@ type calls struct {
 	// over says that the request is answered: a call that outlives it is no
 	// part of its record.
 	over bool
-	// made are the calls whose intents end with the request.
+	// createsimeKey are the calls whose intents end with the request.
 	made []*Exchange
 }
 
-// open reports whether anonymous callers of a legacy dialect may cause the v2
+// allowedAnonymously reports whether anonymous callers of a legacy dialect may cause the v2
 // operation: one that lists offers and prices.
-func open(id string) bool {
+func allowedAnonymously(id string) bool {
 	row, _ := operation.Of(id)
 	return row.Kind == operation.KindCatalog
 }
@@ -123,13 +123,13 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	}
 	caller := c.parent.Caller
 	if caller == nil {
-		if c.parent.Tenant == nil || !open(op.ID) {
-			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": translate.NoKey}}, nil
+		if c.parent.Tenant == nil || !allowedAnonymously(op.ID) {
+			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": translate.MissingKeyText}}, nil
 		}
 		caller = &identity.Caller{Org: c.parent.Tenant.ID, Key: anonymousKey, Roles: []identity.Role{identity.RoleViewer}}
 	}
 	ex := c.parent.child(op, caller, r.Params)
-	ex.Query, ex.Body.Doc, ex.Body.HasDoc, ex.Translation.origin = r.Query, r.Body, r.Body != nil, r.Origin
+	ex.Query, ex.Body.Doc, ex.Body.HasDoc, ex.Translation.template = r.Query, r.Body, r.Body != nil, r.Origin
 	c.mu.Lock()
 	ex.Admission.counted, c.begun = !c.begun || c.parent.Caller == nil, true // without a key, limits are those of its address
 	c.mu.Unlock()
@@ -140,7 +140,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		}
 		return c.run(ctx, ex, r.Read)
 	}
-	ex.Translation.Wish, ex.Translation.StopAt, ex.Translation.TerminateAt = r.Wish, r.StopAt, r.TerminateAt
+	ex.Translation.Fingerprint, ex.Translation.StopAt, ex.Translation.TerminateAt = r.FingerprintText, r.StopAt, r.TerminateAt
 	if (!r.StopAt.IsZero() || !r.TerminateAt.IsZero()) && ex.Tenant.Budgets == nil {
 		const detail = "the gateway cannot stop or terminate the pod at a time, because the organisation has no budget and therefore no ledger"
 		return &translate.Response{Status: http.StatusBadRequest, Body: map[string]any{"detail": detail}, Refused: true}, nil
@@ -157,14 +157,14 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 	chain.RunResponse(ctx, ex)
 	done()
 	answer, err := response(ex, read)
-	if c.end(ex) && ex.Once != nil {
+	if c.end(ex) && ex.Idempotency != nil {
 		ex.Ports.Intents.Deliver(ctx, ex, Undelivered)
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
 	case ex.Event.Refusal == string(problem.OutcomeUnknown):
 		return nil, &translate.UnfinishedError{Noun: row.Kind.Noun()}
-	case ex.Operation.Mutates && ex.Sent == SentOut && ex.Adopted == "":
+	case ex.Operation.Mutates && ex.Sent == SentUnanswered && ex.Adopted == "":
 		return nil, errors.Join(translate.ErrAmbiguous, ex.Event.Cause, err, ctx.Err())
 	case ctx.Err() != nil && ex.Sent != Answered && ex.Adopted == "":
 		return nil, errors.Join(ex.Event.Cause, ctx.Err())
@@ -172,7 +172,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 		return nil, err
 	}
 	answer.Refused = ex.Sent == NotSent && ex.Event.Refusal != "" && ex.Event.Stage != StageDispatch
-	answer.Earlier = (ex.Adopted != "" || ex.Answer.Header[HeaderReplayed] != nil) && ex.Sent == NotSent
+	answer.FromEarlierRequest = (ex.Adopted != "" || ex.Response.Header[HeaderReplayed] != nil) && ex.Sent == NotSent
 	return answer, nil
 }
 
@@ -211,7 +211,7 @@ const maxCalls = 64
 // end makes a call that has ended part of the request's record, and reports whether it
 // has outlived that.
 func (c *calls) end(ex *Exchange) (outlived bool) {
-	ex.Answer.Body = nil // the translator has it
+	ex.Response.Body = nil // the translator has it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -224,7 +224,7 @@ func (c *calls) end(ex *Exchange) (outlived bool) {
 	if len(c.parent.Calls) < maxCalls {
 		c.parent.Calls = append(c.parent.Calls, ex)
 	}
-	if ex.Once != nil {
+	if ex.Idempotency != nil {
 		c.made = append(c.made, ex)
 	}
 	return false
@@ -239,14 +239,14 @@ func later(before, d *ratelimit.Decision) bool {
 // response reads the answer of a call for the translator. One to a read that is not
 // JSON has no body: asking again would bring the same. Only a read has Records.
 func response(ex *Exchange, read bool) (*translate.Response, error) {
-	a := ex.Answer
+	a := ex.Response
 	out := &translate.Response{Status: a.Status, Header: a.Header, Kind: ex.Event.Refusal}
 	if len(a.Body) == 0 {
 		return out, nil
 	}
 	decode := a.document
 	if read {
-		decode = func() (any, error) { return strictjson.DecodeListed(a.Body) }
+		decode = func() (any, error) { return strictjson.DecodeNodes(a.Body) }
 	}
 	doc, err := decode()
 	if err != nil && ex.Operation.Mutates {

@@ -55,7 +55,7 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 	if !ok {
 		t.Fatalf("caller is a %T", l.Caller)
 	}
-	c.end(&Exchange{Answer: new(Answer), Event: &telemetry.Event{Denied: []string{"p"}, Priced: true, UpstreamStatus: 201, Outcome: telemetry.OutcomeRefused}})
+	c.end(&Exchange{Response: new(Response), Event: &telemetry.Event{Denied: []string{"p"}, Priced: true, UpstreamStatus: 201, Outcome: telemetry.OutcomeRefused}})
 	if diff := cmp.Diff(written, *ex.Event, cmpopts.IgnoreUnexported(telemetry.Event{})); diff != "" || len(ex.Calls) > 0 {
 		t.Errorf("the event changed after the answer (-written +now):\n%s", diff)
 	}
@@ -63,8 +63,8 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 
 // A found resource is noted on the call that made it; see also package once.
 func TestFoundResources(t *testing.T) {
-	made := &Exchange{Adopted: "p1", Sent: SentOut, Event: &telemetry.Event{}}
-	if got, want := Noters(nil).Notes(made, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {
+	made := &Exchange{Adopted: "p1", Sent: SentUnanswered, Event: &telemetry.Event{}}
+	if got, want := Explainers(nil).Notes(made, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 }

@@ -18,15 +18,15 @@ import (
 // keySize is the length of a decoded Sec-WebSocket-Key (RFC 6455, section 4.1).
 const keySize = 16
 
-// asks reports whether a request asks for a WebSocket. Other protocols are ignored, as is any in HTTP/1.0 (RFC 9110, section 7.8).
-func asks(in *Inbound) bool {
+// wantsWebSocket reports whether a request asks for a WebSocket. Other protocols are ignored, as is any in HTTP/1.0 (RFC 9110, section 7.8).
+func wantsWebSocket(in *Inbound) bool {
 	return (in.Major != 1 || in.Minor != 0) && hasToken(in.Header["Upgrade"], "websocket")
 }
 
 // checkUpgrade refuses every WebSocket but the one to a worker, in the form of RFC 6455, section 4.1.
 func checkUpgrade(ex *Exchange) error {
 	in := &ex.In
-	if !asks(in) {
+	if !wantsWebSocket(in) {
 		return nil
 	}
 	if !ex.Opaque() {
@@ -62,9 +62,9 @@ func hasToken(lines []string, token string) bool {
 
 // Response closes the connection of a caller whose WebSocket was refused: a proxy
 // in front may take the bytes that follow for one.
-func (Wire) Response(_ context.Context, ex *Exchange) error {
-	if ex.Answer.Tunnel == nil && asks(&ex.In) {
-		ex.Answer.Header.Set("Connection", "close")
+func (CheckHeaders) Response(_ context.Context, ex *Exchange) error {
+	if ex.Response.Tunnel == nil && wantsWebSocket(&ex.In) {
+		ex.Response.Header.Set("Connection", "close")
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func upgrade(h http.Header) {
 // openTunnel makes an answer that switches protocols a WebSocket, which ends with ctx, or
 // refuses it if it is none.
 func openTunnel(ctx context.Context, ex *Exchange, body io.ReadCloser) error {
-	a := ex.Answer
+	a := ex.Response
 	conn, both := body.(io.ReadWriteCloser)
 	h := a.Header
 	sum := sha1.Sum([]byte(ex.In.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
@@ -85,7 +85,7 @@ func openTunnel(ctx context.Context, ex *Exchange, body io.ReadCloser) error {
 		slices.Equal(h["Sec-Websocket-Accept"], []string{base64.StdEncoding.EncodeToString(sum[:])})
 	if !fits {
 		_ = body.Close()
-		ex.Broke()
+		ex.MarkInterrupted()
 		return fmt.Errorf("%w: the answer switches to a protocol that was not asked for", upstream.ErrUnreachable)
 	}
 	a.Tunnel = &tunnel{conn, ctx}
@@ -114,5 +114,5 @@ func (t *tunnel) why(err error) error {
 	if errors.Is(err, upstream.ErrTimeout) {
 		return errIdle
 	}
-	return cutBy(t.ctx, err)
+	return streamErr(t.ctx, err)
 }

@@ -37,18 +37,18 @@ const (
 // parameters of a query; of those dropped no more are named.
 const maxUnknown = 16
 
-// setParameters notes which parameters of the query the operation's description does not have:
+// sortParameters notes which parameters of the query the operation's description does not have:
 // those that the platform gets, where the organisation has them forwarded, and those that are
 // dropped. The former are sent once and do not resemble one that is described.
-func setParameters(ex *Exchange) {
-	if ex.Path.Nested || ex.Opaque() {
+func sortParameters(ex *Exchange) {
+	if ex.Progress.Nested || ex.Opaque() {
 		return
 	}
 	forwards := ex.Tenant.Unknown.Members && ex.Dialect == route.V2
-	for _, name := range ex.Operation.Undescribed(ex.Query) {
+	for _, name := range ex.Operation.UnknownParameters(ex.Query) {
 		switch {
-		case forwards && len(ex.Path.forwarded) < maxUnknown && len(ex.Query[name]) == 1 && ex.Operation.ForeignParameter(name):
-			ex.Path.forwarded = append(ex.Path.forwarded, name)
+		case forwards && len(ex.Progress.forwarded) < maxUnknown && len(ex.Query[name]) == 1 && ex.Operation.IsUnknownParameter(name):
+			ex.Progress.forwarded = append(ex.Progress.forwarded, name)
 			ex.Event.Unknown = append(ex.Event.Unknown, "?"+name)
 		case len(ex.Event.Ignored) < maxUnknown:
 			ex.Event.Ignored = append(ex.Event.Ignored, clip(url.QueryEscape(name)))
@@ -56,18 +56,18 @@ func setParameters(ex *Exchange) {
 	}
 }
 
-// setAside takes the members that the operation's description does not have out of the
+// separateUnknownMembers takes the members that the operation's description does not have out of the
 // body, where the organisation has them forwarded. Policies see them in the input, and
 // Rebuild puts them back. Names that resemble a known one stay in the body, and the
 // schema refuses them.
-func setAside(ex *Exchange) {
+func separateUnknownMembers(ex *Exchange) {
 	body, isObject := ex.Body.Doc.(map[string]any)
-	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.Path.Nested {
+	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.Progress.Nested {
 		return
 	}
 	known, unknown := make(map[string]any, len(body)), make(map[string]any)
 	for name, v := range body {
-		if ex.Operation.Foreign(name) {
+		if ex.Operation.IsUnknownMember(name) {
 			unknown[name] = v
 		} else {
 			known[name] = v
@@ -85,33 +85,35 @@ func setAside(ex *Exchange) {
 
 // SendsUnknown reports whether the platform gets members or parameters that the operation's
 // description does not have.
-func (ex *Exchange) SendsUnknown() bool { return ex.Body.Unknown != nil || ex.Path.forwarded != nil }
+func (ex *Exchange) SendsUnknown() bool {
+	return ex.Body.Unknown != nil || ex.Progress.forwarded != nil
+}
 
-// uncosted returns why unknown members or parameters leave the cost of a call unknown, "" if they
+// unknownCostReason returns why unknown members or parameters leave the cost of a call unknown, "" if they
 // do not.
-func (ex *Exchange) uncosted(kind operation.Kind) string {
-	if !ex.SendsUnknown() || !spend.Counts(kind) {
+func (ex *Exchange) unknownCostReason(kind operation.Kind) string {
+	if !ex.SendsUnknown() || !spend.IsCounted(kind) {
 		return ""
 	}
 	return "the request has members or parameters whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")
 }
 
-// forward makes a request that matched nothing a read of a path that the API's description
+// forwardUnknownRead makes a request that matched nothing a read of a path that the API's description
 // does not have, if it may be one and the organisation has those forwarded. A path below
 // one thing is a read of that; a possible call of the run interface stays refused.
-func (r Routed) forward(ex *Exchange) (err error) {
-	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.Path.misrouted, route.ErrNotFound) {
-		return ex.Path.misrouted
+func (r RequireRoute) forwardUnknownRead(ex *Exchange) (err error) {
+	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.Progress.routeErr, route.ErrNotFound) {
+		return ex.Progress.routeErr
 	}
 	op, of := r.API.UnknownRead(ex.In.Path, r.Run)
-	if op == nil || of == nil && ex.Tenant.Isolation.Applies() {
-		return ex.Path.misrouted
+	if op == nil || of == nil && ex.Tenant.Isolation.Enabled() {
+		return ex.Progress.routeErr
 	}
 	if of != nil {
 		row, _ := operation.Of(of.ID)
 		op.ID += "." + string(row.Kind)
 		if _, ok := operation.Of(op.ID); !ok {
-			return ex.Path.misrouted
+			return ex.Progress.routeErr
 		}
 		ex.Params = map[string]string{"id": strings.Split(ex.In.Path, "/")[len(strings.Split(of.Path, "/"))-1]}
 	}
@@ -124,11 +126,11 @@ func (r Routed) forward(ex *Exchange) (err error) {
 	return nil
 }
 
-// tellUnknown lists on an answer the unknown parts that were sent to the platform or dropped.
-func tellUnknown(ex *Exchange) {
+// writeUnknownHeaders lists on an answer the unknown parts that were sent to the platform or dropped.
+func writeUnknownHeaders(ex *Exchange) {
 	header := func(name string, value httpsfv.StructuredFieldValue) {
-		if text, err := httpsfv.Marshal(value); err == nil { // names in ASCII
-			ex.Answer.Header.Set(name, text)
+		if text, err := httpsfv.Marshal(value); err == nil { // referencesyNames in ASCII
+			ex.Response.Header.Set(name, text)
 		}
 	}
 	if len(ex.Event.Ignored) > 0 {

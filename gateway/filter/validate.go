@@ -31,7 +31,7 @@ func validate(ex *Exchange) error {
 		}
 		return violations(p, faults)
 	}
-	for _, name := range ex.Path.forwarded {
+	for _, name := range ex.Progress.forwarded {
 		query[name] = ex.Query[name]
 	}
 	ex.Query = query
@@ -73,10 +73,10 @@ func (ex *Exchange) lacksInput() bool {
 // endpoint that does not say so gets another worker.
 const scaleAt = json.Number("4")
 
-// assume writes into the body of a new endpoint the members that callers may leave out and the
+// setEndpointDefaults writes into the body of a new endpoint the members that callers may leave out and the
 // platform's description requires: its type, which a template may supply, and how it
 // scales. A body without GPU and CPU is refused for what it lacks, as the platform does.
-func assume(ex *Exchange) {
+func setEndpointDefaults(ex *Exchange) {
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if ex.Operation.ID != "createEndpoint" || !isObject {
 		return
@@ -98,15 +98,15 @@ func assume(ex *Exchange) {
 	ex.Body.Doc = body
 }
 
-// templateAlone refuses with 400 a new cluster whose body has container settings beside a template, as the platform does. What policies
+// refuseTemplateConflicts refuses with 400 a new cluster whose body has container settings beside a template, as the platform does. What policies
 // set beside it is not refused: see seal.
-func templateAlone(ex *Exchange) error {
+func refuseTemplateConflicts(ex *Exchange) error {
 	body, _ := ex.Body.Doc.(map[string]any)
 	if ex.Operation.ID != "createCluster" || body["templateId"] == nil {
 		return nil
 	}
 	var faults []schema.Violation
-	for _, name := range besideTemplate(body) {
+	for _, name := range templateConflicts(body) {
 		faults = append(faults, schema.Violation{Location: "$." + name, Message: "cannot be sent beside 'templateId'"})
 	}
 	if len(faults) == 0 {
@@ -115,9 +115,9 @@ func templateAlone(ex *Exchange) error {
 	return violations(problem.RuleBroken.New("members of the body contradict each other"), faults)
 }
 
-// besideTemplate lists the members of a body that the platform does not take beside the template of a cluster (reference
+// templateConflicts lists the members of a body that the platform does not take beside the template of a cluster (reference
 // platform-v2-growth, section 3, X7).
-func besideTemplate(body map[string]any) []string {
+func templateConflicts(body map[string]any) []string {
 	return slices.DeleteFunc([]string{"args", "cmd", "disk", "entrypoint", "env", "image", "mounts", "ports"}, func(name string) bool {
 		_, given := body[name]
 		return !given

@@ -14,20 +14,20 @@ import (
 // maxPages is the number of pages of the platform that one page of a caller is filled from.
 const maxPages = 20
 
-// shows reports for each record of a list whether the caller may see it.
-type shows func(ctx context.Context, records []map[string]any) ([]bool, error)
+// visibleility reports for each record of a list whether the caller may see it.
+type visibility func(ctx context.Context, records []map[string]any) ([]bool, error)
 
-// walk makes one page of a caller's list of pages of the platform. Resources may be made and
+// pageBuilder makes one page of a caller's list of pages of the platform. Resources may be made and
 // deleted between the pages: an item that exists all along is on one page of the caller's and no
 // other, if it is for the platform's pages.
-type walk struct {
+type pageBuilder struct {
 	// list is the member of a page that is the list.
 	list string
 	// limit is the number of items of the page.
 	limit  int
-	sealed sealed
-	// shows selects the items of the page, nil for all of them.
-	shows shows
+	sealed cursorSeal
+	// visibleility selects the items of the page, nil for all of them.
+	visible visibility
 	// at is where the page begins and, while it is filled, the page of the platform to read next.
 	at position
 
@@ -35,9 +35,9 @@ type walk struct {
 	items [][]byte
 	bytes int // of items
 	pages int // of the platform, read so far
-	// met holds the marks of the items before the beginning and of those taken, which are not taken
+	// skip holds the marks of the items before the beginning and of those taken, which are not taken
 	// again; nil while the platform's first page is read from its beginning.
-	met map[mark]bool
+	skip map[mark]bool
 	// after holds the marks of items behind the beginning. While seeking is set, the beginning has
 	// not been found, and items are passed over; passed reports whether there were any.
 	after           map[mark]bool
@@ -45,15 +45,15 @@ type walk struct {
 	cursors         []string // of the pages read
 }
 
-// seek prepares to find the beginning of the page.
-func (w *walk) seek() {
-	w.met, w.after, w.cursors = nil, nil, nil
+// startSeek prepares to find the beginning of the page.
+func (w *pageBuilder) startSeek() {
+	w.skip, w.after, w.cursors = nil, nil, nil
 	if w.seeking, w.passed = w.at.Seek, false; len(w.at.Before) == 0 {
 		return
 	}
-	w.met, w.after = make(map[mark]bool), make(map[mark]bool)
+	w.skip, w.after = make(map[mark]bool), make(map[mark]bool)
 	for m := range slices.Chunk(w.at.Before, len(mark{})) {
-		w.met[mark(m)] = true
+		w.skip[mark(m)] = true
 	}
 	for m := range slices.Chunk(w.at.After, len(mark{})) {
 		w.after[mark(m)] = true
@@ -61,15 +61,15 @@ func (w *walk) seek() {
 }
 
 // fill makes the caller's page the exchange's answer, which is the first page of the platform.
-func (w *walk) fill(ctx context.Context, ex *Exchange, client *upstream.Client) error {
+func (w *pageBuilder) fill(ctx context.Context, ex *Exchange, client *upstream.Client) error {
 	for {
-		if w.at.Cursor != "" && ex.Answer.Status == http.StatusUnprocessableEntity {
+		if w.at.Cursor != "" && ex.Response.Status == http.StatusUnprocessableEntity {
 			return notACursor("is not valid any more")
 		}
-		if ex.Answer.Status != http.StatusOK {
+		if ex.Response.Status != http.StatusOK {
 			return nil
 		}
-		pg, err := w.read(ex.Answer.Body)
+		pg, err := w.read(ex.Response.Body)
 		if err != nil {
 			return notRead(fmt.Errorf("%w: page %d: %w", upstream.ErrUnreachable, w.pages, err))
 		}
@@ -78,7 +78,7 @@ func (w *walk) fill(ctx context.Context, ex *Exchange, client *upstream.Client) 
 			return err
 		}
 		if ex.Translation.lists != nil {
-			ex.Translation.lists.keep(joinedSize * int64(w.bytes))
+			ex.Translation.lists.shrinkTo(joinedSize * int64(w.bytes))
 		}
 		if !more {
 			return w.answer(ex, next)
@@ -91,24 +91,24 @@ func (w *walk) fill(ctx context.Context, ex *Exchange, client *upstream.Client) 
 }
 
 // read reads a page of the platform.
-func (w *walk) read(text []byte) (upstream.Page, error) {
+func (w *pageBuilder) read(text []byte) (upstream.Page, error) {
 	pg, err := upstream.ReadPage(w.list, text)
 	if w.pages++; err != nil {
 		return pg, err
 	}
-	if err := pg.Follows(w.pages); err != nil {
+	if err := pg.CheckSequence(w.pages); err != nil {
 		return pg, err
 	}
 	if w.cursors = append(w.cursors, w.at.Cursor); pg.Next != "" && slices.Contains(w.cursors, pg.Next) {
-		return pg, fmt.Errorf("%w: the cursor is that of an earlier page", upstream.ErrPages)
+		return pg, fmt.Errorf("%w: the cursor is that of an earlier page", upstream.ErrPagination)
 	}
 	switch {
 	case w.pages == 1:
 		w.first = pg
-	case w.met == nil:
-		w.met = make(map[mark]bool)
+	case w.skip == nil:
+		w.skip = make(map[mark]bool)
 		for _, item := range w.items {
-			w.met[markOf(item)] = true
+			w.skip[markOf(item)] = true
 		}
 	}
 	return pg, nil
@@ -116,7 +116,7 @@ func (w *walk) read(text []byte) (upstream.Page, error) {
 
 // add takes the items of a page of the platform. It reports whether the caller's page needs more,
 // and where to go on, nil at the end of the list.
-func (w *walk) add(ctx context.Context, pg *upstream.Page) (next *position, more bool, err error) {
+func (w *pageBuilder) add(ctx context.Context, pg *upstream.Page) (next *position, more bool, err error) {
 	shown, err := w.shown(ctx, pg.Items)
 	if err != nil {
 		return nil, false, err
@@ -129,7 +129,7 @@ func (w *walk) add(ctx context.Context, pg *upstream.Page) (next *position, more
 			return w.at.within(pg, i), false, nil
 		}
 		if w.take(item); w.bytes > upstream.MaxList {
-			return nil, false, notRead(fmt.Errorf("%w: more than %d bytes", upstream.ErrPages, upstream.MaxList))
+			return nil, false, notRead(fmt.Errorf("%w: more than %d bytes", upstream.ErrPagination, upstream.MaxList))
 		}
 	}
 	return w.end(pg)
@@ -137,8 +137,8 @@ func (w *walk) add(ctx context.Context, pg *upstream.Page) (next *position, more
 
 // end is add behind the last item of a page. Where nothing is hidden, the next page may begin with
 // the next page of the platform; otherwise it begins with an item that the caller may see.
-func (w *walk) end(pg *upstream.Page) (next *position, more bool, err error) {
-	more = w.pages < maxPages && (len(w.items) < w.limit || w.shows != nil)
+func (w *pageBuilder) end(pg *upstream.Page) (next *position, more bool, err error) {
+	more = w.pages < maxPages && (len(w.items) < w.limit || w.visible != nil)
 	next = &position{Cursor: pg.Next, Size: w.at.Size}
 	switch {
 	case pg.Next == "" && w.seeking && w.passed && !w.at.Last:
@@ -146,7 +146,7 @@ func (w *walk) end(pg *upstream.Page) (next *position, more bool, err error) {
 			return nil, false, notACursor("has lost its place, because all items around it have been deleted")
 		}
 		w.at = *next
-		w.seek()
+		w.startSeek()
 		return next, w.pages < maxPages, nil
 	case pg.Next == "":
 		return nil, false, nil
@@ -158,32 +158,32 @@ func (w *walk) end(pg *upstream.Page) (next *position, more bool, err error) {
 }
 
 // passes reports whether an item is behind the beginning of the page and not on it yet.
-func (w *walk) passes(item []byte) bool {
-	if w.met == nil {
+func (w *pageBuilder) passes(item []byte) bool {
+	if w.skip == nil {
 		return true
 	}
 	m := markOf(item)
 	if w.seeking {
-		w.seeking, w.passed = !w.met[m] && !w.after[m], true
+		w.seeking, w.passed = !w.skip[m] && !w.after[m], true
 	}
-	if w.seeking || w.met[m] {
+	if w.seeking || w.skip[m] {
 		return false
 	}
-	w.met[m] = true
+	w.skip[m] = true
 	return true
 }
 
-// take adds an item to the page. It does not retain the platform's page if it takes only parts of it.
-func (w *walk) take(item []byte) {
-	if w.shows != nil {
+// countCall adds an item to the page. It does not retain the platform's page if it takes only parts of it.
+func (w *pageBuilder) take(item []byte) {
+	if w.visible != nil {
 		item = bytes.Clone(item)
 	}
 	w.items, w.bytes = append(w.items, item), w.bytes+len(item)
 }
 
 // shown reports which items the caller may see, nil for all of them.
-func (w *walk) shown(ctx context.Context, items [][]byte) ([]bool, error) {
-	if w.shows == nil {
+func (w *pageBuilder) shown(ctx context.Context, items [][]byte) ([]bool, error) {
+	if w.visible == nil {
 		return nil, nil
 	}
 	records := make([]map[string]any, len(items))
@@ -194,17 +194,17 @@ func (w *walk) shown(ctx context.Context, items [][]byte) ([]bool, error) {
 		}
 		records[i], _ = doc.(map[string]any)
 	}
-	return w.shows(ctx, records)
+	return w.visible(ctx, records)
 }
 
 // answer makes the caller's page the body of the answer.
-func (w *walk) answer(ex *Exchange, next *position) (err error) {
+func (w *pageBuilder) answer(ex *Exchange, next *position) (err error) {
 	cursor := ""
 	if next != nil {
 		if cursor, err = w.sealed.close(next); err != nil {
 			return err
 		}
 	}
-	ex.answerList(w.first.With(w.items, cursor))
+	ex.answerList(w.first.WithItems(w.items, cursor))
 	return nil
 }

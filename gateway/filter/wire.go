@@ -13,16 +13,16 @@ const (
 	maxHeaderValue = 8192
 )
 
-// Wire refuses requests whose meaning depends on who reads them: versions with
+// CheckHeaders refuses requests whose meaning depends on who reads them: versions with
 // other framing rules, header bytes and names that proxies fold or rewrite, and
 // WebSockets but to load-balanced endpoints. It looks at form only.
-type Wire struct{}
+type CheckHeaders struct{}
 
 // Name implements Filter.
-func (Wire) Name() string { return "wire" }
+func (CheckHeaders) Name() string { return "wire" }
 
 // Request refuses with 505, 400 or 431.
-func (Wire) Request(_ context.Context, ex *Exchange) error {
+func (CheckHeaders) Request(_ context.Context, ex *Exchange) error {
 	in := &ex.In
 	if in.Major != 1 && (in.Major != 2 || in.Minor != 0) {
 		return problem.VersionUnsupported.New("only HTTP/1.1, HTTP/1.0 and HTTP/2 are supported").With("Connection", "close")

@@ -263,9 +263,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// holds reports whether the chain of a caller is accepted at now, and until when. A
+// stillAccepts reports whether the chain of a caller is accepted at now, and until when. A
 // caller whom it names must be the same.
-func (as *Authorities) holds(c *Caller, now time.Time) (until time.Time, ok bool) {
+func (as *Authorities) stillAccepts(c *Caller, now time.Time) (until time.Time, ok bool) {
 	again, err := as.find(c.chain, now)
 	if err != nil {
 		return time.Time{}, false

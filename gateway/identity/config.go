@@ -51,9 +51,9 @@ func (c TokenIssuer) WithDefaults() TokenIssuer {
 	return c
 }
 
-// Lasts is how long a token that was issued by now may be accepted at most. The settings
+// MaxLifetime is how long a token that was issued by now may be accepted at most. The settings
 // have their defaults.
-func (c TokenIssuer) Lasts() time.Duration { return c.MaxAge + 2*c.Skew }
+func (c TokenIssuer) MaxLifetime() time.Duration { return c.MaxAge + 2*c.Skew }
 
 // Validate reports every fault, each with its path below the section.
 func (c TokenIssuer) Validate() error {

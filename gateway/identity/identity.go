@@ -74,8 +74,8 @@ type Caller struct {
 	// Labels are those that its token or certificate gives its resources, as
 	// name=value,name=value.
 	Labels string
-	// Bound are the names of the labels that those alone set, whether they do or not.
-	Bound []string
+	// CredentialLabels are the names of the labels that those alone set, whether they do or not.
+	CredentialLabels []string
 	// Roles are those of the configuration; see RoleNames.
 	Roles []Role
 	// Exempt callers are not limited and get no RateLimit headers.
@@ -113,8 +113,8 @@ func (c *Caller) RoleNames() []string {
 	return out
 }
 
-// Use notes that the caller made a request.
-func (c *Caller) Use(now time.Time) {
+// MarkUsed notes that the caller made a request.
+func (c *Caller) MarkUsed(now time.Time) {
 	if c.Used != nil && now.Unix()-c.Used.Load() >= 60 {
 		c.Used.Store(now.Unix())
 	}
@@ -176,7 +176,7 @@ type Directory struct {
 	made        map[Digest]*Caller
 	issuers     *Issuers
 	authorities *Authorities
-	seen        *Seen
+	seen        *UsedKeys
 }
 
 // accepted reports whether the caller's key is accepted at now.
@@ -221,16 +221,16 @@ func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (
 	return d, nil
 }
 
-// Remembering returns a Directory that adds the keys by which it finds callers to seen, and searches texts for these.
-func (d *Directory) Remembering(seen *Seen) *Directory {
+// WithUsedKeys returns a Directory that adds the keys by which it finds callers to seen, and searches texts for these.
+func (d *Directory) WithUsedKeys(seen *UsedKeys) *Directory {
 	r := *d
 	r.seen = seen
 	return &r
 }
 
-// With returns a Directory that lacks some entries of an earlier With and has others. It shares issuers and authorities, and their memory,
+// WithChanges returns a Directory that lacks some entries of an earlier With and has others. It shares issuers and authorities, and their memory,
 // and copies the entries of earlier Withs.
-func (d *Directory) With(gone []Digest, come []Entry) (*Directory, error) {
+func (d *Directory) WithChanges(gone []Digest, come []Entry) (*Directory, error) {
 	w := *d
 	if w.made = maps.Clone(d.made); w.made == nil {
 		w.made = make(map[Digest]*Caller, len(come))
@@ -273,8 +273,8 @@ func (d *Directory) Signers() *x509.CertPool { return d.authorities.pool() }
 // Revocations returns, by the ids of authorities, when their revocation lists expire.
 func (d *Directory) Revocations() map[string]time.Time { return d.authorities.revocations() }
 
-// NeedsCertificate reports whether every caller must have a certificate.
-func (d *Directory) NeedsCertificate() bool { return d.authorities != nil && d.authorities.required }
+// RequiresCertificate reports whether every caller must have a certificate.
+func (d *Directory) RequiresCertificate() bool { return d.authorities != nil && d.authorities.required }
 
 // Credentials are the parts of a request that identify its caller.
 type Credentials struct {
@@ -309,7 +309,7 @@ const (
 // token is not looked at, unless it is required: then it must be accepted, too, and both
 // must be of the same organisation.
 func (d *Directory) Find(ctx context.Context, from Credentials, now time.Time) (*Caller, error) {
-	if from.Key != "" && !d.NeedsCertificate() {
+	if from.Key != "" && !d.RequiresCertificate() {
 		return d.bearer(ctx, from, now)
 	}
 	certified, err := d.authorities.find(from.Chain, now)
@@ -347,8 +347,8 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 		d.seen.add(key, digest)
 	}
 	switch {
-	case c == nil && Mistyped(key):
-		return nil, errMistyped
+	case c == nil && HasWrongChecksum(key):
+		return nil, errChecksum
 	case c == nil:
 		return nil, ErrUnknown
 	case !c.accepted(now):
@@ -359,19 +359,19 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 	return c, nil
 }
 
-// Holds reports whether a caller found in this or another Directory is accepted by
+// StillAccepts reports whether a caller found in this or another Directory is accepted by
 // this one at now, and until when, zero without an end: the same key, with the same
 // organisation, team, id, roles and addresses, or a token or certificate that is still
 // accepted as theirs.
-func (d *Directory) Holds(c *Caller, now time.Time) (until time.Time, ok bool) {
-	if c.chain != nil || d.NeedsCertificate() {
-		if until, ok = d.authorities.holds(c, now); !ok {
+func (d *Directory) StillAccepts(c *Caller, now time.Time) (until time.Time, ok bool) {
+	if c.chain != nil || d.RequiresCertificate() {
+		if until, ok = d.authorities.stillAccepts(c, now); !ok {
 			return time.Time{}, false
 		}
 	}
 	switch known := d.caller(c.digest); {
 	case c.claims != nil:
-		return earlier(until, c.Until), d.issuers != nil && d.issuers.holds(c, now)
+		return earlier(until, c.Until), d.issuers != nil && d.issuers.stillAccepts(c, now)
 	case c.digest == Digest{}:
 		return until, c.chain != nil
 	case known == nil || !known.accepted(now):

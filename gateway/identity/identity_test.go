@@ -128,13 +128,13 @@ func TestHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := entry(tc.change)
-			until, got := directory(d).Holds(caller, now)
+			until, got := directory(d).StillAccepts(caller, now)
 			if got != tc.want || got && until != d.Caller.Until {
 				t.Errorf("Holds = %v, %v, want %v, %v", until, got, d.Caller.Until, tc.want)
 			}
 		})
 	}
-	if _, ok := directory().Holds(&identity.Caller{Org: "acme", Key: "k1"}, now); ok {
+	if _, ok := directory().StillAccepts(&identity.Caller{Org: "acme", Key: "k1"}, now); ok {
 		t.Error("a caller without a key is held")
 	}
 }
@@ -206,11 +206,11 @@ func TestWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := file.With(nil, []identity.Entry{entry("key_made_first", "first")})
+	first, err := file.WithChanges(nil, []identity.Entry{entry("key_made_first", "first")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := first.With([]identity.Digest{identity.DigestOf("key_made_first")}, []identity.Entry{entry("key_made_second", "second")})
+	second, err := first.WithChanges([]identity.Digest{identity.DigestOf("key_made_first")}, []identity.Entry{entry("key_made_second", "second")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestWith(t *testing.T) {
 			t.Errorf("%s has %q: %t", tt.name, tt.key, tt.d.Has(tt.key))
 		}
 		if c != nil {
-			if _, ok := second.Holds(c, time.Now()); ok != (tt.key != "key_made_first") {
+			if _, ok := second.StillAccepts(c, time.Now()); ok != (tt.key != "key_made_first") {
 				t.Errorf("the second holds the caller of %q: %t", tt.key, ok)
 			}
 		}
@@ -243,7 +243,7 @@ func TestWith(t *testing.T) {
 	for name, entries := range map[string][]identity.Entry{
 		"of the file": {entry("key_of_the_file", "again")}, "twice": {entry("key_x_and_x", "x"), entry("key_x_and_x", "y")},
 	} {
-		if _, err := file.With(nil, entries); err == nil {
+		if _, err := file.WithChanges(nil, entries); err == nil {
 			t.Errorf("a key %s is taken", name)
 		}
 	}

@@ -94,9 +94,9 @@ func (is *Issuers) caller(claims *Claims) (*Caller, error) {
 	return c, nil
 }
 
-// holds reports whether a caller with a token is accepted at now as the same.
-func (is *Issuers) holds(c *Caller, now time.Time) bool {
-	if !is.verifier.Holds(c.claims, now) {
+// stillAccepts reports whether a caller with a token is accepted at now as the same.
+func (is *Issuers) stillAccepts(c *Caller, now time.Time) bool {
+	if !is.verifier.StillAccepts(c.claims, now) {
 		return false
 	}
 	again, err := is.caller(c.claims)

@@ -31,8 +31,8 @@ func check(body string) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum)
 }
 
-// HoldsKey reports whether a text has a key as NewKey makes it in it.
-func HoldsKey(text string) bool {
+// ContainsGeneratedKey reports whether a text has a key as NewKey makes it in it.
+func ContainsGeneratedKey(text string) bool {
 	for {
 		i := strings.Index(text, keyPrefix)
 		if i < 0 || len(text)-i < len(keyPrefix)+keyLength+checkLength {
@@ -46,10 +46,10 @@ func HoldsKey(text string) bool {
 	}
 }
 
-// Mistyped reports whether a key is meant for one of NewKey, by its prefix and its
+// HasWrongChecksum reports whether a key is meant for one of NewKey, by its prefix and its
 // length, and is none. Keys without a checksum, as earlier versions made, are
 // shorter; keys of other origin are not judged.
-func Mistyped(key string) bool {
+func HasWrongChecksum(key string) bool {
 	if !strings.HasPrefix(key, keyPrefix) || len(key) != len(keyPrefix)+keyLength+checkLength {
 		return false
 	}
@@ -57,5 +57,5 @@ func Mistyped(key string) bool {
 	return key != body+check(body)
 }
 
-// errMistyped is an [ErrUnknown], told apart for the log.
-var errMistyped = fmt.Errorf("%w: its checksum is wrong, so it was mistyped or altered", ErrUnknown)
+// errChecksum is an [ErrUnknown], told apart for the log.
+var errChecksum = fmt.Errorf("%w: its checksum is wrong, so it was mistyped or altered", ErrUnknown)

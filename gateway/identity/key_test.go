@@ -11,7 +11,7 @@ import (
 // Every change of one character shows, and so does the exchange of two neighbours.
 func TestMistyped(t *testing.T) {
 	key := identity.NewKey()
-	if identity.Mistyped(key) || len(key) != 62 || !strings.HasPrefix(key, "tg_") {
+	if identity.HasWrongChecksum(key) || len(key) != 62 || !strings.HasPrefix(key, "tg_") {
 		t.Fatalf("NewKey = %q, want tg_, 52 characters and a checksum of 7", key)
 	}
 	for i := len("tg_"); i < len(key); i++ {
@@ -19,15 +19,15 @@ func TestMistyped(t *testing.T) {
 		if key[i] == other {
 			other = 'B'
 		}
-		if !identity.Mistyped(key[:i] + string(other) + key[i+1:]) {
+		if !identity.HasWrongChecksum(key[:i] + string(other) + key[i+1:]) {
 			t.Errorf("another character at %d is not noticed", i)
 		}
-		if i > len("tg_") && key[i] != key[i-1] && !identity.Mistyped(key[:i-1]+key[i:i+1]+key[i-1:i]+key[i+1:]) {
+		if i > len("tg_") && key[i] != key[i-1] && !identity.HasWrongChecksum(key[:i-1]+key[i:i+1]+key[i-1:i]+key[i+1:]) {
 			t.Errorf("the exchange of the characters at %d and %d is not noticed", i-1, i)
 		}
 	}
 	for _, other := range []string{"", "tg_live_0001", key[:55], "rp" + key[2:], key + "A"} {
-		if identity.Mistyped(other) {
+		if identity.HasWrongChecksum(other) {
 			t.Errorf("Mistyped(%q) = true: it is not of this form", other)
 		}
 	}

@@ -26,11 +26,11 @@ import (
 )
 
 const (
-	// pause is the least time between two attempts to read the keys of an issuer: what
+	// minFetchInterval is the least time between two attempts to read the keys of an issuer: what
 	// tokens with unknown keys, of which anyone can send many, can cause.
-	pause = 10 * time.Second
-	// look is how often Run looks for keys that are due.
-	look = 5 * time.Second
+	minFetchInterval = 10 * time.Second
+	// pollInterval is how often Run looks for keys that are due.
+	pollInterval = 5 * time.Second
 	// maxKeys bounds the keys of an issuer, minRSA the size of those, in bits.
 	maxKeys = 100
 	minRSA  = 2048
@@ -96,7 +96,7 @@ func (k *IssuerKeys) all() []*keySet {
 
 // Run reads keys when they are due, those that were never read at once, until ctx ends.
 func (k *IssuerKeys) Run(ctx context.Context) {
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		k.Refresh(ctx)
@@ -163,7 +163,7 @@ func (s *keySet) find(ctx context.Context, h header) (any, error) {
 	if public := s.known(h); public != nil {
 		return public, nil
 	}
-	s.read(ctx, s.unseen)
+	s.read(ctx, s.mayRead)
 	public := s.known(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,12 +195,12 @@ func (s *keySet) known(h header) any {
 
 // due reports whether the keys are to be read. s.mu is held.
 func (s *keySet) due() bool {
-	return s.tried.IsZero() || s.fail != nil && s.unseen() || s.owner.now().Sub(s.tried) >= s.refresh
+	return s.tried.IsZero() || s.fail != nil && s.mayRead() || s.owner.now().Sub(s.tried) >= s.refresh
 }
 
-// unseen reports whether the keys may be read because one is not known. s.mu is held.
-func (s *keySet) unseen() bool {
-	return s.tried.IsZero() || s.owner.now().Sub(s.tried) >= pause
+// mayRead reports whether the keys may be read because one is not known. s.mu is held.
+func (s *keySet) mayRead() bool {
+	return s.tried.IsZero() || s.owner.now().Sub(s.tried) >= minFetchInterval
 }
 
 // read reads the keys if that is wanted, and waits for those that are being read. It returns

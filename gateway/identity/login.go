@@ -85,7 +85,7 @@ func (l *Logins) discover(ctx context.Context, issuer string) (discovered, error
 	l.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := l.now(); now.Sub(d.good) >= documentAge && now.Sub(d.tried) >= pause {
+	if now := l.now(); now.Sub(d.good) >= documentAge && now.Sub(d.tried) >= minFetchInterval {
 		d.tried = now
 		reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // others wait for the document, too
 		defer cancel()

@@ -147,8 +147,8 @@ func (m *Mapping) team(said claims) (string, error) {
 // label sets the labels of a caller, as the header of labels would.
 func (m *Mapping) label(c *Caller, said claims) error {
 	var pairs []string
-	c.Bound = slices.Sorted(maps.Keys(m.Labels))
-	for _, name := range c.Bound {
+	c.CredentialLabels = slices.Sorted(maps.Keys(m.Labels))
+	for _, name := range c.CredentialLabels {
 		values := said.Values(m.Labels[name])
 		if len(values) == 0 {
 			continue

@@ -379,11 +379,11 @@ func TestAnIssuerHolds(t *testing.T) {
 	}
 	other := identity.NewVerifier([]identity.TokenIssuer{{URL: w.URL, Audiences: []string{"else"}}}, w.keys)
 	for what, got := range map[string]bool{
-		"now":                     w.verifier.Holds(c, start),
-		"at its end":              !w.verifier.Holds(c, c.Until),
-		"for another audience":    !other.Holds(c, start),
-		"without its issuer":      !identity.NewVerifier(nil, w.keys).Holds(c, start),
-		"just before it gets old": w.verifier.Holds(c, c.Until.Add(-time.Second)),
+		"now":                     w.verifier.StillAccepts(c, start),
+		"at its end":              !w.verifier.StillAccepts(c, c.Until),
+		"for another audience":    !other.StillAccepts(c, start),
+		"without its issuer":      !identity.NewVerifier(nil, w.keys).StillAccepts(c, start),
+		"just before it gets old": w.verifier.StillAccepts(c, c.Until.Add(-time.Second)),
 	} {
 		if !got {
 			t.Errorf("Holds %s is wrong", what)

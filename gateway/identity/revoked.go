@@ -30,9 +30,9 @@ func (k *IssuerKeys) Revoke(list []Revocation) {
 	k.revoked.Store(&all)
 }
 
-// Doubt says that the revocations are not known: Verify returns ErrUnavailable for every
+// SetRevocationsUnknown says that the revocations are not known: Verify returns ErrUnavailable for every
 // token that it would accept, until there is a list.
-func (k *IssuerKeys) Doubt() { k.revoked.Store(nil) }
+func (k *IssuerKeys) SetRevocationsUnknown() { k.revoked.Store(nil) }
 
 // covers reports whether claims are those of a token that is revoked.
 func (r revoked) covers(c *Claims, skew time.Duration) bool {

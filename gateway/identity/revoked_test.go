@@ -42,11 +42,11 @@ func TestRevoked(t *testing.T) {
 		if _, err := w.verifier.Verify(t.Context(), token); errors.Is(err, identity.ErrInvalid) != c.revoked {
 			t.Errorf("%s revoked: Verify = %v, want it refused: %v", what, err, c.revoked)
 		}
-		if got := w.verifier.Holds(accepted, start); got == c.revoked {
+		if got := w.verifier.StillAccepts(accepted, start); got == c.revoked {
 			t.Errorf("%s revoked: Holds = %v, want %v", what, got, !c.revoked)
 		}
 	}
-	w.keys.Doubt()
+	w.keys.SetRevocationsUnknown()
 	if _, err := w.verifier.Verify(t.Context(), token); !errors.Is(err, identity.ErrIssuerUnavailable) {
 		t.Errorf("while it is not known what is revoked: %v, want %v", err, identity.ErrIssuerUnavailable)
 	}

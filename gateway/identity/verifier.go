@@ -73,7 +73,7 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 		return nil, invalidf("it is bound to a key of its holder, of which no proof was asked")
 	}
 	// Before the signature, which costs more: neither is told to the caller.
-	if err := i.judge(t.claims, at); err != nil {
+	if err := i.check(t.claims, at); err != nil {
 		return nil, err
 	}
 	revoked := v.keys.revoked.Load()
@@ -94,17 +94,17 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 	return t.claims, nil
 }
 
-// Holds reports whether claims that this or another Verifier has accepted are accepted by
+// StillAccepts reports whether claims that this or another Verifier has accepted are accepted by
 // this one now: their issuer, audience and age, and that they are not revoked since.
-func (v *Verifier) Holds(c *Claims, now time.Time) bool {
+func (v *Verifier) StillAccepts(c *Claims, now time.Time) bool {
 	i, known := v.issuers[c.Issuer]
 	again := *c
 	revoked := v.keys.revoked.Load()
-	return known && i.judge(&again, now) == nil && (revoked == nil || !revoked.covers(c, i.Skew))
+	return known && i.check(&again, now) == nil && (revoked == nil || !revoked.covers(c, i.Skew))
 }
 
-// judge reports why claims are not accepted at a time, and sets Until.
-func (i issuer) judge(c *Claims, now time.Time) error {
+// check reports why claims are not accepted at a time, and sets Until.
+func (i issuer) check(c *Claims, now time.Time) error {
 	c.Until = c.Expires
 	if oldest := c.IssuedAt.Add(i.MaxAge); oldest.Before(c.Until) {
 		c.Until = oldest

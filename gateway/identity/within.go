@@ -10,18 +10,18 @@ import (
 // maxMarks is the largest number of - . _ ~ + / = in a key that is found between other characters although no caller has used it yet.
 const maxMarks = 8
 
-// Within reports whether a text holds a key of a caller, accepted now or at another time. Of keys only digests are known, so it depends on the
+// ContainsKey reports whether a text holds a key of a caller, accepted now or at another time. Of keys only digests are known, so it depends on the
 // key where in the text it is found:
 //
-//   - anywhere, if the key is one of NewKey or a caller has used it since the process started (see [Seen]), as the sender of a request has;
+//   - anywhere, if the key is one of NewKey or a caller has used it since the process started (see [UsedKeys]), as the sender of a request has;
 //   - otherwise where no letter or digit is before or after it, if it has at most maxMarks marks or is between characters that no key has.
 //
 // The time grows with the length of the text, in the worst case by about 0.3 ms for each 1,000 bytes.
-func (d *Directory) Within(text string) bool {
+func (d *Directory) ContainsKey(text string) bool {
 	if len(text) < minKey {
 		return false
 	}
-	if HoldsKey(text) {
+	if ContainsGeneratedKey(text) {
 		return true
 	}
 	for begin := 0; begin < len(text); begin++ {
@@ -29,7 +29,7 @@ func (d *Directory) Within(text string) bool {
 		for end < len(text) && classes[text[end]] != other {
 			end++
 		}
-		if end-begin >= minKey && d.withinRun(text[begin:end]) {
+		if end-begin >= minKey && d.runContainsKey(text[begin:end]) {
 			return true
 		}
 		begin = end
@@ -37,8 +37,8 @@ func (d *Directory) Within(text string) bool {
 	return false
 }
 
-// withinRun is Within for a text of characters that keys may have.
-func (d *Directory) withinRun(run string) bool {
+// runContainsKey is Within for a text of characters that keys may have.
+func (d *Directory) runContainsKey(run string) bool {
 	if d.hasPart(run) {
 		return true
 	}
@@ -59,7 +59,7 @@ func (d *Directory) withinRun(run string) bool {
 			}
 		}
 	}
-	return d.seen.within(run, d)
+	return d.seen.containedIn(run, d)
 }
 
 // hasPart is Has for a part of a text. It allocates nothing.
@@ -91,10 +91,10 @@ var classes = func() (t [256]uint8) {
 	return t
 }()
 
-// Seen remembers keys that callers have used, so that they are found at any place in a text. It has no key, only its length and a hash of it
+// UsedKeys remembers keys that callers have used, so that they are found at any place in a text. It has no key, only its length and a hash of it
 // under a random multiplier: a hash that can be carried from one place of a text to the next (Rabin and Karp), and that names a candidate, whose
 // digest decides. It is safe for concurrent use, and outlasts the Directories that use it. A nil Seen remembers nothing.
-type Seen struct {
+type UsedKeys struct {
 	multiplier uint64
 
 	mu      sync.RWMutex // guards what follows
@@ -112,13 +112,13 @@ type sameLength struct {
 	sieve [64]uint64
 }
 
-// NewSeen returns a Seen that remembers no key yet.
-func NewSeen() *Seen {
-	return &Seen{multiplier: rand.Uint64() | 1, digests: make(map[Digest]bool)}
+// NewUsedKeys returns a Seen that remembers no key yet.
+func NewUsedKeys() *UsedKeys {
+	return &UsedKeys{multiplier: rand.Uint64() | 1, digests: make(map[Digest]bool)}
 }
 
 // add remembers a key with a digest.
-func (s *Seen) add(key string, digest Digest) {
+func (s *UsedKeys) add(key string, digest Digest) {
 	if s == nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (s *Seen) add(key string, digest Digest) {
 }
 
 // hash is the hash of a text: its characters as the digits of a number.
-func (s *Seen) hash(text string) (h uint64) {
+func (s *UsedKeys) hash(text string) (h uint64) {
 	for i := range len(text) {
 		h = h*s.multiplier + uint64(text[i])
 	}
@@ -159,8 +159,8 @@ func place(h uint64) (word int, bit uint64) {
 	return int(h >> 6), 1 << (h & 63)
 }
 
-// within reports whether a text holds a remembered key that is one of a Directory.
-func (s *Seen) within(text string, d *Directory) bool {
+// containedIn reports whether a text holds a remembered key that is one of a Directory.
+func (s *UsedKeys) containedIn(text string, d *Directory) bool {
 	if s == nil {
 		return false
 	}

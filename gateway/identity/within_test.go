@@ -26,7 +26,7 @@ func directoryOf(t testing.TB, keys ...string) *identity.Directory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.Remembering(identity.NewSeen())
+	return d.WithUsedKeys(identity.NewUsedKeys())
 }
 
 // use makes a request with a key.
@@ -45,12 +45,12 @@ func TestWithinBeforeUse(t *testing.T) {
 			"%s", "Bearer %s", "--key=%s", "-k%%%s", "KEY=%s;B=1", `{"token":"%s"}`, "https://user:%s@host/x", "https://host/x?k=%s&l=2", "registry.example/%s:latest", "registry.example/team/%s", "a.b-c_d~%s+e/f", "\n%s\n",
 			"export KEY=%s", "'%s'", "x/%s/y", "é%sé", "a b c %s", strings.Repeat("word ", 1000) + "%s",
 		} {
-			if text := fmt.Sprintf(form, key); !d.Within(text) {
+			if text := fmt.Sprintf(form, key); !d.ContainsKey(text) {
 				t.Errorf("%.60q holds %s, which was not found", text, key)
 			}
 		}
 		for _, text := range []string{"", "short", key[:len(key)-1], strings.ToUpper(key) + "Q", "x" + key[1:], "Bearer " + key[:len(key)-1]} {
-			if d.Within(text) && !strings.Contains(text, "abcdefgh") && !strings.Contains(text, "12345678") {
+			if d.ContainsKey(text) && !strings.Contains(text, "abcdefgh") && !strings.Contains(text, "12345678") {
 				t.Errorf("%q holds no key", text)
 			}
 		}
@@ -62,21 +62,21 @@ func TestWithinAfterUse(t *testing.T) {
 	for _, key := range imported {
 		d := directoryOf(t, key)
 		glued := "prefix9" + key + "9suffix"
-		if d.Within(glued) {
+		if d.ContainsKey(glued) {
 			t.Errorf("%q: found before its use: this test proves nothing", glued)
 		}
 		use(t, d, key)
 		for range 2 {
 			for _, text := range []string{glued, key + "x", "x" + key, strings.Repeat("ab-", 100) + key + strings.Repeat("Z", 300), "Bearer " + key} {
-				if !d.Within(text) {
+				if !d.ContainsKey(text) {
 					t.Errorf("%.60q holds %s, which was not found", text, key)
 				}
 			}
-			if other := strings.Repeat("q", len(key)); d.Within("x" + other + "x") {
+			if other := strings.Repeat("q", len(key)); d.ContainsKey("x" + other + "x") {
 				t.Errorf("%q holds no key", other)
 			}
 			var err error
-			if d, err = d.With(nil, nil); err != nil {
+			if d, err = d.WithChanges(nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -87,10 +87,10 @@ func TestWithinAfterUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone.Within("x" + imported[0] + "x") {
+	if gone.ContainsKey("x" + imported[0] + "x") {
 		t.Error("a key that no caller has any more was found")
 	}
-	if made := identity.NewKey(); !gone.Within("x" + made + "y") {
+	if made := identity.NewKey(); !gone.ContainsKey("x" + made + "y") {
 		t.Error("a key with a checksum was not found")
 	}
 }
@@ -100,7 +100,7 @@ func TestWithinBoundsMarks(t *testing.T) {
 	few, many := "a-b-c-d-e-f-g-h-i", "z-y-x-w-v-u-t-s-r-q"
 	d := directoryOf(t, few, many)
 	for text, want := range map[string]bool{"k=" + few: true, "k=" + many: false, "k " + many: true, many: true} {
-		if got := d.Within(text); got != want {
+		if got := d.ContainsKey(text); got != want {
 			t.Errorf("%q: %t, want %t", text, got, want)
 		}
 	}
@@ -118,12 +118,12 @@ func FuzzWithin(f *testing.F) {
 		for _, k := range imported {
 			held = held || strings.Contains(text, k)
 		}
-		if d.Within(text) && !held {
+		if d.ContainsKey(text) && !held {
 			t.Errorf("%q holds no key", text)
 		}
 		used := imported[uint(key)%4]
 		cut := uint(at) % uint(len(text)+1)
-		if whole := text[:cut] + used + text[cut:]; !d.Within(whole) {
+		if whole := text[:cut] + used + text[cut:]; !d.ContainsKey(whole) {
 			t.Errorf("%q holds %s", whole, used)
 		}
 	})
@@ -159,7 +159,7 @@ func BenchmarkWithin(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if d.Within(s) {
+				if d.ContainsKey(s) {
 					b.Fatal("found")
 				}
 			}

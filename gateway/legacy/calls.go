@@ -40,8 +40,8 @@ type Deps struct {
 	Meter          metric.Meter
 	*view.Current
 	// Sleep and Counted are those of [translate.Deps].
-	Sleep   func(ctx context.Context, d time.Duration) error
-	Counted func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
+	Sleep       func(ctx context.Context, d time.Duration) error
+	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
 }
 
 // New makes the recorder of calls of retired interfaces, and the parts of their translators that outlive a configuration.
@@ -49,16 +49,16 @@ func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	c := &Calls{
 		store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current,
 		translators: translate.Deps{
-			Now: deps.Now, Sleep: deps.Sleep, Store: NewRecords(deps.Records, prefix.Legacy()), Logger: deps.Logger, Counted: deps.Counted,
+			Now: deps.Now, Sleep: deps.Sleep, Store: NewRecords(deps.Records, prefix.Legacy()), Logger: deps.Logger, LedgerTypes: deps.LedgerTypes,
 		}.WithDefaults(),
 	}
 	var err error
-	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &unnamed{c.store, deps.Current, deps.Logger, sync.Once{}}, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
+	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &brandWarningStore{c.store, deps.Current, deps.Logger, sync.Once{}}, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
 	return c, err
 }
 
-// unnamed is a store of calls that warns, with the first of them, if no name of the platform is known.
-type unnamed struct {
+// brandWarningStore is a store of calls that warns, with the first of them, if no name of the platform is known.
+type brandWarningStore struct {
 	*usage.Store
 	*view.Current
 	logger *slog.Logger
@@ -66,8 +66,8 @@ type unnamed struct {
 }
 
 // Write implements usage.Writer.
-func (u *unnamed) Write(ctx context.Context, b usage.Batch) error {
-	if u.Config().Legacy.Known() == "" {
+func (u *brandWarningStore) Write(ctx context.Context, b usage.Batch) error {
+	if u.Config().Legacy.KnownName() == "" {
 		u.warned.Do(func() { u.logger.WarnContext(ctx, "configuration", "warning", "legacy: "+settings.UnnamedPlatform) })
 	}
 	return u.Store.Write(ctx, b)
@@ -111,7 +111,7 @@ func (c *Calls) list(ctx context.Context, _ row.Scope, p row.AnyOrg) (none List,
 				Refused: next,
 				Org:     id, Key: r.Key, Dialect: r.Dialect, Operation: r.Operation, Agent: r.Agent,
 				Count: r.Count, First: r.First, Last: r.Last, Statuses: r.Statuses,
-				V2: successors(r.Who, c.Load().Moves), Became: r.V2, Lost: r.Lost,
+				V2: successors(r.RowKey, c.Load().Replacements), Became: r.V2, Lost: r.Lost,
 			})
 		}
 	}
@@ -137,7 +137,7 @@ func (c *Calls) brownouts(org string) []Brownout {
 }
 
 // successors lists the v2 operations a caller should move to, never nil.
-func successors(who usage.Who, moves map[string][]string) []string {
+func successors(who usage.RowKey, moves map[string][]string) []string {
 	next := graphql.Successors(who.Operation)
 	if who.Dialect == string(route.V1) {
 		next = moves[who.Operation]

@@ -17,18 +17,18 @@ import (
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
-// graphqlDoor gives the one GraphQL route the shape of a translator.
-type graphqlDoor struct{ *graphql.API }
+// graphqlTranslator gives the one GraphQL route the shape of a translator.
+type graphqlTranslator struct{ *graphql.API }
 
 // Serve implements filter.Translator.
-func (d graphqlDoor) Serve(ctx context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
+func (d graphqlTranslator) Serve(ctx context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
 	return d.API.Serve(ctx, in, call)
 }
 
 // Dialects are the legacy dialects of a configuration.
 type Dialects struct {
 	first *v1.API
-	gql   graphqlDoor
+	gql   graphqlTranslator
 	// rest and graphql are their settings.
 	rest    v1.Config
 	graphql graphql.Config
@@ -39,8 +39,8 @@ func (c *Calls) Dialects(cfg *settings.Config, before *Dialects) (*Dialects, err
 	return compile(cfg, c.translators, before)
 }
 
-// Dry builds dialects for a dry run, which remember nothing.
-func Dry(cfg *settings.Config, now func() time.Time) (*Dialects, error) {
+// ForDryRun builds dialects for a dry run, which remember nothing.
+func ForDryRun(cfg *settings.Config, now func() time.Time) (*Dialects, error) {
 	return compile(cfg, translate.Deps{Now: now}.WithDefaults(), nil)
 }
 
@@ -55,7 +55,7 @@ func compile(cfg *settings.Config, deps translate.Deps, before *Dialects) (*Dial
 		return nil, err
 	}
 	second, err := graphql.New(gql, deps)
-	return &Dialects{first, graphqlDoor{second}, rest, gql}, err
+	return &Dialects{first, graphqlTranslator{second}, rest, gql}, err
 }
 
 // Translators serve them.
@@ -63,22 +63,22 @@ func (d *Dialects) Translators() map[route.Dialect]filter.Translator {
 	return map[route.Dialect]filter.Translator{route.V1: d.first, route.GraphQL: d.gql}
 }
 
-// Names find the name of an operation, where the path does not say it.
-func (d *Dialects) Names() map[route.Dialect]filter.Namer {
-	return map[route.Dialect]filter.Namer{route.GraphQL: d.gql}
+// Namers find the name of an operation, where the path does not say it.
+func (d *Dialects) Namers() map[route.Dialect]filter.OperationNamer {
+	return map[route.Dialect]filter.OperationNamer{route.GraphQL: d.gql}
 }
 
 // Routes lists the routes of the legacy dialects.
 func (d *Dialects) Routes() []route.Route {
 	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}}
 	for _, op := range d.first.Operations() {
-		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, Bodiless: op.Bodiless})
+		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, IgnoresBody: op.IgnoresBody})
 	}
 	return routes
 }
 
-// Moves maps the operations of v1 to those of v2 that take their place.
-func (d *Dialects) Moves() map[string][]string {
+// Successors maps the operations of v1 to those of v2 that take their place.
+func (d *Dialects) Successors() map[string][]string {
 	m := make(map[string][]string)
 	for _, op := range d.first.Operations() {
 		if op.V2 != "" {
@@ -90,7 +90,7 @@ func (d *Dialects) Moves() map[string][]string {
 
 // Urgency says how urgent the operations of legacy dialects are. That of a stop has a body which says so.
 func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
-	v1 := d.Moves()
+	v1 := d.Successors()
 	return func(d route.Dialect, name string) overload.Priority {
 		successors := graphql.Successors(name)
 		if d == route.V1 {
@@ -100,16 +100,16 @@ func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
 			return overload.Read // it is answered here, or refused
 		}
 		if name == "stopPod" || name == "podStop" {
-			return overload.Lower
+			return overload.ReducesCost
 		}
 		row, _ := operation.Of(successors[0])
-		return filter.Urgency(row.Verb)
+		return filter.PriorityOf(row.Verb)
 	}
 }
 
-// Table builds the one table of all dialects' routes: those of the API's
+// RouteTable builds the one table of all dialects' routes: those of the API's
 // description, and others.
-func Table(api *schema.API, others []route.Route) (*route.Table, error) {
+func RouteTable(api *schema.API, others []route.Route) (*route.Table, error) {
 	routes := make([]route.Route, 0, len(others)+64)
 	for _, op := range api.Operations() {
 		row, _ := operation.Of(op.ID)

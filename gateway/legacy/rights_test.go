@@ -45,7 +45,7 @@ func TestTheManualsRuleIsEnough(t *testing.T) {
 
 	s := usage.NewStore(client, "tollgate:usage")
 	for i := range 3 {
-		one := usage.Row{Who: usage.Who{Key: "ann", Dialect: "v1", Operation: "listPods", Agent: "a/1"}, Sum: usage.Sum{Count: 1, First: noon, Last: noon}}
+		one := usage.Row{RowKey: usage.RowKey{Key: "ann", Dialect: "v1", Operation: "listPods", Agent: "a/1"}, Totals: usage.Totals{Count: 1, First: noon, Last: noon}}
 		if err := s.Write(t.Context(), usage.Batch{Org: "acme", Source: "g1", Seq: int64(i + 1), Rows: []usage.Row{one}}); err != nil {
 			t.Fatal(err)
 		}

@@ -49,11 +49,11 @@ type boundedListener struct {
 	// answering holds one element per refused connection that is being answered.
 	answering chan struct{}
 	// within counts the connections within the limits, and spares those above a limit.
-	within, spares places
+	within, spares connCounts
 }
 
 // connCounts counts open connections. The zero value is ready to use.
-type places struct {
+type connCounts struct {
 	mu    sync.Mutex // guards the fields below
 	total int
 	open  map[netip.Addr]int // by network; entries are never 0
@@ -61,7 +61,7 @@ type places struct {
 
 // enter counts a connection, unless there are already most connections in all, or mostOf from the same network. full reports the first
 // case.
-func (p *places) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
+func (p *connCounts) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -77,7 +77,7 @@ func (p *places) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
 	return true, false
 }
 
-func (p *places) leave(addr netip.Addr) {
+func (p *connCounts) leave(addr netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total--
@@ -119,7 +119,7 @@ func (l *boundedListener) refuse(c net.Conn, full bool) {
 		case l.answering <- struct{}{}:
 			go func() {
 				defer func() { <-l.answering }()
-				l.say(c, full)
+				l.answerRefused(c, full)
 				_ = c.Close()
 			}()
 			return
@@ -164,7 +164,7 @@ func network(addr netip.Addr) netip.Addr {
 // overConn releases its count when it is closed.
 type overConn struct {
 	wrapped
-	of   *places
+	of   *connCounts
 	addr netip.Addr
 	left sync.Once
 }

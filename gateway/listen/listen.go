@@ -70,7 +70,7 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderSize,
 		ConnState:         fresh.note,
-		ConnContext:       wire.Context,
+		ConnContext:       wire.ConnContext,
 		ErrorLog:          telemetry.StandardLog(ls.Logger),
 	}
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // unblocks Serve
@@ -113,7 +113,7 @@ const adminReserve = 4
 const spareConnections = 64
 
 // RefuseOverBound returns the refusal of a request on a connection above a limit, or nil if the request is permitted.
-func Excess(r *http.Request) error {
+func RefuseOverBound(r *http.Request) error {
 	c := wire.Conn(r.Context())
 	if encrypted, ok := c.(*tls.Conn); ok {
 		c = encrypted.NetConn()

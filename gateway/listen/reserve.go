@@ -39,17 +39,17 @@ func (l *reserved) Accept() (net.Conn, error) {
 		l.fill()
 		return nil, err
 	}
-	return borrower{wrapped{c}, l}, nil
+	return reservedConn{wrapped{c}, l}, nil
 }
 
 // reservedConn is a connection that uses reserved descriptors.
-type borrower struct {
+type reservedConn struct {
 	wrapped
 	from *reserved
 }
 
 // Close implements net.Conn.
-func (c borrower) Close() error {
+func (c reservedConn) Close() error {
 	defer c.from.fill()
 	return c.Conn.Close()
 }

@@ -16,7 +16,7 @@ const headTime = time.Second
 // OverBound reports whether a connection returned by Listeners is above a limit, so that its request may be refused; full reports that the
 // limit on all connections is exceeded. Call it after the request head was read: it lifts the time limit of the connection.
 func OverBound(c net.Conn) (over, full bool) {
-	s, over := c.(*spare)
+	s, over := c.(*spareConn)
 	if !over {
 		return false, false
 	}
@@ -27,7 +27,7 @@ func OverBound(c net.Conn) (over, full bool) {
 }
 
 // spareConn is a connection above a limit. It is refused unless its request head arrives within headTime and OverBound is called.
-type spare struct {
+type spareConn struct {
 	overConn
 
 	listener *boundedListener
@@ -37,22 +37,22 @@ type spare struct {
 }
 
 // Read implements net.Conn.
-func (s *spare) Read(p []byte) (int, error) {
+func (s *spareConn) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) && s.heard.CompareAndSwap(false, true) {
 		s.listener.tell(s.Conn)
-		s.listener.say(s.Conn, s.full)
+		s.listener.answerRefused(s.Conn, s.full)
 	}
 	return n, err
 }
 
 // SetDeadline implements net.Conn.
-func (s *spare) SetDeadline(t time.Time) error {
+func (s *spareConn) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
 // SetReadDeadline implements net.Conn. Until the request head was read, it cannot extend the deadline beyond headTime.
-func (s *spare) SetReadDeadline(t time.Time) error {
+func (s *spareConn) SetReadDeadline(t time.Time) error {
 	if !s.heard.Load() && (t.IsZero() || t.After(s.until)) {
 		t = s.until
 	}
@@ -61,7 +61,7 @@ func (s *spare) SetReadDeadline(t time.Time) error {
 
 // answerRefused sends the answer of a refused connection and reads its request: closing a connection with unread data would reset it and
 // discard the answer.
-func (l *boundedListener) say(c net.Conn, full bool) {
+func (l *boundedListener) answerRefused(c net.Conn, full bool) {
 	answer := l.answer(full)
 	if answer == nil {
 		return
@@ -85,7 +85,7 @@ func (l *boundedListener) spare(c net.Conn, addr netip.Addr, full bool) net.Conn
 	if ok, _ := l.spares.enter(addr, l.cfg.Spare, (l.cfg.Spare+7)/8); !ok { // at most an eighth from one address
 		return nil
 	}
-	s := &spare{
+	s := &spareConn{
 		overConn: overConn{wrapped: wrapped{c}, of: &l.spares, addr: addr}, listener: l, full: full, until: time.Now().Add(headTime),
 	}
 	if err := c.SetReadDeadline(s.until); err != nil {

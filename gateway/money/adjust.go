@@ -98,7 +98,7 @@ func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*Adjusted
 	if err != nil {
 		return nil, err
 	}
-	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != spend.OfDay && adjustment.Period != spend.OfMonth
+	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != spend.PeriodDay && adjustment.Period != spend.PeriodMonth
 	switch out.Status {
 	case spend.AccrualConflict:
 		return nil, row.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request %s made another adjustment: use another request_id", adjustment.ID)}
@@ -110,7 +110,7 @@ func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*Adjusted
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s, less than this would subtract: use a smaller amount, or kind reset", scope, had)}
 	case spend.AccrualClosed:
 		return nil, fmt.Errorf("%w: the ledger is being rebuilt", spend.ErrUnavailable)
-	case spend.AccrualMade, spend.AccrualRepeated:
+	case spend.AccrualApplied, spend.AccrualRepeated:
 	}
 	made := &AdjustedAccrual{
 		RequestID: adjustment.ID, Scope: scope, DayChange: usd(out.Change.Day), MonthChange: usd(out.Change.Month), Day: usd(out.Day), Month: usd(out.Month),

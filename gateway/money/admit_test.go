@@ -18,15 +18,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// ledger is a ledger of tests: it keeps the reservations it was asked for.
-type ledger struct {
+// fakeLedger is a ledger of tests: it keeps the reservations it was asked for.
+type fakeLedger struct {
 	filter.Ledger
 
 	asked []spend.Reservation
 	err   error
 }
 
-func (l *ledger) Reserve(_ context.Context, _ string, _ *spend.Plan, r spend.Reservation) (spend.Quote, error) {
+func (l *fakeLedger) Reserve(_ context.Context, _ string, _ *spend.Plan, r spend.Reservation) (spend.Quote, error) {
 	l.asked = append(l.asked, r)
 	return spend.Quote{Owner: r.Owner}, l.err
 }
@@ -47,7 +47,7 @@ func pod(t *testing.T, gpus string) any {
 }
 
 // judged is an exchange as it arrives at the stage, of a pod that has and would have some GPUs.
-func judged(t *testing.T, l *ledger, operation, current, after string) *filter.Exchange {
+func judged(t *testing.T, l *fakeLedger, operation, current, after string) *filter.Exchange {
 	t.Helper()
 	prices := catalog.NewSnapshot(catalog.Lists{GPUs: []catalog.GPU{{
 		ID: "L4", Secure: catalog.Offer{Offered: true, MaxCount: 8, Price: catalog.Price{PerHour: 1_000_000, Known: true}},
@@ -58,7 +58,7 @@ func judged(t *testing.T, l *ledger, operation, current, after string) *filter.E
 		Ports: &filter.Ports{Ledger: l}, Event: new(telemetry.Event), Caller: &identity.Caller{Org: "acme", Team: "research", Key: "ann"},
 		Tenant: &filter.Tenant{ID: "acme", Budgets: &spend.Plan{}},
 	}
-	ex.Judged.Input = in
+	ex.Evaluation.Input = in
 	return ex
 }
 
@@ -79,7 +79,7 @@ func TestCallsAreReserved(t *testing.T) {
 		"a delete":             {operation: "deletePod", current: "2", free: true},
 	} {
 		for _, away := range []bool{false, true} {
-			l := new(ledger)
+			l := new(fakeLedger)
 			if away {
 				l.err = errors.New("away")
 			}
@@ -104,9 +104,9 @@ func TestCallsAreReserved(t *testing.T) {
 func TestFreeCallsAreNotReserved(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"getPod", "listPods", "updateTemplate", "updateCluster"} {
-		l := new(ledger)
+		l := new(fakeLedger)
 		ex := judged(t, l, operation, "1", "1")
-		if err := new(Reserve).Request(t.Context(), ex); err != nil || len(l.asked) > 0 || ex.Money.Held != nil {
+		if err := new(Reserve).Request(t.Context(), ex); err != nil || len(l.asked) > 0 || ex.Cost.Reservation != nil {
 			t.Errorf("%s: %v, reserved %+v", operation, err, l.asked)
 		}
 	}

@@ -96,8 +96,8 @@ type NearBudget struct {
 	Budget
 }
 
-// Near returns b as the budget of a scope. The share of a budget of 0 is 100 %.
-func (b Budget) Near(org, scope string) NearBudget {
+// ForScope returns b as the budget of a scope. The share of a budget of 0 is 100 %.
+func (b Budget) ForScope(org, scope string) NearBudget {
 	n := NearBudget{org, scope, 100, b}
 	if limit := row.Decimal(b.Limit); limit > 0 {
 		n.Percent = int(100 * (row.Decimal(b.Used) + row.Decimal(b.Reserved)) / limit)

@@ -22,7 +22,7 @@ func TestNearBudgets(t *testing.T) {
 		{Budget{Limit: "10", Used: "11", Reserved: "1"}, 120},
 		{Budget{Limit: "0", Used: "0", Reserved: "0"}, 100},
 	} {
-		if got := tt.b.Near("acme", "org"); got.Percent != tt.want || got.Org != "acme" || got.Scope != "org" {
+		if got := tt.b.ForScope("acme", "org"); got.Percent != tt.want || got.Org != "acme" || got.Scope != "org" {
 			t.Errorf("%+v: %+v, want %d %%", tt.b, got, tt.want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestHoldRows(t *testing.T) {
 	noon := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	h := spend.Hold{
 		ID: "h1", Kind: "pod", Owner: spend.Owner{Team: "research", Key: "ann"}, At: noon, Until: noon.Add(time.Hour),
-		About: spend.About{Name: "n", Operation: "createPod", Decision: "d1"},
+		Metadata: spend.Metadata{Name: "n", Operation: "createPod", Decision: "d1"},
 	}
 	h.Amounts[spend.GPUs], h.Amounts[spend.Burn] = 2, 1_500_000
 	want := Hold{

@@ -35,7 +35,7 @@ type balance struct {
 type balanceRow struct {
 	scope   []attribute.KeyValue
 	burn    float64
-	budgets []spend.Fullness
+	budgets []spend.CeilingUsage
 }
 
 func newBalances(d *Deps, valid time.Duration) *balances {
@@ -75,7 +75,7 @@ func (b *balances) saw(org string, plan *spend.Plan, s *spend.State) {
 		rows = append(rows, balanceRow{
 			scope:   []attribute.KeyValue{attribute.String("org", org), attribute.String("team", of.Scope.ID)},
 			burn:    float64(of.Committed[spend.Burn]) / microUSD,
-			budgets: plan.Fullness(of, s),
+			budgets: plan.CeilingUsage(of, s),
 		})
 	}
 	b.mu.Lock()

@@ -19,17 +19,17 @@ const confirmTime = 2 * time.Second
 // back if that is answered 404, or shows a pod that has stopped. Otherwise the hold
 // stays open, and the reconciler looks further.
 func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *spend.Settlement {
-	record, refusal := f.confirm(ctx, ex, f.Reader.Gets[r.Of])
+	record, refusal := f.confirm(ctx, ex, f.Reader.Gets[r.ResourceKind])
 	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
 	switch {
 	case refusal != nil && refusal.Status == http.StatusNotFound:
 		s.Gone = true
-	case r.Of == operation.KindPod && record["id"] == r.Resource && catalog.Stopped(record):
+	case r.ResourceKind == operation.KindPod && record["id"] == r.Resource && catalog.Stopped(record):
 		s.Amounts = f.takes(ctx, ex, r, record, 0)
-	case record["id"] == r.Resource && catalog.Ended(r.Of, record):
+	case record["id"] == r.Resource && catalog.Ended(r.ResourceKind, record):
 		s.From = endOf(record)
 	default:
-		return &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
+		return &spend.Settlement{End: spend.Open, ResolveWithin: f.Unresolved}
 	}
 	return s
 }
@@ -37,7 +37,7 @@ func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Re
 // working returns how many workers an endpoint has that is to have fewer from now on.
 // Those it had count until that is known.
 func (f *Reserve) working(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) int64 {
-	if r.Of != operation.KindEndpoint || r.Takes[spend.Workers] >= r.Before[spend.Workers] {
+	if r.ResourceKind != operation.KindEndpoint || r.Current[spend.Workers] >= r.Before[spend.Workers] {
 		return 0
 	}
 	answer, _ := f.confirm(ctx, ex, f.Workers)
@@ -50,11 +50,11 @@ func (f *Reserve) working(ctx context.Context, ex *filter.Exchange, r *filter.Re
 
 // confirm reads, behind an answer, the state of the resource: its record, or the
 // refusal; neither, if there was no answer.
-func (f *Reserve) confirm(ctx context.Context, ex *filter.Exchange, op *schema.Operation) (map[string]any, *filter.Answer) {
+func (f *Reserve) confirm(ctx context.Context, ex *filter.Exchange, op *schema.Operation) (map[string]any, *filter.Response) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
 	defer cancel()
-	ex.Admission.Slot.Rest()
-	defer ex.Admission.Slot.Work()
+	ex.Admission.Slot.Pause()
+	defer ex.Admission.Slot.Resume()
 	doc, refusal, err := f.Reader.Read(ctx, ex, op, ex.Params)
 	if err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err

@@ -210,11 +210,11 @@ func (m *Money) Costs(ctx context.Context, org string, q *spend.Query) (*Costs, 
 		known.To = tomorrow
 		q = &known
 	}
-	history := m.Books.History
-	if err := history.Roll(ctx, org); err != nil {
+	history := m.Loop.History
+	if err := history.RollUp(ctx, org); err != nil {
 		return nil, err
 	}
-	rows, err := history.Ask(ctx, org, q, m.deps.Now())
+	rows, err := history.Query(ctx, org, q, m.deps.Now())
 	if errors.Is(err, spend.ErrRange) {
 		return nil, row.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "spend: ")}
 	}

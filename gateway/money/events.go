@@ -36,27 +36,27 @@ func newEvents(cfg *settings.Config, d *Deps) *events {
 // Observed implements spend.Events.
 func (e *events) Observed(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
 	e.balances.saw(org, p, s)
-	e.Alerts.Look(ctx, org, p, s)
+	e.Alerts.CheckThresholds(ctx, org, p, s)
 }
 
-// Passed implements spend.Events.
-func (e *events) Passed(ctx context.Context, org string, r *spend.Report, err error) {
+// PassEnded implements spend.Events.
+func (e *events) PassEnded(ctx context.Context, org string, r *spend.Report, err error) {
 	if r.Repaired > 0 {
 		e.passes.repaired(ctx, org, r.Repaired)
 	}
 	if r.Loss != nil {
 		e.losses.add(org, r.Loss.Lost)
-		e.Alerts.Lost(ctx, org, lossOf(r.Loss))
+		e.Alerts.LedgerLost(ctx, org, lossOf(r.Loss))
 	}
 	if err != nil {
 		return
 	}
 	before := e.passes.done(ctx, org, r)
-	e.Alerts.Strangers(ctx, org, r.Strangers)
+	e.Alerts.Unmanaged(ctx, org, r.Unmanaged)
 	e.Alerts.Drift(ctx, org, r.Drifted)
-	e.didEnd(org, r.Ended)
-	if r.Short && !before.Short {
-		e.Alerts.Short(ctx, org, r)
+	e.didEnd(org, r.EndedHolds)
+	if r.ListIncomplete && !before.ListIncomplete {
+		e.Alerts.IncompleteList(ctx, org, r)
 	}
 }
 
@@ -81,8 +81,8 @@ func (e *events) RestoredLate(ctx context.Context, org string, holds []spend.Hol
 	for i := range holds {
 		h := &holds[i]
 		e.Logger.WarnContext(ctx, "reservation restored after the ledger was rebuilt; budgets may be exceeded", "org", org, "hold", h.ID,
-			"operation", h.About.Operation, "decision", h.About.Decision)
-		e.Did(org, h.Owner, h.About.Operation, h.Resource, "reservation "+h.ID+" restored after the ledger was rebuilt; budgets may be exceeded")
+			"operation", h.Metadata.Operation, "decision", h.Metadata.Decision)
+		e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource, "reservation "+h.ID+" restored after the ledger was rebuilt; budgets may be exceeded")
 	}
 }
 
@@ -98,17 +98,17 @@ func (e *events) didStop(c *spend.Cause, r *spend.Record) {
 	if c.Deleted {
 		op, what = deleteOf(operation.Kind(r.Kind)), "terminated"
 	}
-	e.Did(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s %s %s (%s) of %s: %s", what, r.Kind, r.ID, r.About.Name, r.Owner.Scopes()[0], why))
+	e.RecordAction(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s %s %s (%s) of %s: %s", what, r.Kind, r.ID, r.Metadata.Name, r.Owner.Scopes()[0], why))
 }
 
 // didReach keeps that a pod was stopped or terminated at its deadline.
 func (e *events) didReach(c *spend.Cause, r *spend.Record) {
-	op, what, at := "podAction", "stopped", r.About.StopAt
+	op, what, at := "podAction", "stopped", r.Metadata.StopAt
 	if c.Deleted {
-		op, what, at = "deletePod", "terminated", r.About.EndAt
+		op, what, at = "deletePod", "terminated", r.Metadata.EndAt
 	}
-	e.Did(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s pod %s (%s) of %s: its create (decision %s) asked for it at %s",
-		what, r.ID, r.About.Name, r.Owner.Scopes()[0], r.About.Decision, time.Unix(at, 0).UTC().Format(time.RFC3339)))
+	e.RecordAction(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s pod %s (%s) of %s: its create (decision %s) asked for it at %s",
+		what, r.ID, r.Metadata.Name, r.Owner.Scopes()[0], r.Metadata.Decision, time.Unix(at, 0).UTC().Format(time.RFC3339)))
 }
 
 // didEnd keeps which reservations were ended whose calls had an unknown end.
@@ -117,18 +117,18 @@ func (e *events) didEnd(org string, ended []spend.EndedHold) {
 		h := &ended[i]
 		what := "nothing was found of it, so what was reserved is free"
 		switch {
-		case h.Carried && h.Kind == string(operation.KindJob):
+		case h.Executed && h.Kind == string(operation.KindJob):
 			what = "its job has ended, or cannot be asked for any more"
-		case h.Carried && h.Made != "":
-			what = "it was carried out: " + h.Made
-		case h.Carried:
+		case h.Executed && h.Created != "":
+			what = "it was carried out: " + h.Created
+		case h.Executed:
 			what = "it was carried out"
 		}
-		e.Did(org, h.Owner, h.About.Operation, h.Made, fmt.Sprintf("ended the reservation of %s of %s (decision %s): %s", h.About.Operation, h.Owner.Scopes()[0], h.About.Decision, what))
+		e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Created, fmt.Sprintf("ended the reservation of %s of %s (decision %s): %s", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision, what))
 	}
 }
 
 // Released implements spend.Events.
 func (e *events) Released(org string, h *spend.Hold) {
-	e.Did(org, h.Owner, h.About.Operation, h.Resource, fmt.Sprintf("released the reservation of %s of %s (decision %s): its call has ended", h.About.Operation, h.Owner.Scopes()[0], h.About.Decision))
+	e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource, fmt.Sprintf("released the reservation of %s of %s (decision %s): its call has ended", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision))
 }

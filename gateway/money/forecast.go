@@ -65,21 +65,21 @@ func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
 	if err != nil {
 		return nil, err
 	}
-	history := m.Books.History
-	if err := history.Roll(ctx, org); err != nil {
+	history := m.Loop.History
+	if err := history.RollUp(ctx, org); err != nil {
 		return nil, err
 	}
 	state, err := m.Ledger.Store.Show(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, callers.Plan(o), &state)
+	outlooks, err := history.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
 	if err != nil {
 		return nil, err
 	}
 	out := &Forecasts{At: state.Now.UTC(), Scopes: make([]Forecast, len(outlooks))}
 	for i, o := range outlooks {
-		periods := slices.DeleteFunc(o.Ceilings, func(c spend.Fullness) bool { return !spend.Accrues(c.Index) })
+		periods := slices.DeleteFunc(o.Ceilings, func(c spend.CeilingUsage) bool { return !spend.Accrues(c.Index) })
 		out.Scopes[i] = Forecast{
 			Scope: o.Scope.String(), PerHour: usd(o.Burn), Today: usd(o.Today), ThisMonth: usd(o.ThisMonth), Days: o.Days, Budgets: budgetsOf(periods),
 			Day:   Estimate{Low: usd(o.Day.Low), Expected: usd(o.Day.Expected), High: usd(o.Day.High)},

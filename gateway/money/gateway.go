@@ -20,7 +20,7 @@ func (g gateway) Dead(ctx context.Context, incarnation string) (silent time.Dura
 }
 
 // Claim implements spend.Gateway.
-func (g gateway) Claim(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
+func (g gateway) Claim(ctx context.Context, org string, f *spend.PlatformResource, h *spend.Hold) (bool, error) {
 	return g.Intents.ClaimFound(ctx, org, f, h)
 }
 
@@ -29,8 +29,8 @@ func (g gateway) Forget(ctx context.Context, org string, holds ...string) error 
 	return g.Intents.Store().Forget(ctx, org, holds...)
 }
 
-// Recorded implements spend.Gateway, by the audit log.
-func (g gateway) Recorded(ctx context.Context, org string, ids []string) map[string]spend.Owned {
+// RecordedOwners implements spend.Gateway, by the audit log.
+func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) map[string]spend.Ownership {
 	o, cfg := g.Org(org), g.Config().Audit
 	if o == nil || cfg.File == nil {
 		return nil
@@ -40,7 +40,7 @@ func (g gateway) Recorded(ctx context.Context, org string, ids []string) map[str
 		g.Logger.WarnContext(ctx, "the audit log cannot be read for the owners of resources", "org", org, "error", err.Error())
 		return nil
 	}
-	all := make(map[string]spend.Owned)
+	all := make(map[string]spend.Ownership)
 	for _, id := range ids {
 		r, known := made[id]
 		if !known {
@@ -49,8 +49,8 @@ func (g gateway) Recorded(ctx context.Context, org string, ids []string) map[str
 		if k := o.Key(r.Key); k != nil && r.Team == "" {
 			r.Team = k.Team
 		}
-		all[id] = spend.Owned{
-			Owner: spend.Owner{Team: r.Team, Key: r.Key}, About: spend.About{Operation: r.Operation, Decision: r.Decision, Labels: spend.Labels(r.Labels)},
+		all[id] = spend.Ownership{
+			Owner: spend.Owner{Team: r.Team, Key: r.Key}, About: spend.Metadata{Operation: r.Operation, Decision: r.Decision, Labels: spend.Labels(r.Labels)},
 		}
 	}
 	return all

@@ -12,7 +12,7 @@ import (
 // GPUs returns the GPU types under which the ledger counted the costs of resources since a time, by id, as far back as the daily history is
 // kept. Resources without costs in the ledger, and endpoints on pools with several types, are left out.
 func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.Time) (map[string]string, error) {
-	history, now := m.Books.History, m.deps.Now()
+	history, now := m.Loop.History, m.deps.Now()
 	to := spend.Daily.Start(now).AddDate(0, 0, 1)
 	from := spend.Daily.Start(since)
 	if kept := to.AddDate(0, 0, 1-history.Retention.Daily); from.Before(kept) {
@@ -21,12 +21,12 @@ func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.T
 	if !from.Before(to) {
 		return nil, nil
 	}
-	if o := m.deps.Org(org); o != nil && callers.Budgeted(o) {
-		if err := history.Roll(ctx, org); err != nil {
+	if o := m.deps.Org(org); o != nil && callers.HasLedger(o) {
+		if err := history.RollUp(ctx, org); err != nil {
 			return nil, fmt.Errorf("roll up the costs of GPUs: %w", err)
 		}
 	}
-	rows, err := history.Ask(ctx, org, &spend.Query{
+	rows, err := history.Query(ctx, org, &spend.Query{
 		From: from, To: to, Bucket: spend.Total, By: []spend.Dimension{spend.ByResource}, Where: map[spend.Dimension][]string{spend.ByResource: ids},
 	}, now)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 // holdRow is a hold as it is shown at a time.
 func holdRow(h *spend.Hold, now time.Time) Hold {
 	row := Hold{
-		ID: h.ID, State: "noted", Kind: h.Kind, Resource: h.Resource, Name: h.About.Name, Team: h.Owner.Team, Key: h.Owner.Key,
+		ID: h.ID, State: "noted", Kind: h.Kind, Resource: h.Resource, Name: h.Metadata.Name, Team: h.Owner.Team, Key: h.Owner.Key,
 		Gateway: h.Holder.Gateway, Since: h.At.UTC(), Age: now.Sub(h.At).Seconds(), Open: h.Open,
-		Reserves: amounts(h.Amounts), Operation: h.About.Operation, Decision: h.About.Decision,
+		Reserves: amounts(h.Amounts), Operation: h.Metadata.Operation, Decision: h.Metadata.Decision,
 	}
 	if h.Open {
 		until := h.Until.UTC()
@@ -50,7 +50,7 @@ func (m *Money) release(ctx context.Context, _ row.Scope, p ending) (*Hold, erro
 	}
 	h := &state.Holds[i]
 	_, dead := m.deps.Intents.Dead(ctx, h.Holder.Incarnation)
-	if ends := h.At.Add(m.Books.Patience); !h.Open && !dead && state.Now.Before(ends) {
+	if ends := h.At.Add(m.Loop.CallTimeout); !h.Open && !dead && state.Now.Before(ends) {
 		return nil, row.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &spend.Settlement{Hold: h.ID, End: spend.Release}); err != nil {
@@ -59,8 +59,8 @@ func (m *Money) release(ctx context.Context, _ row.Scope, p ending) (*Hold, erro
 	if err := m.deps.Intents.Store().Forget(ctx, org, h.ID); err != nil {
 		return nil, err
 	}
-	m.deps.Logger.InfoContext(ctx, "reservation released by an operator", "org", org, "hold", h.ID, "operation", h.About.Operation,
-		"decision", h.About.Decision, "reason", p.Reason)
+	m.deps.Logger.InfoContext(ctx, "reservation released by an operator", "org", org, "hold", h.ID, "operation", h.Metadata.Operation,
+		"decision", h.Metadata.Decision, "reason", p.Reason)
 	row := holdRow(h, state.Now)
 	return &row, nil
 }

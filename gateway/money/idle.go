@@ -36,20 +36,20 @@ type Idle struct {
 	Since  time.Time `json:"since"`
 	// PerMonth is its cost in a month as it stands, USD.
 	PerMonth string `json:"perMonth"`
-	// Kept is until when its owner keeps it, StopAt when it will be stopped.
+	// Snoozed is until when its owner keeps it, StopAt when it will be stopped.
 	Kept   *time.Time `json:"kept,omitempty"`
 	StopAt *time.Time `json:"stopAt,omitempty"`
 }
 
-// IdleMoney is the cost of an organisation's idle resources, in USD a month.
-type IdleMoney struct {
+// IdleCost is the cost of an organisation's idle resources, in USD a month.
+type IdleCost struct {
 	Org       string `json:"org"`
 	Resources int    `json:"resources"`
 	PerMonth  string `json:"perMonth"`
 }
 
 // Sum returns the cost of the listed resources of a team, or of all teams for "". It is nil without any.
-func (l *IdleList) Sum(org, team string) *IdleMoney {
+func (l *IdleList) Sum(org, team string) *IdleCost {
 	sum, n := 0.0, 0
 	for i := range l.Resources {
 		if r := &l.Resources[i]; team == "" || r.Team == team {
@@ -59,11 +59,11 @@ func (l *IdleList) Sum(org, team string) *IdleMoney {
 	if n == 0 {
 		return nil
 	}
-	return &IdleMoney{org, n, strconv.FormatFloat(sum, 'f', 2, 64)}
+	return &IdleCost{org, n, strconv.FormatFloat(sum, 'f', 2, 64)}
 }
 
-// Kept says until when a resource is left alone; nil ends that.
-type Kept struct {
+// Snoozed says until when a resource is left alone; nil ends that.
+type Snoozed struct {
 	Resource string     `json:"resource"`
 	Until    *time.Time `json:"until"`
 }
@@ -75,7 +75,7 @@ func (m *Money) idleRows() []row.Row {
 			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
 		},
 		{
-			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.keep),
+			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.snooze),
 			Commands: []row.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 	}
@@ -116,7 +116,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 		known := &state.Resources[i]
 		out.Resources = append(out.Resources, IdleResource{
 			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: known.Owner.Team, Key: known.Owner.Key,
-			Idle: Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn), Kept: timeOf(r.Kept), StopAt: timeOf(r.StopAt)},
+			Idle: Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn), Kept: timeOf(r.SnoozedUntil), StopAt: timeOf(r.StopAt)},
 		})
 	}
 	return out, nil
@@ -131,24 +131,24 @@ func timeOf(t time.Time) *time.Time {
 	return &t
 }
 
-// kept is a resource to be left alone.
-type kept struct {
+// snoozing is a resource to be left alone.
+type snoozing struct {
 	row.Scoped
 
 	ID  string   `query:"id,required" doc:"id of a resource"`
 	For row.Span `query:"for,required" doc:"how long, such as 24h, at most 30d; 0s ends it"`
 }
 
-// keep leaves a resource alone for a time although it is idle; 0 ends that.
-func (m *Money) keep(ctx context.Context, _ row.Scope, p kept) (*Kept, error) {
+// snooze leaves a resource alone for a time although it is idle; 0 ends that.
+func (m *Money) snooze(ctx context.Context, _ row.Scope, p snoozing) (*Snoozed, error) {
 	org, resource, d := string(p.Org), p.ID, time.Duration(p.For)
 	if _, err := m.check(org); err != nil {
 		return nil, err
 	}
-	if d < 0 || d > spend.MaxKeep {
-		return nil, row.BadRequestError{Reason: "name a resource, and a duration of at most " + spend.MaxKeep.String()}
+	if d < 0 || d > spend.MaxSnooze {
+		return nil, row.BadRequestError{Reason: "name a resource, and a duration of at most " + spend.MaxSnooze.String()}
 	}
-	until, err := m.Keeper.Keep(ctx, org, resource, d, func(*spend.Record) error { return nil })
+	until, err := m.Keeper.Snooze(ctx, org, resource, d, func(*spend.Record) error { return nil })
 	if errors.Is(err, spend.ErrNoResource) {
 		return nil, row.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
 	}
@@ -156,7 +156,7 @@ func (m *Money) keep(ctx context.Context, _ row.Scope, p kept) (*Kept, error) {
 		return nil, err
 	}
 	m.deps.Logger.InfoContext(ctx, "a resource is kept although it is idle", "org", org, "resource", resource, "until", until)
-	return &Kept{Resource: resource, Until: timeOf(until)}, nil
+	return &Snoozed{Resource: resource, Until: timeOf(until)}, nil
 }
 
 // perMonth is the cost of a rate in a month, USD.

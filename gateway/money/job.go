@@ -17,17 +17,17 @@ import (
 // jobTime bounds the question about one job.
 const jobTime = 10 * time.Second
 
-// JobEnd asks the platform's run interface for the outcome of an open hold's job, and
+// JobOutcome asks the platform's run interface for the outcome of an open hold's job, and
 // returns its cost; nil if the job goes on, or nothing is known of it.
-func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *spend.Hold, price catalog.Run) (*spend.Settlement, error) {
-	id, isJob := strings.CutPrefix(h.ID, jobHold(h.About.Name, ""))
+func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *spend.Hold, price catalog.Run) (*spend.Settlement, error) {
+	id, isJob := strings.CutPrefix(h.ID, jobHold(h.Metadata.Name, ""))
 	if !isJob {
 		return nil, nil //nolint:nilnil // its call said nothing of a job
 	}
 	ctx, cancel := context.WithTimeout(ctx, jobTime)
 	defer cancel()
 	res, err := runs.Do(ctx, upstream.Request{
-		Org: org, Method: http.MethodGet, Target: "/v2/" + url.PathEscape(h.About.Name) + "/status/" + url.PathEscape(id), Decode: true,
+		Org: org, Method: http.MethodGet, Target: "/v2/" + url.PathEscape(h.Metadata.Name) + "/status/" + url.PathEscape(id), Decode: true,
 		Header: http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {agent}},
 	})
 	if err != nil {
@@ -39,13 +39,13 @@ func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *sp
 	}
 	var r Reader
 	_, err = io.Copy(&r, res.Body)
-	ran := ranOf(r.End(err != nil), false)
+	ran := runOf(r.End(err != nil), false)
 	if err != nil {
 		return nil, err
 	}
 	if ran.ID != id || !final(ran) {
 		return nil, nil //nolint:nilnil // it goes on
 	}
-	amounts, known := costOf(ran, h.About.Name, price, true)
-	return &spend.Settlement{Hold: h.ID, End: spend.Commit, Amounts: amounts, Full: !known}, nil
+	amounts, known := costOf(ran, h.Metadata.Name, price, true)
+	return &spend.Settlement{Hold: h.ID, End: spend.Commit, Amounts: amounts, WholeReservation: !known}, nil
 }

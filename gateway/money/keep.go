@@ -31,29 +31,29 @@ import (
 // signed link, whose GET shows a page that changes nothing, because programs fetch
 // links before people do.
 const (
-	keepPath     = "/tollgate/keep"
-	keepRoute    = "keep"
-	keepPageID   = "keep.page"
-	keepLinkID   = "keep.link"
-	keepTime     = 24 * time.Hour     // unless the caller asks for another
-	keepLinkTime = 7 * 24 * time.Hour // how long a link is valid
+	snoozePath     = "/tollgate/keep"
+	snoozeRoute    = "keep"
+	snoozePageID   = "keep.page"
+	snoozeLinkID   = "keep.link"
+	snoozeTime     = 24 * time.Hour     // unless the caller asks for another
+	snoozeLinkTime = 7 * 24 * time.Hour // how long a link is valid
 )
 
-// KeepRoutes lists the routes.
-func KeepRoutes() []route.Route {
+// SnoozeRoutes lists the routes.
+func SnoozeRoutes() []route.Route {
 	return []route.Route{
-		{ID: keepRoute, Dialect: route.V2, Method: http.MethodPost, Pattern: keepPath + "/{id}"},
-		{ID: keepPageID, Dialect: route.V2, Method: http.MethodGet, Pattern: keepPath, Public: true},
-		{ID: keepLinkID, Dialect: route.V2, Method: http.MethodPost, Pattern: keepPath, Public: true},
+		{ID: snoozeRoute, Dialect: route.V2, Method: http.MethodPost, Pattern: snoozePath + "/{id}"},
+		{ID: snoozePageID, Dialect: route.V2, Method: http.MethodGet, Pattern: snoozePath, Public: true},
+		{ID: snoozeLinkID, Dialect: route.V2, Method: http.MethodPost, Pattern: snoozePath, Public: true},
 	}
 }
 
-// KeepLinks makes and reads signed links.
-type KeepLinks struct{ *view.Current }
+// SnoozeLinks makes and reads signed links.
+type SnoozeLinks struct{ *view.Current }
 
-// Keep answers the routes. All fields are required.
-type Keep struct {
-	KeepLinks
+// Snooze answers the routes. All fields are required.
+type Snooze struct {
+	SnoozeLinks
 	// Updates are the operations that change a kind of resource.
 	Updates map[operation.Kind]*schema.Operation
 	// Access knows which operations the policies refuse a caller.
@@ -61,29 +61,29 @@ type Keep struct {
 }
 
 // Answers maps the routes to their answers.
-func (s *Keep) Answers() map[string]filter.Responder {
-	return map[string]filter.Responder{keepRoute: s.answerKeep, keepPageID: s.answerKeepPage, keepLinkID: s.answerKeepLink}
+func (s *Snooze) Answers() map[string]filter.Responder {
+	return map[string]filter.Responder{snoozeRoute: s.answerSnooze, snoozePageID: s.answerSnoozePage, snoozeLinkID: s.answerSnoozeLink}
 }
 
-// keptPage is the answer to a caller that keeps a resource.
-type keptPage struct {
+// snoozeResult is the answer to a caller that keeps a resource.
+type snoozeResult struct {
 	Resource string `json:"resource"`
 	// Until is null for one that is no longer kept.
 	Until *time.Time `json:"until"`
 }
 
-// answerKeep keeps a resource for a caller who may change it.
-func (s *Keep) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	length := keepTime
+// answerSnooze keeps a resource for a caller who may change it.
+func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
+	length := snoozeTime
 	for name, values := range ex.Query {
 		var err error
-		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > spend.MaxKeep {
-			return nil, problem.BadRequest.Newf("the query takes for alone, a duration such as 24h, of at most %s", spend.MaxKeep)
+		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > spend.MaxSnooze {
+			return nil, problem.BadRequest.Newf("the query takes for alone, a duration such as 24h, of at most %s", spend.MaxSnooze)
 		}
 	}
 	id := ex.Params["id"]
-	until, err := s.keep(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
-		if !ex.Tenant.Isolation.Changes(ex.Caller, r.Owner) {
+	until, err := s.snooze(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
+		if !ex.Tenant.Isolation.CanChange(ex.Caller, r.Owner) {
 			return spend.ErrNoResource
 		}
 		return s.mayUpdate(ctx, ex, operation.Kind(r.Kind))
@@ -91,17 +91,17 @@ func (s *Keep) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Ans
 	if err != nil {
 		return nil, err
 	}
-	answer := keptPage{Resource: id}
+	answer := snoozeResult{Resource: id}
 	if !until.IsZero() {
 		until = until.UTC()
 		answer.Until = &until
 	}
-	return filter.AnswerJSON(answer)
+	return filter.JSONResponse(answer)
 }
 
 // mayUpdate refuses callers whose updates of a kind the policies refuse in any
 // case: keeping an idle resource costs like a change.
-func (s *Keep) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
+func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
 	op := s.Updates[kind]
 	if op == nil {
 		return nil
@@ -113,21 +113,21 @@ func (s *Keep) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operatio
 	return err
 }
 
-// keep keeps a resource for a time, or ends that for 0. A change that may does not refuse is
+// snooze keeps a resource for a time, or ends that for 0. A change that may does not refuse is
 // audited.
-func (s *Keep) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
+func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the operation takes no body")
 	}
 	var seq int64
-	until, err = ex.Ports.Keeper.Keep(ctx, org, id, length, func(r *spend.Record) error {
+	until, err = ex.Ports.Keeper.Snooze(ctx, org, id, length, func(r *spend.Record) error {
 		if err := may(r); err != nil {
 			return err
 		}
-		who.Decision, who.Org, who.Peer, who.Operation, who.Query = ex.DecisionID, org, ex.In.Peer, keepRoute, "for="+length.String()
-		who.Kind, who.Resource, who.Name = r.Kind, r.ID, r.About.Name
+		who.Decision, who.Org, who.Peer, who.Operation, who.Query = ex.DecisionID, org, ex.In.Peer, snoozeRoute, "for="+length.String()
+		who.Kind, who.Resource, who.Name = r.Kind, r.ID, r.Metadata.Name
 		var err error
-		seq, err = ex.Intend(who)
+		seq, err = ex.RecordIntent(who)
 		return err
 	})
 	switch {
@@ -153,27 +153,27 @@ func isProblem(err error) bool {
 
 // Link is a link by which its owner can keep a resource, "" where the
 // organisation has none.
-func (l KeepLinks) Link(org, id string) string {
+func (l SnoozeLinks) Link(org, id string) string {
 	cfg := l.Config()
 	o := cfg.Org(org)
 	if o == nil || !o.Alerts.KeepSecret.Resolved() {
 		return ""
 	}
-	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(l.Now().Add(keepLinkTime).Unix(), 10)}}
-	q.Set("signature", keepSignature(o, q))
-	return strings.TrimSuffix(cfg.PublicURL, "/") + keepPath + "?" + q.Encode()
+	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(l.Now().Add(snoozeLinkTime).Unix(), 10)}}
+	q.Set("signature", snoozeSignature(o, q))
+	return strings.TrimSuffix(cfg.PublicURL, "/") + snoozePath + "?" + q.Encode()
 }
 
-// keepSignature signs the other members of a link.
-func keepSignature(o *settings.Org, q url.Values) string {
+// snoozeSignature signs the other members of a link.
+func snoozeSignature(o *settings.Org, q url.Values) string {
 	mac := hmac.New(sha256.New, []byte(o.Alerts.KeepSecret.Reveal()))
-	mac.Write([]byte(keepPath + "?" + url.Values{"org": {q.Get("org")}, "id": {q.Get("id")}, "expires": {q.Get("expires")}}.Encode()))
+	mac.Write([]byte(snoozePath + "?" + url.Values{"org": {q.Get("org")}, "id": {q.Get("id")}, "expires": {q.Get("expires")}}.Encode()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// readKeepLink returns the purpose of a link. The answer is the same for every
+// readSnoozeLink returns the purpose of a link. The answer is the same for every
 // fault.
-func (s *Keep) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
+func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time, err error) {
 	bad := problem.NotFound.New("the link is not valid, or no longer")
 	for _, name := range []string{"org", "id", "expires", "signature"} {
 		if len(q[name]) != 1 {
@@ -181,7 +181,7 @@ func (s *Keep) readKeepLink(q url.Values) (org, id string, expires time.Time, er
 		}
 	}
 	o := s.Config().Org(q.Get("org"))
-	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(keepSignature(o, q)), []byte(q.Get("signature"))) {
+	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(snoozeSignature(o, q)), []byte(q.Get("signature"))) {
 		return "", "", expires, bad
 	}
 	seconds, err := strconv.ParseInt(q.Get("expires"), 10, 64)
@@ -191,30 +191,30 @@ func (s *Keep) readKeepLink(q url.Values) (org, id string, expires time.Time, er
 	return o.ID, q.Get("id"), expires, nil
 }
 
-// answerKeepPage shows the effect of a link.
-func (s *Keep) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	org, id, expires, err := s.readKeepLink(ex.Query)
+// answerSnoozePage shows the effect of a link.
+func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filter.Response, error) {
+	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {
 		return nil, err
 	}
-	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Target: keepPath + "?" + ex.Query.Encode(), For: keepTime}), nil
+	return keepAnswer(&snoozeView{Org: org, ID: id, Expires: expires, Target: snoozePath + "?" + ex.Query.Encode(), For: snoozeTime}), nil
 }
 
-// answerKeepLink keeps the resource of a link.
-func (s *Keep) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	org, id, expires, err := s.readKeepLink(ex.Query)
+// answerSnoozeLink keeps the resource of a link.
+func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
+	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {
 		return nil, err
 	}
-	until, err := s.keep(ctx, ex, org, id, keepTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
+	until, err := s.snooze(ctx, ex, org, id, snoozeTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
 	if err != nil {
 		return nil, err
 	}
-	return keepAnswer(&keepView{Org: org, ID: id, Expires: expires, Until: until}), nil
+	return keepAnswer(&snoozeView{Org: org, ID: id, Expires: expires, Until: until}), nil
 }
 
-// keepView is the content of the page.
-type keepView struct {
+// snoozeView is the content of the page.
+type snoozeView struct {
 	Org, ID string
 	Expires time.Time
 	// Target and For are set before, Until after the resource is kept.
@@ -226,10 +226,10 @@ type keepView struct {
 // The page, with two places to fill.
 //
 //go:embed keep.html
-var keepPage string
+var snoozePage string
 
 // html returns the page for v.
-func (v *keepView) html() string {
+func (v *snoozeView) html() string {
 	const layout = "2006-01-02 15:04 MST"
 	org, id := html.EscapeString(v.Org), html.EscapeString(v.ID)
 	said := "<p>It is kept until " + v.Until.Format(layout) + ", though it is idle."
@@ -238,11 +238,11 @@ func (v *keepView) html() string {
 <form method="post" action="%s"><button>Keep it</button></form>
 <p>The link is valid until %s.`, org, v.For.Hours(), html.EscapeString(v.Target), v.Expires.Format(layout))
 	}
-	return strings.NewReplacer("{id}", id, "{said}", said).Replace(keepPage)
+	return strings.NewReplacer("{id}", id, "{said}", said).Replace(snoozePage)
 }
 
-func keepAnswer(v *keepView) *filter.Answer {
-	return &filter.Answer{Status: http.StatusOK, Body: []byte(v.html()), Header: http.Header{
+func keepAnswer(v *snoozeView) *filter.Response {
+	return &filter.Response{Status: http.StatusOK, Body: []byte(v.html()), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
 		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
 		"Referrer-Policy":         {"no-referrer"},

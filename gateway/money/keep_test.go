@@ -10,7 +10,7 @@ import (
 func TestKeepPageEscapes(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 9, 5, 0, 0, time.UTC)
-	v := &keepView{Org: `a&b`, ID: `<script>{said}"'`, Expires: at, Target: `/tollgate/keep?org=a&id="><b>`, For: 24 * time.Hour}
+	v := &snoozeView{Org: `a&b`, ID: `<script>{said}"'`, Expires: at, Target: `/tollgate/keep?org=a&id="><b>`, For: 24 * time.Hour}
 	page := v.html()
 	for _, want := range []string{
 		"<title>Keep &lt;script&gt;{said}&#34;&#39;</title>", "<h1>&lt;script&gt;{said}&#34;&#39;</h1>",

@@ -19,7 +19,7 @@ func (m *Money) check(org string) (*settings.Org, error) {
 	if o == nil {
 		return nil, row.ErrNoOrg
 	}
-	if !callers.Budgeted(o) {
+	if !callers.HasLedger(o) {
 		return nil, row.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
 	return o, nil
@@ -41,7 +41,7 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 		return nil, err
 	}
 	out := &Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []Balance{}, Resources: []Resource{}, Holds: []Hold{}}
-	outlooks, err := m.Books.History.Outlooks(ctx, org, callers.Plan(o), &state)
+	outlooks, err := m.Loop.History.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	}
 	for _, r := range state.Resources {
 		out.Resources = append(out.Resources, Resource{
-			ID: r.ID, Kind: r.Kind, Name: r.About.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.About.Decision,
-			GPU: r.About.GPU, DataCenter: r.About.DataCenter, Labels: r.About.Labels.Map(),
+			ID: r.ID, Kind: r.Kind, Name: r.Metadata.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.Metadata.Decision,
+			GPU: r.Metadata.GPU, DataCenter: r.Metadata.DataCenter, Labels: r.Metadata.Labels.Map(),
 		})
 	}
 	for i := range state.Holds {
@@ -68,16 +68,16 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 }
 
 // budgetsOf says how full ceilings are.
-func budgetsOf(ceilings []spend.Fullness) []Budget {
+func budgetsOf(ceilings []spend.CeilingUsage) []Budget {
 	rows := make([]Budget, len(ceilings))
 	for i, c := range ceilings {
 		text := func(n int64) string { return spend.AmountText(c.Index, n) }
 		rows[i] = Budget{Name: spend.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved), Left: text(c.Left())}
-		if over := c.Over(); over > 0 {
+		if over := c.MaxOverrun(); over > 0 {
 			rows[i].Over = text(over)
 		}
-		if !c.UsedUp.IsZero() {
-			rows[i].UsedUp = c.UsedUp.Format(time.DateOnly)
+		if !c.ExhaustedOn.IsZero() {
+			rows[i].UsedUp = c.ExhaustedOn.Format(time.DateOnly)
 		}
 	}
 	return rows
@@ -89,7 +89,7 @@ func (m *Money) reconcile(ctx context.Context, _ row.Scope, p row.Scoped) (*Reco
 	_, err := m.check(org)
 	var r spend.Report
 	if err == nil {
-		r, err = m.Books.Pass(ctx, org)
+		r, err = m.Loop.Pass(ctx, org)
 	}
 	if err != nil {
 		m.deps.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "error", err.Error())
@@ -97,7 +97,7 @@ func (m *Money) reconcile(ctx context.Context, _ row.Scope, p row.Scoped) (*Reco
 	}
 	return &Reconciled{
 		Resources: r.Resources, Adopted: r.Adopted, Removed: r.Removed, Changed: r.Changed,
-		Found: r.Found, Released: r.Released, Open: r.Open, Rebuilt: r.Rebuilt,
+		Found: r.HoldsCommitted, Released: r.HoldsReleased, Open: r.Open, Rebuilt: r.Rebuilt,
 	}, nil
 }
 
@@ -124,7 +124,7 @@ func (m *Money) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, e
 	case to == (spend.Owner{}):
 		return nil, row.BadRequestError{Reason: "name a resource, and a team or a key"}
 	}
-	was, err := m.Books.Assign(ctx, org, resource, to)
+	was, err := m.Loop.Assign(ctx, org, resource, to)
 	if errors.Is(err, spend.ErrNoResource) {
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
 	}

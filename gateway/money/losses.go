@@ -19,11 +19,11 @@ import (
 // openJournal opens the journal of owners in the state directory, nil without one. Installations that share a
 // directory have different journals. A gateway whose journal cannot be opened serves without one.
 func openJournal(cfg *settings.Config, d *Deps) *spend.Journal {
-	if d.State == "" {
+	if d.StateDir == "" {
 		return nil
 	}
 	of := sha256.Sum256([]byte(cfg.Platform.BaseURL + "\n" + cfg.Redis.Prefix.Spend()))
-	journal, err := spend.OpenJournal(d.State, fmt.Sprintf("owners-%x", of[:4]), d.Accounts, d.Logger)
+	journal, err := spend.OpenJournal(d.StateDir, fmt.Sprintf("owners-%x", of[:4]), d.Accounts, d.Logger)
 	telemetry.Must(d.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken",
 		metric.WithDescription("1 while the journal of owners cannot be written."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
@@ -50,7 +50,7 @@ type losses struct {
 // loss is a part of an organisation's ledger.
 type loss struct {
 	org  string
-	lost spend.Lost
+	lost spend.LostPart
 }
 
 func newLosses(d *Deps) *losses {
@@ -69,7 +69,7 @@ func newLosses(d *Deps) *losses {
 	return l
 }
 
-func (l *losses) add(org string, lost spend.Lost) {
+func (l *losses) add(org string, lost spend.LostPart) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts[loss{org, lost}]++
@@ -79,26 +79,26 @@ func (l *losses) add(org string, lost spend.Lost) {
 // one that says nothing is taken to be alive.
 const peerPatience = 5 * time.Second
 
-// Proving is the limiter's store. Before it restores counts that another server has lost,
+// LossDetector is the limiter's store. Before it restores counts that another server has lost,
 // the losses of ledgers are found out.
-type Proving struct {
+type LossDetector struct {
 	*redisstore.Store
 
-	// Prove finds out the losses of ledgers.
-	Prove func(ctx context.Context) error
+	// DetecttLosses finds out the losses of ledgers.
+	Detect func(ctx context.Context) error
 }
 
 // Restore implements ratelimit.Store.
-func (p Proving) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
-	if err := p.Prove(ctx); err != nil {
+func (p LossDetector) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
+	if err := p.Detect(ctx); err != nil {
 		return err
 	}
 	return p.Store.Restore(ctx, gateway, within, adjust)
 }
 
-// Prove finds out which ledgers the store has lost.
-func (m *Money) Prove(ctx context.Context) error {
-	return m.deps.Accounts.Prove(ctx, m.deps.Budgeted())
+// DetectLossest finds out which ledgers the store has lost.
+func (m *Money) DetectLosses(ctx context.Context) error {
+	return m.deps.Accounts.DetectLosses(ctx, m.deps.Budgeted())
 }
 
 func lossOf(l *spend.Loss) *Loss {

@@ -24,13 +24,13 @@ func (Measure) Request(context.Context, *filter.Exchange) error { return nil }
 // Response reads the response, or its stream while the stream passes.
 func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	a := ex.Answer
+	a := ex.Response
 	if row.Kind != operation.KindJob || row.Opaque || !a.Relayed {
 		return nil
 	}
 	m := &metered{
-		ReadCloser: a.Stream, ex: ex, completes: completes(&row), lingers: ex.Money.Held != nil && row.Waits,
-		reader: Reader{Lines: a.Lines(), Batch: ex.Money.Batch},
+		ReadCloser: a.Stream, ex: ex, completes: completes(&row), lingers: ex.Cost.Reservation != nil && row.Waits,
+		reader: Reader{Lines: a.Lines(), Batch: ex.Cost.Batch},
 	}
 	if a.Stream != nil {
 		a.Stream = m
@@ -89,7 +89,7 @@ const (
 
 // drain reads the rest of the response.
 func (m *metered) drain() {
-	timer := time.AfterFunc(filter.Linger, func() { _ = m.ReadCloser.Close() })
+	timer := time.AfterFunc(filter.LingerTimeout, func() { _ = m.ReadCloser.Close() })
 	defer timer.Stop()
 	part, short := make([]byte, 16<<10), false
 	for left := maxLinger; left > 0; {
@@ -107,18 +107,18 @@ func (m *metered) drain() {
 // note keeps the facts that were read. cut reports that the response was not read to its end.
 func (m *metered) note(cut bool) {
 	m.noted = true
-	ran := ranOf(m.reader.End(cut), m.completes)
-	m.ex.Money.Ran, m.ex.Event.Job = ran, jobOf(&ran.Job)
+	ran := runOf(m.reader.End(cut), m.completes)
+	m.ex.Cost.Run, m.ex.Event.Job = ran, jobOf(&ran.Job)
 }
 
-// ranOf returns the facts of a run. A completion is not a job: its ID and status are dropped.
-func ranOf(r Result, completes bool) *filter.Ran {
-	ran := &filter.Ran{
+// runOf returns the facts of a run. A completion is not a job: its ID and status are dropped.
+func runOf(r Result, completes bool) *filter.RunReport {
+	ran := &filter.RunReport{
 		Job: telemetry.Job{
 			Finished: r.Job.Finished, Executed: milliseconds(r.Job.Execution), Cost: r.Job.Cost,
 			Prompt: r.Tokens.Input, Completion: r.Tokens.Output, Cached: r.Tokens.Cached,
 		},
-		Counted: r.Known, Partial: r.Partial, Unsplit: r.Tokens.Unsplit,
+		Complete: r.Known, Partial: r.Partial, UnsplitTokens: r.Tokens.Unsplit,
 	}
 	if ran.Finished {
 		ran.Queued = milliseconds(r.Job.Delay)

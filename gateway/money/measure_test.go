@@ -93,8 +93,8 @@ func TestReadingOn(t *testing.T) {
 				}
 				begin := time.Now()
 				_ = m.Close()
-				if took := time.Since(begin); took != tc.took || ex.Money.Ran.Counted != tc.counted {
-					t.Errorf("took %s and counted is %t, want %s and %t", took, ex.Money.Ran.Counted, tc.took, tc.counted)
+				if took := time.Since(begin); took != tc.took || ex.Cost.Run.Complete != tc.counted {
+					t.Errorf("took %s and counted is %t, want %s and %t", took, ex.Cost.Run.Complete, tc.took, tc.counted)
 				}
 				if tc.most > 0 && body.read-len(tc.before) != tc.most {
 					t.Errorf("%d bytes were read, want %d", body.read-len(tc.before), tc.most)
@@ -107,24 +107,24 @@ func TestReadingOn(t *testing.T) {
 // An endpoint that refuses the member stream_options is remembered for an hour.
 func TestRefusing(t *testing.T) {
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	r, err := NewRefusing(func() time.Time { return now })
+	r, err := NewStreamOptions(func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
 	ex := exchange("llm")
-	r.see(ex)
-	if r.has(ex) {
+	r.markRefused(ex)
+	if r.refused(ex) {
 		t.Error("an endpoint that refused nothing is remembered")
 	}
 	ex.Out.Resent, ex.Event.UpstreamStatus = true, 400
-	if r.see(ex); r.has(ex) {
+	if r.markRefused(ex); r.refused(ex) {
 		t.Error("an endpoint that refused both requests is remembered")
 	}
 	ex.Event.UpstreamStatus = 200
-	if r.see(ex); !r.has(ex) || r.has(exchange("other")) {
+	if r.markRefused(ex); !r.refused(ex) || r.refused(exchange("other")) {
 		t.Error("the endpoint is not remembered, or another is")
 	}
-	if now = now.Add(refusingFor); r.has(ex) {
+	if now = now.Add(refusalTTL); r.refused(ex) {
 		t.Error("the endpoint is remembered after an hour")
 	}
 }

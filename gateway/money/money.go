@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/once"
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -19,22 +19,22 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Answering is how much longer than a call of the platform may take a reservation
+// SettlementGrace is how much longer than a call of the platform may take a reservation
 // can be under way.
-const Answering = 10 * time.Second
+const SettlementGrace = 10 * time.Second
 
-// beat is the time between two looks at the heads of ledgers.
-const beat = 500 * time.Millisecond
+// headInterval is the time between two looks at the heads of ledgers.
+const headInterval = 500 * time.Millisecond
 
 // Alerts tells receivers of what passes over ledgers find.
 type Alerts interface {
-	// Look compares a ledger with the thresholds of its budgets.
-	Look(ctx context.Context, org string, p *spend.Plan, s *spend.State)
+	// CheckThresholds compares a ledger with the thresholds of its budgets.
+	CheckThresholds(ctx context.Context, org string, p *spend.Plan, s *spend.State)
 	Cause(ctx context.Context, c *spend.Cause, r *spend.Record, budget, idle string, ended func(error))
-	Strangers(ctx context.Context, org string, found []spend.Found)
+	Unmanaged(ctx context.Context, org string, found []spend.PlatformResource)
 	Drift(ctx context.Context, org string, drifted []spend.Drift)
-	Short(ctx context.Context, org string, r *spend.Report)
-	Lost(ctx context.Context, org string, l *Loss)
+	IncompleteList(ctx context.Context, org string, r *spend.Report)
+	LedgerLost(ctx context.Context, org string, l *Loss)
 }
 
 // Deps are the ledger's dependencies. All are required but Audit.
@@ -45,10 +45,10 @@ type Deps struct {
 	Logger   *slog.Logger
 	// Meter makes the instruments.
 	Meter metric.Meter
-	// Alone says that no other gateway can share the store.
-	Alone bool
-	// State is the directory for the journal of owners; "" keeps none.
-	State string
+	// SingleGateway says that no other gateway can share the store.
+	SingleGateway bool
+	// StateDir is the directory for the journal of owners; "" keeps none.
+	StateDir string
 	// Limits is the store of counts, which knows the server and the gateways that are alive.
 	Limits *redisstore.Store
 	// Catalog has the price lists.
@@ -58,10 +58,10 @@ type Deps struct {
 	Alerts Alerts
 	// History is the history of costs, which [NewHistory] returns.
 	History *spend.History
-	// Did keeps an act of the gateway's own.
-	Did func(org string, of spend.Owner, operation, resource, text string)
+	// RecordAction keeps an act of the gateway's own.
+	RecordAction func(org string, of spend.Owner, operation, resource, text string)
 	// Intents is the desk whose intents are recorded with reservations.
-	Intents *once.Desk
+	Intents *idempotency.Tracker
 	// Job asks the platform for the end of a hold's job, nil for an unknown one.
 	Job func(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error)
 
@@ -75,12 +75,12 @@ type Money struct {
 	Ledger *spend.Ledger
 	// Outbox is the ledger's store.
 	Outbox *spend.Outbox
-	// Books keeps the ledger in line with the platform.
-	Books *spend.Loop
-	// Images remembers ledgers.
-	Images  *spend.Watch
-	Notices spend.Notices
-	Keeper  *spend.Keeper
+	// Loop keeps the ledger in line with the platform.
+	Loop *spend.Loop
+	// Watcher remembers ledgers.
+	Watcher *spend.Watcher
+	Notices spend.NoticeStore
+	Keeper  *spend.Snoozer
 	// Journal keeps the memory of ledgers for the next start; nil without a state directory.
 	Journal *spend.Journal
 
@@ -103,17 +103,17 @@ func NewHistory(cfg *settings.Config, accounts *spendstore.Store) *spend.History
 func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	d, store := &deps, deps.Accounts
 	store.Now, store.Intents = d.Now, d.Intents.Store()
-	store.Watch(d.Limits.Server())
+	store.SetServer(d.Limits.Server())
 	journal := openJournal(cfg, d)
 	books := spend.New(spend.Deps{
 		Store: store, Platform: platform{d}, Gateway: gateway{d}, Events: newEvents(cfg, d), Leadership: store.Leader(3 * cfg.Spend.Reconcile),
-		Logger: d.Logger, Now: d.Now, Self: self, Alone: d.Alone, Journal: journal,
-		History: d.History, BillsAfter: cfg.Spend.Bills, Interval: cfg.Spend.Reconcile, Beat: beat,
-		Patience: cfg.Timeouts.Call + Answering, Unresolved: cfg.Spend.Unresolved, PeerPatience: peerPatience,
+		Logger: d.Logger, Now: d.Now, Self: self, SingleGateway: d.SingleGateway, Journal: journal,
+		History: d.History, BillDelay: cfg.Spend.Bills, Interval: cfg.Spend.Reconcile, PollInterval: headInterval,
+		CallTimeout: cfg.Timeouts.Call + SettlementGrace, Unresolved: cfg.Spend.Unresolved, PeerTimeout: peerPatience,
 	})
 	measureHolds(d.Meter, books.Outbox)
 	return &Money{
-		Ledger: books.Ledger, Outbox: books.Outbox, Books: books.Loop, Images: books.Watch, Notices: store, Keeper: &spend.Keeper{Store: store},
+		Ledger: books.Ledger, Outbox: books.Outbox, Loop: books.Loop, Watcher: books.Watch, Notices: store, Keeper: &spend.Snoozer{Store: store},
 		Journal: journal, deps: d,
 	}
 }

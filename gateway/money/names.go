@@ -43,24 +43,24 @@ func (n *names) changed(o *settings.Org) bool {
 	return !known || sum != n.seen[o.ID]
 }
 
-// Configured compares the ledgers with the teams and keys of the configuration in force, where these have changed. It has
+// CheckOwners compares the ledgers with the teams and keys of the configuration in force, where these have changed. It has
 // the moves made, and warns about everything that stays under a name that is not configured: no team's budget counts it.
-func (m *Money) Configured(ctx context.Context) {
+func (m *Money) CheckOwners(ctx context.Context) {
 	orgs := m.deps.Config().Orgs
 	for i := range orgs {
-		o := m.org(orgs[i].ID) // has the keys made at run time
+		o := m.org(orgs[i].ID) // refused the keys made at run time
 		plan := m.deps.Plan(orgs[i].ID)
 		if o == nil || plan == nil || !m.names.changed(o) {
 			continue
 		}
 		if len(plan.Moves) > 0 {
-			m.Books.Kick(o.ID)
+			m.Loop.Kick(o.ID)
 		}
 		state, err := m.deps.Accounts.Show(ctx, o.ID)
 		if err != nil || ctx.Err() != nil {
 			continue // the store's failures are seen elsewhere
 		}
-		for _, r := range state.Remainders(known(o)) {
+		for _, r := range state.Orphans(known(o)) {
 			advice := "tollgate spend adopt " + o.ID + " --from-team " + r.Owner.Team + " --to-team TEAM"
 			if r.Owner.Key != "" {
 				advice += " --key " + r.Owner.Key
@@ -123,7 +123,7 @@ func (m *Money) adoptTeam(ctx context.Context, _ row.Scope, p adoptingTeam) (*Ad
 	if key != "" {
 		request = ulid.Make().String()
 	}
-	c, err := m.Books.Carry(ctx, org, spend.Move{From: from, To: to, Key: key}, request)
+	c, err := m.Loop.Move(ctx, org, spend.Move{From: from, To: to, Key: key}, request)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func measureHolds(m metric.Meter, outbox *spend.Outbox) {
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for org, s := range outbox.Status() {
 			of := attribute.String("org", org)
-			o.ObserveFloat64(age, s.Noted.Seconds(), metric.WithAttributes(of, attribute.String("state", "noted")))
+			o.ObserveFloat64(age, s.InFlight.Seconds(), metric.WithAttributes(of, attribute.String("state", "noted")))
 			o.ObserveFloat64(age, s.Open.Seconds(), metric.WithAttributes(of, attribute.String("state", "open")))
 			o.ObserveInt64(overdue, int64(s.Overdue), metric.WithAttributes(of))
 			o.ObserveInt64(queued, int64(s.Queued), metric.WithAttributes(of))
@@ -96,7 +96,7 @@ func (p *passes) done(ctx context.Context, org string, r *spend.Report) spend.Re
 	before := p.last[org].report
 	p.last[org] = pass{p.Now(), *r}
 	p.mu.Unlock()
-	for direction, micro := range map[string]int64{"more": r.Corrected.More, "less": r.Corrected.Less} {
+	for direction, micro := range map[string]int64{"more": r.Corrections.Added, "less": r.Corrections.Subtracted} {
 		p.bills.Add(ctx, float64(micro)/1e6, metric.WithAttributes(attribute.String("org", org), attribute.String("direction", direction)))
 	}
 	for kind, n := range map[string]int{"adopted": r.Adopted, "removed": r.Removed, "changed": r.Changed} {
@@ -108,9 +108,9 @@ func (p *passes) done(ctx context.Context, org string, r *spend.Report) spend.Re
 	return before
 }
 
-// WarnOfStore says in the log why the store may lose the ledger, if an organisation
+// WarnAboutDurability says in the log why the store may lose the ledger, if an organisation
 // has budgets.
-func (m *Money) WarnOfStore(ctx context.Context) {
+func (m *Money) WarnAboutDurability(ctx context.Context) {
 	if !m.HasBudgets() {
 		return
 	}
@@ -122,8 +122,8 @@ func (m *Money) WarnOfStore(ctx context.Context) {
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
 	}
-	prefix := m.deps.Config().Redis.Prefix.Earlier()
-	earlier, err := m.deps.Accounts.Earlier(ctx, prefix, m.deps.Budgeted())
+	prefix := m.deps.Config().Redis.Prefix.OldLedger()
+	earlier, err := m.deps.Accounts.LegacyLedgers(ctx, prefix, m.deps.Budgeted())
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "cannot look for ledgers of earlier versions", "error", err.Error())
 	}

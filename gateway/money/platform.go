@@ -16,12 +16,12 @@ type platform struct{ *Deps }
 
 // List implements spend.Platform, with prices: the
 // counted and, where callers are kept apart, the owned resources.
-func (p platform) List(ctx context.Context, org string, known func(operation.Kind) bool) ([]spend.Found, error) {
+func (p platform) List(ctx context.Context, org string, known func(operation.Kind) bool) ([]spend.PlatformResource, error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	kinds := spend.Counts
+	kinds := spend.IsCounted
 	if o := p.Org(org); o != nil && o.Isolation.Applies() {
 		kinds = operation.Owned
 	}
@@ -29,7 +29,7 @@ func (p platform) List(ctx context.Context, org string, known func(operation.Kin
 }
 
 // Get implements spend.Platform.
-func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id string) (*spend.Found, error) {
+func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id string) (*spend.PlatformResource, error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
@@ -37,9 +37,9 @@ func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id s
 	return p.Account().Get(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kind, id, prices)
 }
 
-// Ended implements spend.Platform.
-func (p platform) Ended(ctx context.Context, org, call string) (*spend.Found, error) {
-	return p.Account().Ended(ctx, org, call)
+// EndedSandbox implements spend.Platform.
+func (p platform) EndedSandbox(ctx context.Context, org, call string) (*spend.PlatformResource, error) {
+	return p.Account().EndedSandbox(ctx, org, call)
 }
 
 // Bills implements spend.Platform.
@@ -47,8 +47,8 @@ func (p platform) Bills(ctx context.Context, org string, from, to time.Time) ([]
 	return p.Account().Bills(ctx, org, from, to)
 }
 
-// JobEnd implements spend.Platform.
-func (p platform) JobEnd(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
+// JobOutcome implements spend.Platform.
+func (p platform) JobOutcome(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
 	return p.Job(ctx, org, h)
 }
 

@@ -47,7 +47,7 @@ type Reader struct {
 	resume func() (struct{}, bool)
 	stop   func()
 	walker walker
-	tally  tally
+	tally  usageTally
 }
 
 // Write reads the next part of the response. It never fails.

@@ -9,39 +9,39 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// Refusing remembers the endpoints whose servers refuse the member stream_options. It is safe for concurrent use.
-type Refusing struct {
+// StreamOptions remembers the endpoints whose servers refuse the member stream_options. It is safe for concurrent use.
+type StreamOptions struct {
 	now   func() time.Time
 	until *lru.Cache[string, time.Time]
 }
 
 const (
-	// maxRefusing is the number of endpoints that are remembered.
-	maxRefusing = 4096
-	// refusingFor is how long an endpoint is remembered: it may get another server.
-	refusingFor = time.Hour
+	// maxRefusals is the number of endpoints that are remembered.
+	maxRefusals = 4096
+	// refusalTTL is how long an endpoint is remembered: it may get another server.
+	refusalTTL = time.Hour
 )
 
-// NewRefusing returns an empty Refusing with a clock.
-func NewRefusing(now func() time.Time) (*Refusing, error) {
-	until, err := lru.New[string, time.Time](maxRefusing)
-	return &Refusing{now, until}, err
+// NewStreamOptions returns an empty Refusing with a clock.
+func NewStreamOptions(now func() time.Time) (*StreamOptions, error) {
+	until, err := lru.New[string, time.Time](maxRefusals)
+	return &StreamOptions{now, until}, err
 }
 
-// has reports whether the endpoint of a call is remembered.
-func (r *Refusing) has(ex *filter.Exchange) bool {
-	until, known := r.until.Get(refusingKey(ex))
+// refused reports whether the endpoint of a call is remembered.
+func (r *StreamOptions) refused(ex *filter.Exchange) bool {
+	until, known := r.until.Get(refusalKey(ex))
 	return known && r.now().Before(until)
 }
 
-// see remembers the endpoint of a call that was accepted only without the member.
-func (r *Refusing) see(ex *filter.Exchange) {
+// markRefused remembers the endpoint of a call that was accepted only without the member.
+func (r *StreamOptions) markRefused(ex *filter.Exchange) {
 	if ex.Out.Resent && ex.Event.UpstreamStatus != 0 && ex.Event.UpstreamStatus < 300 {
-		r.until.Add(refusingKey(ex), r.now().Add(refusingFor))
+		r.until.Add(refusalKey(ex), r.now().Add(refusalTTL))
 	}
 }
 
-// refusingKey names an endpoint and the route that was called. Routes of one server differ.
-func refusingKey(ex *filter.Exchange) string {
+// refusalKey names an endpoint and the route that was called. Routes of one server differ.
+func refusalKey(ex *filter.Exchange) string {
 	return strings.Join([]string{ex.Caller.Org, ex.Params["id"], ex.Operation.ID}, "\x00")
 }

@@ -34,8 +34,8 @@ type Reserve struct {
 	Unresolved time.Duration
 	// Costs are the recent costs of runs.
 	Costs *spend.RunCosts
-	// Refusing remembers the endpoints that refuse a request for usage reports; required.
-	Refusing *Refusing
+	// StreamOptions remembers the endpoints that refuse a request for usage reports; required.
+	StreamOptions *StreamOptions
 }
 
 // stageReserve is the name of the stage.
@@ -50,7 +50,7 @@ func (*Reserve) Name() string { return stageReserve }
 func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Of(ex.Operation.ID)
-	verb := row.Does(ex.Judged.Input.Request.Body)
+	verb := row.Does(ex.Evaluation.Input.Request.Body)
 	if row.Kind == operation.KindJob {
 		return f.requestRun(ctx, ex, &row)
 	}
@@ -58,26 +58,26 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 		f.observeBeforeDelete(ctx, ex)
 	}
 	if !reserved(ex, row, verb) {
-		if ex.Once == nil {
+		if ex.Idempotency == nil {
 			return nil
 		}
 		_, _, err := ex.Ports.Intents.Reserve(ctx, ex)
 		return err
 	}
-	ex.Hold()
+	ex.BufferResponse()
 	r, raises, err := f.asks(ex, plan, row.Kind, verb)
 	if err != nil {
 		return err
 	}
-	ex.Money.Held = r
+	ex.Cost.Reservation = r
 	return admit(ctx, ex, raises)
 }
 
 // admit asks the ledger for room, and refuses with 402 a call without room that was not
 // approved.
 func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
-	r := ex.Money.Held
-	if err := reserve(ctx, ex, raises); err != nil || ex.Answer != nil || r.Quote.Refused == nil {
+	r := ex.Cost.Reservation
+	if err := reserve(ctx, ex, raises); err != nil || ex.Response != nil || r.Quote.Refused == nil {
 		return err
 	}
 	var err error
@@ -96,15 +96,15 @@ func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 // reserve asks the ledger for room, unless the call turns out to be a repeat that is
 // answered.
 func reserve(ctx context.Context, ex *filter.Exchange, raises bool) error {
-	r := ex.Money.Held
+	r := ex.Cost.Reservation
 	q, repeated, err := quote(ctx, ex)
 	r.Quote = q
 	switch {
 	case repeated:
-		ex.Money.Held = nil
+		ex.Cost.Reservation = nil
 		return err
 	case err == nil:
-		r.Known, r.Owner = true, q.Owner
+		r.Admitted, r.Owner = true, q.Owner
 	case raises:
 		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this call raises what is spent").
 			With("Retry-After", "1").Because(err)
@@ -116,21 +116,21 @@ func reserve(ctx context.Context, ex *filter.Exchange, raises bool) error {
 
 // quote makes the reservation of a call, together with its intent if the call must not be made twice.
 func quote(ctx context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
-	if ex.Once != nil {
+	if ex.Idempotency != nil {
 		return ex.Ports.Intents.Reserve(ctx, ex)
 	}
-	q, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, ex.Tenant.Budgets, ex.Money.Held.Reservation)
+	q, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, ex.Tenant.Budgets, ex.Cost.Reservation.Reservation)
 	return q, false, err
 }
 
 // reserved reports whether the ledger is asked before a call is made.
 func reserved(ex *filter.Exchange, row operation.Row, verb operation.Verb) bool {
-	return ex.Tenant.Budgets != nil && (counted(row, verb) || ex.Tenant.Isolation.Applies() && entered(row, verb))
+	return ex.Tenant.Budgets != nil && (counted(row, verb) || ex.Tenant.Isolation.Enabled() && entered(row, verb))
 }
 
 // counted reports whether a call can change the amounts in the ledger.
 func counted(row operation.Row, verb operation.Verb) bool {
-	if !spend.Counts(row.Kind) || !verb.Changes() {
+	if !spend.IsCounted(row.Kind) || !verb.Changes() {
 		return false
 	}
 	return row.Price != operation.PriceFree || verb == operation.VerbDelete
@@ -144,16 +144,16 @@ func entered(row operation.Row, verb operation.Verb) bool {
 
 // asks is the reservation of a call, and whether it raises its resource's amounts.
 func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
-	r = &filter.Reservation{Of: kind, Verb: verb, Reservation: spend.Reservation{
+	r = &filter.Reservation{ResourceKind: kind, Verb: verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
-		Owner: spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
-		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID},
+		Owner:    spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
+		Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID},
 	}}
 	if !verb.HasAfter() {
 		r.Free = true
 		return r, false, nil
 	}
-	in := ex.Judged.Input
+	in := ex.Evaluation.Input
 	after, _ := in.Resource.After.(map[string]any)
 	current, _ := in.Resource.Current.(map[string]any)
 	before := &r.Before
@@ -165,29 +165,29 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kin
 		r.After[spend.Burn] = before[spend.Burn]
 	}
 	priced = priced && !ex.SendsUnknown()
-	r.Takes = r.After
+	r.Current = r.After
 	raises = r.After.Above(*before) || !priced
 	r.Free = current != nil && !raises && r.After != *before
-	if o := ex.Once; o != nil {
+	if o := ex.Idempotency; o != nil {
 		r.Hold = o.Intent.ID
 	}
 	if verb == operation.VerbCreate {
-		r.About.Name, _ = after["name"].(string)
-		r.About.Print, r.About.Labels = spend.Print(kind, after), ex.Body.Labels
-		r.About.GPU, r.About.DataCenter = spend.Machine(kind, after)
-		r.About.StopAt, r.About.EndAt = seconds(ex.Translation.StopAt), seconds(ex.Translation.TerminateAt)
+		r.Metadata.Name, _ = after["name"].(string)
+		r.Metadata.Description, r.Metadata.Labels = spend.Describe(kind, after), ex.Body.Labels
+		r.Metadata.GPU, r.Metadata.DataCenter = spend.Machine(kind, after)
+		r.Metadata.StopAt, r.Metadata.EndAt = seconds(ex.Translation.StopAt), seconds(ex.Translation.TerminateAt)
 		if kind == operation.KindSandbox {
-			r.About.EndAt = in.Time.Add(catalog.Lifetime(after)).Unix()
+			r.Metadata.EndAt = in.Time.Add(catalog.Lifetime(after)).Unix()
 		}
 	}
-	if !spend.Counts(kind) {
+	if !spend.IsCounted(kind) {
 		r.Free = true
 		return r, true, nil // it takes nothing, but it must be known whose it is
 	}
-	if !priced && !r.Free && plan.Money(r.Owner) {
-		if ex.Judged.Unpriced != nil {
+	if !priced && !r.Free && plan.HasCostBudget(r.Owner) {
+		if ex.Evaluation.PriceErr != nil {
 			return nil, false, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment, and a budget in money applies").
-				With("Retry-After", "5").Because(ex.Judged.Unpriced)
+				With("Retry-After", "5").Because(ex.Evaluation.PriceErr)
 		}
 		return nil, false, problem.PriceUnknown.New("the price of this call is unknown, and a budget in money applies: " + in.Cost.Reason)
 	}
@@ -208,7 +208,7 @@ func waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote) (waived []s
 	p := overBudget(q.Refused)
 	var passed []policies.Violation
 	for _, c := range q.Ceilings {
-		if !c.Passed() {
+		if !c.Exceeded() {
 			continue
 		}
 		if !ex.Tenant.Budgets.Budget(c.Scope).Approvable {
@@ -221,7 +221,7 @@ func waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote) (waived []s
 	if lifted == nil {
 		return nil, p
 	}
-	ex.Except(ctx, lifted)
+	ex.ApplyExceptions(ctx, lifted)
 	return waived, nil
 }
 
@@ -241,42 +241,42 @@ func overBudget(c *spend.Ceiling) *problem.Problem {
 		Budget: c.Name(), Limit: json.Number(amount(c.Limit)), Used: json.Number(amount(c.Used)),
 		Reserved: json.Number(amount(c.Reserved)), Needs: json.Number(amount(c.Needs)),
 	}
-	if !c.RoomAt.IsZero() {
-		p.RoomAt = &c.RoomAt
-		p.Detail += "; room may return at " + c.RoomAt.Format(time.RFC3339)
+	if !c.RenewsAt.IsZero() {
+		p.RoomAt = &c.RenewsAt
+		p.Detail += "; room may return at " + c.RenewsAt.Format(time.RFC3339)
 	}
 	return p
 }
 
 // Notes implements Noter.
 func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
-	r := ex.Money.Held
+	r := ex.Cost.Reservation
 	if r == nil || r.Quote.Refused != nil {
 		return nil
 	}
-	if !r.Known {
+	if !r.Admitted {
 		return []string{"the ledger could not be asked"}
 	}
 	var notes []string
 	switch {
-	case r.Of == operation.KindJob:
+	case r.ResourceKind == operation.KindJob:
 		notes = append(notes, fmt.Sprintf("costs %s USD at most", catalog.Money(r.After[spend.Cost])))
 	case !r.Free:
-		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.Takes[spend.Burn])))
+		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.Current[spend.Burn])))
 	}
 	for _, deadline := range []struct {
 		what string
 		at   int64
-	}{{"stopped", r.About.StopAt}, {"terminated", r.About.EndAt}} {
+	}{{"stopped", r.Metadata.StopAt}, {"terminated", r.Metadata.EndAt}} {
 		if deadline.at != 0 {
 			notes = append(notes, "will be "+deadline.what+" at "+time.Unix(deadline.at, 0).UTC().Format(time.RFC3339))
 		}
 	}
 	if len(r.Waived) > 0 {
-		notes = append(notes, "passes by approval "+ex.Judged.Verdict.Excepted[len(ex.Judged.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
+		notes = append(notes, "passes by approval "+ex.Evaluation.Verdict.Excepted[len(ex.Evaluation.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
 	}
 	if c := r.Quote.Tightest; c != nil {
-		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Left()), spend.AmountText(c.Index, c.Limit)))
+		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Remaining()), spend.AmountText(c.Index, c.Limit)))
 	}
 	return notes
 }
@@ -284,11 +284,11 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 // Response ends the reservation, or opens it when the outcome of the
 // call is not known, and tells the caller of its budgets.
 func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
-	r := ex.Money.Held
+	r := ex.Cost.Reservation
 	row, _ := operation.Of(ex.Operation.ID)
 	answered := ex.Sent == filter.Answered && ex.Event.UpstreamStatus/100 == 2
 	if row.Kind == operation.KindPod && row.Verb == operation.VerbCreate && answered {
-		ex.Ports.Prices.Charged(ex.Caller.Org, ex.Answer.Record())
+		ex.Ports.Prices.Charged(ex.Caller.Org, ex.Response.UpstreamObject())
 	}
 	switch {
 	case r != nil && r.Quote.Refused != nil:
@@ -303,34 +303,34 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 		return nil
 	}
 	s := f.settlement(ctx, ex, r)
-	s.Hold, s.Owner, s.About = r.Hold, r.Owner, r.About
+	s.Hold, s.Owner, s.Metadata = r.Hold, r.Owner, r.Metadata
 	end(ctx, ex, s)
 	if s.End == spend.Commit && !s.Gone {
-		r.Takes = s.Amounts
+		r.Current = s.Amounts
 	}
-	r.Taken = s.End == spend.Commit || s.Wait > 0
-	r.WriteHeaders(ex.Answer.Header)
+	r.Charged = s.End == spend.Commit || s.ResolveWithin > 0
+	r.WriteHeaders(ex.Response.Header)
 	return nil
 }
 
 // end carries a settlement out, and ends the intent with it.
 func end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
-	if ex.Money.Held != nil { // not so for a read of a job
-		s.Intent = ex.Money.Held.Unsure
+	if ex.Cost.Reservation != nil { // not so for a read of a job
+		s.Intent = ex.Cost.Reservation.Revocation
 	}
 	var err error
-	if ex.Once != nil {
+	if ex.Idempotency != nil {
 		err = ex.Ports.Intents.End(ctx, ex, s)
 	} else {
 		err = ex.Settle(ctx, s)
 	}
-	ex.Failed(err) // it is queued, and delivered when the store answers
+	ex.RecordFailure(err) // it is queued, and delivered when the store answers
 }
 
 // settlement returns the outcome of a call, by how far it came and by the
 // platform's answer.
 func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *spend.Settlement {
-	open := &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
+	open := &spend.Settlement{End: spend.Open, ResolveWithin: f.Unresolved}
 	status := ex.Event.UpstreamStatus
 	switch {
 	case ex.Adopted != "":
@@ -338,10 +338,10 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 		return &spend.Settlement{End: spend.Release}
 	case ex.Sent != filter.Answered:
 		return open
-	case filter.Fails(status):
-		open.Wait = 0 // it is looked for once
+	case filter.IsFailureStatus(status):
+		open.ResolveWithin = 0 // it is looked for once
 		return open
-	case filter.Refuses(status):
+	case filter.IsRefusalStatus(status):
 		return &spend.Settlement{End: spend.Release}
 	case status < http.StatusOK || status >= http.StatusMultipleChoices:
 		return open
@@ -350,14 +350,14 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 		return f.removed(ctx, ex, r)
 	}
 	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
-	record := ex.Answer.Record()
+	record := ex.Response.UpstreamObject()
 	id, _ := record["id"].(string)
 	if id == "" || s.Resource != "" && id != s.Resource {
 		return open
 	}
 	s.Resource = id
-	if r.Of == operation.KindSandbox {
-		s.From = spend.Began(catalog.Instant(record, "createdAt"), r.Quote.Now)
+	if r.ResourceKind == operation.KindSandbox {
+		s.From = spend.StartTime(catalog.Instant(record, "createdAt"), r.Quote.Now)
 	}
 	s.Amounts = f.takes(ctx, ex, r, record, f.working(ctx, ex, r))
 	return s
@@ -369,14 +369,14 @@ func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reserv
 	if r.Verb != operation.VerbStop && r.Verb != operation.VerbUpdate && catalog.Stopped(record) {
 		return r.After // it was started, and will say so
 	}
-	if catalog.Implausible(r.Of, record) != "" && r.Verb.HasAfter() {
+	if catalog.Implausible(r.ResourceKind, record) != "" && r.Verb.HasAfter() {
 		return r.After
 	}
 	prices, err := ex.Prices(ctx)
 	if err != nil {
 		prices = nil
 	}
-	amounts, priced := ex.Tenant.Budgets.Footprint(r.Of, record, workers, prices)
+	amounts, priced := ex.Tenant.Budgets.Footprint(r.ResourceKind, record, workers, prices)
 	if !priced {
 		amounts.PricedAs(r.After)
 	}

@@ -25,7 +25,7 @@ type meeting struct {
 func (m *meeting) Reserve(_ context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
 	if m.asked++; m.asked > 1 {
 		if m.fails == nil {
-			ex.Reply(&filter.Answer{Status: http.StatusCreated})
+			ex.Reply(&filter.Response{Status: http.StatusCreated})
 		}
 		return q, true, m.fails
 	}
@@ -41,20 +41,20 @@ func (*meeting) Approve(_ context.Context, _ *filter.Exchange, violations []poli
 // settles nothing. A repeat that is refused is refused as such, and not for its budget.
 func TestARepeatAfterAWaiver(t *testing.T) {
 	t.Parallel()
-	underWay := problem.UnderWay.New("the other request is under way")
+	underWay := problem.InProgress.New("the other request is under way")
 	for name, fails := range map[string]error{"answered": nil, "refused": underWay} {
 		m := &meeting{fails: fails}
 		ex := &filter.Exchange{
-			Ports: &filter.Ports{Intents: m, Approvals: m}, Event: new(telemetry.Event), Once: new(filter.Once), Caller: &identity.Caller{Org: "acme", Key: "ann"},
+			Ports: &filter.Ports{Intents: m, Approvals: m}, Event: new(telemetry.Event), Idempotency: new(filter.IdempotencyState), Caller: &identity.Caller{Org: "acme", Key: "ann"},
 			Tenant: &filter.Tenant{ID: "acme", Budgets: &spend.Plan{Org: spend.Budget{Approvable: true}}},
 		}
-		ex.Money.Held = new(filter.Reservation)
+		ex.Cost.Reservation = new(filter.Reservation)
 		err := admit(t.Context(), ex, true)
 		if err != fails || m.asked != 2 { //nolint:errorlint // it is passed on as it is
 			t.Errorf("%s: %v after %d questions, want %v after 2", name, err, m.asked, fails)
 		}
-		if ex.Money.Held != nil || (ex.Answer != nil) != (fails == nil) {
-			t.Errorf("%s: held %+v, answered %+v", name, ex.Money.Held, ex.Answer)
+		if ex.Cost.Reservation != nil || (ex.Response != nil) != (fails == nil) {
+			t.Errorf("%s: held %+v, answered %+v", name, ex.Cost.Reservation, ex.Response)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (m *Money) spend(ctx context.Context, _ row.Scope, p shown) (*Ledger, error
 	return l, p.keep(l)
 }
 
-// keep leaves out the parts that are not asked for.
+// snooze leaves out the parts that are not asked for.
 func (p *shown) keep(l *Ledger) error {
 	labels := make(map[string]string, len(p.Label))
 	for _, label := range p.Label {

@@ -27,7 +27,7 @@ func priceOf(ex *filter.Exchange) catalog.Run {
 func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *operation.Row) error {
 	price := priceOf(ex)
 	if price.Known() && row.Verb.Changes() && !row.Waits {
-		ex.Hold() // such answers are short
+		ex.BufferResponse() // such answers are short
 	}
 	switch {
 	case row.Verb != operation.VerbRun, ex.Operation.ID == "updateBatch", ex.Operation.ID == "finalizeBatch":
@@ -38,26 +38,26 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 		return f.unpriced(ctx, ex)
 	}
 	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
-	most, _, known := ex.MostOf(price)
-	if !known && plan.Accrues(owner) {
+	most, _, known := ex.MaxRunCost(price)
+	if !known && plan.HasAccrualBudget(owner) {
 		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget for accrued cost applies")
 	}
-	r := &filter.Reservation{Of: operation.KindJob, Verb: row.Verb, Reservation: spend.Reservation{
+	r := &filter.Reservation{ResourceKind: operation.KindJob, Verb: row.Verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
-		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
+		Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
 	}}
 	if plan.Runs.Reserve == spend.ReserveExpected && expectable(ex, row) {
 		if expected := onceOf(f.Costs.Expected(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], most)); r.After.Above(expected) {
-			r.About.Most, r.After = r.After[spend.Cost], expected
+			r.Metadata.MaxCost, r.After = r.After[spend.Cost], expected
 		}
 	}
-	r.Takes, ex.Money.Held = r.After, r
-	if err := admit(ctx, ex, plan.Accrues(owner)); err != nil {
+	r.Current, ex.Cost.Reservation = r.After, r
+	if err := admit(ctx, ex, plan.HasAccrualBudget(owner)); err != nil {
 		return err
 	}
 	if price.PerTokens > 0 {
 		body, _ := ex.Body.Doc.(map[string]any)
-		ex.Money.Size, ex.Money.Batch = ex.Size(), catalog.AskedOf("", body).Batch
+		ex.Cost.BodySize, ex.Cost.Batch = ex.OutboundSize(), catalog.AskedOf("", body).Batch
 		f.askUsage(ex)
 	}
 	return nil
@@ -70,14 +70,16 @@ func onceOf(cost catalog.Money) spend.Amounts {
 
 // expectable reports whether a call is one run, whose cost others like it
 // predict: not a batch, nor a call to a load-balanced endpoint.
-func expectable(ex *filter.Exchange, row *operation.Row) bool { return !row.Opaque && !ex.FillsBatch() }
+func expectable(ex *filter.Exchange, row *operation.Row) bool {
+	return !row.Opaque && !ex.AddsToBatch()
+}
 
 // unpriced refuses a run without a known price where a budget for accrued cost
 // applies, unless it is on an endpoint of the organisation: its cost is the cost of the
 // endpoint's workers. A run whose target does not exist is refused with 404.
 func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
-	if plan == nil || !plan.Accrues(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
+	if plan == nil || !plan.HasAccrualBudget(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
 		return nil // load-balanced endpoints are not public
 	}
 	if own, err := f.Reader.OwnsTarget(ctx, ex); own || err != nil {
@@ -89,30 +91,30 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 // responseRun settles the cost of a run, or the cost that the answer about a job
 // states. Of an answer that streams it does so at the end.
 func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
-	r, a := ex.Money.Held, ex.Answer
+	r, a := ex.Cost.Reservation, ex.Response
 	price := priceOf(ex)
-	f.Refusing.see(ex)
+	f.StreamOptions.markRefused(ex)
 	switch {
 	case r == nil && (!price.Known() || ex.Sent != filter.Answered || !a.Relayed || ex.Params["jobId"] == ""):
 		return
 	case r == nil && a.Stream == nil:
 		f.saw(ctx, ex, price)
 	case r == nil:
-		a.AtEnd(func() { f.saw(ctx, ex, price) })
+		a.OnEnd(func() { f.saw(ctx, ex, price) })
 	case a.Stream != nil && a.Relayed && a.Status < http.StatusBadRequest:
-		a.AtEnd(func() { end(ctx, ex, f.settlementRun(ex, row, price)) })
-		r.Taken = true
+		a.OnEnd(func() { end(ctx, ex, f.settlementRun(ex, row, price)) })
+		r.Charged = true
 		r.WriteHeaders(a.Header)
 	default:
 		s := f.settlementRun(ex, row, price)
 		end(ctx, ex, s)
 		switch {
-		case s.End == spend.Commit && s.Full:
-			r.Takes[spend.Cost] = max(r.Takes[spend.Cost], r.About.Most)
+		case s.End == spend.Commit && s.WholeReservation:
+			r.Current[spend.Cost] = max(r.Current[spend.Cost], r.Metadata.MaxCost)
 		case s.End == spend.Commit:
-			r.Takes = s.Amounts
+			r.Current = s.Amounts
 		}
-		r.Taken = s.End != spend.Release
+		r.Charged = s.End != spend.Release
 		r.WriteHeaders(a.Header)
 	}
 }
@@ -121,39 +123,39 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 // refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
 // open under the job's id.
 func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
-	r := ex.Money.Held
-	s := &spend.Settlement{Hold: r.Hold, End: spend.Commit, Full: true, Kind: r.Kind, Owner: r.Owner, About: r.About, Amounts: r.After}
-	status, ran := ex.Event.UpstreamStatus, ex.Money.Ran
+	r := ex.Cost.Reservation
+	s := &spend.Settlement{Hold: r.Hold, End: spend.Commit, WholeReservation: true, Kind: r.Kind, Owner: r.Owner, Metadata: r.Metadata, Amounts: r.After}
+	status, ran := ex.Event.UpstreamStatus, ex.Cost.Run
 	switch {
 	case ex.Sent == filter.NotSent:
 		s.End = spend.Release
 	case ex.Sent != filter.Answered:
 	case status >= http.StatusBadRequest && status <= http.StatusInternalServerError, status == http.StatusServiceUnavailable:
 		s.End = spend.Release
-	case status >= http.StatusMultipleChoices, ran == nil, row.Opaque, ex.FillsBatch():
+	case status >= http.StatusMultipleChoices, ran == nil, row.Opaque, ex.AddsToBatch():
 	case ran.Failed:
 		s.End = spend.Release
 	case ran.Status == "" || final(ran):
-		if amounts, known := costOf(atMost(ran, ex.Money.Size), ex.Params["id"], price, true); known {
-			s.Amounts, s.Full = amounts, false
+		if amounts, known := costOf(atMost(ran, ex.Cost.BodySize), ex.Params["id"], price, true); known {
+			s.Amounts, s.WholeReservation = amounts, false
 			f.learn(ex, row, amounts)
 		}
-		if ran.Named() {
-			s.As = jobHold(ex.Params["id"], ran.ID) // a later answer about the job finds it charged
+		if ran.HasID() {
+			s.NewID = jobHold(ex.Params["id"], ran.ID) // a later answer about the job finds it charged
 		}
-	case ran.Named():
-		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.ID), ex.JobLife()+f.Unresolved
+	case ran.HasID():
+		s.End, s.NewID, s.ResolveWithin = spend.Open, jobHold(ex.Params["id"], ran.ID), ex.JobRetention()+f.Unresolved
 	}
 	return s
 }
 
 // atMost returns the facts of a run with size, the bound of its prompt's tokens, in place of an unknown count.
-func atMost(ran *filter.Ran, size int64) *filter.Ran {
+func atMost(ran *filter.RunReport, size int64) *filter.RunReport {
 	if !ran.Partial {
 		return ran
 	}
 	bound := *ran
-	bound.Counted, bound.Prompt, bound.Cached = true, size, 0
+	bound.Complete, bound.Prompt, bound.Cached = true, size, 0
 	return &bound
 }
 
@@ -161,23 +163,23 @@ func atMost(ran *filter.Ran, size int64) *filter.Ran {
 // they have ended teach nothing: a caller that asks for one again and again would choose the
 // expected cost.
 func (f *Reserve) learn(ex *filter.Exchange, row *operation.Row, amounts spend.Amounts) {
-	if amounts[spend.Cost] > 0 && succeeded(ex.Money.Ran) && expectable(ex, row) {
+	if amounts[spend.Cost] > 0 && succeeded(ex.Cost.Run) && expectable(ex, row) {
 		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[spend.Cost]))
 	}
 }
 
 // saw settles the cost of a job when an answer about it says that it has ended.
 func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Run) {
-	if ex.Money.Ran == nil || !final(ex.Money.Ran) {
+	if ex.Cost.Run == nil || !final(ex.Cost.Run) {
 		return
 	}
 	whole := ex.Operation.ID == "jobStatus" || ex.Operation.ID == "jobStatusSync"
-	amounts, known := costOf(ex.Money.Ran, ex.Params["id"], price, whole)
+	amounts, known := costOf(ex.Cost.Run, ex.Params["id"], price, whole)
 	if known || whole {
 		job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Params["jobId"]}
 		end(ctx, ex, &spend.Settlement{
-			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: spend.Commit, Amounts: amounts, Full: !known, Kind: string(operation.KindJob),
-			About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
+			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: spend.Commit, Amounts: amounts, WholeReservation: !known, Kind: string(operation.KindJob),
+			Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
 		})
 	}
 }
@@ -186,7 +188,7 @@ func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Ru
 func jobHold(endpoint, job string) string { return "job " + endpoint + " " + job }
 
 // final reports whether a job has ended.
-func final(r *filter.Ran) bool {
+func final(r *filter.RunReport) bool {
 	switch r.Status {
 	case "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT":
 		return true
@@ -195,7 +197,7 @@ func final(r *filter.Ran) bool {
 }
 
 // succeeded reports whether a run has ended well. A completion has no status.
-func succeeded(r *filter.Ran) bool { return r.Status == "" || r.Status == "COMPLETED" }
+func succeeded(r *filter.RunReport) bool { return r.Status == "" || r.Status == "COMPLETED" }
 
 // maxRunCost bounds the cost of one run that an answer is believed to state.
 const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
@@ -205,7 +207,7 @@ const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 // all there is to say if it is whole. A run that has failed costs the time that it
 // took, and nothing otherwise (reference platform-v2, section 12.9). Of a public model
 // the answer may say the cost; of an endpoint the output is its worker's word.
-func costOf(r *filter.Ran, id string, price catalog.Run, whole bool) (a spend.Amounts, known bool) {
+func costOf(r *filter.RunReport, id string, price catalog.Run, whole bool) (a spend.Amounts, known bool) {
 	var cost catalog.Money
 	failed := !succeeded(r)
 	switch {
@@ -222,8 +224,8 @@ func costOf(r *filter.Ran, id string, price catalog.Run, whole bool) (a spend.Am
 	case price.PerRun > 0:
 		cost, known = price.PerRun, true
 	case price.PerTokens > 0:
-		known = r.Counted
-		cost = price.OfUsage(r.Prompt, r.Cached, r.Completion) + max(price.OfTokens(r.Unsplit, 0), price.OfTokens(0, r.Unsplit))
+		known = r.Complete
+		cost = price.OfUsage(r.Prompt, r.Cached, r.Completion) + max(price.OfTokens(r.UnsplitTokens, 0), price.OfTokens(0, r.UnsplitTokens))
 	}
 	a[spend.Cost] = int64(cost)
 	return a.Clamped(), known

@@ -16,7 +16,7 @@ func observe(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
 	if err != nil {
 		return // the reconciler will see it
 	}
-	record := ex.Answer.Record()
+	record := ex.Response.UpstreamObject()
 	records := []any{record}
 	if row.List != "" {
 		records, _ = record[row.List].([]any)
@@ -49,13 +49,13 @@ func enter(ctx context.Context, ex *filter.Exchange, prices *catalog.Snapshot, r
 	f := clocks(record)
 	f.ID, _ = record["id"].(string)
 	f.Amounts, f.Priced = ex.Tenant.Budgets.Footprint(operation.KindSandbox, record, 0, prices)
-	ex.Failed(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f, ceiling[spend.Bounded]))
+	ex.RecordFailure(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f, ceiling[spend.Bounded]))
 }
 
 // endOf returns when a sandbox has ended.
 func endOf(record map[string]any) time.Time { return clocks(record).Ended }
 
-func clocks(record map[string]any) (f spend.Found) {
-	f.Clocks(record, time.Time{})
+func clocks(record map[string]any) (f spend.PlatformResource) {
+	f.ReadTimes(record, time.Time{})
 	return f
 }

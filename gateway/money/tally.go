@@ -90,8 +90,8 @@ func (f *found) follow(in *found, batch bool) {
 	f.sum = sum.plus(best.report.sum()).plus(in.sum)
 }
 
-// tally is the state of a response after its values so far.
-type tally struct {
+// usageTally is the state of a response after its values so far.
+type usageTally struct {
 	best *candidate
 	sum  Tokens
 	job  Job
@@ -101,7 +101,7 @@ type tally struct {
 }
 
 // add adds the next value of the response.
-func (t *tally) add(f *found) {
+func (t *usageTally) add(f *found) {
 	t.content, t.failed, t.done = t.content || f.content, t.failed || f.failed, t.done || f.done
 	t.stale = t.stale || f.content
 	job, cost := f.job, t.job.Cost+f.job.Cost
@@ -119,13 +119,13 @@ func (t *tally) add(f *found) {
 }
 
 // end adds the fields of an event, after its values.
-func (t *tally) end(e *event) {
+func (t *usageTally) end(e *event) {
 	t.failed = t.failed || e.failed || e.name == "error"
 	t.done = t.done || e.done
 }
 
 // result returns the counts of the last report. cut reports that the rest of the response is missing.
-func (t *tally) result(cut bool) Result {
+func (t *usageTally) result(cut bool) Result {
 	if t.best == nil || t.stale && (cut || t.failed) {
 		return Result{}
 	}

@@ -19,7 +19,7 @@ import (
 func (f *Reserve) askUsage(ex *filter.Exchange) {
 	row, _ := operation.Of(ex.Operation.ID)
 	body, isObject := ex.Body.Doc.(map[string]any)
-	if row.Kind != operation.KindJob || row.ID == filter.ModelCall || ex.Money.Held == nil || priceOf(ex).PerTokens == 0 || !isObject ||
+	if row.Kind != operation.KindJob || row.ID == filter.ModelCall || ex.Cost.Reservation == nil || priceOf(ex).PerTokens == 0 || !isObject ||
 		!ex.Operation.Streams || body["stream"] != true {
 		return
 	}
@@ -29,7 +29,7 @@ func (f *Reserve) askUsage(ex *filter.Exchange) {
 		return
 	}
 	_, sent := body[member]
-	if !sent && f.Refusing.has(ex) {
+	if !sent && f.StreamOptions.refused(ex) {
 		return
 	}
 	body, options = maps.Clone(body), maps.Clone(options)
@@ -39,33 +39,33 @@ func (f *Reserve) askUsage(ex *filter.Exchange) {
 	options[flag] = true
 	body[member] = options
 	if sent {
-		ex.Rewrite(body)
+		ex.ReplaceBody(body)
 	} else {
-		ex.Extend(body)
+		ex.ExtendBody(body)
 	}
-	ex.Money.UsageAsked = true
+	ex.Cost.UsageRequested = true
 }
 
 // withoutUsage removes the usage report that only the gateway has requested from a response.
 func withoutUsage(ex *filter.Exchange) error {
-	a := ex.Answer
-	if !ex.Money.UsageAsked || ex.Out.Resent || !a.Events() {
+	a := ex.Response
+	if !ex.Cost.UsageRequested || ex.Out.Resent || !a.Events() {
 		return nil
 	}
 	a.Header.Del("Content-Length")
 	if a.Stream != nil {
-		a.Stream = &usageless{ReadCloser: a.Stream}
+		a.Stream = &usageFilter{ReadCloser: a.Stream}
 		return nil
 	}
 	var err error
-	a.Body, err = io.ReadAll(&usageless{ReadCloser: io.NopCloser(bytes.NewReader(a.Body))})
+	a.Body, err = io.ReadAll(&usageFilter{ReadCloser: io.NopCloser(bytes.NewReader(a.Body))})
 	return err
 }
 
-// usageless is an event stream without usage reports. Each event passes when its end has
+// usageFilter is an event stream without usage reports. Each event passes when its end has
 // arrived, which is when a reader can use the event. An event that is longer than a usage report
 // passes as it arrives.
-type usageless struct {
+type usageFilter struct {
 	io.ReadCloser
 	// ready may be read; begun is the beginning of an event; long says that more of it
 	// has passed.
@@ -75,7 +75,7 @@ type usageless struct {
 }
 
 // Read implements io.Reader.
-func (u *usageless) Read(p []byte) (int, error) {
+func (u *usageFilter) Read(p []byte) (int, error) {
 	for u.ready.Len() == 0 && u.err == nil {
 		var n int
 		n, u.err = u.ReadCloser.Read(p)
@@ -89,7 +89,7 @@ func (u *usageless) Read(p []byte) (int, error) {
 }
 
 // pass makes ready the complete events of the stream so far.
-func (u *usageless) pass() {
+func (u *usageFilter) pass() {
 	for end := eventEnd(u.begun.Bytes()); end > 0; end = eventEnd(u.begun.Bytes()) {
 		u.event(u.begun.Next(end))
 		u.long = false
@@ -104,7 +104,7 @@ func (u *usageless) pass() {
 }
 
 // event passes an event that is not an account.
-func (u *usageless) event(text []byte) {
+func (u *usageFilter) event(text []byte) {
 	if u.long || !isUsage(text) {
 		u.ready.Write(text)
 	}

@@ -29,7 +29,7 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.Plan(o), new(spend.Plan)), operation.Owned, new(spend.State).Has, prices)
+	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(spend.Plan)), operation.Owned, new(spend.State).Has, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	}
 	reason := "the organisation has neither budgets nor isolation: no ledger is kept"
 	var owners []spend.Owner
-	if callers.Budgeted(o) {
+	if callers.HasLedger(o) {
 		reason = ""
 		if owners, err = run.Ledger.Owners(ctx, org, ids); err != nil {
 			reason, owners = err.Error(), nil

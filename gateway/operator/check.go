@@ -34,7 +34,7 @@ func (Judge) Faults(c *settings.Config) error {
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
 		orgs[o.ID] = true
-		if o.Kept {
+		if o.Reused {
 			continue
 		}
 		names := policies.Names{Teams: callers.TeamIDs(o), Roles: identity.Role("").Values()}
@@ -56,11 +56,11 @@ func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 		o := &c.Orgs[i]
 		at := fault.Index("orgs", i)
 		errs = append(errs, fault.At(at, errors.Join(policies.Ended(&o.Policies, now)...)))
-		if o.Warned() {
+		if o.WarningsReported() {
 			continue
 		}
-		errs.If(c.Redis.Embedded && callers.Budgeted(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")
-		errs.If(o.Alerts.Thresholds != nil && !callers.Budgeted(o), at+".alerts.thresholds", "are of budgets, and there is none")
+		errs.If(c.Redis.Embedded && callers.HasLedger(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")
+		errs.If(o.Alerts.Thresholds != nil && !callers.HasLedger(o), at+".alerts.thresholds", "are of budgets, and there is none")
 		for j, e := range o.Policies.Policies {
 			errs.If(strings.HasPrefix(e.Policy, "run_") && load.Known(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
@@ -136,5 +136,5 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 
 // KeepsLedger reports whether an organisation of a configuration has a ledger of spending.
 func KeepsLedger(c *settings.Config) bool {
-	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return callers.Budgeted(&o) })
+	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return callers.HasLedger(&o) })
 }

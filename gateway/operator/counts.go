@@ -51,7 +51,7 @@ func NewCounts(cfg *settings.Config, deps CountsDeps) (*Counts, error) {
 	}
 	quota := cfg.Limits.Config
 	quota.Gateway = deps.Gateway
-	c.Limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: deps.Store, Clock: now, Logger: deps.Logger, Timed: c.metrics.Timed})
+	c.Limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: deps.Store, Clock: now, Logger: deps.Logger, ObserveLatency: c.metrics.Timed})
 	if err == nil {
 		err = c.metrics.Follow(c.Limiter)
 	}

@@ -34,7 +34,7 @@ func TestEndsInUnchangedFiles(t *testing.T) {
 	load := func(before *config.Loaded) *config.Loaded {
 		t.Helper()
 		env := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
-		l, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{Env: env, Before: before}, operator.Judge{})
+		l, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{Env: env, Previous: before}, operator.Judge{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestEndsInUnchangedFiles(t *testing.T) {
 		t.Errorf("%d ends and %d other warnings at first, want none and some: %v", ends, others, first.Warnings(noon))
 	}
 	next := load(first)
-	if ends, others := told(next, noon.AddDate(0, 0, 2)); !next.Config.Org("acme").Kept || ends != 5 || others != 0 {
+	if ends, others := told(next, noon.AddDate(0, 0, 2)); !next.Config.Org("acme").Reused || ends != 5 || others != 0 {
 		t.Errorf("%d ends and %d other warnings of an unchanged file, want 5 and none: %v", ends, others, next.Warnings(noon.AddDate(0, 0, 2)))
 	}
 }

@@ -83,7 +83,7 @@ func (e *Engines) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, 
 	}
 	sum := sha256.Sum256(append([]byte(org+"\x00"), section...))
 	kept := *b
-	kept.Persist = files.TargetAt(filepath.Join(e.bundles, hex.EncodeToString(sum[:16])+".tar.gz"))
+	kept.Persist = files.UnrestrictedTarget(filepath.Join(e.bundles, hex.EncodeToString(sum[:16])+".tar.gz"))
 	return &kept, nil
 }
 

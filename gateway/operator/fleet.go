@@ -40,7 +40,7 @@ type Fleet struct {
 
 // registry has the gateways that announce themselves.
 func (f *Fleet) registry() *store.Registry {
-	return &store.Registry{Client: f.Redis, Key: f.Key, For: announceEnds}
+	return &store.Registry{Client: f.Redis, Key: f.Key, TTL: announceEnds}
 }
 
 // self describes this gateway.
@@ -95,5 +95,5 @@ func (f *Fleet) announceOnce(ctx context.Context) {
 	text := telemetry.Must(json.Marshal(f.self()))
 	ctx, cancel := context.WithTimeout(ctx, f.Config().Limits.Timeout)
 	defer cancel()
-	_, _ = f.registry().Beat(ctx, f.Instance, text)
+	_, _ = f.registry().Heartbeat(ctx, f.Instance, text)
 }

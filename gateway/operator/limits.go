@@ -38,7 +38,7 @@ func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (LimitList,
 	}
 	for ref, limit := range quotas(o) {
 		if !counted[ref] {
-			states = append(states, ratelimit.Uncounted(ref, limit, l.Now())...)
+			states = append(states, ratelimit.EmptyWindows(ref, limit, l.Now())...)
 		}
 	}
 	slices.SortStableFunc(states, func(a, b ratelimit.WindowState) int {
@@ -62,10 +62,10 @@ func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (LimitList,
 func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 	quotas := o.Limits()
 	for _, i := range o.Issued {
-		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: settings.KeysOf(i.ID)})
+		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: settings.IssuerKeyPrefix(i.ID)})
 	}
 	for _, c := range o.Classes {
-		class := callers.Class(c)
+		class := callers.CompileClass(c)
 		add := func(caller identity.Caller) {
 			s := class.Scope(&caller)
 			quotas[s.Ref()] = s.Limit

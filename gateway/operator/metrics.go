@@ -84,7 +84,7 @@ func (n *Instruments) observe(o metric.Observer, c ratelimit.Counts) {
 	o.ObserveInt64(n.restarts, c.Restarts)
 	o.ObserveInt64(n.gateways, c.Gateways)
 	away := int64(0)
-	if c.Away {
+	if c.Down {
 		away = 1
 	}
 	o.ObserveInt64(n.away, away)

@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Clock: clock, Timed: n.Timed})
+	l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Clock: clock, ObserveLatency: n.Timed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ type Overview struct {
 	Approvals []approval.PendingApproval `json:"approvals"`
 	Budgets   []money.NearBudget         `json:"budgets"`
 	Refused   []decisions.Refused        `json:"refused"`
-	Idle      []money.IdleMoney          `json:"idle"`
+	Idle      []money.IdleCost           `json:"idle"`
 	Drift     []Drift                    `json:"drift"`
 	// Off names the parts that the configuration switches off.
 	Off []string `json:"off,omitempty"`
@@ -122,7 +122,7 @@ func (p *orgParts) reads(ctx context.Context, from *Sources) []func() {
 func (from Sources) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleCost{}, Drift: []Drift{}, Unknown: []string{}}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {
@@ -189,7 +189,7 @@ func (o *Overview) add(p *orgParts) {
 func (o *Overview) near(org string, l *money.Ledger) {
 	for _, b := range l.Scopes {
 		for _, budget := range b.Budgets {
-			n := budget.Near(org, b.Scope)
+			n := budget.ForScope(org, b.Scope)
 			if n.Percent >= nearPercent || budget.UsedUp != "" {
 				o.Budgets = append(o.Budgets, n)
 			}

@@ -110,7 +110,7 @@ func TestOverview(t *testing.T) {
 			{Org: "acme", Scope: "team ops", Percent: 5, Budget: money.Budget{Name: "per_day", Limit: "100", Used: "5", UsedUp: "2026-11-26"}},
 		},
 		Refused: []decisions.Refused{{Org: "acme", Reason: "limit", Calls: 3, Decision: "d1"}},
-		Idle:    []money.IdleMoney{{Org: "acme", Resources: 2, PerMonth: "316.15"}},
+		Idle:    []money.IdleCost{{Org: "acme", Resources: 2, PerMonth: "316.15"}},
 		Drift:   []operator.Drift{{"acme", true, 1, 1}},
 		Unknown: []string{},
 	}

@@ -85,7 +85,7 @@ func (a *Questions) explain(ctx context.Context, q Question, offline bool) (*exp
 }
 
 // AnswerEstimate answers with the predicted course of a request.
-func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	run, err := a.DryRun()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*f
 	if err != nil {
 		return nil, err
 	}
-	return filter.AnswerJSON(estimate)
+	return filter.JSONResponse(estimate)
 }
 
 // request is the question as a request.

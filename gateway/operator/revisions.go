@@ -31,7 +31,7 @@ const list = "all"
 
 // Revisions keeps and compares. All fields are required but File.
 type Revisions struct {
-	Journal *store.Journal
+	Journal *store.CappedLog
 	// Gateway and Version are this gateway's.
 	Gateway, Version string
 	*view.Current
@@ -40,8 +40,8 @@ type Revisions struct {
 }
 
 // NewJournal returns where revisions are kept. It does not dial.
-func NewJournal(client store.Client, prefix settings.Prefix) *store.Journal {
-	return &store.Journal{Client: client, Prefix: prefix.Decisions() + "revisions:", Most: maxRevisions, For: keptFor}
+func NewJournal(client store.Client, prefix settings.Prefix) *store.CappedLog {
+	return &store.CappedLog{Client: client, Prefix: prefix.Decisions() + "revisions:", MaxLines: maxRevisions, Retention: keptFor}
 }
 
 // List returns the configurations that were in force, the latest first.

@@ -19,7 +19,7 @@ type GatewayStatus struct {
 	fault    string
 	restart  []string
 	drains   chan struct{}
-	refused  []settings.FileFault
+	refused  []settings.RejectedFile
 }
 
 // Report is a copy of a Status, as the admin listener shows it.
@@ -34,7 +34,7 @@ type Report struct {
 	// with and require a restart.
 	Restart []string `json:"restart,omitempty"`
 	// Refused are the files of organisations that were not taken; the last good section of each stays.
-	Refused []settings.FileFault `json:"refused,omitempty"`
+	Refused []settings.RejectedFile `json:"refused,omitempty"`
 	// Policies lists the organisations' policies, and Envoys their groups; the caller of Report adds both.
 	Policies []PolicyStatus      `json:"policies,omitempty"`
 	Envoys   []envoy.GroupStatus `json:"envoys,omitempty"`
@@ -75,7 +75,7 @@ func (s *GatewayStatus) drainsLocked() chan struct{} {
 // Loaded notes that a configuration is in force; an earlier fault is over.
 // restart names the settings whose new values require a restart, refused the files of
 // organisations that were not taken.
-func (s *GatewayStatus) Loaded(at time.Time, revision string, restart []string, refused []settings.FileFault) {
+func (s *GatewayStatus) Loaded(at time.Time, revision string, restart []string, refused []settings.RejectedFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loaded, s.revision, s.restart, s.refused = at, revision, restart, refused

@@ -19,7 +19,7 @@ type Config struct {
 
 	// Waiting is how many requests wait for one of these places; 0 has none wait.
 	Waiting int `yaml:"-"`
-	// Wait is how long one waits at most before it is refused with 503.
+	// Acquire is how long one waits at most before it is refused with 503.
 	Wait time.Duration `yaml:"-"`
 }
 
@@ -62,7 +62,7 @@ func (c Config) withDefaults(processors int, limit int64) Config {
 	return c
 }
 
-// here fills in the figures that follow from this process.
-func (c Config) here() Config {
+// forProcess fills in the figures that follow from this process.
+func (c Config) forProcess() Config {
 	return c.withDefaults(runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1))
 }

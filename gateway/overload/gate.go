@@ -14,8 +14,8 @@ type Priority uint8
 
 // The priorities, first to last.
 const (
-	// Lower ends or lessens costs: stops, deletes and cancellations.
-	Lower Priority = iota
+	// ReducesCost ends or lessens costs: stops, deletes and cancellations.
+	ReducesCost Priority = iota
 	// Read changes nothing.
 	Read
 	// Change is everything else.
@@ -24,7 +24,7 @@ const (
 )
 
 // Priorities lists them.
-func Priorities() []Priority { return []Priority{Lower, Read, Change} }
+func Priorities() []Priority { return []Priority{ReducesCost, Read, Change} }
 
 // String returns the name in metrics.
 func (p Priority) String() string { return [priorities]string{"lower", "read", "change"}[p] }
@@ -34,15 +34,15 @@ type Reason uint8
 
 // The reasons.
 const (
-	// Late means that it waited for as long as it may.
-	Late Reason = iota
-	// Full means that too many waited.
-	Full
+	// TimedOut means that it waited for as long as it may.
+	TimedOut Reason = iota
+	// QueueFull means that too many waited.
+	QueueFull
 	reasons = iota
 )
 
 // Reasons lists them.
-func Reasons() []Reason { return []Reason{Late, Full} }
+func Reasons() []Reason { return []Reason{TimedOut, QueueFull} }
 
 // String returns the name in metrics.
 func (r Reason) String() string { return [reasons]string{"late", "full"}[r] }
@@ -72,7 +72,7 @@ type org struct {
 
 // New returns a Gate. cfg must be valid.
 func New(cfg Config) *Gate {
-	return &Gate{limits: cfg.here(), orgs: make(map[string]*org)}
+	return &Gate{limits: cfg.forProcess(), orgs: make(map[string]*org)}
 }
 
 // Slot is the place of one request. It begins as working. A nil Slot is that of a
@@ -81,23 +81,23 @@ type Slot struct {
 	gate     *Gate
 	org      *org
 	priority Priority
-	rests    int // waits of the request that are under way at once
-	left     bool
+	pauses   int // waits of the request that are under way at once
+	released bool
 }
 
-// Try admits a request of an organisation if there is room for it, and nothing waits.
-func (g *Gate) Try(name string, p Priority) (*Slot, bool) {
+// TryAcquire admits a request of an organisation if there is room for it, and nothing waits.
+func (g *Gate) TryAcquire(name string, p Priority) (*Slot, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting > 0 || !g.room(p) {
+	if g.waiting > 0 || !g.hasRoom(p) {
 		return nil, false
 	}
-	return g.take(g.org(name), p), true
+	return g.acquire(g.org(name), p), true
 }
 
-// Wait admits a request when it is its turn. The error is ErrShed, or that of ctx if
+// Acquire admits a request when it is its turn. The error is ErrShed, or that of ctx if
 // that ended first.
-func (g *Gate) Wait(ctx context.Context, name string, p Priority) (*Slot, error) {
+func (g *Gate) Acquire(ctx context.Context, name string, p Priority) (*Slot, error) {
 	w := &waiter{priority: p, since: time.Now(), done: make(chan struct{})}
 	g.mu.Lock()
 	g.enqueue(g.org(name), w)
@@ -117,7 +117,7 @@ func (g *Gate) Wait(ctx context.Context, name string, p Priority) (*Slot, error)
 	if w.queue != nil { // its turn may have come in the last moment
 		g.withdraw(w)
 		if errors.Is(err, ErrShed) {
-			g.shed[p][Late]++
+			g.shed[p][TimedOut]++
 		}
 		return nil, fmt.Errorf("overload: %w", err)
 	}
@@ -127,55 +127,55 @@ func (g *Gate) Wait(ctx context.Context, name string, p Priority) (*Slot, error)
 	return w.slot, nil
 }
 
-// Rest says that the request waits for something outside the gateway. Each Rest is
+// Pause says that the request waits for something outside the gateway. Each Rest is
 // ended by a Work; of a request in parts, the last one counts.
-func (s *Slot) Rest() {
+func (s *Slot) Pause() {
 	if s == nil {
 		return
 	}
 	g := s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.rests++; s.rests == 1 && !s.left {
+	if s.pauses++; s.pauses == 1 && !s.released {
 		s.org.working--
 		g.working[s.priority]--
 		g.dispatch()
 	}
 }
 
-// Work ends a Rest. It never waits.
-func (s *Slot) Work() {
+// Resume ends a Rest. It never waits.
+func (s *Slot) Resume() {
 	if s == nil {
 		return
 	}
 	g := s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.rests--; s.rests == 0 && !s.left {
+	if s.pauses--; s.pauses == 0 && !s.released {
 		s.org.working++
 		g.working[s.priority]++
 	}
 }
 
-// Leave gives the slot back. Only the first one counts.
-func (s *Slot) Leave() {
+// Release gives the slot back. Only the first one counts.
+func (s *Slot) Release() {
 	if s == nil {
 		return
 	}
 	g := s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.left {
+	if s.released {
 		return
 	}
-	s.left = true
+	s.released = true
 	s.org.open--
 	g.open[s.priority]--
-	if s.rests == 0 {
+	if s.pauses == 0 {
 		s.org.working--
 		g.working[s.priority]--
 	}
-	g.rested(s.org)
+	g.countIdle(s.org)
 	g.dispatch()
 }
 
@@ -212,8 +212,8 @@ func (g *Gate) org(name string) *org {
 	return o
 }
 
-// room reports whether a request of a priority may be admitted. g.mu is held.
-func (g *Gate) room(p Priority) bool {
+// hasRoom reports whether a request of a priority may be admitted. g.mu is held.
+func (g *Gate) hasRoom(p Priority) bool {
 	for q := range p + 1 {
 		if sum(g.working[q:]) >= part(g.limits.Working, q) || sum(g.open[q:]) >= part(g.limits.Open, q) {
 			return false
@@ -233,8 +233,8 @@ func sum(counts []int) (n int) {
 	return n
 }
 
-// take gives an organisation a slot. g.mu is held.
-func (g *Gate) take(o *org, p Priority) *Slot {
+// acquire gives an organisation a slot. g.mu is held.
+func (g *Gate) acquire(o *org, p Priority) *Slot {
 	if o.open+o.waiting == 0 {
 		g.active++
 	}
@@ -245,8 +245,8 @@ func (g *Gate) take(o *org, p Priority) *Slot {
 	return &Slot{gate: g, org: o, priority: p}
 }
 
-// rested counts an organisation out that has nothing any more. g.mu is held.
-func (g *Gate) rested(o *org) {
+// countIdle counts an organisation out that has nothing any more. g.mu is held.
+func (g *Gate) countIdle(o *org) {
 	if o.open+o.waiting == 0 {
 		g.active--
 	}

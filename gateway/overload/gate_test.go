@@ -20,10 +20,10 @@ func gate(waiting int) *Gate {
 
 // enter admits a request as the gateway does.
 func (g *Gate) enter(ctx context.Context, org string, p Priority) (*Slot, error) {
-	if s, ok := g.Try(org, p); ok {
+	if s, ok := g.TryAcquire(org, p); ok {
 		return s, nil
 	}
-	return g.Wait(ctx, org, p)
+	return g.Acquire(ctx, org, p)
 }
 
 // fill admits requests of an organisation and a priority until there is no room.
@@ -32,7 +32,7 @@ func fill(t *testing.T, g *Gate, org string, p Priority) []*Slot {
 	var slots []*Slot
 	for {
 		g.mu.Lock()
-		room := g.room(p)
+		room := g.hasRoom(p)
 		g.mu.Unlock()
 		if !room {
 			return slots
@@ -54,14 +54,14 @@ type admitted struct {
 	errs  map[string]error
 }
 
-var verbs = map[string]Priority{"creates": Change, "reads": Read, "deletes": Lower, "stops": Lower}
+var verbs = map[string]Priority{"creates": Change, "reads": Read, "deletes": ReducesCost, "stops": ReducesCost}
 
 // wait has a request wait, and returns when it does. Its name is the organisation, what
 // it does, and what tells it from others, such as "a creates again".
 func (a *admitted) wait(ctx context.Context, g *Gate, name string) {
 	words := strings.Fields(name)
 	a.Go(func() {
-		_, err := g.Wait(ctx, words[0], verbs[words[1]])
+		_, err := g.Acquire(ctx, words[0], verbs[words[1]])
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if err == nil {
@@ -79,7 +79,7 @@ func (a *admitted) wait(ctx context.Context, g *Gate, name string) {
 // leave gives slots back, one after the other, so that the order can be seen.
 func leave(slots ...*Slot) {
 	for _, s := range slots {
-		s.Leave()
+		s.Release()
 		synctest.Wait()
 	}
 }
@@ -97,15 +97,15 @@ func TestWhatLowersCostFindsRoom(t *testing.T) {
 	g := gate(0)
 	changes := fill(t, g, "a", Change)
 	reads := fill(t, g, "a", Read)
-	lower := fill(t, g, "a", Lower)
+	lower := fill(t, g, "a", ReducesCost)
 	got := []int{len(changes), len(reads), len(lower)}
 	if diff := cmp.Diff([]int{8, 1, 1}, got); diff != "" {
 		t.Errorf("changes, then reads, then what lowers cost (-want +got):\n%s", diff)
 	}
-	if _, err := g.Wait(t.Context(), "a", Lower); !errors.Is(err, ErrShed) {
+	if _, err := g.Acquire(t.Context(), "a", ReducesCost); !errors.Is(err, ErrShed) {
 		t.Errorf("one more, without a queue: %v, want %v", err, ErrShed)
 	}
-	if got := g.Stats().Shed[Lower][Full]; got != 1 {
+	if got := g.Stats().Shed[ReducesCost][QueueFull]; got != 1 {
 		t.Errorf("shed because the queue is full: %d, want 1", got)
 	}
 }
@@ -113,7 +113,7 @@ func TestWhatLowersCostFindsRoom(t *testing.T) {
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(100)
-		slots := fill(t, g, "a", Lower)
+		slots := fill(t, g, "a", ReducesCost)
 		var got admitted
 		for _, name := range []string{"a creates", "a reads", "a reads again", "a deletes", "b creates", "b stops", "c reads"} {
 			got.wait(t.Context(), g, name)
@@ -150,13 +150,13 @@ func TestAnOrganisationGetsItsPart(t *testing.T) {
 						mu.Unlock()
 						if err == nil {
 							time.Sleep(service)
-							s.Leave()
+							s.Release()
 						}
 					}
 				})
 			}
 		}
-		callers("loud", 300, Lower) // urgent, and thirty times what there is
+		callers("loud", 300, ReducesCost) // urgent, and thirty times what there is
 		callers("large", 30, Read)
 		callers("small", 2, Read)
 		all.Wait()
@@ -177,7 +177,7 @@ func TestTenTimesTheCapacity(t *testing.T) {
 		g := New(Config{Working: 10, Open: 20, Waiting: 50, Wait: 100 * time.Millisecond})
 		const service, load = 10 * time.Millisecond, 2 * time.Second
 		const capacity = 9 * int(load/service) // the tenth slot is for what lowers cost
-		kinds := []Priority{Read, Change, Read, Change, Read, Change, Read, Change, Read, Read, Change, Read, Change, Read, Change, Read, Change, Read, Change, Lower}
+		kinds := []Priority{Read, Change, Read, Change, Read, Change, Read, Change, Read, Read, Change, Read, Change, Read, Change, Read, Change, Read, Change, ReducesCost}
 		var mu sync.Mutex
 		var done, refused [priorities]int
 		var all sync.WaitGroup
@@ -192,7 +192,7 @@ func TestTenTimesTheCapacity(t *testing.T) {
 				}
 				if err == nil {
 					time.Sleep(service)
-					s.Leave()
+					s.Release()
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -202,26 +202,26 @@ func TestTenTimesTheCapacity(t *testing.T) {
 				}
 				done[p]++
 			})
-			if s := g.Stats(); s.Waiting[Lower]+s.Waiting[Read]+s.Waiting[Change] > 50 || s.Open > 20 || s.Working > 10 {
+			if s := g.Stats(); s.Waiting[ReducesCost]+s.Waiting[Read]+s.Waiting[Change] > 50 || s.Open > 20 || s.Working > 10 {
 				t.Fatalf("out of bounds: %+v", s)
 			}
 		}
-		s, err := g.Wait(t.Context(), "a", Lower) // at the height of it
+		s, err := g.Acquire(t.Context(), "a", ReducesCost) // at the height of it
 		if err != nil {
 			t.Errorf("a stop at the end of the load: %v", err)
 		}
-		s.Leave()
+		s.Release()
 		all.Wait()
-		if got := done[Lower] + done[Read] + done[Change]; got < capacity*9/10 {
+		if got := done[ReducesCost] + done[Read] + done[Change]; got < capacity*9/10 {
 			t.Errorf("%d requests done, want nine tenths of %d", got, capacity)
 		}
-		if refused[Lower] > 0 {
-			t.Errorf("%d of %d requests that lower cost were refused, want none", refused[Lower], refused[Lower]+done[Lower])
+		if refused[ReducesCost] > 0 {
+			t.Errorf("%d of %d requests that lower cost were refused, want none", refused[ReducesCost], refused[ReducesCost]+done[ReducesCost])
 		}
 		if s := g.Stats(); s.Open != 0 || s.Working != 0 || len(g.queued) != 0 || g.active != 0 || g.waiting != 0 {
 			t.Errorf("afterwards %+v, want nothing", s)
 		}
-		if _, ok := g.Try("a", Read); !ok {
+		if _, ok := g.TryAcquire("a", Read); !ok {
 			t.Error("the next request had to wait")
 		}
 	})
@@ -243,7 +243,7 @@ func TestTheNewestIsFirstWhenTheQueueStands(t *testing.T) {
 		time.Sleep(time.Second)
 		got.Wait()
 		got.expect(t, "a reads first", "a reads fourth")
-		if got := g.Stats().Shed[Read][Late]; got != 2 {
+		if got := g.Stats().Shed[Read][TimedOut]; got != 2 {
 			t.Errorf("%d were shed because they waited too long, want 2", got)
 		}
 	})
@@ -252,7 +252,7 @@ func TestTheNewestIsFirstWhenTheQueueStands(t *testing.T) {
 func TestWhoseRequestIsShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(4)
-		slots := fill(t, g, "a", Lower)
+		slots := fill(t, g, "a", ReducesCost)
 		var got admitted
 		got.wait(t.Context(), g, "b reads")
 		got.wait(t.Context(), g, "a creates")
@@ -277,8 +277,8 @@ func TestRestingRequestsLeaveRoom(t *testing.T) {
 	g := gate(0)
 	slots := fill(t, g, "a", Change)
 	for _, s := range slots {
-		s.Rest()
-		s.Rest() // a request in two parts, and both wait
+		s.Pause()
+		s.Pause() // a request in two parts, and both wait
 	}
 	if got := g.Stats(); got.Working != 0 || got.Open != 8 {
 		t.Fatalf("%d work and %d are open, want 0 and 8", got.Working, got.Open)
@@ -288,36 +288,36 @@ func TestRestingRequestsLeaveRoom(t *testing.T) {
 		t.Errorf("%d more were admitted, want 8", len(more))
 	}
 	for _, s := range slots {
-		s.Work()
+		s.Resume()
 	}
 	if got := g.Stats().Working; got != 8 {
 		t.Errorf("%d work while each waits once more, want 8", got)
 	}
 	for _, s := range slots {
-		s.Work() // is not held up, although there is no room
+		s.Resume() // is not held up, although there is no room
 	}
 	if got := g.Stats().Working; got != 16 {
 		t.Errorf("%d work, want 16", got)
 	}
 	for _, s := range append(slots, more...) {
-		s.Leave()
-		s.Leave()
-		s.Rest() // a part that outlives its request
-		s.Work()
+		s.Release()
+		s.Release()
+		s.Pause() // a part that outlives its request
+		s.Resume()
 	}
 	if got := g.Stats(); got.Working != 0 || got.Open != 0 {
 		t.Errorf("%d work and %d are open at the end, want none", got.Working, got.Open)
 	}
 	var none *Slot
-	none.Rest()
-	none.Work()
-	none.Leave()
+	none.Pause()
+	none.Resume()
+	none.Release()
 }
 
 func TestACallerThatLeavesWaitsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate(10)
-		slots := fill(t, g, "a", Lower)
+		slots := fill(t, g, "a", ReducesCost)
 		ctx, cancel := context.WithCancel(t.Context())
 		var got admitted
 		got.wait(ctx, g, "a reads gone")
@@ -365,9 +365,9 @@ func BenchmarkSlot(b *testing.B) {
 	g := gate(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		s, _ := g.Try("a", Read)
-		s.Rest()
-		s.Work()
-		s.Leave()
+		s, _ := g.TryAcquire("a", Read)
+		s.Pause()
+		s.Resume()
+		s.Release()
 	}
 }

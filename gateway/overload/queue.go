@@ -55,7 +55,7 @@ func (g *Gate) enqueue(o *org, w *waiter) {
 	if g.waiting > g.limits.Waiting {
 		v := g.victim()
 		g.withdraw(v)
-		g.shed[v.priority][Full]++
+		g.shed[v.priority][QueueFull]++
 		close(v.done)
 	}
 }
@@ -71,30 +71,30 @@ func (g *Gate) withdraw(w *waiter) {
 		i := slices.Index(g.queued, o)
 		g.queued = slices.Delete(g.queued, i, i+1)
 	}
-	g.rested(o)
+	g.countIdle(o)
 }
 
 // dispatch admits requests that wait, as long as there is room. g.mu is held.
 func (g *Gate) dispatch() {
 	for g.waiting > 0 {
-		o, p, ok := g.turn()
+		o, p, ok := g.nextTurn()
 		if !ok {
 			return
 		}
 		w := o.queues[p].next(time.Now(), g.limits.Wait/2)
-		w.slot = g.take(o, p)
+		w.slot = g.acquire(o, p)
 		g.withdraw(w)
 		close(w.done)
 	}
 }
 
-// turn returns the organisation and the priority whose turn it is; ok is false when
+// nextTurn returns the organisation and the priority whose turn it is; ok is false when
 // there is no room for any. g.mu is held.
-func (g *Gate) turn() (best *org, priority Priority, ok bool) {
+func (g *Gate) nextTurn() (best *org, priority Priority, ok bool) {
 	var least rank
 	for _, o := range g.queued {
-		p := o.first()
-		if !g.room(p) {
+		p := o.firstPriority()
+		if !g.hasRoom(p) {
 			continue
 		}
 		if r := g.rank(o, p); !ok || r.before(least) {
@@ -104,8 +104,8 @@ func (g *Gate) turn() (best *org, priority Priority, ok bool) {
 	return best, priority, ok
 }
 
-// first returns the first priority in which an organisation has a request waiting.
-func (o *org) first() Priority {
+// firstPriority returns the first priority in which an organisation has a request waiting.
+func (o *org) firstPriority() Priority {
 	for p := range o.queues {
 		if o.queues[p].Len() > 0 {
 			return Priority(p)
@@ -116,15 +116,15 @@ func (o *org) first() Priority {
 
 // rank is the order of organisations whose requests wait.
 type rank struct {
-	beyond   bool // it has its part already
+	atShare  bool // it has its part already
 	priority Priority
 	share    float64
 }
 
 func (r rank) before(other rank) bool {
 	switch {
-	case r.beyond != other.beyond:
-		return other.beyond
+	case r.atShare != other.atShare:
+		return other.atShare
 	case r.priority != other.priority:
 		return r.priority < other.priority
 	default:

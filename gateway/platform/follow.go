@@ -65,7 +65,7 @@ func (f *Follower) look(ctx context.Context) {
 	text, err := f.read(bounded)
 	var list []string
 	if err == nil {
-		list, err = f.api.Lacks(text)
+		list, err = f.api.MissingOperations(text)
 	}
 	switch {
 	case ctx.Err() != nil && err != nil:

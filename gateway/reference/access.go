@@ -63,8 +63,8 @@ type Operation struct {
 	ID string `json:"id"`
 	// Refused are the reasons why no call of it can pass; empty when one may.
 	Refused []string `json:"refused,omitempty"`
-	// JudgedBy are the policies that decide by the content of a call.
-	JudgedBy []string `json:"judgedBy,omitempty"`
+	// ConditionalPolicies are the policies that decide by the content of a call.
+	ConditionalPolicies []string `json:"conditionalPolicies,omitempty"`
 }
 
 // Price is the cost of one GPU of a type for an hour, in US dollars as a decimal string;

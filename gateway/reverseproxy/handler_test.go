@@ -22,7 +22,7 @@ import (
 // stage is the only stage of a chain. It answers the exchange.
 type stage struct {
 	seen   *filter.Exchange
-	answer *filter.Answer
+	answer *filter.Response
 }
 
 func (*stage) Name() string { return "head" }
@@ -37,19 +37,19 @@ func (s *stage) Request(_ context.Context, ex *filter.Exchange) error {
 }
 
 // newHandler returns a door to a chain that answers with a.
-func newHandler(t *testing.T, a *filter.Answer) (*Handler, *stage) {
+func newHandler(t *testing.T, a *filter.Response) (*Handler, *stage) {
 	t.Helper()
 	recorder, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), tracernoop.NewTracerProvider(), meternoop.NewMeterProvider(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &stage{answer: a}
-	p := &filter.Pipeline{Chain: &filter.Chain{Head: []filter.Filter{s}}}
+	p := &filter.Pipeline{Chain: &filter.Chain{Headers: []filter.Filter{s}}}
 	return &Handler{Pipeline: func() *filter.Pipeline { return p }, Recorder: recorder}, s
 }
 
 // serve answers one request with a.
-func serve(t *testing.T, r *http.Request, a *filter.Answer) (*httptest.ResponseRecorder, *filter.Exchange) {
+func serve(t *testing.T, r *http.Request, a *filter.Response) (*httptest.ResponseRecorder, *filter.Exchange) {
 	t.Helper()
 	h, s := newHandler(t, a)
 	w := httptest.NewRecorder()
@@ -61,7 +61,7 @@ func TestTheRequestArrivesAsItWasSent(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, "/v2/pods/a%2Fb?x=%20y", strings.NewReader("{}"))
 	r.Header.Set("Authorization", "Bearer k")
-	_, ex := serve(t, r, &filter.Answer{Status: http.StatusNoContent})
+	_, ex := serve(t, r, &filter.Response{Status: http.StatusNoContent})
 	in := ex.In
 	if in.Door != filter.DoorHTTP || in.Method != http.MethodPost || in.Path != "/v2/pods/a%2Fb" || in.Query != "x=%20y" || in.Length != 2 ||
 		in.Host != "example.com" || in.Header.Get("Authorization") != "Bearer k" || in.Peer != "192.0.2.1" {
@@ -74,16 +74,16 @@ func TestAnswers(t *testing.T) {
 	stream := func() io.ReadCloser { return io.NopCloser(strings.NewReader("data: 1\n\n")) }
 	for name, tt := range map[string]struct {
 		method  string
-		answer  filter.Answer
+		answer  filter.Response
 		body    string
 		length  string
 		flushed bool
 	}{
-		"a body":                   {http.MethodGet, filter.Answer{Status: 200, Body: []byte("{}")}, "{}", "2", false},
-		"none":                     {http.MethodGet, filter.Answer{Status: 204, Body: []byte("{}")}, "", "", false},
-		"a stream":                 {http.MethodGet, filter.Answer{Status: 200, Stream: stream()}, "data: 1\n\n", "", true},
-		"a stream of known length": {http.MethodGet, filter.Answer{Status: 200, Stream: stream(), Header: http.Header{"Content-Length": {"9"}}}, "data: 1\n\n", "9", false},
-		"a stream, for HEAD":       {http.MethodHead, filter.Answer{Status: 200, Stream: stream()}, "", "", false},
+		"a body":                   {http.MethodGet, filter.Response{Status: 200, Body: []byte("{}")}, "{}", "2", false},
+		"none":                     {http.MethodGet, filter.Response{Status: 204, Body: []byte("{}")}, "", "", false},
+		"a stream":                 {http.MethodGet, filter.Response{Status: 200, Stream: stream()}, "data: 1\n\n", "", true},
+		"a stream of known length": {http.MethodGet, filter.Response{Status: 200, Stream: stream(), Header: http.Header{"Content-Length": {"9"}}}, "data: 1\n\n", "9", false},
+		"a stream, for HEAD":       {http.MethodHead, filter.Response{Status: 200, Stream: stream()}, "", "", false},
 	} {
 		if tt.answer.Header == nil {
 			tt.answer.Header = make(http.Header)
@@ -106,8 +106,8 @@ func TestAnswers(t *testing.T) {
 func TestABrokenStreamIsNotEndedInOrder(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the platform has gone")
-	for cause, want := range map[error]telemetry.Outcome{broken: telemetry.OutcomeUpstream, filter.ErrCut: telemetry.OutcomeCut} {
-		h, s := newHandler(t, &filter.Answer{Status: 200, Stream: io.NopCloser(io.MultiReader(strings.NewReader("part"), iotest.ErrReader(cause)))})
+	for cause, want := range map[error]telemetry.Outcome{broken: telemetry.OutcomeUpstream, filter.ErrStreamEnded: telemetry.OutcomeCut} {
+		h, s := newHandler(t, &filter.Response{Status: 200, Stream: io.NopCloser(io.MultiReader(strings.NewReader("part"), iotest.ErrReader(cause)))})
 		w := httptest.NewRecorder()
 		func() {
 			defer func() {

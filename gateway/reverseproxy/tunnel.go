@@ -14,7 +14,7 @@ import (
 
 // errEarlyBytes is returned if a caller sent data before the response to its upgrade request (RFC 6455, section 4.1). The data may be meant
 // for another reader.
-var errAhead = errors.New("unexpected data after the WebSocket request")
+var errEarlyBytes = errors.New("unexpected data after the WebSocket request")
 
 // lingerTime limits how long a caller may take to close a WebSocket that the worker has closed.
 const lingerTime = 5 * time.Second
@@ -22,7 +22,7 @@ const lingerTime = 5 * time.Second
 // tunnel answers an upgrade request and copies bytes in both directions until one side ends. It returns nil if that side closed its
 // connection cleanly.
 func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
-	worker := ex.Answer.Tunnel
+	worker := ex.Response.Tunnel
 	defer func() { _ = worker.Close() }()
 	caller, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -30,11 +30,11 @@ func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 	}
 	defer func() { _ = caller.Close() }()
 	if wire.Release(caller) || buffered.Reader.Buffered() > 0 {
-		return errAhead
+		return errEarlyBytes
 	}
-	peer := &patient{Conn: caller, patience: h.WriteTimeout}
-	head := http.Response{StatusCode: ex.Answer.Status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, len(ex.Answer.Header))}
-	for name, values := range ex.Answer.Header {
+	peer := &deadlineConn{Conn: caller, patience: h.WriteTimeout}
+	head := http.Response{StatusCode: ex.Response.Status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, len(ex.Response.Header))}
+	for name, values := range ex.Response.Header {
 		head.Header[spelling(name)] = values
 	}
 	if err := head.Write(peer); err != nil {
@@ -80,13 +80,13 @@ type (
 )
 
 // deadlineConn is the connection to a caller, with a time limit for writing each part.
-type patient struct {
+type deadlineConn struct {
 	net.Conn
 	patience time.Duration
 }
 
 // Read implements io.Reader.
-func (p *patient) Read(b []byte) (int, error) {
+func (p *deadlineConn) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: %w", errGone, err)
@@ -95,7 +95,7 @@ func (p *patient) Read(b []byte) (int, error) {
 }
 
 // Write implements io.Writer.
-func (p *patient) Write(b []byte) (int, error) {
+func (p *deadlineConn) Write(b []byte) (int, error) {
 	if p.patience > 0 {
 		_ = p.SetWriteDeadline(time.Now().Add(p.patience))
 	}

@@ -30,7 +30,7 @@ func checkPath(path string) error {
 			if !ok {
 				return &PathError{"the path holds a broken escape"}
 			}
-			if !plain(b) {
+			if !allowedEscape(b) {
 				return &PathError{"the path hides a separator, dot, control or non-ASCII character in an escape"}
 			}
 			if unreserved(b) {
@@ -81,9 +81,9 @@ func unreserved(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '-' || b == '_' || b == '~'
 }
 
-// plain reports whether an escaped byte may stand in a parameter: printable
+// allowedEscape reports whether an escaped byte may stand in a parameter: printable
 // ASCII, nothing with a meaning in paths.
-func plain(b byte) bool {
+func allowedEscape(b byte) bool {
 	return b >= ' ' && b < 0x7f && !strings.ContainsRune(`/\.%;#?`, rune(b))
 }
 

@@ -23,8 +23,8 @@ const (
 	Chat Dialect = "chat"
 )
 
-// Runs reports whether the dialect belongs to the run interface.
-func (d Dialect) Runs() bool { return d == Run || d == Chat }
+// IsRun reports whether the dialect belongs to the run interface.
+func (d Dialect) IsRun() bool { return d == Run || d == Chat }
 
 // Route is one operation at one place.
 type Route struct {
@@ -39,8 +39,8 @@ type Route struct {
 	Pattern string
 	// Public routes are answered without a credential.
 	Public bool
-	// Bodiless routes read what body there is, and never decode it.
-	Bodiless bool
+	// IgnoresBody routes read what body there is, and never decode it.
+	IgnoresBody bool
 }
 
 // AnyMethod is the method of a route that has GET, HEAD, POST, PUT, PATCH, DELETE
@@ -57,9 +57,9 @@ type Match struct {
 // ErrNotFound is returned when no route has the path.
 var ErrNotFound = errors.New("route: no operation has this path")
 
-// Nearby returns the path of a route that was probably meant by one without a route: the path below /v2 or /v1, without a slash at its
+// Suggest returns the path of a route that was probably meant by one without a route: the path below /v2 or /v1, without a slash at its
 // end. It returns "" for none.
-func (t *Table) Nearby(method, path string) string {
+func (t *Table) Suggest(method, path string) string {
 	trimmed := strings.TrimRight(path, "/")
 	for _, candidate := range []string{trimmed, "/v2" + trimmed, "/v1" + trimmed} {
 		_, err := t.Match(method, candidate)
@@ -224,7 +224,7 @@ func (t *Table) Match(method, path string) (Match, error) {
 		return Match{}, err
 	}
 	if t.Dialect(path) == V1 {
-		path = tidy(path)
+		path = dropEmptySegments(path)
 	}
 	n := t.root
 	var params map[string]string
@@ -255,7 +255,7 @@ func (t *Table) Match(method, path string) (Match, error) {
 		return Match{}, ErrNotFound
 	}
 	r := n.methods[method]
-	if r == nil && anyOf(method) {
+	if r == nil && isAnyMethod(method) {
 		r = n.methods[AnyMethod]
 	}
 	if r == nil {
@@ -264,8 +264,8 @@ func (t *Table) Match(method, path string) (Match, error) {
 	return Match{Route: r, Params: params}, nil
 }
 
-// anyOf reports whether AnyMethod includes a method.
-func anyOf(method string) bool { return slices.Contains(strings.Fields(anyMethods), method) }
+// isAnyMethod reports whether AnyMethod includes a method.
+func isAnyMethod(method string) bool { return slices.Contains(strings.Fields(anyMethods), method) }
 
 const anyMethods = "DELETE GET HEAD OPTIONS PATCH POST PUT"
 
@@ -276,9 +276,9 @@ func sortedMethods(m map[string]*Route) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// tidy drops empty segments: v1 callers are known to write a trailing slash or
+// dropEmptySegments drops empty segments: v1 callers are known to write a trailing slash or
 // two slashes in a row. Safe there, because a v1 path is never forwarded.
-func tidy(path string) string {
+func dropEmptySegments(path string) string {
 	parts := slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" })
 	return "/" + strings.Join(parts, "/")
 }

@@ -43,7 +43,7 @@ type Operation struct {
 	// SuccessStatus is the lowest status of success.
 	SuccessStatus int
 
-	body       *judge // nil for none
+	body       *validator // nil for none
 	document   *document
 	defaults   *defaultTree
 	bodyRules  []bodyRule
@@ -70,7 +70,7 @@ type Parameter struct {
 	// Maximum is the largest value of an integer, 0 for no bound.
 	Maximum int
 
-	judge *judge
+	judge *validator
 }
 
 // Load reads the embedded description. An error means that the binary was built
@@ -98,8 +98,8 @@ func (a *API) Operation(id string) *Operation { return a.byID[id] }
 // GET /v2/openapi.json. It must not be modified.
 func (a *API) Document() []byte { return a.document.compact() }
 
-// Part returns the description of the named operations alone.
-func (a *API) Part(ids map[string]bool) []byte {
+// Subset returns the description of the named operations alone.
+func (a *API) Subset(ids map[string]bool) []byte {
 	var doc map[string]any
 	if err := json.Unmarshal(a.document.compact(), &doc); err != nil {
 		panic("schema: " + err.Error()) // it was read when it was loaded
@@ -220,16 +220,16 @@ func newBuilder(of *document, src *source, doc *openAPIDocument) (*builder, erro
 	return b, nil
 }
 
-// judge returns the judge of values by the schema at pointer.
-func (b *builder) judge(pointer string) (*judge, error) {
+// validator returns the judge of values by the schema at pointer.
+func (b *builder) validator(pointer string) (*validator, error) {
 	if b.src.schemaAt(pointer) == nil {
 		return nil, fmt.Errorf("there is no schema at %q", pointer)
 	}
-	return &judge{document: b.document, pointer: pointer}, nil
+	return &validator{document: b.document, pointer: pointer}, nil
 }
 
 func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
-	judge, err := b.judge("/components/parameters/" + name + "/schema")
+	judge, err := b.validator("/components/parameters/" + name + "/schema")
 	if err != nil {
 		return placed{}, err
 	}
@@ -330,7 +330,7 @@ func (b *builder) addBody(op *Operation, desc *openAPIOperation) error {
 	op.HasBody, op.BodyRequired = true, desc.RequestBody.Required
 	pointer := strings.TrimPrefix(desc.RequestBody.Content["application/json"].Schema.Ref, "#")
 	var err error
-	if op.body, err = b.judge(pointer); err != nil {
+	if op.body, err = b.validator(pointer); err != nil {
 		return err
 	}
 	if !b.src.isObject(pointer) {

@@ -88,8 +88,8 @@ func Compare(older, newer []byte) ([]Difference, error) {
 	return out, errors.Join(before.err, after.err)
 }
 
-// Lacks returns the operations of a newer OpenAPI description, each as method and path, that a does not describe.
-func (a *API) Lacks(newer []byte) ([]string, error) {
+// MissingOperations returns the operations of a newer OpenAPI description, each as method and path, that a does not describe.
+func (a *API) MissingOperations(newer []byte) ([]string, error) {
 	theirs, err := readOutline(newer)
 	if err != nil {
 		return nil, err

@@ -100,14 +100,14 @@ func TestCompareHostile(t *testing.T) {
 
 func TestLacks(t *testing.T) {
 	api := load(t)
-	got, err := api.Lacks([]byte(`{"paths":{"/v2/pods/{podId}":{"get":{},"put":{}},"/v2/tags":{"get":{"operationId":"listTags"}},"/v2/pods":{"get":{}}}}`))
+	got, err := api.MissingOperations([]byte(`{"paths":{"/v2/pods/{podId}":{"get":{},"put":{}},"/v2/tags":{"get":{"operationId":"listTags"}},"/v2/pods":{"get":{}}}}`))
 	if diff := cmp.Diff([]string{"GET /v2/tags", "PUT /v2/pods/{podId}"}, got); diff != "" || err != nil {
 		t.Errorf("%v, operations that are not described (-want +got):\n%s", err, diff)
 	}
-	if got, err := api.Lacks(api.Document()); err != nil || len(got) > 0 {
+	if got, err := api.MissingOperations(api.Document()); err != nil || len(got) > 0 {
 		t.Errorf("its own description: lacks %v (%v)", got, err)
 	}
-	if _, err := api.Lacks([]byte(`<html>`)); err == nil {
+	if _, err := api.MissingOperations([]byte(`<html>`)); err == nil {
 		t.Error("a page: no error")
 	}
 }

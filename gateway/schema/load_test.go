@@ -125,7 +125,7 @@ func TestMessages(t *testing.T) {
 
 // A validator that breaks down refuses.
 func TestValidatePanics(t *testing.T) {
-	got := (*judge)(nil).validate(map[string]any{})
+	got := (*validator)(nil).validate(map[string]any{})
 	want := []Violation{{Location: "$", Keyword: "internal", Message: "could not be checked", Status: 400}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)

@@ -66,9 +66,9 @@ func loaded(t testing.TB) *API {
 }
 
 // judges returns what judges the bodies and parameters of every operation.
-func judges(t testing.TB, api *API) map[string]*judge {
+func judges(t testing.TB, api *API) map[string]*validator {
 	t.Helper()
-	all := make(map[string]*judge)
+	all := make(map[string]*validator)
 	for _, op := range api.Operations() {
 		for _, p := range slices.Concat(op.Query, op.PathParams, op.Headers) {
 			all[op.ID+", parameter "+p.Name] = p.judge.compiled()

@@ -102,9 +102,9 @@ func (op *Operation) MaxPage() int {
 	return 0
 }
 
-// Undescribed returns the names in a query that are not parameters of the operation, sorted. It
+// UnknownParameters returns the names in a query that are not parameters of the operation, sorted. It
 // returns none for an operation whose parameters are not known.
-func (op *Operation) Undescribed(query url.Values) (names []string) {
+func (op *Operation) UnknownParameters(query url.Values) (names []string) {
 	if op.undescribed {
 		return nil
 	}

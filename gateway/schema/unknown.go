@@ -97,8 +97,8 @@ func (v *vocabulary) learnBody(src *source, pointer string) {
 	})
 }
 
-// foreign reports whether a name is none of the vocabulary's, nor named after one.
-func (v *vocabulary) foreign(name string) bool {
+// isUnknown reports whether a name is none of the vocabulary's, nor named after one.
+func (v *vocabulary) isUnknown(name string) bool {
 	given := wordsOf(name)
 	if given == nil || v.names[folded(given)] {
 		return false
@@ -161,16 +161,16 @@ func wordsOf(name string) []string {
 // folded is the common form of two spellings of a name.
 func folded(words []string) string { return strings.Join(words, "") }
 
-// Foreign reports whether a member of the operation's body is one that the description
+// IsUnknownMember reports whether a member of the operation's body is one that the description
 // says nothing about: no schema has a member of that name in any spelling (gpu, GPU,
 // gpus), and no word of it is a member of a request body (gpu_count, extraEnv).
-func (op *Operation) Foreign(member string) bool {
-	return op.body != nil && op.document.names().foreign(member)
+func (op *Operation) IsUnknownMember(member string) bool {
+	return op.body != nil && op.document.names().isUnknown(member)
 }
 
-// ForeignParameter reports whether a name is a plain one and not that of a parameter of the
+// IsUnknownParameter reports whether a name is a plain one and not that of a parameter of the
 // description, of whatever operation, in any spelling.
-func (op *Operation) ForeignParameter(name string) bool {
+func (op *Operation) IsUnknownParameter(name string) bool {
 	words := wordsOf(name)
 	return words != nil && !op.document.names().parameters[folded(words)]
 }

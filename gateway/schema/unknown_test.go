@@ -18,11 +18,11 @@ func TestForeign(t *testing.T) {
 		"extraEnv": false, "workers": false, "password": false, "minRamPerGpu": false, "allowedCUDAVersions": false,
 		"": false, "1a": false, "a b": false, "a.b": false, "a/b": false, "prior\u0131ty": false,
 	} {
-		if got := op.Foreign(name); got != want {
+		if got := op.IsUnknownMember(name); got != want {
 			t.Errorf("Foreign(%q) = %t, want %t", name, got, want)
 		}
 	}
-	if api.Operation("deletePod").Foreign("priority") {
+	if api.Operation("deletePod").IsUnknownMember("priority") {
 		t.Error("deletePod has a foreign member although it has no body")
 	}
 }

@@ -66,9 +66,9 @@ func (d *document) marks() *marks {
 	return d.looked.get(func() *marks { return newMarks(d.src()) })
 }
 
-// judge is the schema at a pointer in two forms: the program accepts valid bodies, quickly; all others
+// validator is the schema at a pointer in two forms: the program accepts valid bodies, quickly; all others
 // the schema decides, and explains.
-type judge struct {
+type validator struct {
 	document *document
 	pointer  string
 
@@ -78,7 +78,7 @@ type judge struct {
 }
 
 // compiled returns j once its forms exist. It panics where the schema does not compile: see validate.
-func (j *judge) compiled() *judge {
+func (j *validator) compiled() *validator {
 	j.once.Do(func() {
 		d := j.document
 		d.mu.Lock()
@@ -107,7 +107,7 @@ func (op *Operation) ValidateBody(doc any) []Violation {
 
 // validate passes no body that the validators did not pass: a panic inside them, or an
 // error that cannot be explained, is a violation of its own.
-func (j *judge) validate(doc any) (vs []Violation) {
+func (j *validator) validate(doc any) (vs []Violation) {
 	defer func() {
 		if recover() != nil {
 			vs = []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}

@@ -168,7 +168,7 @@ func (s *Service) notOwn(c *identity.Caller, r *approval.Record) error {
 
 // answered answers a request in the lead's name, audited before and behind. The parameters of the request may be those of some names.
 func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern string, values url.Values, names ...string) (any, error) {
-	if !ex.Ports.Leads {
+	if !ex.Ports.LeadsMayManage {
 		return nil, problem.BadRequest.New("there are no dry runs of answers")
 	}
 	asked := url.Values{"org": {ex.Caller.Org}, "id": {ex.Params["id"]}}
@@ -179,7 +179,7 @@ func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern str
 		asked[name] = v
 	}
 	maps.Copy(asked, values)
-	seq, err := ex.Intend(audit.Record{
+	seq, err := ex.RecordIntent(audit.Record{
 		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
 		Operation: ex.Route.ID, Kind: "approval", Resource: ex.Params["id"], Query: asked.Encode(),
 	})

@@ -82,7 +82,7 @@ func Routes() []route.Route {
 func (s *Service) Answers() map[string]filter.Responder {
 	out := make(map[string]filter.Responder)
 	for _, e := range endpoints() {
-		out[e.id] = func(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+		out[e.id] = func(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 			if ex.Caller == nil || ex.Caller.Key == "" { // whose view would have no bound
 				return nil, problem.Forbidden.New("only a caller with a key, a token or a certificate is shown what is its own")
 			}
@@ -94,7 +94,7 @@ func (s *Service) Answers() map[string]filter.Responder {
 			}
 			defer s.busy.Release(1)
 			if leads(ex.Caller) && e.method == http.MethodGet && e.id != "self.me" {
-				ex.Looked()
+				ex.RecordRead()
 			}
 			v, err := e.answer(s, ctx, ex)
 			if err != nil {
@@ -107,12 +107,12 @@ func (s *Service) Answers() map[string]filter.Responder {
 }
 
 // answer is JSON for one caller, which is not to be kept.
-func answer(v any) (*filter.Answer, error) {
+func answer(v any) (*filter.Response, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode an answer: %w", err)
 	}
-	return &filter.Answer{
+	return &filter.Response{
 		Status: http.StatusOK, Body: body,
 		Header: http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}},
 	}, nil

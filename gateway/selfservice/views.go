@@ -113,7 +113,7 @@ func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, erro
 	shown := make([]explain.Summary, 0, len(list.Decisions))
 	for _, d := range list.Decisions {
 		if sees(ex.Caller, d.Team, d.Key) {
-			shown = append(shown, d.Told())
+			shown = append(shown, d.ForCaller())
 		}
 	}
 	list.Decisions = shown
@@ -157,10 +157,10 @@ func (s *Service) decision(ctx context.Context, ex *filter.Exchange) (any, error
 	if x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
 		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
 	}
-	d := &Decision{Summary: x.Summary().Told(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail, Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}
+	d := &Decision{Summary: x.Summary().ForCaller(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail, Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}
 	for i := range x.Calls {
 		c := &x.Calls[i]
-		d.Calls = append(d.Calls, Call{c.Operation, c.Method, c.Path, c.Verdict, c.Status, c.Detail, c.USDPerHour, explain.Told(c.Policies)})
+		d.Calls = append(d.Calls, Call{c.Operation, c.Method, c.Path, c.Verdict, c.Status, c.Detail, c.USDPerHour, explain.ForCaller(c.Policies)})
 	}
 	return d, nil
 }

@@ -60,7 +60,7 @@ func (r Report) Due(now time.Time) time.Time {
 }
 
 // ThresholdsOrDefault returns the percentages of a budget at which alerts are sent.
-func (a *Alerts) Shares() []int64 {
+func (a *Alerts) ThresholdsOrDefault() []int64 {
 	if a.Thresholds == nil {
 		return []int64{50, 80, 100}
 	}

@@ -44,7 +44,7 @@ func (c *Balancers) Forwards(remote string) bool {
 
 // TrustsTrace reports whether the trace context of a request was set by a trusted load balancer. remote is the address of the connection,
 // with its port.
-func (c *Balancers) Traced(remote string) bool {
+func (c *Balancers) TrustsTrace(remote string) bool {
 	peer, err := netip.ParseAddrPort(remote)
 	return err == nil && c.Traces && c.Trusts(peer.Addr())
 }

@@ -27,7 +27,7 @@ type OrgBounds struct {
 }
 
 // RejectedFile is an organisation file that was not accepted.
-type FileFault struct {
+type RejectedFile struct {
 	File string `json:"file"`
 	// Org is the organisation that keeps its last valid section, empty if there is no such section.
 	Org   string `json:"org,omitempty"`
@@ -39,7 +39,7 @@ func (b *OrgBounds) Validate() error {
 	errs := fault.Found{fault.At("budget", b.Budget.Validate())}
 	errs.If(b.Keys < 0, "keys", "must not be negative")
 	for i, n := range b.Networks {
-		errs = append(errs, fault.At(fault.Index("networks", i), egress.Never(n.Addr())))
+		errs = append(errs, fault.At(fault.Index("networks", i), egress.CheckForbidden(n.Addr())))
 	}
 	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {
 		for i, p := range patterns {
@@ -58,7 +58,7 @@ func (b *OrgBounds) MaxKeys() int { return cmp.Or(b.Keys, defaultMaxKeys) }
 
 // Check returns the faults of an organisation in a file of its own that exceeds the bounds, and sets where its paths and URLs may lead. The
 // file must be named after the organisation, so that the owners of the file are the owners of the organisation.
-func (b *OrgBounds) Judge(o *Org) error {
+func (b *OrgBounds) Check(o *Org) error {
 	var errs fault.Found
 	name := strings.TrimSuffix(filepath.Base(o.File), filepath.Ext(o.File))
 	errs.If(o.ID != name, "id", "must be %q, the name of the file", name)

@@ -39,7 +39,7 @@ func TestJudge(t *testing.T) {
 		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{Policy: "gpu_allow_list"}} }, "has no exceptions"},
 		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{}} }, "has no exceptions"},
 	} {
-		err := bounds.Judge(org(tt.change))
+		err := bounds.Check(org(tt.change))
 		if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault)) {
 			t.Errorf("%s: %v, want %q", name, err, tt.fault)
 		}

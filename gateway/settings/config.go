@@ -80,7 +80,7 @@ type Config struct {
 	OrgBounds OrgBounds `yaml:"org_bounds" doc:"restrictions for the organisations of orgs_files. Without this section, their paths must stay in the directory of the file, and their URLs must have public addresses; see docs/operations.md" reload:"live"`
 
 	// RejectedFiles lists the organisation files that were not accepted.
-	Refused []FileFault `yaml:"-"`
+	RejectedFiles []RejectedFile `yaml:"-"`
 	// Revision identifies this configuration in events and on the admin listener.
 	Revision string `yaml:"-"`
 }
@@ -286,7 +286,7 @@ func (c *Config) Validate() error {
 		if len(found) > 0 {
 			errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
 		}
-		if !o.Kept {
+		if !o.Reused {
 			errs = append(errs, o.validate(fault.Index("orgs", i))...)
 		}
 	}
@@ -364,11 +364,11 @@ func (c *Config) Org(id string) *Org {
 
 // ServesReads reports whether reads of an organisation are allowed while the counter store is unavailable.
 func (c *Config) ServesReads(o *Org) bool {
-	return o.Failure.Over(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
+	return o.Failure.WithDefaults(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
 }
 
 // ShutdownNotice returns how long the gateway keeps serving after it was asked to stop.
-func (c *Config) Notice() time.Duration {
+func (c *Config) ShutdownNotice() time.Duration {
 	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {
 		return defaultNotice
 	}
@@ -387,7 +387,7 @@ func (c *Config) InstanceName() string {
 
 // AdvertisedAddr returns the configured address at which Envoys reach this gateway. An unspecified address means that the local address of
 // the route to Redis is used.
-func (c *Config) Advertised() netip.Addr {
+func (c *Config) AdvertisedAddr() netip.Addr {
 	if c.Envoy.XDS.Advertise.IsValid() {
 		return c.Envoy.XDS.Advertise
 	}

@@ -20,7 +20,7 @@ func (c *Config) Warnings(written func(path string) bool) error {
 	c.unwatched(&errs)
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
-		if o.Warned() {
+		if o.WarningsReported() {
 			continue
 		}
 		found := append(o.contradictions(), o.unused(c, func(path string) bool { return written(fault.Index("orgs", i) + "." + path) })...)

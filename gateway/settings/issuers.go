@@ -39,4 +39,4 @@ type Issued struct {
 }
 
 // IssuerKeyPrefix returns the common prefix of the IDs of an issuer's callers. Their quotas and budgets are stored under it.
-func KeysOf(issuer string) string { return issuer + ":" }
+func IssuerKeyPrefix(issuer string) string { return issuer + ":" }

@@ -80,52 +80,52 @@ type Org struct {
 
 	Contact string `yaml:"contact" doc:"contact for help with refusals of its calls, in place of the gateway's contact"`
 
-	Limit        ratelimit.Limit      `yaml:"limits" doc:"rate limits shared by all its callers; absent windows are unlimited"`
-	Failure      Failure              `yaml:"failure" doc:"handling of its calls while the store is unavailable, in place of limits.failure"`
-	Budget       spend.Budget         `yaml:"budget" doc:"budget for everything the organisation owns"`
-	Horizon      spend.Horizon        `yaml:"horizon" doc:"how long a running resource is assumed to keep running when a call is checked against a budget of a period: a duration, or 'period' for the rest of the period, which guarantees that the budget is never exceeded (for a total, 'period' means 1h). If empty, 1h"`
-	Zone         spend.Zone           `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect with the next period. If empty, UTC"`
-	Unknown      Unknown              `yaml:"unknown" doc:"handling of fields and operations that are missing in this build's API description because the platform is newer"`
-	KeysInBodies KeysInBodies         `yaml:"keys_in_bodies" doc:"handling of environment variables, and of headers for load-balanced endpoints, that contain a caller's key: remove drops them with a warning, and refuse rejects the call with 422. A key anywhere else in a request is always refused. If empty, remove. See docs/keys.md"`
-	ModelPaths   []string             `yaml:"model_paths" doc:"additional POST paths below /v2/<id>/openai/v1/ that callers may use at the model servers of the organisation's endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are always served"`
-	Prices       catalog.Prices       `yaml:"prices" doc:"prices agreed with the platform, which budgets and policies use in place of the price list"`
-	Over         spend.Over           `yaml:"over" doc:"action when its budget is exceeded"`
-	Idle         spend.Idle           `yaml:"idle" doc:"when its resources count as idle, and the action to take"`
-	Alerts       Alerts               `yaml:"alerts" doc:"receivers and times of alerts: a budget is nearly used up, an hour is unusually expensive, an exception ends"`
-	Endpoints    spend.Counting       `yaml:"endpoints" doc:"number of workers that budgets count for an endpoint: max counts its maximum, so that budgets are never exceeded; min counts its minimum; active counts those found at the last comparison with the platform, at least the minimum. If empty, max"`
-	Runs         spend.Runs           `yaml:"runs" doc:"how its runs are counted"`
-	Isolation    Isolation            `yaml:"isolation" doc:"access of callers to the resources of other callers in the organisation"`
-	Labels       []spend.LabelRule    `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels; the ledger stores them, and costs can be grouped and filtered by them"`
-	Classes      []Class              `yaml:"classes" doc:"groups of v2 operations with separate rate limits"`
-	Brownouts    []translate.Brownout `yaml:"brownouts" doc:"time windows in which its calls to the retired interfaces are refused"`
-	Policies     section.Config       `yaml:",inline"`
-	Teams        []Team               `yaml:"teams" doc:"teams of the organisation"`
-	Keys         []Key                `yaml:"keys" doc:"keys of its callers"`
+	Limit        ratelimit.Limit        `yaml:"limits" doc:"rate limits shared by all its callers; absent windows are unlimited"`
+	Failure      Failure                `yaml:"failure" doc:"handling of its calls while the store is unavailable, in place of limits.failure"`
+	Budget       spend.Budget           `yaml:"budget" doc:"budget for everything the organisation owns"`
+	Horizon      spend.Horizon          `yaml:"horizon" doc:"how long a running resource is assumed to keep running when a call is checked against a budget of a period: a duration, or 'period' for the rest of the period, which guarantees that the budget is never exceeded (for a total, 'period' means 1h). If empty, 1h"`
+	Zone         spend.Zone             `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect with the next period. If empty, UTC"`
+	Unknown      Unknown                `yaml:"unknown" doc:"handling of fields and operations that are missing in this build's API description because the platform is newer"`
+	KeysInBodies KeysInBodies           `yaml:"keys_in_bodies" doc:"handling of environment variables, and of headers for load-balanced endpoints, that contain a caller's key: remove drops them with a warning, and refuse rejects the call with 422. A key anywhere else in a request is always refused. If empty, remove. See docs/keys.md"`
+	ModelPaths   []string               `yaml:"model_paths" doc:"additional POST paths below /v2/<id>/openai/v1/ that callers may use at the model servers of the organisation's endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are always served"`
+	Prices       catalog.Prices         `yaml:"prices" doc:"prices agreed with the platform, which budgets and policies use in place of the price list"`
+	Over         spend.OverBudgetAction `yaml:"over" doc:"action when its budget is exceeded"`
+	Idle         spend.Idle             `yaml:"idle" doc:"when its resources count as idle, and the action to take"`
+	Alerts       Alerts                 `yaml:"alerts" doc:"receivers and times of alerts: a budget is nearly used up, an hour is unusually expensive, an exception ends"`
+	Endpoints    spend.Counting         `yaml:"endpoints" doc:"number of workers that budgets count for an endpoint: max counts its maximum, so that budgets are never exceeded; min counts its minimum; active counts those found at the last comparison with the platform, at least the minimum. If empty, max"`
+	Runs         spend.Runs             `yaml:"runs" doc:"how its runs are counted"`
+	Isolation    Isolation              `yaml:"isolation" doc:"access of callers to the resources of other callers in the organisation"`
+	Labels       []spend.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels; the ledger stores them, and costs can be grouped and filtered by them"`
+	Classes      []Class                `yaml:"classes" doc:"groups of v2 operations with separate rate limits"`
+	Brownouts    []translate.Brownout   `yaml:"brownouts" doc:"time windows in which its calls to the retired interfaces are refused"`
+	Policies     section.Config         `yaml:",inline"`
+	Teams        []Team                 `yaml:"teams" doc:"teams of the organisation"`
+	Keys         []Key                  `yaml:"keys" doc:"keys of its callers"`
 	// File is the organisation's own file, or empty if it is defined in the main file.
 	File string `yaml:"-"`
 	// Untrusted is true if the file sets something that an organisation may not set. Files named in it must not be read.
-	Unfit bool `yaml:"-"`
+	Untrusted bool `yaml:"-"`
 	// Reused is true if the section, including the values of its secrets, was taken over from the previous configuration, and nothing it
 	// depends on has changed. It shares its values with the previous configuration.
-	Kept bool `yaml:"-"`
+	Reused bool `yaml:"-"`
 	// CachedText caches the YAML text of the section across configurations. It is nil for a section that is not reused.
-	Text *strictyaml.Shown `yaml:"-"`
+	CachedText *strictyaml.TextCache `yaml:"-"`
 	// RuntimeKeys holds the active keys created at run time, by ID.
-	Made map[string]*Key `yaml:"-"`
+	RuntimeKeys map[string]*Key `yaml:"-"`
 	// Issued lists the issuers and certificate authorities whose callers belong to the organisation.
 	Issued   []Issued     `yaml:"-"`
 	KeyFiles []files.Path `yaml:"key_files" doc:"files with additional keys, each a list as under keys; relative paths are resolved against the directory of the configuration file"`
 }
 
 // EqualTo reports whether o was taken over from previous, with everything it is checked and compiled from.
-func (o *Org) Keeps(before *Org) bool {
-	return o.Kept && before != nil && o.Text != nil && o.Text == before.Text
+func (o *Org) EqualTo(before *Org) bool {
+	return o.Reused && before != nil && o.CachedText != nil && o.CachedText == before.CachedText
 }
 
 // WarningsReported reports whether the warnings about o, other than those that depend on the time, were reported with the previous
 // configuration. Own Rego may change without a change of the section.
-func (o *Org) Warned() bool {
-	return o.Kept && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
+func (o *Org) WarningsReported() bool {
+	return o.Reused && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
 }
 
 // AllKeys iterates over the configured keys and the keys created at run time. The keys must not be modified.
@@ -136,7 +136,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 				return
 			}
 		}
-		for _, k := range o.Made {
+		for _, k := range o.RuntimeKeys {
 			if !yield(k) {
 				return
 			}
@@ -146,7 +146,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 
 // Key returns the key with an ID, or nil.
 func (o *Org) Key(id string) *Key {
-	if k, ok := o.Made[id]; ok {
+	if k, ok := o.RuntimeKeys[id]; ok {
 		return k
 	}
 	if i := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == id }); i >= 0 {
@@ -165,20 +165,20 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}] = k.Quotas()
 	}
 	for _, i := range o.Issued {
-		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: KeysOf(i.ID)}] = i.Limit
+		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: IssuerKeyPrefix(i.ID)}] = i.Limit
 	}
 	return limits
 }
 
 // Team is a team of an organisation.
 type Team struct {
-	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Former string          `yaml:"renamed_from" doc:"former ID of the team: its resources and the amounts accrued in the current periods belong to this team, so that renaming does not refill its budgets. See docs/spend.md"`
-	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits shared by its callers"`
-	Budget spend.Budget    `yaml:"budget" doc:"budget shared by its callers"`
-	Over   spend.Over      `yaml:"over" doc:"action when its budget is exceeded"`
-	Grants Grants          `yaml:"grants" doc:"limits within which its leads may approve requests of the team; if absent, leads may approve none. See docs/selfservice.md"`
-	Weight int64           `yaml:"weight" doc:"share of the platform account, see limits.fair_share; 0 means 1"`
+	ID     string                 `yaml:"id,required" doc:"short name, unique in the organisation"`
+	Former string                 `yaml:"renamed_from" doc:"former ID of the team: its resources and the amounts accrued in the current periods belong to this team, so that renaming does not refill its budgets. See docs/spend.md"`
+	Limit  ratelimit.Limit        `yaml:"limits" doc:"rate limits shared by its callers"`
+	Budget spend.Budget           `yaml:"budget" doc:"budget shared by its callers"`
+	Over   spend.OverBudgetAction `yaml:"over" doc:"action when its budget is exceeded"`
+	Grants Grants                 `yaml:"grants" doc:"limits within which its leads may approve requests of the team; if absent, leads may approve none. See docs/selfservice.md"`
+	Weight int64                  `yaml:"weight" doc:"share of the platform account, see limits.fair_share; 0 means 1"`
 }
 
 // Grants limits the cost of calls that team leads may approve. The zero Grants permits no approvals by leads.
@@ -226,7 +226,7 @@ type Failure struct {
 }
 
 // WithDefaults returns the failure policy of each class of calls: the overrides in f, and defaults for all others.
-func (f Failure) Over(defaults ratelimit.FailureConfig) map[ratelimit.Class]ratelimit.Failure {
+func (f Failure) WithDefaults(defaults ratelimit.FailureConfig) map[ratelimit.Class]ratelimit.Failure {
 	return map[ratelimit.Class]ratelimit.Failure{
 		ratelimit.ClassRead: cmp.Or(f.Read, defaults.Read), ratelimit.ClassWrite: cmp.Or(f.Write, defaults.Write),
 	}

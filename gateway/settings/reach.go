@@ -16,7 +16,7 @@ import (
 
 // AllowAllDestinations permits all paths and URLs of c except those of organisations, see [Org.AllowAllDestinations]. Relative paths are
 // resolved against the working directory.
-func (c *Config) Place() {
+func (c *Config) AllowAllDestinations() {
 	orgs := c.Orgs
 	c.Orgs = nil
 	open(c, "")
@@ -25,14 +25,14 @@ func (c *Config) Place() {
 
 // AllowAllDestinations permits all paths and URLs of an organisation in the main file, which is in the directory main. Relative paths of
 // files to write, tokens and keys are resolved against the working directory, and all others against main.
-func (o *Org) Place(main string) { open(o, main) }
+func (o *Org) AllowAllDestinations(main string) { open(o, main) }
 
 func open(section any, dir string) {
 	_ = errors.Join( // the callback returns no errors
-		strictyaml.Each(section, func(p *files.Path) error { p.Begin(dir); return nil }),
-		strictyaml.Each(section, func(t *files.Target) error { t.Begin(""); return nil }),
-		strictyaml.Each(section, func(c *files.Credential) error { c.Begin(""); return nil }),
-		strictyaml.Each(section, func(u *egress.URL) error { u.Open(); return nil }),
+		strictyaml.Each(section, func(p *files.Path) error { p.AllowAll(dir); return nil }),
+		strictyaml.Each(section, func(t *files.Target) error { t.AllowAll(""); return nil }),
+		strictyaml.Each(section, func(c *files.Credential) error { c.AllowAll(""); return nil }),
+		strictyaml.Each(section, func(u *egress.URL) error { u.AllowAll(); return nil }),
 	)
 }
 
@@ -56,7 +56,7 @@ func (b *OrgBounds) confine(o *Org) error {
 			}
 			return nil
 		}),
-		o.CheckPlaces(),
+		o.CheckDestinations(),
 		b.checkSecrets(o),
 	)
 }
@@ -67,18 +67,18 @@ func (b *OrgBounds) confineCredential(org, dir string, c *files.Credential) erro
 	case c.IsZero():
 	case b.Files == nil:
 		c.Confine(dir, dir)
-	case b.allowsFile(org, c.Written()):
-		c.Begin("")
+	case b.allowsFile(org, c.Text()):
+		c.AllowAll("")
 	default:
 		c.Deny()
-		return errors.New("file " + c.Written() + " is not permitted for the organisation (org_bounds)")
+		return errors.New("file " + c.Text() + " is not permitted for the organisation (org_bounds)")
 	}
 	return nil
 }
 
 // SecretFile returns the path of a file that contains a secret of an organisation.
 func (b *OrgBounds) SecretFile(o *Org, name string) files.Path {
-	p := files.At(name)
+	p := files.UnrestrictedPath(name)
 	if dir := filepath.Dir(o.File); o.File != "" && b.Files == nil {
 		p.Confine(dir, dir)
 	}
@@ -94,17 +94,17 @@ func (b *OrgBounds) checkSecrets(o *Org) error {
 }
 
 // Destination is a path or URL that may become forbidden for an organisation when symbolic links or host names change.
-type Place interface{ Check() error }
+type Destination interface{ Check() error }
 
 // Destinations returns the paths and URLs that CheckDestinations checks.
-func (o *Org) Places() []Place {
+func (o *Org) Destinations() []Destination {
 	return slices.Concat(placesOf[files.Path](o), placesOf[files.Target](o), placesOf[files.Credential](o), placesOf[egress.URL](o))
 }
 
 func placesOf[T interface {
-	Place
+	Destination
 	IsZero() bool
-}](o *Org) (set []Place) {
+}](o *Org) (set []Destination) {
 	_ = strictyaml.Each(o, func(p *T) error { // the callback returns no errors
 		if !(*p).IsZero() {
 			set = append(set, *p)
@@ -116,7 +116,7 @@ func placesOf[T interface {
 
 // CheckDestinations returns faults for paths and URLs of an organisation in a file of its own that have left their permitted area. Symbolic
 // links may have changed since the configuration was read.
-func (o *Org) CheckPlaces() error {
+func (o *Org) CheckDestinations() error {
 	return errors.Join(
 		strictyaml.Each(o, func(p *files.Path) error { return cause(p.Check()) }),
 		strictyaml.Each(o, func(t *files.Target) error { return cause(t.Check()) }),

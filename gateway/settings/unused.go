@@ -54,7 +54,7 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 	errs := warnUnneeded(list, written)
 	errs.If(len(b.Addresses) > 0 && !b.Protocol && b.Hops == 0 && !b.Traces, "balancers.addresses", "has no effect alone: also set proxy_protocol, forwarded_hops or trace_context, which select how the caller's address is read")
 	errs.If(c.Connections.PerAddress > c.Connections.Total && c.Connections.Total > 0, "connections.per_address", "%d exceeds connections.total (%d), which refuses first", c.Connections.PerAddress, c.Connections.Total)
-	errs.If(c.OrgsFiles != "" && len(c.Refused) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }), "orgs_files", "matches no file")
+	errs.If(c.OrgsFiles != "" && len(c.RejectedFiles) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }), "orgs_files", "matches no file")
 	return errs
 }
 
@@ -90,7 +90,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	if b := o.Policies.Bundle; b != nil && b.Poll > 0 && b.Poll < time.Second {
 		errs = append(errs, fault.Errorf("bundle.poll", "requests the bundle %d times a second; the default is 1m", time.Second/b.Poll))
 	}
-	over := func(at string, b *spend.Budget, v spend.Over) {
+	over := func(at string, b *spend.Budget, v spend.OverBudgetAction) {
 		stops := b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 || b.GPUs > 0
 		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a budget in money or of gpus")
 		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")

@@ -16,15 +16,15 @@ import (
 // Bounds of the calls under way at once. Redis runs one script at a time: a second
 // pipeline is written while the replies of the first are read.
 const (
-	flights = 2
-	batch   = 128
+	maxInFlight = 2
+	maxBatch    = 128
 )
 
-// Grouped is a client whose scripts, reads of keys and pipelines travel together; other
+// BatchClient is a client whose scripts, reads of keys and pipelines travel together; other
 // commands do not. None is taken back when its caller has left, and may be waited for a little
 // longer than its context says: as long as the client's timeouts allow for the pipeline
 // ahead of it.
-type Grouped struct {
+type BatchClient struct {
 	redis.Cmdable
 
 	single  Redis // for a command that travels alone
@@ -45,26 +45,26 @@ type call struct {
 	until time.Time
 }
 
-// Group returns a Client on another one, which it does not own.
-func Group(client Redis) *Grouped {
-	c := &Grouped{Cmdable: client, single: client}
+// NewBatchClient returns a Client on another one, which it does not own.
+func NewBatchClient(client Redis) *BatchClient {
+	c := &BatchClient{Cmdable: client, single: client}
 	_, c.cluster = client.(*redis.ClusterClient)
-	c.group = ratelimit.NewGroup(flights, batch, c.exchange)
+	c.group = ratelimit.NewGroup(maxInFlight, maxBatch, c.exchange)
 	return c
 }
 
 // EvalSha implements redis.Scripter.
-func (c *Grouped) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+func (c *BatchClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	return c.run(ctx, "evalsha", sha, keys, args)
 }
 
 // Eval implements redis.Scripter.
-func (c *Grouped) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+func (c *BatchClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
 	return c.run(ctx, "eval", source, keys, args)
 }
 
 // MGet implements redis.StringCmdable.
-func (c *Grouped) MGet(ctx context.Context, keys ...string) *redis.SliceCmd {
+func (c *BatchClient) MGet(ctx context.Context, keys ...string) *redis.SliceCmd {
 	const name = "mget"
 	all := append(make([]any, 0, 1+len(keys)), name)
 	for i := range keys {
@@ -77,7 +77,7 @@ func (c *Grouped) MGet(ctx context.Context, keys ...string) *redis.SliceCmd {
 
 // Pipelined implements redis.Cmdable. In a cluster, where its keys may have many slots, it
 // travels alone.
-func (c *Grouped) Pipelined(ctx context.Context, fill func(redis.Pipeliner) error) ([]redis.Cmder, error) {
+func (c *BatchClient) Pipelined(ctx context.Context, fill func(redis.Pipeliner) error) ([]redis.Cmder, error) {
 	if c.cluster {
 		return c.Cmdable.Pipelined(ctx, fill)
 	}
@@ -98,7 +98,7 @@ func (c *Grouped) Pipelined(ctx context.Context, fill func(redis.Pipeliner) erro
 	return cmds, nil
 }
 
-func (c *Grouped) run(ctx context.Context, name, source string, keys []string, args []any) *redis.Cmd {
+func (c *BatchClient) run(ctx context.Context, name, source string, keys []string, args []any) *redis.Cmd {
 	all := append(make([]any, 0, 3+len(keys)+len(args)), name, source, len(keys))
 	for _, k := range keys {
 		all = append(all, k)
@@ -110,7 +110,7 @@ func (c *Grouped) run(ctx context.Context, name, source string, keys []string, a
 }
 
 // do sends commands with those of the same instant.
-func (c *Grouped) do(ctx context.Context, name string, keys []string, cmds ...redis.Cmder) {
+func (c *BatchClient) do(ctx context.Context, name string, keys []string, cmds ...redis.Cmder) {
 	if err := ctx.Err(); err != nil {
 		for _, cmd := range cmds {
 			cmd.SetErr(err)
@@ -124,7 +124,7 @@ func (c *Grouped) do(ctx context.Context, name string, keys []string, cmds ...re
 }
 
 // Span begins the span of a command, if the trace of ctx is sampled.
-func (*Grouped) Span(ctx context.Context, name string) (end func()) {
+func (*BatchClient) Span(ctx context.Context, name string) (end func()) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return func() {}
@@ -136,7 +136,7 @@ func (*Grouped) Span(ctx context.Context, name string) (end func()) {
 
 // slot names the calls that travel together: in a cluster, the scripts of one slot, so that a
 // node that is away holds up no other.
-func (c *Grouped) slot(keys []string) string {
+func (c *BatchClient) slot(keys []string) string {
 	if !c.cluster || len(keys) == 0 {
 		return ""
 	}
@@ -150,7 +150,7 @@ func (c *Grouped) slot(keys []string) string {
 // go-redis sets no error on the commands of a pipeline if the server refused the handshake of
 // the connection (a wrong password, a database out of range): only Exec returns it then. Those
 // commands have neither an error nor a value, so all of them get the error of Exec.
-func (c *Grouped) exchange(ctx context.Context, calls []*call) {
+func (c *BatchClient) exchange(ctx context.Context, calls []*call) {
 	ctx, cancel := ratelimit.GroupContext(ctx, calls, func(c *call) time.Time { return c.until })
 	defer cancel()
 	if first := calls[0].cmds; len(calls) == 1 && len(first) == 1 {
@@ -171,4 +171,4 @@ func (c *Grouped) exchange(ctx context.Context, calls []*call) {
 }
 
 // Queued returns the number of calls that wait for a write.
-func (c *Grouped) Queued() int { return c.group.Queued() }
+func (c *BatchClient) Queued() int { return c.group.Queued() }

@@ -67,7 +67,7 @@ func TestScriptsTravelTogether(t *testing.T) {
 	}
 	w := writes{make(chan int), make(chan int)}
 	base.AddHook(w)
-	c, script := store.Group(base), redis.NewScript(echo)
+	c, script := store.NewBatchClient(base), redis.NewScript(echo)
 	var calls sync.WaitGroup
 	call := func(arg string) {
 		calls.Go(func() {
@@ -112,7 +112,7 @@ func TestScriptsTravelTogether(t *testing.T) {
 // A script that the server does not know is sent whole, and one whose caller has left
 // is not sent.
 func TestScriptsAreLoaded(t *testing.T) {
-	c, script := store.Group(client(t, miniredis.RunT(t).Addr())), redis.NewScript(echo)
+	c, script := store.NewBatchClient(client(t, miniredis.RunT(t).Addr())), redis.NewScript(echo)
 	left, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := script.Run(left, c, []string{"k"}, "a").Err(); !errors.Is(err, context.Canceled) {
@@ -129,11 +129,11 @@ func TestScriptsAreLoaded(t *testing.T) {
 	calls.Wait()
 }
 
-// In a cluster, scripts of different slots go where their keys are.
+// Indexes a cluster, scripts of different slots go where their keys are.
 func TestScriptsOfACluster(t *testing.T) {
 	base := redis.NewClusterClient(&redis.ClusterOptions{Addrs: redistest.Cluster(t, 3), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = base.Close() })
-	c, script := store.Group(base), redis.NewScript(`return redis.call('INCR', KEYS[1])`)
+	c, script := store.NewBatchClient(base), redis.NewScript(`return redis.call('INCR', KEYS[1])`)
 	var calls sync.WaitGroup
 	for i := range 60 {
 		calls.Go(func() {
@@ -153,7 +153,7 @@ func TestScriptsOfACluster(t *testing.T) {
 // Without a server, scripts fail by their own deadlines.
 func TestScriptsFailInTime(t *testing.T) {
 	server := miniredis.RunT(t)
-	c, script := store.Group(client(t, server.Addr())), redis.NewScript(echo)
+	c, script := store.NewBatchClient(client(t, server.Addr())), redis.NewScript(echo)
 	server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -177,7 +177,7 @@ func TestReadsTravelWithScripts(t *testing.T) {
 	}
 	w := writes{make(chan int), make(chan int)}
 	base.AddHook(w)
-	c := store.Group(base)
+	c := store.NewBatchClient(base)
 	var calls sync.WaitGroup
 	run := func(arg string) {
 		calls.Go(func() {
@@ -223,7 +223,7 @@ func TestPipelinesTravelWithScripts(t *testing.T) {
 	}
 	w := writes{make(chan int), make(chan int)}
 	base.AddHook(w)
-	c := store.Group(base)
+	c := store.NewBatchClient(base)
 	var calls sync.WaitGroup
 	run := func() {
 		calls.Go(func() {

@@ -7,8 +7,8 @@
 // A [Replica] is a gateway's copy of records that all gateways share, such as keys made at run time. Changes are announced, so that a quiet
 // look costs one command, and records that Redis has lost are written back.
 //
-// A [Journal] has the latest lines of lists, bounded in number and age: a line whose write was not answered may be missing. With
-// [Journal.Claim] one of several gateways does work that must be done once.
+// A [CappedLog] has the latest lines of lists, bounded in number and age: a line whose write was not answered may be missing. With
+// [CappedLog.Claim] one of several gateways does work that must be done once.
 //
 // [Hashes] has texts and counts by name and field, such as the counts of an hour. A [Registry] lists the gateways that live, each with a text.
 //

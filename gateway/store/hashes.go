@@ -10,7 +10,7 @@ import (
 )
 
 //go:embed raise.lua
-var raiseSource string
+var setMaxSource string
 
 // Hashes keeps texts and counts under names and fields. It is safe for concurrent use. It does not own its client.
 type Hashes struct {
@@ -18,8 +18,8 @@ type Hashes struct {
 	Client Client
 	// Prefix begins its keys; a name follows.
 	Prefix string
-	// For is how long a hash is kept after the last write, 0 for ever.
-	For time.Duration
+	// TTLention is how long a hash is kept after the last write, 0 for ever.
+	TTL time.Duration
 }
 
 // Set writes fields of a hash. It can be repeated.
@@ -29,16 +29,16 @@ func (h *Hashes) Set(ctx context.Context, name string, fields map[string]any) er
 		h.expire(ctx, p, name)
 		return nil
 	})
-	return Unavailable(err)
+	return WrapUnavailable(err)
 }
 
-// Raise writes numbers to fields of a hash that have none or a smaller one. It can be repeated.
-func (h *Hashes) Raise(ctx context.Context, name string, fields map[string]int64) error {
-	args := append(make([]any, 0, 1+2*len(fields)), h.For.Milliseconds())
+// SetMax writes numbers to fields of a hash that have none or a smaller one. It can be repeated.
+func (h *Hashes) SetMax(ctx context.Context, name string, fields map[string]int64) error {
+	args := append(make([]any, 0, 1+2*len(fields)), h.TTL.Milliseconds())
 	for field, n := range fields {
 		args = append(args, field, n)
 	}
-	return Unavailable(redis.NewScript(raiseSource).Run(ctx, h.Client, []string{h.Prefix + name}, args...).Err())
+	return WrapUnavailable(redis.NewScript(setMaxSource).Run(ctx, h.Client, []string{h.Prefix + name}, args...).Err())
 }
 
 // Add increases counts, by name and field.
@@ -52,19 +52,19 @@ func (h *Hashes) Add(ctx context.Context, counts map[string]map[string]int64) er
 		}
 		return nil
 	})
-	return Unavailable(err)
+	return WrapUnavailable(err)
 }
 
 // expire renews the end of a hash.
 func (h *Hashes) expire(ctx context.Context, p redis.Pipeliner, name string) {
-	if h.For > 0 {
-		p.Expire(ctx, h.Prefix+name, h.For)
+	if h.TTL > 0 {
+		p.Expire(ctx, h.Prefix+name, h.TTL)
 	}
 }
 
 // Delete removes a field of a hash.
 func (h *Hashes) Delete(ctx context.Context, name, field string) error {
-	return Unavailable(h.Client.HDel(ctx, h.Prefix+name, field).Err())
+	return WrapUnavailable(h.Client.HDel(ctx, h.Prefix+name, field).Err())
 }
 
 // hashesAtOnce is how many hashes one pipeline reads.
@@ -82,7 +82,7 @@ func (h *Hashes) Get(ctx context.Context, names ...string) ([]map[string]string,
 			return nil
 		})
 		if err != nil {
-			return nil, Unavailable(err)
+			return nil, WrapUnavailable(err)
 		}
 		for _, cmd := range found {
 			out = append(out, cmd.Val())

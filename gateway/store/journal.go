@@ -12,15 +12,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Journal keeps the latest lines of lists. It is safe for concurrent use. It does not own its client.
-type Journal struct {
+// CappedLog keeps the latest lines of lists. It is safe for concurrent use. It does not own its client.
+type CappedLog struct {
 	// Client is the store.
 	Client Client
 	// Prefix begins its keys.
 	Prefix string
-	// Most is the number of lines of a list that are kept, and For how long they are kept.
-	Most int64
-	For  time.Duration
+	// MaxRecordsines is the number of lines of a list that are kept, and For how long they are kept.
+	MaxLines  int64
+	Retention time.Duration
 
 	clock atomic.Int64 // of Redis at the last write, Unix ms; 0 before the first
 }
@@ -32,36 +32,36 @@ type Line struct {
 	// ID is for its reader; several lines may have it.
 	ID   string
 	Text []byte
-	// Place is the time of Redis in Unix ms, a hyphen, and a number. Places of a list increase. Append sets them.
-	Place string
+	// Position is the time of Redis in Unix ms, a hyphen, and a number. Places of a list increase. Append sets them.
+	Position string
 }
 
 // linesAtOnce is how many lines are read at once.
 const linesAtOnce = 200
 
 // key returns the Redis key of a list.
-func (j *Journal) key(name string) string { return j.Prefix + "{" + name + "}" }
+func (j *CappedLog) key(name string) string { return j.Prefix + "{" + name + "}" }
 
 // Add adds a line without an ID to a list.
-func (j *Journal) Add(ctx context.Context, name string, text []byte) error {
+func (j *CappedLog) Add(ctx context.Context, name string, text []byte) error {
 	_, err := j.Append(ctx, Line{List: name, Text: text})
 	return err
 }
 
 // Append adds lines, and drops those of their lists that are too many, or were too old at the last write. It returns how many were added, all
 // if there is no error.
-func (j *Journal) Append(ctx context.Context, lines ...Line) (added int, err error) {
+func (j *CappedLog) Append(ctx context.Context, lines ...Line) (added int, err error) {
 	cmds := make([]*redis.StringCmd, len(lines))
-	oldest := strconv.FormatInt(max(0, j.clock.Load()-j.For.Milliseconds()), 10)
+	oldest := strconv.FormatInt(max(0, j.clock.Load()-j.Retention.Milliseconds()), 10)
 	_, err = j.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		lists := make(map[string]bool)
 		for i, l := range lines {
 			lists[l.List] = true
-			cmds[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: j.key(l.List), MaxLen: j.Most, Values: []any{l.ID, l.Text}})
+			cmds[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: j.key(l.List), MaxLen: j.MaxLines, Values: []any{l.ID, l.Text}})
 		}
 		for name := range lists {
 			p.XTrimMinID(ctx, j.key(name), oldest)
-			p.PExpire(ctx, j.key(name), j.For)
+			p.PExpire(ctx, j.key(name), j.Retention)
 		}
 		return nil
 	})
@@ -74,11 +74,11 @@ func (j *Journal) Append(ctx context.Context, lines ...Line) (added int, err err
 			}
 		}
 	}
-	return added, Unavailable(err)
+	return added, WrapUnavailable(err)
 }
 
 // List returns the texts of a list, the newest first.
-func (j *Journal) List(ctx context.Context, name string) (texts []string, err error) {
+func (j *CappedLog) List(ctx context.Context, name string) (texts []string, err error) {
 	err = j.Each(ctx, name, "+", "-", func(l Line) bool {
 		texts = append(texts, string(l.Text))
 		return true
@@ -88,11 +88,11 @@ func (j *Journal) List(ctx context.Context, name string) (texts []string, err er
 
 // Each calls visit with the lines of a list from one place back to another, both included, until it returns false. "+" is the place of the
 // newest line, "-" the place of the oldest; a time in Unix ms stands for all places at that time.
-func (j *Journal) Each(ctx context.Context, name, newest, oldest string, visit func(Line) bool) error {
+func (j *CappedLog) Each(ctx context.Context, name, newest, oldest string, visit func(Line) bool) error {
 	for {
 		entries, err := j.Client.XRevRangeN(ctx, j.key(name), newest, oldest, linesAtOnce).Result()
 		if err != nil {
-			return Unavailable(err)
+			return WrapUnavailable(err)
 		}
 		for _, e := range entries {
 			newest = "(" + e.ID
@@ -110,9 +110,9 @@ func (j *Journal) Each(ctx context.Context, name, newest, oldest string, visit f
 
 // After returns the lines of a list after a place, the oldest first, and only the newest most lines. kept reports whether the line at the place
 // is kept: if it is not, and there are fewer than most lines, lines after the place may have been dropped.
-func (j *Journal) After(ctx context.Context, name, place string, most int) (lines []Line, kept bool, err error) {
+func (j *CappedLog) After(ctx context.Context, name, place string, most int) (lines []Line, kept bool, err error) {
 	err = j.Each(ctx, name, "+", place, func(l Line) bool {
-		if kept = l.Place == place; !kept {
+		if kept = l.Position == place; !kept {
 			lines = append(lines, l)
 		}
 		return !kept && len(lines) < most
@@ -122,41 +122,41 @@ func (j *Journal) After(ctx context.Context, name, place string, most int) (line
 }
 
 // End returns the place of the newest line of a list, "0-0" if it has none.
-func (j *Journal) End(ctx context.Context, name string) (place string, err error) {
+func (j *CappedLog) End(ctx context.Context, name string) (place string, err error) {
 	last, err := j.Client.XRevRangeN(ctx, j.key(name), "+", "-", 1).Result()
 	if err != nil || len(last) == 0 {
-		return "0-0", Unavailable(err)
+		return "0-0", WrapUnavailable(err)
 	}
 	return last[0].ID, nil
 }
 
 // part returns the Redis key of a text that belongs to a list.
-func (j *Journal) part(name, part string) string { return j.key(name) + "#" + part }
+func (j *CappedLog) part(name, part string) string { return j.key(name) + "#" + part }
 
 // Put stores a text that belongs to a list and expires with it.
-func (j *Journal) Put(ctx context.Context, name, part string, text []byte) error {
-	return Unavailable(j.Client.Set(ctx, j.part(name, part), text, j.For).Err())
+func (j *CappedLog) Put(ctx context.Context, name, part string, text []byte) error {
+	return WrapUnavailable(j.Client.Set(ctx, j.part(name, part), text, j.Retention).Err())
 }
 
 // Get returns a text that belongs to a list, nil if there is no such text.
-func (j *Journal) Get(ctx context.Context, name, part string) ([]byte, error) {
+func (j *CappedLog) Get(ctx context.Context, name, part string) ([]byte, error) {
 	text, err := j.Client.Get(ctx, j.part(name, part)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
-	return text, Unavailable(err)
+	return text, WrapUnavailable(err)
 }
 
 // Drop deletes a text that belongs to a list.
-func (j *Journal) Drop(ctx context.Context, name, part string) error {
-	return Unavailable(j.Client.Del(ctx, j.part(name, part)).Err())
+func (j *CappedLog) Drop(ctx context.Context, name, part string) error {
+	return WrapUnavailable(j.Client.Del(ctx, j.part(name, part)).Err())
 }
 
 // Claim reports whether the caller is the first to claim a part of a list since it was dropped. Claims end with the list.
-func (j *Journal) Claim(ctx context.Context, name, part string) (bool, error) {
-	err := j.Client.SetArgs(ctx, j.part(name, part), "claimed", redis.SetArgs{Mode: "NX", TTL: j.For}).Err()
+func (j *CappedLog) Claim(ctx context.Context, name, part string) (bool, error) {
+	err := j.Client.SetArgs(ctx, j.part(name, part), "claimed", redis.SetArgs{Mode: "NX", TTL: j.Retention}).Err()
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
-	return err == nil, Unavailable(err)
+	return err == nil, WrapUnavailable(err)
 }

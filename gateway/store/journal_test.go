@@ -15,7 +15,7 @@ import (
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
-	j := &store.Journal{Client: redistest.Once(t, server.Addr()), Prefix: "t:", Most: 2, For: time.Hour}
+	j := &store.CappedLog{Client: redistest.Once(t, server.Addr()), Prefix: "t:", MaxLines: 2, Retention: time.Hour}
 	ctx := t.Context()
 	for _, entry := range []string{"one", "two", "three"} {
 		if err := j.Add(ctx, "acme", []byte(entry)); err != nil {

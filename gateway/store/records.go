@@ -69,8 +69,8 @@ func (r *Records[T]) with(version string) *Records[T] {
 	return &Records[T]{version, slices.Clone(r.items)}
 }
 
-// Differ lists the IDs of records that only one of r and other has, or that have another text.
-func (r *Records[T]) Differ(other *Records[T]) (ids []string) {
+// Diff lists the IDs of records that only one of r and other has, or that have another text.
+func (r *Records[T]) Diff(other *Records[T]) (ids []string) {
 	for a, b := r.list(), other.list(); len(a)+len(b) > 0; {
 		switch {
 		case len(a) > 0 && len(b) > 0 && (a[0] == b[0] || a[0].id == b[0].id):

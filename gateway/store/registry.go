@@ -18,12 +18,12 @@ type Registry struct {
 	Client Client
 	// Key is the key of the registry.
 	Key string
-	// For is how long a member is listed after its last heartbeat.
-	For time.Duration
+	// TTLention is how long a member is listed after its last heartbeat.
+	TTL time.Duration
 }
 
-// Beat records a heartbeat of a member with its text, and returns the texts of all members by name.
-func (r *Registry) Beat(ctx context.Context, member string, text []byte) (map[string]string, error) {
+// Heartbeat records a heartbeat of a member with its text, and returns the texts of all members by name.
+func (r *Registry) Heartbeat(ctx context.Context, member string, text []byte) (map[string]string, error) {
 	return r.run(ctx, member, text)
 }
 
@@ -37,10 +37,10 @@ func (r *Registry) Leave(ctx context.Context, member string) error {
 func (r *Registry) Members(ctx context.Context) (map[string]string, error) { return r.run(ctx) }
 
 func (r *Registry) run(ctx context.Context, args ...any) (map[string]string, error) {
-	all := append([]any{r.For.Milliseconds()}, args...)
+	all := append([]any{r.TTL.Milliseconds()}, args...)
 	list, err := redis.NewScript(heartbeatSource).Run(ctx, r.Client, []string{r.Key}, all...).StringSlice()
 	if err != nil {
-		return nil, Unavailable(err)
+		return nil, WrapUnavailable(err)
 	}
 	members := make(map[string]string, len(list)/2)
 	for i := 0; i+1 < len(list); i += 2 {

@@ -17,7 +17,7 @@ func TestRegistry(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	r := &store.Registry{Client: redistest.Once(t, server.Addr()), Key: "members", For: 5 * time.Second}
+	r := &store.Registry{Client: redistest.Once(t, server.Addr()), Key: "members", TTL: 5 * time.Second}
 	for i, step := range []struct {
 		after      time.Duration
 		name, text string
@@ -31,7 +31,7 @@ func TestRegistry(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		server.SetTime(now)
-		got, err := r.Beat(t.Context(), step.name, []byte(step.text))
+		got, err := r.Heartbeat(t.Context(), step.name, []byte(step.text))
 		if diff := cmp.Diff(step.want, got); err != nil || diff != "" {
 			t.Errorf("step %d: %v, members (-want +got):\n%s", i, err, diff)
 		}

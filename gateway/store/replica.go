@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// settled is how long an announced change may take: for this long after an announcement, every refresh reads the organisation.
-	settled = 10 * time.Second
-	// recheck is the time between two reads of an organisation without announcements, in case the store has lost an announcement.
-	recheck = time.Minute
-	// replicated is the index of all records of an organisation.
-	replicated = "all"
-	// news is the list of the latest announcements of all organisations. A gateway that has missed more than maxNews reads every
+	// announceWindow is how long an announced change may take: for this long after an announcement, every refresh reads the organisation.
+	announceWindow = 10 * time.Second
+	// maxReadAge is the time between two reads of an organisation without announcements, in case the store has lost an announcement.
+	maxReadAge = time.Minute
+	// replicatedIndex is the index of all records of an organisation.
+	replicatedIndex = "all"
+	// announcements is the list of the latest announcements of all organisations. A gateway that has missed more than maxNews reads every
 	// organisation.
-	news     = "news"
-	maxNews  = 256
-	newsTime = 10 * 365 * 24 * time.Hour
-	// mixed is the version of records that both this gateway and others have changed, or that may differ from those of the store. The
+	announcements    = "news"
+	maxAnnouncements = 256
+	announcementTTL  = 10 * 365 * 24 * time.Hour
+	// mixedVersion is the version of records that both this gateway and others have changed, or that may differ from those of the store. The
 	// store never has this version, so the next read of the organisation finds a difference.
-	mixed = "-"
+	mixedVersion = "-"
 )
 
 // Replicated is a record of a Replica. It is stored as JSON and is not changed once the replica has it.
@@ -49,29 +49,29 @@ type ReplicaConfig[T any] struct {
 	Now    func() time.Time
 	// Orgs lists the organisations whose records are read.
 	Orgs func() []string
-	// Most is how many records an organisation may have, 0 for any number.
-	Most int
-	// Always has every refresh read every organisation, announced or not. Otherwise a loss of records that leaves the announcements is
+	// MaxLinesecords is how many records an organisation may have, 0 for any number.
+	MaxRecords int
+	// AlwaysRead has every refresh read every organisation, announced or not. Otherwise a loss of records that leaves the announcements is
 	// found within a minute.
-	Always bool
-	// Entered is called with a record before the replica has it; nil does nothing.
-	Entered func(org string, record T)
-	// Dropped is called with the ID of a record that has ended; nil does nothing.
-	Dropped func(ctx context.Context, org, id string) error
+	AlwaysRead bool
+	// OnAdd is called with a record before the replica has it; nil does nothing.
+	OnAdd func(org string, record T)
+	// OnRemove is called with the ID of a record that has ended; nil does nothing.
+	OnRemove func(ctx context.Context, org, id string) error
 }
 
 // Replica is one gateway's copy of records that all gateways share. The known records are in force for the life of the process, whether
 // the store answers or not. The replica writes records back that the store has lost in a restart or a failover: the later of two records
 // with one ID wins. A Replica is safe for concurrent use. It does not own its client.
 type Replica[T Replicated[T]] struct {
-	config ReplicaConfig[T]
-	store  *Store[json.RawMessage]
-	news   Journal
-	known  atomic.Pointer[map[string]*Records[T]] // by organisation; immutable
+	config        ReplicaConfig[T]
+	store         *Store[json.RawMessage]
+	announcements CappedLog
+	known         atomic.Pointer[map[string]*Records[T]] // by organisation; immutable
 
-	mu   sync.Mutex // held while the store is asked; guards the fields below
-	good time.Time  // when the store was last read; zero for never
-	fail error      // of the last refresh
+	mu       sync.Mutex // held while the store is asked; guards the fields below
+	lastRead time.Time  // when the store was last read; zero for never
+	lastErr  error      // of the last refresh
 	// mark is the place of the latest announcement that was read. read is when an organisation was last read; until is the time until which every refresh
 	// reads it.
 	mark        string
@@ -81,15 +81,15 @@ type Replica[T Replicated[T]] struct {
 // NewReplica returns a replica of the records whose keys begin with prefix. It does not dial.
 func NewReplica[T Replicated[T]](client Client, prefix string, config ReplicaConfig[T]) *Replica[T] {
 	r := &Replica[T]{
-		config: config, store: New[json.RawMessage](client, prefix), news: Journal{Client: client, Prefix: prefix, Most: maxNews, For: newsTime},
+		config: config, store: New[json.RawMessage](client, prefix), announcements: CappedLog{Client: client, Prefix: prefix, MaxLines: maxAnnouncements, Retention: announcementTTL},
 		read: make(map[string]time.Time), until: make(map[string]time.Time),
 	}
 	r.known.Store(&map[string]*Records[T]{})
-	if config.Entered == nil {
-		r.config.Entered = func(string, T) {}
+	if config.OnAdd == nil {
+		r.config.OnAdd = func(string, T) {}
 	}
-	if config.Dropped == nil {
-		r.config.Dropped = func(context.Context, string, string) error { return nil }
+	if config.OnRemove == nil {
+		r.config.OnRemove = func(context.Context, string, string) error { return nil }
 	}
 	return r
 }
@@ -101,7 +101,7 @@ func (r *Replica[T]) Known() map[string]*Records[T] { return *r.known.Load() }
 func (r *Replica[T]) State() (good time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.good, r.fail
+	return r.lastRead, r.lastErr
 }
 
 // Refresh reads the announced changes. changed reports whether the records are different, or whether this is the first read, the first
@@ -112,63 +112,63 @@ func (r *Replica[T]) Refresh(ctx context.Context) (changed bool, err error) {
 	return r.refresh(ctx)
 }
 
-// Fresh reads the changes of an organisation, announced or not. If the store was never read, Fresh is Refresh.
-func (r *Replica[T]) Fresh(ctx context.Context, org string) (changed bool, err error) {
+// RefreshOrg reads the changes of an organisation, announced or not. If the store was never read, Fresh is Refresh.
+func (r *Replica[T]) RefreshOrg(ctx context.Context, org string) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.good.IsZero() {
+	if r.lastRead.IsZero() {
 		return r.refresh(ctx)
 	}
-	return r.look(ctx, []string{org})
+	return r.readOrgs(ctx, []string{org})
 }
 
 // refresh is Refresh. The caller holds mu.
 func (r *Replica[T]) refresh(ctx context.Context) (changed bool, err error) {
 	orgs := r.config.Orgs()
-	if err = r.listen(ctx, orgs); err == nil {
+	if err = r.readAnnouncements(ctx, orgs); err == nil {
 		now := r.config.Now()
-		changed, err = r.look(ctx, slices.DeleteFunc(slices.Clone(orgs), func(org string) bool { return !r.due(org, now) }))
+		changed, err = r.readOrgs(ctx, slices.DeleteFunc(slices.Clone(orgs), func(org string) bool { return !r.due(org, now) }))
 	}
-	changed = changed || r.good.IsZero() && (r.fail == nil || err == nil)
-	if r.fail = err; err == nil {
-		r.good = r.config.Now()
+	changed = changed || r.lastRead.IsZero() && (r.lastErr == nil || err == nil)
+	if r.lastErr = err; err == nil {
+		r.lastRead = r.config.Now()
 	}
 	return changed, err
 }
 
-// listen reads which organisations are about to change. The caller holds mu.
-func (r *Replica[T]) listen(ctx context.Context, orgs []string) error {
-	lines, whole, err := r.news.After(ctx, news, cmp.Or(r.mark, "-"), maxNews)
+// readAnnouncements reads which organisations are about to change. The caller holds mu.
+func (r *Replica[T]) readAnnouncements(ctx context.Context, orgs []string) error {
+	lines, whole, err := r.announcements.After(ctx, announcements, cmp.Or(r.mark, "-"), maxAnnouncements)
 	if err != nil {
 		return err
 	}
 	if !whole && (r.mark != "" || len(lines) > 0 || len(r.Known()) > 0) {
-		r.expect(orgs...) // there may have been others, or the store has lost them
+		r.scheduleReads(orgs...) // there may have been others, or the store has lost them
 		r.mark = ""
 	}
 	for _, l := range lines {
-		r.expect(string(l.Text))
-		r.mark = l.Place
+		r.scheduleReads(string(l.Text))
+		r.mark = l.Position
 	}
 	return nil
 }
 
-// expect has the next refreshes read organisations. The caller holds mu.
-func (r *Replica[T]) expect(orgs ...string) {
+// scheduleReads has the next refreshes read organisations. The caller holds mu.
+func (r *Replica[T]) scheduleReads(orgs ...string) {
 	for _, org := range orgs {
-		r.until[org] = r.config.Now().Add(settled)
+		r.until[org] = r.config.Now().Add(announceWindow)
 	}
 }
 
 // due reports whether a refresh reads an organisation. The caller holds mu.
 func (r *Replica[T]) due(org string, now time.Time) bool {
 	read := r.read[org]
-	return r.config.Always || read.IsZero() || r.until[org].After(read) || now.Sub(read) >= recheck
+	return r.config.AlwaysRead || read.IsZero() || r.until[org].After(read) || now.Sub(read) >= maxReadAge
 }
 
-// look reads the changes of organisations, and reports whether there were any. What was read is known even if there is an error; then every
+// readOnlyOrgs reads the changes of organisations, and reports whether there were any. What was read is known even if there is an error; then every
 // refresh reads the organisation again until it succeeds. The caller holds mu.
-func (r *Replica[T]) look(ctx context.Context, orgs []string) (changed bool, err error) {
+func (r *Replica[T]) readOrgs(ctx context.Context, orgs []string) (changed bool, err error) {
 	if len(orgs) == 0 {
 		return false, nil
 	}
@@ -189,7 +189,7 @@ func (r *Replica[T]) look(ctx context.Context, orgs []string) (changed bool, err
 			errs = append(errs, fmt.Errorf("organisation %s: %w", org, err))
 		}
 	}
-	return r.learn(next), errors.Join(errs...)
+	return r.publish(next), errors.Join(errs...)
 }
 
 // update returns the records of an organisation at a version, known if nothing has changed or was read. The caller holds mu.
@@ -208,9 +208,9 @@ func (r *Replica[T]) prune(ctx context.Context, org string, known *Records[T]) (
 	if len(kept.items) == len(known.items) {
 		return known, nil
 	}
-	for _, id := range known.Differ(kept) {
+	for _, id := range known.Diff(kept) {
 		at, _ := known.find(id)
-		if err := errors.Join(r.config.Dropped(ctx, org, id), r.drop(ctx, org, known.items[at])); err != nil {
+		if err := errors.Join(r.config.OnRemove(ctx, org, id), r.drop(ctx, org, known.items[at])); err != nil {
 			return known, err
 		}
 	}
@@ -224,7 +224,7 @@ func (r *Replica[T]) drop(ctx context.Context, org string, one *item[T]) error {
 	if err != nil || is.Record == nil || !ended(one.value, is.Now) {
 		return err
 	}
-	_, _, err = r.store.Swap(ctx, org, one.entry, Write[json.RawMessage]{Version: true, In: []Index{{Name: replicated}}})
+	_, _, err = r.store.Swap(ctx, org, one.entry, Write[json.RawMessage]{Version: true, Indexes: []Index{{Name: replicatedIndex}}})
 	return err
 }
 
@@ -242,8 +242,8 @@ func (r *Replica[T]) Of(org string) *Records[T] {
 	return new(Records[T])
 }
 
-// learn replaces the known records of organisations, and reports whether there were any. The caller holds mu.
-func (r *Replica[T]) learn(records map[string]*Records[T]) bool {
+// publish replaces the known records of organisations, and reports whether there were any. The caller holds mu.
+func (r *Replica[T]) publish(records map[string]*Records[T]) bool {
 	if len(records) == 0 {
 		return false
 	}
@@ -266,20 +266,20 @@ func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], ve
 			for i := range entries {
 				next.remove(entries[i].ID)
 			}
-			return next, r.enter(ctx, org, entries, known, next)
+			return next, r.addEntries(ctx, org, entries, known, next)
 		}
 	}
-	entries, err := r.store.Entries(ctx, org, replicated) // as new as the version, or newer
+	entries, err := r.store.Entries(ctx, org, replicatedIndex) // as new as the version, or newer
 	if err != nil {
 		return known, err
 	}
 	next := &Records[T]{version: version}
-	err = r.enter(ctx, org, entries, known, next)
+	err = r.addEntries(ctx, org, entries, known, next)
 	return next, errors.Join(err, r.writeBack(ctx, org, lost(entries, known, next), next))
 }
 
-// enter adds entries of the store to next. It logs and leaves out those that cannot be read, and drops those that have ended.
-func (r *Replica[T]) enter(ctx context.Context, org string, entries []Entry[json.RawMessage], known, next *Records[T]) (err error) {
+// addEntries adds entries of the store to next. It logs and leaves out those that cannot be read, and drops those that have ended.
+func (r *Replica[T]) addEntries(ctx context.Context, org string, entries []Entry[json.RawMessage], known, next *Records[T]) (err error) {
 	now := r.config.Now()
 	for _, e := range entries {
 		if e.Record == nil {
@@ -314,7 +314,7 @@ func (r *Replica[T]) parse(org string, e Entry[json.RawMessage], known *Records[
 	if id := one.value.RecordID(); id != e.ID {
 		return nil, fmt.Errorf("its id is %q", id)
 	}
-	r.config.Entered(org, one.value)
+	r.config.OnAdd(org, one.value)
 	return one, nil
 }
 
@@ -346,7 +346,7 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], 
 	version := next.version
 	var back, full []string
 	for _, l := range lost {
-		next.version = mixed
+		next.version = mixedVersion
 		next.set(l.have)
 	}
 	for _, l := range lost {
@@ -375,12 +375,12 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], 
 
 // put announces and writes a record in the place of an entry. It reports whether the store had that entry.
 func (r *Replica[T]) put(ctx context.Context, org string, old Entry[json.RawMessage], next *item[T]) (bool, error) {
-	if err := r.news.Add(ctx, news, []byte(org)); err != nil {
+	if err := r.announcements.Add(ctx, announcements, []byte(org)); err != nil {
 		return false, err
 	}
-	r.expect(org) // the store may lose the record before this gateway has read the announcement
+	r.scheduleReads(org) // the store may lose the record before this gateway has read the announcement
 	text := json.RawMessage(next.text)
-	w := Write[json.RawMessage]{Record: &text, Version: true, In: []Index{{Name: replicated, Most: r.config.Most}}}
+	w := Write[json.RawMessage]{Record: &text, Version: true, Indexes: []Index{{Name: replicatedIndex, MaxRecords: r.config.MaxRecords}}}
 	if end := next.value.Ends(); !end.IsZero() {
 		w.TTL = max(end.Sub(r.config.Now()), time.Second)
 	}
@@ -409,13 +409,13 @@ func (r *Replica[T]) Swap(ctx context.Context, org string, record T) (bool, erro
 	if done, err := r.put(ctx, org, old, one); err != nil || !done {
 		return false, err
 	}
-	r.config.Entered(org, record)
-	version := mixed
-	if one.entry.Version != "" && one.entry.Was == known.version {
+	r.config.OnAdd(org, record)
+	version := mixedVersion
+	if one.entry.Version != "" && one.entry.PreviousVersion == known.version {
 		version = one.entry.Version // nothing else has changed
 	}
 	next := known.with(version)
 	next.set(one)
-	r.learn(map[string]*Records[T]{org: next})
+	r.publish(map[string]*Records[T]{org: next})
 	return true, nil
 }

@@ -43,9 +43,9 @@ func newCopies(client redis.Cmdable) *copies {
 
 func (c *copies) open() *store.Replica[*fact] {
 	return store.NewReplica(c.client, "p:", store.ReplicaConfig[*fact]{
-		Name: "facts", Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now }, Orgs: func() []string { return c.orgs }, Most: 300,
-		Always: c.always,
-		Dropped: func(_ context.Context, org, id string) error {
+		Name: "facts", Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now }, Orgs: func() []string { return c.orgs }, MaxRecords: 300,
+		AlwaysRead: c.always,
+		OnRemove: func(_ context.Context, org, id string) error {
 			c.dropped = append(c.dropped, org+"/"+id)
 			return nil
 		},
@@ -56,7 +56,7 @@ func (c *copies) open() *store.Replica[*fact] {
 func (c *copies) silently(t *testing.T, org, id, text string) {
 	t.Helper()
 	one := json.RawMessage(text)
-	w := store.Write[json.RawMessage]{Record: &one, Version: true, In: []store.Index{{Name: "all"}}}
+	w := store.Write[json.RawMessage]{Record: &one, Version: true, Indexes: []store.Index{{Name: "all"}}}
 	s := store.New[json.RawMessage](c.client, "p:")
 	e, err := s.Get(t.Context(), org, id)
 	if err != nil {
@@ -79,7 +79,7 @@ func refresh(t *testing.T, r *store.Replica[*fact], when string, want ...string)
 	t.Helper()
 	before := r.Of("acme")
 	_, err := r.Refresh(t.Context())
-	if ids := before.Differ(r.Of("acme")); err != nil || !cmp.Equal(ids, want) {
+	if ids := before.Diff(r.Of("acme")); err != nil || !cmp.Equal(ids, want) {
 		t.Errorf("%s: %v, %v, want %v", when, ids, err, want)
 	}
 }
@@ -103,7 +103,7 @@ func TestReplicaReadsChanges(t *testing.T) {
 		all.now = all.now.Add(time.Minute)
 		refresh(t, there, "a minute later", "silent")
 		all.silently(t, "acme", "asked", `{"id":"asked"}`)
-		if changed, err := there.Fresh(t.Context(), "acme"); !changed || err != nil || there.Of("acme").Get("asked") == nil {
+		if changed, err := there.RefreshOrg(t.Context(), "acme"); !changed || err != nil || there.Of("acme").Get("asked") == nil {
 			t.Errorf("Fresh: %t, %v, want the change", changed, err)
 		}
 	})
@@ -189,7 +189,7 @@ func TestReplicaWritesBackItsOwn(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
 		all := newCopies(c.Client)
 		here, there := all.open(), all.open()
-		if _, err := here.Fresh(t.Context(), "acme"); err != nil {
+		if _, err := here.RefreshOrg(t.Context(), "acme"); err != nil {
 			t.Fatal(err)
 		}
 		swap(t, here, "acme", "a", 1)
@@ -302,7 +302,7 @@ func TestReplicaDeletesEndedRecords(t *testing.T) {
 		r := all.open()
 		refresh(t, r, "at the start", "kept")
 		all.silently(t, "acme", "changed", `{"id":"changed","until":"2001-01-01T00:00:00Z"}`)
-		if _, err := r.Fresh(t.Context(), "acme"); err != nil {
+		if _, err := r.RefreshOrg(t.Context(), "acme"); err != nil {
 			t.Fatal(err)
 		}
 		swap(t, r, "acme", "ended", 2)

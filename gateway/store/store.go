@@ -31,8 +31,8 @@ var (
 // Client asks Redis.
 type Client = redis.Cmdable
 
-// Unavailable wraps an error of a client in ErrUnavailable; nil remains nil.
-func Unavailable(err error) error {
+// WrapUnavailable wraps an error of a client in ErrUnavailable; nil remains nil.
+func WrapUnavailable(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -60,10 +60,10 @@ type Entry[T any] struct {
 	Record *T
 	// Now is the store's clock, zero in entries of Entries, and of Look if there is none.
 	Now time.Time
-	// Was and Version are the version of the organisation's records before and after the
+	// PreviousVersion and Version are the version of the organisation's records before and after the
 	// write that made the entry; empty where there was none that changes it, or the reply
 	// to it was lost.
-	Was, Version string
+	PreviousVersion, Version string
 
 	raw string // as it is stored
 }
@@ -76,8 +76,8 @@ const (
 	maxChanges = 256
 )
 
-// look stands for an entry that no entry is equal to.
-const look = "?"
+// readOnlyOrgs stands for an entry that no entry is equal to.
+const readOnly = "?"
 
 // Key returns the key of the record with an id: as long as it does not exist, there is
 // no such record.
@@ -96,8 +96,8 @@ type Write[T any] struct {
 	Until time.Time
 	// Version says that the organisation's records get another version.
 	Version bool
-	// In are the indexes that records of this type may be in.
-	In []Index
+	// Indexes are the indexes that records of this type may be in.
+	Indexes []Index
 	// Evict makes room in a full index: the records that end first are deleted, and the write does not fail with ErrFull. Indexes that are
 	// not in In count a deleted record until its end.
 	Evict bool
@@ -106,21 +106,21 @@ type Write[T any] struct {
 // Index is a set of records of an organisation.
 type Index struct {
 	Name string
-	// Out says that the record is not in it.
-	Out bool
-	// Most is how many records it may have, 0 for any number.
-	Most int
+	// Exclude says that the record is not in it.
+	Exclude bool
+	// MaxLinesecords is how many records it may have, 0 for any number.
+	MaxRecords int
 }
 
 // Get returns the record with an id.
 func (s *Store[T]) Get(ctx context.Context, org, id string) (Entry[T], error) {
-	e, _, err := s.replace(ctx, org, Entry[T]{ID: id, raw: look}, "", Write[T]{})
+	e, _, err := s.replace(ctx, org, Entry[T]{ID: id, raw: readOnly}, "", Write[T]{})
 	return e, err
 }
 
-// Look is Get where a record is not expected: if there is none, it costs a plain read
+// Peek is Get where a record is not expected: if there is none, it costs a plain read
 // only, and Now is zero.
-func (s *Store[T]) Look(ctx context.Context, org, id string) (Entry[T], error) {
+func (s *Store[T]) Peek(ctx context.Context, org, id string) (Entry[T], error) {
 	values, err := s.client.MGet(ctx, s.Key(org, id)).Result()
 	if err == nil && values[0] == nil {
 		return Entry[T]{ID: id}, nil
@@ -156,9 +156,9 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 	if w.Evict {
 		args[6] = "1"
 	}
-	for _, x := range w.In {
-		most := x.Most
-		if x.Out {
+	for _, x := range w.Indexes {
+		most := x.MaxRecords
+		if x.Exclude {
 			most = -1
 		}
 		keys, args = append(keys, s.index(org, x.Name)), append(args, most)
@@ -169,7 +169,7 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 		list, err = s.swap.Run(ctx, s.client, keys, args...).Slice()
 	}
 	if err != nil {
-		return Entry[T]{}, false, Unavailable(err)
+		return Entry[T]{}, false, WrapUnavailable(err)
 	}
 	done, have, clock, was, err := parseSwapped(list)
 	if err != nil {
@@ -179,7 +179,7 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 	switch {
 	case done == 2:
 		return Entry[T]{}, false, ErrFull
-	case done == 0 && again && old.raw != look && valueOf(have) == value:
+	case done == 0 && again && old.raw != readOnly && valueOf(have) == value:
 		done = 1 // by the try whose reply was lost
 	case done == 1:
 		have = ""
@@ -187,7 +187,7 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 			have = strconv.FormatInt(clock.UnixMilli(), 10) + " " + value
 		}
 		if w.Version {
-			e.Was, e.Version = was, args[4].(string)
+			e.PreviousVersion, e.Version = was, args[4].(string)
 		}
 	}
 	e.raw = have
@@ -241,13 +241,13 @@ func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]stri
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, Unavailable(err)
+		return nil, WrapUnavailable(err)
 	}
 	versions := make(map[string]string, len(orgs))
 	for i, reply := range replies {
 		version, err := reply.Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, Unavailable(err)
+			return nil, WrapUnavailable(err)
 		}
 		versions[orgs[i]] = version
 	}
@@ -258,7 +258,7 @@ func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]stri
 func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], error) {
 	keys, err := s.client.ZRange(ctx, s.index(org, index), 0, -1).Result()
 	if err != nil {
-		return nil, Unavailable(err)
+		return nil, WrapUnavailable(err)
 	}
 	entries, err := s.read(ctx, org, keys)
 	return slices.DeleteFunc(entries, func(e Entry[T]) bool { return e.Record == nil }), err // ended ones
@@ -271,7 +271,7 @@ func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], 
 func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (version string, entries []Entry[T], ok bool, err error) {
 	list, err := s.client.LRange(ctx, s.index(org, changes), 0, -1).Result()
 	if err != nil {
-		return "", nil, false, Unavailable(err)
+		return "", nil, false, WrapUnavailable(err)
 	}
 	version, keys := changedKeys(list, since, until)
 	if version == "" {
@@ -298,15 +298,15 @@ func changedKeys(list []string, since, until string) (version string, keys []str
 			slices.Sort(keys)
 			return version, slices.Compact(keys)
 		}
-		if i > 0 && !strings.HasPrefix(afterOf(list[i-1]), was+" ") {
+		if i > 0 && !strings.HasPrefix(withoutPrevious(list[i-1]), was+" ") {
 			break // another change came between, which is not listed
 		}
 	}
 	return "", nil
 }
 
-// afterOf is a change without the version before it.
-func afterOf(change string) string {
+// withoutPrevious is a change without the version before it.
+func withoutPrevious(change string) string {
 	_, rest, _ := strings.Cut(change, " ")
 	return rest
 }
@@ -318,7 +318,7 @@ func (s *Store[T]) read(ctx context.Context, org string, keys []string) ([]Entry
 	}
 	values, err := s.client.MGet(ctx, keys...).Result()
 	if err != nil {
-		return nil, Unavailable(err)
+		return nil, WrapUnavailable(err)
 	}
 	entries := make([]Entry[T], len(keys))
 	for i, v := range values {

@@ -28,7 +28,7 @@ func eachStore(t *testing.T, body func(t *testing.T, s *store.Store[string])) {
 
 // kept is a record for an hour.
 func kept(text string, in ...store.Index) write {
-	return write{Record: &text, TTL: time.Hour, In: in}
+	return write{Record: &text, TTL: time.Hour, Indexes: in}
 }
 
 // ids are those of the entries in an index.
@@ -99,7 +99,7 @@ func TestSwap(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"a": "two"}, ids(t, s, "all")); diff != "" {
 			t.Errorf("entries (-want +got):\n%s", diff)
 		}
-		if _, swapped, err := s.Swap(ctx, "acme", second, write{In: []store.Index{in}}); !swapped || err != nil {
+		if _, swapped, err := s.Swap(ctx, "acme", second, write{Indexes: []store.Index{in}}); !swapped || err != nil {
 			t.Errorf("delete: %t, %v", swapped, err)
 		}
 		if e, err := s.Get(ctx, "acme", "a"); e.Record != nil || err != nil {
@@ -115,7 +115,7 @@ func TestSwap(t *testing.T) {
 // leaves makes room.
 func TestIndexesAreBounded(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store.Store[string]) {
-		few, all := store.Index{Name: "few", Most: 2}, store.Index{Name: "all"}
+		few, all := store.Index{Name: "few", MaxRecords: 2}, store.Index{Name: "all"}
 		put := func(id string, few store.Index) error {
 			e, err := s.Get(t.Context(), "acme", id)
 			if err != nil {
@@ -139,7 +139,7 @@ func TestIndexesAreBounded(t *testing.T) {
 			{id: "e", want: store.ErrFull},
 		} {
 			in := few
-			in.Out = tt.out
+			in.Exclude = tt.out
 			if err := put(tt.id, in); !errors.Is(err, tt.want) {
 				t.Errorf("%s, out %t: %v, want %v", tt.id, tt.out, err, tt.want)
 			}
@@ -157,12 +157,12 @@ func TestIndexesAreBounded(t *testing.T) {
 func TestWritesEvict(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store.Store[string]) {
 		put := func(id string, hours int, in ...store.Index) {
-			w := write{Record: &id, TTL: time.Duration(hours) * time.Hour, In: in, Evict: true}
+			w := write{Record: &id, TTL: time.Duration(hours) * time.Hour, Indexes: in, Evict: true}
 			if _, swapped, err := s.Swap(t.Context(), "acme", entry{ID: id}, w); !swapped || err != nil {
 				t.Fatalf("%s: %t, %v", id, swapped, err)
 			}
 		}
-		few, all := store.Index{Name: "few", Most: 2}, store.Index{Name: "all", Most: 3}
+		few, all := store.Index{Name: "few", MaxRecords: 2}, store.Index{Name: "all", MaxRecords: 3}
 		put("late", 9, all, few)
 		put("early", 1, all, few)
 		put("other", 5, all)
@@ -176,7 +176,7 @@ func TestWritesEvict(t *testing.T) {
 		if e, err := s.Get(t.Context(), "acme", "early"); e.Record != nil || err != nil {
 			t.Errorf("the evicted record: %+v, %v, want none", e, err)
 		}
-		put("smaller", 7, store.Index{Name: "all", Most: 2})
+		put("smaller", 7, store.Index{Name: "all", MaxRecords: 2})
 		if diff := cmp.Diff(map[string]string{"late": "late", "smaller": "smaller"}, ids(t, s, "all")); diff != "" {
 			t.Errorf("an index whose bound was lowered (-want +got):\n%s", diff)
 		}
@@ -190,10 +190,10 @@ func TestRecordsEnd(t *testing.T) {
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	server.SetTime(now)
 	s := store.New[string](redistest.Once(t, server.Addr()), "t:")
-	in := []store.Index{{Name: "few", Most: 1}}
+	in := []store.Index{{Name: "few", MaxRecords: 1}}
 	text := "a"
 	for id, w := range map[string]write{
-		"after": {Record: &text, TTL: time.Hour}, "at": {Record: &text, Until: now.Add(time.Hour), In: in},
+		"after": {Record: &text, TTL: time.Hour}, "at": {Record: &text, Until: now.Add(time.Hour), Indexes: in},
 	} {
 		if e, swapped, err := s.Swap(t.Context(), "acme", entry{ID: id}, w); !swapped || err != nil || !e.Now.Equal(now) {
 			t.Fatalf("%s: %+v, %t, %v, want the store's clock %v", id, e, swapped, err, now)
@@ -226,10 +226,10 @@ func TestRecordsForEver(t *testing.T) {
 			w    write
 			ends bool // whether the index does
 		}{
-			{"short", write{Record: &text, TTL: time.Hour, In: in}, true},
-			{"long", write{Record: &text, In: in}, false},
-			{"other", write{Record: &text, TTL: time.Minute, In: in}, false},
-			{"long", write{In: in}, true},
+			{"short", write{Record: &text, TTL: time.Hour, Indexes: in}, true},
+			{"long", write{Record: &text, Indexes: in}, false},
+			{"other", write{Record: &text, TTL: time.Minute, Indexes: in}, false},
+			{"long", write{Indexes: in}, true},
 		} {
 			e, err := s.Get(t.Context(), "acme", tt.id)
 			if err != nil {
@@ -298,7 +298,7 @@ func TestVersions(t *testing.T) {
 // where there is nothing.
 func TestLook(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *store.Store[string]) {
-		none, err := s.Look(t.Context(), "acme", "a")
+		none, err := s.Peek(t.Context(), "acme", "a")
 		if err != nil || none.ID != "a" || none.Record != nil || !none.Now.IsZero() {
 			t.Errorf("nothing: %+v, %v, want no record and no clock", none, err)
 		}
@@ -306,7 +306,7 @@ func TestLook(t *testing.T) {
 		if !swapped || err != nil {
 			t.Fatalf("the first: %t, %v", swapped, err)
 		}
-		e, err := s.Look(t.Context(), "acme", "a")
+		e, err := s.Peek(t.Context(), "acme", "a")
 		if err != nil || e.Record == nil || *e.Record != "one" || e.Now.Before(first.Now) {
 			t.Fatalf("a record: %+v, %v, want one and the clock", e, err)
 		}
@@ -322,7 +322,7 @@ func TestLook(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	s := store.New[string](redistest.Away(t), "t:")
 	_, get := s.Get(t.Context(), "acme", "a")
-	_, look := s.Look(t.Context(), "acme", "a")
+	_, look := s.Peek(t.Context(), "acme", "a")
 	_, _, swap := s.Swap(t.Context(), "acme", entry{ID: "a"}, kept("a"))
 	_, entries := s.Entries(t.Context(), "acme", "all")
 	_, versions := s.Versions(t.Context(), []string{"acme"})

@@ -103,7 +103,7 @@ func valuesOf(depth int) *rapid.Generator[any] {
 // asSpelled are the default limits with every number left as it is spelled.
 func asSpelled() strictjson.Limits {
 	l := strictjson.DefaultLimits()
-	l.Plain = false
+	l.NormalizeIntegers = false
 	return l
 }
 

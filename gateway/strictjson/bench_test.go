@@ -48,7 +48,7 @@ const listedPod = `{"id":"edakugmnck","name":"train-7b","status":"RUNNING","acti
 // BenchmarkDecodeList reads a list of 20 pods as v2 answers it.
 func BenchmarkDecodeList(b *testing.B) {
 	data := []byte(`{"pods":[` + strings.Repeat(listedPod+",", 19) + listedPod + `]}`)
-	for name, decode := range map[string]func([]byte) (any, error){"values": strictjson.DecodeLenient, "nodes": strictjson.DecodeListed} {
+	for name, decode := range map[string]func([]byte) (any, error){"values": strictjson.DecodeLenient, "nodes": strictjson.DecodeNodes} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()

@@ -34,19 +34,19 @@ type member struct {
 	value any
 }
 
-// rooms have room for members and items, which is kept from one document to the next.
-var rooms = sync.Pool{New: func() any { return new(builder) }}
+// builders have room for members and items, which is kept from one document to the next.
+var builders = sync.Pool{New: func() any { return new(builder) }}
 
 // document builds a whole text.
 func (p *builder) document() (v any, ok bool) {
-	room := rooms.Get().(*builder)
+	room := builders.Get().(*builder)
 	p.members, p.items = room.members[:0], room.items[:0]
 	v, end := p.value(space(p.data, 0), 0)
 	if cap(p.members)+cap(p.items) <= 512 { // larger room would be seldom needed
 		room.members, room.items = p.members[:cap(p.members)], p.items[:cap(p.items)]
 		clear(room.members)
 		clear(room.items)
-		rooms.Put(room)
+		builders.Put(room)
 	}
 	return v, end >= 0 && space(p.data, end) == len(p.data)
 }
@@ -65,7 +65,7 @@ func (p *builder) value(i, depth int) (v any, end int) {
 		return p.array(i, depth+1)
 	case '"':
 		s, end := p.string(i)
-		if end < 0 || !p.lim.Controls && strings.IndexByte(s, 0) >= 0 {
+		if end < 0 || !p.lim.AllowControls && strings.IndexByte(s, 0) >= 0 {
 			return nil, -1
 		}
 		return s, end
@@ -80,7 +80,7 @@ func (p *builder) value(i, depth int) (v any, end int) {
 		return nil, -1
 	}
 	s := p.part(i, end)
-	if p.lim.Plain {
+	if p.lim.NormalizeIntegers {
 		s = plain(s)
 	}
 	return json.Number(s), end
@@ -137,7 +137,7 @@ func (p *builder) name(i int) (name string, end int) {
 		return "", -1
 	}
 	name, end = p.string(i)
-	if end < 0 || !p.lim.Controls && strings.ContainsFunc(name, isControl) {
+	if end < 0 || !p.lim.AllowControls && strings.ContainsFunc(name, isControl) {
 		return "", -1
 	}
 	if end = space(p.data, end); at(p.data, end) != ':' {

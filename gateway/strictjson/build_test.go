@@ -10,7 +10,7 @@ import (
 // everyLimits are bounds that differ in every way.
 func everyLimits() []Limits {
 	return []Limits{
-		DefaultLimits(), RunLimits(), AnswerLimits(),
+		DefaultLimits(), RunLimits(), ResponseLimits(),
 		{Depth: 2, Values: 5, NumberChars: 4, Exponent: 9},
 	}
 }
@@ -18,7 +18,7 @@ func everyLimits() []Limits {
 // built compares the builder's result for a text with decoder's.
 func built(t *testing.T, text string, l Limits) {
 	t.Helper()
-	want, refused := judge([]byte(text), l)
+	want, refused := decodeTokens([]byte(text), l)
 	for _, separate := range []bool{false, true} {
 		data := []byte(text)
 		b := builder{data: data, text: text, separate: separate, lim: l.orDefault()}
@@ -68,7 +68,7 @@ func buildSeeds() []string {
 // not the answer.
 func TestKeptStringsKeepLittle(t *testing.T) {
 	list := `["` + strings.Repeat(strings.Repeat("y", 100)+`","`, 2000) + `"]`
-	b := builder{data: []byte(list), separate: true, lim: AnswerLimits()}
+	b := builder{data: []byte(list), separate: true, lim: ResponseLimits()}
 	v, ok := b.document()
 	if !ok || len(v.([]any)) != 2001 {
 		t.Fatalf("%v, %d items", ok, len(v.([]any)))

@@ -37,7 +37,7 @@ func inPlace(data []byte) string {
 // DecodeLenient reads an answer of the platform: the same grammar, the bounds
 // of AnswerLimits, escaped control characters admitted. Answers are remembered
 // in parts, so a string of the result keeps a kilobyte of others at most.
-func DecodeLenient(data []byte) (any, error) { return decode(data, AnswerLimits(), true, "") }
+func DecodeLenient(data []byte) (any, error) { return decode(data, ResponseLimits(), true, "") }
 
 func decode(data []byte, l Limits, separate bool, text string) (any, error) {
 	b := builder{data: data, text: text, separate: separate, lim: l.orDefault()}
@@ -45,10 +45,10 @@ func decode(data []byte, l Limits, separate bool, text string) (any, error) {
 	switch {
 	case ok:
 		return v, nil
-	case b.full > 0 && !l.Plain: // a long text, which is not read twice for the member that it is in
+	case b.full > 0 && !l.NormalizeIntegers: // a long text, which is not read twice for the member that it is in
 		return tooMany(data, b.full, l)
 	}
-	return judge(data, l)
+	return decodeTokens(data, l)
 }
 
 // tooMany refuses a text for the value that begins at full, before which there is
@@ -59,8 +59,8 @@ func tooMany(data []byte, full int, l Limits) (any, error) {
 	})
 }
 
-// judge reads a text token by token, which takes longer, and says why it is refused.
-func judge(data []byte, l Limits) (any, error) {
+// decodeTokens reads a text token by token, which takes longer, and says why it is refused.
+func decodeTokens(data []byte, l Limits) (any, error) {
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		return refuse(data, &SyntaxError{Code: CodeBOM, Message: "the text begins with a byte order mark"})
 	}
@@ -206,7 +206,7 @@ func (d *decoder) name(raw jsontext.Value, at int64) (string, *SyntaxError) {
 	if err != nil {
 		return "", err
 	}
-	if !d.lim.Controls && strings.ContainsFunc(s, isControl) {
+	if !d.lim.AllowControls && strings.ContainsFunc(s, isControl) {
 		return "", d.fault(at, CodeControl, "a member name contains a control character")
 	}
 	return s, nil
@@ -214,7 +214,7 @@ func (d *decoder) name(raw jsontext.Value, at int64) (string, *SyntaxError) {
 
 // check holds a string against the limits.
 func (d *decoder) check(s string, at int64) *SyntaxError {
-	if d.lim.Controls {
+	if d.lim.AllowControls {
 		return nil
 	}
 	if strings.IndexByte(s, 0) >= 0 {
@@ -233,7 +233,7 @@ func (d *decoder) number(s string, at int64) (any, *SyntaxError) {
 			return nil, d.fault(at, CodeNumber, "a number has an exponent beyond %d", d.lim.Exponent)
 		}
 	}
-	if d.lim.Plain {
+	if d.lim.NormalizeIntegers {
 		s = plain(s)
 	}
 	return json.Number(s), nil

@@ -255,7 +255,7 @@ func TestLimitsZeroMeansDefault(t *testing.T) {
 	if _, err := strictjson.Decode([]byte(`[[]]`), strictjson.Limits{Depth: 1}); err == nil {
 		t.Error("a depth of 1 accepted [[]]")
 	}
-	if _, err := strictjson.Decode([]byte(`"\u0000"`), strictjson.Limits{Controls: true}); err != nil {
+	if _, err := strictjson.Decode([]byte(`"\u0000"`), strictjson.Limits{AllowControls: true}); err != nil {
 		t.Errorf("Controls refused an escaped NUL: %v", err)
 	}
 }

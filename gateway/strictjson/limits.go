@@ -13,14 +13,14 @@ type Limits struct {
 	NumberChars int
 	// Exponent is the largest absolute value of a number's exponent.
 	Exponent int
-	// Controls admits every control character that is properly escaped. When
+	// AllowControls admits every control character that is properly escaped. When
 	// false, strings may hold all but U+0000, and member names none.
-	Controls bool
-	// Lists says that DecodeAround does not count the numbers in the lists of the
+	AllowControls bool
+	// UncountedNumbers says that DecodeAround does not count the numbers in the lists of the
 	// member that it keeps, so that embeddings and samples are as long as they fit.
-	Lists bool
-	// Plain writes whole numbers in plain digits: 20.0 and 2e1 become 20.
-	Plain bool
+	UncountedNumbers bool
+	// NormalizeIntegers writes whole numbers in plain digits: 20.0 and 2e1 become 20.
+	NormalizeIntegers bool
 }
 
 // DefaultLimits returns the bounds for request bodies of the REST, v1 and
@@ -30,7 +30,7 @@ type Limits struct {
 // The number bounds refuse only dangerous numbers: arithmetic on 1e1000000
 // takes a tenth of a second, on 1e999 microseconds.
 func DefaultLimits() Limits {
-	return Limits{Depth: 32, Values: 102_400, NumberChars: 32, Exponent: 999, Plain: true}
+	return Limits{Depth: 32, Values: 102_400, NumberChars: 32, Exponent: 999, NormalizeIntegers: true}
 }
 
 // RunLimits returns the bounds for bodies of the run interface, whose size is
@@ -38,23 +38,23 @@ func DefaultLimits() Limits {
 // list of numbers.
 func RunLimits() Limits {
 	return Limits{
-		Depth:       64,
-		Values:      400_000,
-		NumberChars: 64,
-		Exponent:    999,
-		Controls:    true,
-		Lists:       true,
+		Depth:            64,
+		Values:           400_000,
+		NumberChars:      64,
+		Exponent:         999,
+		AllowControls:    true,
+		UncountedNumbers: true,
 	}
 }
 
-// AnswerLimits returns the bounds of DecodeLenient: generous, but still bounds.
-func AnswerLimits() Limits {
+// ResponseLimits returns the bounds of DecodeLenient: generous, but still bounds.
+func ResponseLimits() Limits {
 	return Limits{
-		Depth:       128,
-		Values:      4_000_000,
-		NumberChars: 512,
-		Exponent:    9999,
-		Controls:    true,
+		Depth:         128,
+		Values:        4_000_000,
+		NumberChars:   512,
+		Exponent:      9999,
+		AllowControls: true,
 	}
 }
 

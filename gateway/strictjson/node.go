@@ -53,15 +53,15 @@ func slot(name string) int {
 	return (n*11 + int(name[0])*3 + int(name[n-1])) % len(table{})
 }
 
-// DecodeListed is DecodeLenient, but objects in the result are of type *Node, unless a
+// DecodeNodes is DecodeLenient, but objects in the result are of type *Node, unless a
 // name is spelled with escapes. The result is made of parts of data, which must not be
 // changed any more.
-func DecodeListed(data []byte) (any, error) {
+func DecodeNodes(data []byte) (any, error) {
 	doc := &outlined{
 		text:  unsafe.String(unsafe.SliceData(data), len(data)), //nolint:gosec // the caller gives data up
 		nodes: make([]Node, 0, likelyValues(data)), tables: make([]table, 1, 1+len(data)/tableEvery),
 	}
-	s := scanner{data: data, lim: AnswerLimits(), outline: doc}
+	s := scanner{data: data, lim: ResponseLimits(), outline: doc}
 	if len(data) <= math.MaxInt32 && s.document() && !s.escaped && !doc.long {
 		return doc.value(0), nil
 	}

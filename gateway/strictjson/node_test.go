@@ -11,7 +11,7 @@ import (
 
 // TestDecodeListed: objects are read by name.
 func TestDecodeListed(t *testing.T) {
-	v, err := DecodeListed([]byte(` {"b":{"c":null,"ca":"x","esc":"\u0041\"","on":true,"off":false},"a":[{"n":-1.50},[],"s"],"d":{}}`))
+	v, err := DecodeNodes([]byte(` {"b":{"c":null,"ca":"x","esc":"\u0041\"","on":true,"off":false},"a":[{"n":-1.50},[],"s"],"d":{}}`))
 	o, ok := v.(*Node)
 	if err != nil || !ok {
 		t.Fatalf("%#v, %v", v, err)
@@ -52,7 +52,7 @@ func TestDecodeListed(t *testing.T) {
 
 func node(t *testing.T, text string) *Node {
 	t.Helper()
-	v, err := DecodeListed([]byte(text))
+	v, err := DecodeNodes([]byte(text))
 	n, ok := v.(*Node)
 	if err != nil || !ok {
 		t.Fatalf("%#v, %v", v, err)
@@ -67,10 +67,10 @@ func TestDecodeListedLarge(t *testing.T) {
 	for i := range 5 * fewNames {
 		fmt.Fprintf(&wide, `"%d":0,`, i)
 	}
-	if v, err := DecodeListed([]byte("{" + wide.String() + `"x":1}`)); err != nil || len(v.(*Node).Map()) != 5*fewNames+1 {
+	if v, err := DecodeNodes([]byte("{" + wide.String() + `"x":1}`)); err != nil || len(v.(*Node).Map()) != 5*fewNames+1 {
 		t.Errorf("a large object: %v, %v", v, err)
 	}
-	if _, err := DecodeListed([]byte("{" + wide.String() + `"7":1}`)); err == nil {
+	if _, err := DecodeNodes([]byte("{" + wide.String() + `"7":1}`)); err == nil {
 		t.Error("a name given twice in a large object is accepted")
 	}
 	commas := []byte(`{"a":"` + strings.Repeat(",[{", 1<<20) + `"}`)
@@ -82,15 +82,15 @@ func TestDecodeListedLarge(t *testing.T) {
 // heldListed holds DecodeListed against DecodeLenient.
 func heldListed(t *testing.T, text string) {
 	t.Helper()
-	want, refused := judge([]byte(text), AnswerLimits())
-	got, err := DecodeListed([]byte(text))
+	want, refused := decodeTokens([]byte(text), ResponseLimits())
+	got, err := DecodeNodes([]byte(text))
 	if fmt.Sprint(err) != fmt.Sprint(refused) {
 		t.Fatalf("%.200q: %v; decoder says %v", text, err, refused)
 	}
 	if diff := cmp.Diff(want, listed(got)); err == nil && diff != "" {
 		t.Fatalf("%.200q (-decoder +listed):\n%s", text, diff)
 	}
-	if doc, err := DecodeListed([]byte(text)); err == nil {
+	if doc, err := DecodeNodes([]byte(text)); err == nil {
 		heldLookups(t, want, doc)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// ErrLong is the error of a Raw that has more numbers in lists than a document may
+// ErrTooManyNumbers is the error of a Raw that has more numbers in lists than a document may
 // have values.
-var ErrLong = errors.New("a list of numbers is too long for policies to read")
+var ErrTooManyNumbers = errors.New("a list of numbers is too long for policies to read")
 
 // Raw is a value that is known to be strict JSON and is not decoded before it is
 // looked at. It stands in the place of its value in what DecodeAround returns, and
@@ -54,23 +54,23 @@ func (r *Raw) decode() any {
 	if v, ok := b.document(); ok {
 		return v
 	}
-	return ErrLong // nothing else is wrong with it
+	return ErrTooManyNumbers // nothing else is wrong with it
 }
 
 // MarshalJSON implements json.Marshaler.
 func (r *Raw) MarshalJSON() ([]byte, error) { return r.data, nil }
 
-// DecodeAround is DecodeInPlace for a document that is an object with one large
+// DecodeWithRaw is DecodeInPlace for a document that is an object with one large
 // member that is seldom looked at: its value is a *Raw.
-func DecodeAround(data []byte, member string, l Limits) (any, error) {
-	if l.Controls && !l.Plain { // otherwise what is spelled is not always the value
+func DecodeWithRaw(data []byte, member string, l Limits) (any, error) {
+	if l.AllowControls && !l.NormalizeIntegers { // otherwise what is spelled is not always the value
 		v, fault := outline(data, l, member, func(name string, _ []byte) bool { return name == member })
 		switch {
 		case v != nil:
 			return v, nil
 		case fault != nil && fault.Code == CodeValues:
 			return refuse(data, fault)
-		case fault != nil && l.Lists:
+		case fault != nil && l.UncountedNumbers:
 			v, err := DecodeInPlace(data, l)
 			if e, ok := errors.AsType[*SyntaxError](err); ok && e.Code == CodeValues {
 				return refuse(data, fault) // which is further on

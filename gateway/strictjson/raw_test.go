@@ -41,7 +41,7 @@ func whole(v any) any {
 func same(tb testing.TB, text string, l strictjson.Limits) bool {
 	tb.Helper()
 	want, refused := strictjson.DecodeInPlace([]byte(text), l)
-	got, err := strictjson.DecodeAround([]byte(text), "input", l)
+	got, err := strictjson.DecodeWithRaw([]byte(text), "input", l)
 	if fmt.Sprint(err) != fmt.Sprint(refused) {
 		tb.Fatalf("%.200q: DecodeAround says %v, DecodeInPlace %v", text, err, refused)
 	}
@@ -86,7 +86,7 @@ func FuzzDecodeAround(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		same(t, string(data), strictjson.RunLimits())
-		same(t, string(data), strictjson.Limits{Depth: 3, Values: 6, NumberChars: 4, Exponent: 9, Controls: true})
+		same(t, string(data), strictjson.Limits{Depth: 3, Values: 6, NumberChars: 4, Exponent: 9, AllowControls: true})
 		same(t, string(data), strictjson.DefaultLimits())
 	})
 }
@@ -112,7 +112,7 @@ func TestDecodeAround(t *testing.T) {
 			t.Errorf("%.100q is refused", text)
 		}
 	}
-	doc, err := strictjson.DecodeAround([]byte(`{"input": {"b": 1, "a": "\u00e9"}, "policy": {"z": 1, "a": 2}}`), "input", strictjson.RunLimits())
+	doc, err := strictjson.DecodeWithRaw([]byte(`{"input": {"b": 1, "a": "\u00e9"}, "policy": {"z": 1, "a": 2}}`), "input", strictjson.RunLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestDecodeAroundRefusesNamesGivenTwice(t *testing.T) {
 		for range rapid.IntRange(0, 5).Draw(t, "depth") {
 			text = fmt.Sprintf(rapid.SampledFrom([]string{`[%s]`, `{"a":%s}`, `{"n1":{},"b":[0,%s]}`}).Draw(t, "around"), text)
 		}
-		_, err := strictjson.DecodeAround([]byte(`{"input":`+text+`}`), "input", strictjson.RunLimits())
+		_, err := strictjson.DecodeWithRaw([]byte(`{"input":`+text+`}`), "input", strictjson.RunLimits())
 		if err == nil || !strings.Contains(err.Error(), "twice") {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -154,7 +154,7 @@ func TestKeptIsNotCopied(t *testing.T) {
 	data := []byte(job)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	v, err := strictjson.DecodeAround(data, "input", strictjson.RunLimits())
+	v, err := strictjson.DecodeWithRaw(data, "input", strictjson.RunLimits())
 	if err == nil {
 		err = strictjson.Write(discard{}, v)
 	}
@@ -180,7 +180,7 @@ func BenchmarkDecodeAround(b *testing.B) {
 			b.ReportAllocs()
 			data := []byte(text)
 			for b.Loop() {
-				if _, err := strictjson.DecodeAround(data, "input", strictjson.RunLimits()); err != nil {
+				if _, err := strictjson.DecodeWithRaw(data, "input", strictjson.RunLimits()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -81,7 +81,7 @@ func (s *scanner) document() bool {
 			}
 			if depth == 1 {
 				name, from = key.from-1, i
-				lists = s.keepsMembers && s.lim.Lists && (s.free == "" || string(b[key.from:key.to]) == s.free)
+				lists = s.keepsMembers && s.lim.UncountedNumbers && (s.free == "" || string(b[key.from:key.to]) == s.free)
 			}
 		}
 		c := at(b, i)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Batches are writings behind answers: those that come at about the same time are
+// Batcher are writings behind answers: those that come at about the same time are
 // made at once. They have one writer while there is anything to write, and none otherwise.
-type Batches[T any] struct {
+type Batcher[T any] struct {
 	// Write writes a batch of the values added.
 	Write func(batch []T)
 	// Go runs the writer.
@@ -21,15 +21,15 @@ type Batches[T any] struct {
 }
 
 const (
-	// MaxWaiting is how many may wait.
-	MaxWaiting   = 4096
-	writtenBatch = 100 // are written at once
+	// MaxQueued is how many may wait.
+	MaxQueued = 4096
+	maxBatch  = 100 // are written at once
 )
 
 // Add has something written, and reports false if too much waits.
-func (b *Batches[T]) Add(v T) bool {
+func (b *Batcher[T]) Add(v T) bool {
 	b.mu.Lock()
-	if len(b.waiting) >= MaxWaiting {
+	if len(b.waiting) >= MaxQueued {
 		b.mu.Unlock()
 		return false
 	}
@@ -44,7 +44,7 @@ func (b *Batches[T]) Add(v T) bool {
 }
 
 // run writes waiting items, until none waits.
-func (b *Batches[T]) run() {
+func (b *Batcher[T]) run() {
 	ended := false
 	defer func() {
 		if !ended { // a panic: the next one begins again
@@ -53,19 +53,19 @@ func (b *Batches[T]) run() {
 			b.mu.Unlock()
 		}
 	}()
-	for full := false; b.waits(); {
+	for full := false; b.hasWork(); {
 		if b.Pause > 0 && !full {
 			<-time.After(b.Pause)
 		}
 		batch := b.next()
 		b.Write(batch)
-		full = len(batch) == writtenBatch
+		full = len(batch) == maxBatch
 	}
 	ended = true
 }
 
-// waits reports whether there is anything to write. The writing is over otherwise.
-func (b *Batches[T]) waits() bool {
+// hasWork reports whether there is anything to write. The writing is over otherwise.
+func (b *Batcher[T]) hasWork() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.writing = len(b.waiting) > 0
@@ -73,10 +73,10 @@ func (b *Batches[T]) waits() bool {
 }
 
 // next takes a batch of the waiting items.
-func (b *Batches[T]) next() []T {
+func (b *Batcher[T]) next() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	batch := b.waiting[:min(writtenBatch, len(b.waiting))]
+	batch := b.waiting[:min(maxBatch, len(b.waiting))]
 	b.waiting = b.waiting[len(batch):]
 	if len(b.waiting) == 0 {
 		b.waiting = nil

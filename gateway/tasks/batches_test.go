@@ -13,7 +13,7 @@ import (
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got [][]int
-		b := Batches[int]{Pause: time.Second, Go: func(f func()) {
+		b := Batcher[int]{Pause: time.Second, Go: func(f func()) {
 			go func() {
 				defer func() { _ = recover() }()
 				f()
@@ -49,20 +49,20 @@ func TestBatches(t *testing.T) {
 func TestBatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		most := 0
-		b := Batches[int]{Pause: time.Second, Go: func(f func()) { go f() }, Write: func(batch []int) { most = max(most, len(batch)) }}
+		b := Batcher[int]{Pause: time.Second, Go: func(f func()) { go f() }, Write: func(batch []int) { most = max(most, len(batch)) }}
 		begin, taken := time.Now(), 0
-		for i := range MaxWaiting + 5 {
+		for i := range MaxQueued + 5 {
 			if b.Add(i) {
 				taken++
 			}
 		}
 		synctest.Wait()
-		if time.Sleep(time.Second); taken != MaxWaiting {
-			t.Errorf("%d taken, want %d", taken, MaxWaiting)
+		if time.Sleep(time.Second); taken != MaxQueued {
+			t.Errorf("%d taken, want %d", taken, MaxQueued)
 		}
 		synctest.Wait()
-		if left := len(b.waiting); most != writtenBatch || left > 0 || time.Since(begin) != time.Second {
-			t.Errorf("%d at once and %d left after %v, want %d and none after a pause", most, left, time.Since(begin), writtenBatch)
+		if left := len(b.waiting); most != maxBatch || left > 0 || time.Since(begin) != time.Second {
+			t.Errorf("%d at once and %d left after %v, want %d and none after a pause", most, left, time.Since(begin), maxBatch)
 		}
 	})
 }

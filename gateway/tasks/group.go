@@ -44,7 +44,7 @@ func (g *Group) done() {
 	}
 }
 
-// Wait waits until nothing runs, or ctx ends; it reports which.
+// UntilDone waits until nothing runs, or ctx ends; it reports which.
 func (g *Group) Wait(ctx context.Context) (idle bool) {
 	g.mu.Lock()
 	if g.running == 0 {

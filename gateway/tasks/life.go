@@ -34,22 +34,22 @@ type Task struct {
 	Drain func(over context.Context)
 }
 
-// Wait is the Run of a task that has only a Drain.
-func Wait(ctx context.Context) error {
+// UntilDone is the Run of a task that has only a Drain.
+func UntilDone(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Endless makes a Run of a function that returns no error.
-func Endless(run func(ctx context.Context)) func(ctx context.Context) error {
+// NoError makes a Run of a function that returns no error.
+func NoError(run func(ctx context.Context)) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		run(ctx)
 		return nil
 	}
 }
 
-// Life is the tasks of a process.
-type Life struct {
+// Lifecycle is the tasks of a process.
+type Lifecycle struct {
 	supervisor *Supervisor
 	stopping   context.Context //nolint:containedctx // of the tasks that live until Stopping
 	stop       context.CancelFunc
@@ -66,18 +66,18 @@ type running struct {
 	ended chan struct{}
 }
 
-// NewLife returns a life without tasks, whose phase Stopping begins when ctx ends or a task fails.
-func NewLife(ctx context.Context, s *Supervisor) *Life {
-	l := &Life{supervisor: s}
+// NewLifecycle returns a life without tasks, whose phase Stopping begins when ctx ends or a task fails.
+func NewLifecycle(ctx context.Context, s *Supervisor) *Lifecycle {
+	l := &Lifecycle{supervisor: s}
 	l.stopping, l.stop = context.WithCancel(ctx)
 	return l
 }
 
 // Stopping returns a context that ends when the phase Stopping begins.
-func (l *Life) Stopping() context.Context { return l.stopping }
+func (l *Lifecycle) Stopping() context.Context { return l.stopping }
 
-// Begin runs tasks. It must not be called twice. Too many panics of tasks that run under the supervisor beside the list stop the process, too.
-func (l *Life) Begin(list []Task) {
+// Start runs tasks. It must not be called twice. Too many panics of tasks that run under the supervisor beside the list stop the process, too.
+func (l *Lifecycle) Start(list []Task) {
 	go func() {
 		select {
 		case err := <-l.supervisor.fatal:
@@ -98,7 +98,7 @@ func (l *Life) Begin(list []Task) {
 }
 
 // run runs a task to its end.
-func (l *Life) run(ctx context.Context, r *running) {
+func (l *Lifecycle) run(ctx context.Context, r *running) {
 	defer close(r.ended)
 	if err := l.supervisor.Run(ctx, r.Name, r.Run); err != nil && !errors.Is(err, context.Canceled) {
 		l.fail(err, r.Until)
@@ -106,7 +106,7 @@ func (l *Life) run(ctx context.Context, r *running) {
 }
 
 // fail stops the process for the error of a task. Most errors that follow the first are those of a process that ends.
-func (l *Life) fail(err error, until Phase) {
+func (l *Lifecycle) fail(err error, until Phase) {
 	l.mu.Lock()
 	if len(l.errs) == 0 || until == Ended {
 		l.errs = append(l.errs, err)
@@ -116,7 +116,7 @@ func (l *Life) fail(err error, until Phase) {
 }
 
 // Err returns the error of the first task that failed, and errors of tasks that live until Ended.
-func (l *Life) Err() error {
+func (l *Lifecycle) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return errors.Join(l.errs...)
@@ -125,10 +125,10 @@ func (l *Life) Err() error {
 // grace is how long after the time to drain tasks may take to notice that it is over.
 const grace = 250 * time.Millisecond
 
-// End begins phases, each when the tasks of the phase before have ended. Tasks of Stopping and Closed end together, tasks of Drained and Ended
+// Shutdown begins phases, each when the tasks of the phase before have ended. Tasks of Stopping and Closed end together, tasks of Drained and Ended
 // one after the other, in the order in which they were begun. End waits for them until over ends, and a moment longer. It reports whether all
 // have ended by then.
-func (l *Life) End(over context.Context, phases ...Phase) (clean bool) {
+func (l *Lifecycle) Shutdown(over context.Context, phases ...Phase) (clean bool) {
 	late, giveUp := context.WithCancel(context.WithoutCancel(over))
 	defer giveUp()
 	defer context.AfterFunc(over, func() { time.AfterFunc(grace, giveUp) })()

@@ -48,8 +48,8 @@ func TestTasksEndByPhases(t *testing.T) {
 			time.Sleep(time.Second)
 			e.note("ledger is drained")
 		}
-		life := tasks.NewLife(ctx, tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
-		life.Begin([]tasks.Task{
+		life := tasks.NewLifecycle(ctx, tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
+		life.Start([]tasks.Task{
 			e.task("log", tasks.Ended, time.Second), e.task("log of changes", tasks.Ended, 0), ledger, e.task("door", tasks.Closed, 2*time.Second),
 			e.task("reports", tasks.Stopping, 0), e.task("other door", tasks.Closed, 3*time.Second), e.task("admin", tasks.Drained, 0),
 		})
@@ -57,11 +57,11 @@ func TestTasksEndByPhases(t *testing.T) {
 		<-life.Stopping().Done()
 		synctest.Wait()
 		e.note("notice is over")
-		if !life.End(t.Context(), tasks.Closed, tasks.Drained, tasks.Stopping) {
+		if !life.Shutdown(t.Context(), tasks.Closed, tasks.Drained, tasks.Stopping) {
 			t.Error("tasks are left behind")
 		}
 		e.note("last words")
-		if !life.End(t.Context(), tasks.Ended) || life.Err() != nil {
+		if !life.Shutdown(t.Context(), tasks.Ended) || life.Err() != nil {
 			t.Errorf("tasks are left behind, or failed: %v", life.Err())
 		}
 		doors := map[string]bool{"door is told": true, "other door is told": true}
@@ -84,12 +84,12 @@ func TestTasksThatHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var e ends
-		life := tasks.NewLife(t.Context(), tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
-		life.Begin([]tasks.Task{e.task("door", tasks.Closed, time.Hour), e.task("limiter", tasks.Drained, 0)})
+		life := tasks.NewLifecycle(t.Context(), tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
+		life.Start([]tasks.Task{e.task("door", tasks.Closed, time.Hour), e.task("limiter", tasks.Drained, 0)})
 		over, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		if life.End(over, tasks.Closed, tasks.Drained) {
+		if life.Shutdown(over, tasks.Closed, tasks.Drained) {
 			t.Error("a door that hangs has ended")
 		}
 		if took := time.Since(began); took < time.Minute || took > time.Minute+time.Second {
@@ -115,10 +115,10 @@ func TestTasksThatFail(t *testing.T) {
 				return errors.New(name)
 			}}
 		}
-		life := tasks.NewLife(t.Context(), tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
-		life.Begin([]tasks.Task{fails("log", tasks.Ended), fails("first", tasks.Closed), fails("later", tasks.Drained), {Name: "waits", Run: tasks.Wait}})
+		life := tasks.NewLifecycle(t.Context(), tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
+		life.Start([]tasks.Task{fails("log", tasks.Ended), fails("first", tasks.Closed), fails("later", tasks.Drained), {Name: "waits", Run: tasks.UntilDone}})
 		<-life.Stopping().Done()
-		life.End(t.Context(), tasks.Closed, tasks.Drained, tasks.Stopping, tasks.Ended)
+		life.Shutdown(t.Context(), tasks.Closed, tasks.Drained, tasks.Stopping, tasks.Ended)
 		if err := life.Err(); err == nil || err.Error() != "first\nlog" {
 			t.Errorf("%v, want the first failure and the log's", err)
 		}

@@ -79,7 +79,7 @@ func outcome(action string, form url.Values, answer any) string {
 	case "spend/holds/release":
 		return "Reservation " + id + " is released."
 	case "spend/keep", "resources/keep":
-		if kept, err := as[money.Kept](answer); err == nil && kept.Until != nil {
+		if kept, err := as[money.Snoozed](answer); err == nil && kept.Until != nil {
 			return id + " is left alone until " + moment(kept.Until) + "."
 		}
 		return id + " is left alone."

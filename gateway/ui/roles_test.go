@@ -93,7 +93,7 @@ func TestEveryCallerByEveryRoute(t *testing.T) {
 	text := strings.Replace(teamText, "    keys:\n", "    keys:\n      - {id: vic, team: research, roles: [viewer], sha256: SHA256(key_of_vic)}\n", 1)
 	c := startTeam(t, text, miniredis.RunT(t))
 	var routes []route.Route
-	routes = append(append(append(routes, selfservice.Routes()...), callers.Routes()...), money.KeepRoutes()...)
+	routes = append(append(append(routes, selfservice.Routes()...), callers.Routes()...), money.SnoozeRoutes()...)
 	for _, r := range routes {
 		lead, isDecided := ofLeads[r.ID]
 		if !isDecided {

@@ -48,7 +48,7 @@ type session struct {
 
 // indexes returns the indexes that bound the number of sessions. Their names have a bounded length.
 func (s *session) indexes() []store.Index {
-	return []store.Index{{Name: "holder:" + idOf(s.Org+"/"+s.Holder), Most: maxOfHolder}, {Name: "org:" + idOf(s.Org), Most: maxOfOrg}}
+	return []store.Index{{Name: "holder:" + idOf(s.Org+"/"+s.Holder), MaxRecords: maxOfHolder}, {Name: "org:" + idOf(s.Org), MaxRecords: maxOfOrg}}
 }
 
 // Sessions keeps sessions in the store that gateways share. It is safe for concurrent use.
@@ -85,7 +85,7 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 		return "", err
 	}
 	next.Sealed = seal.Seal(nil, nil, []byte(token), nil) //nolint:gosec // the cipher draws a random nonce itself
-	w := store.Write[session]{Record: &next, TTL: sessionTime, In: next.indexes(), Evict: true}
+	w := store.Write[session]{Record: &next, TTL: sessionTime, Indexes: next.indexes(), Evict: true}
 	_, done, err := s.store.Swap(ctx, s.use, store.Entry[session]{ID: idOf(value)}, w)
 	if err == nil && !done {
 		err = store.ErrUnavailable // the store has another session of a random value
@@ -95,7 +95,7 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 
 // Token returns a session and its token by the value of its cookie. The error is errNoSession, or one of the store.
 func (s *Sessions) Token(ctx context.Context, value string) (token string, of session, err error) {
-	e, err := s.store.Look(ctx, s.use, idOf(value))
+	e, err := s.store.Peek(ctx, s.use, idOf(value))
 	if err != nil {
 		return "", of, err
 	}
@@ -116,11 +116,11 @@ func (s *Sessions) Token(ctx context.Context, value string) (token string, of se
 // End ends a session, at every gateway at once. There need not be one with the value.
 func (s *Sessions) End(ctx context.Context, value string) error {
 	for {
-		e, err := s.store.Look(ctx, s.use, idOf(value))
+		e, err := s.store.Peek(ctx, s.use, idOf(value))
 		if err != nil || e.Record == nil {
 			return err
 		}
-		if _, done, err := s.store.Swap(ctx, s.use, e, store.Write[session]{In: e.Record.indexes()}); done || err != nil {
+		if _, done, err := s.store.Swap(ctx, s.use, e, store.Write[session]{Indexes: e.Record.indexes()}); done || err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (s *Sessions) End(ctx context.Context, value string) error {
 // logins returns the cipher of cookies of logins under way. All gateways have the same one, because a browser may return from the issuer to
 // another gateway. Its key is in the store; a login under way fails if the store loses it.
 func (s *Sessions) logins(ctx context.Context) (cipher.AEAD, error) {
-	e, err := s.keys.Look(ctx, s.use, loginKeyID)
+	e, err := s.keys.Peek(ctx, s.use, loginKeyID)
 	if err == nil && e.Record == nil {
 		key := []byte(rand.Text() + rand.Text())
 		e, _, err = s.keys.Swap(ctx, s.use, store.Entry[[]byte]{ID: loginKeyID}, store.Write[[]byte]{Record: &key})

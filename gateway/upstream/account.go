@@ -77,7 +77,7 @@ func (c *Account) Catalog(ctx context.Context, org string) (l catalog.Lists, err
 // cannot be read makes the list unknown. at is the time of the first page by the platform's
 // clock: the list may lack what was made after it.
 func (c *Account) list(ctx context.Context, org, target, member string) (doc any, at time.Time, err error) {
-	pages := Pages{Member: member}
+	pages := PageJoiner{Member: member}
 	separator := "?"
 	if strings.Contains(target, "?") {
 		separator = "&"
@@ -95,17 +95,17 @@ func (c *Account) list(ctx context.Context, org, target, member string) (doc any
 			return nil, at, fmt.Errorf("GET %s: %w", target, err)
 		}
 		if cursor == "" {
-			doc, err = strictjson.DecodeLenient(pages.Whole(false))
+			doc, err = strictjson.DecodeLenient(pages.Join(false))
 			return doc, at, err
 		}
 		next = target + separator + "cursor=" + url.QueryEscape(cursor)
 	}
 }
 
-// errAbsent means that the platform has answered 404, errDenied 403.
+// errNotFound means that the platform has answered 404, errDenied 403.
 var (
-	errAbsent = fmt.Errorf("%w: no such resource", ErrUnreachable)
-	errDenied = fmt.Errorf("%w: the platform key has no permission", ErrUnreachable)
+	errNotFound  = fmt.Errorf("%w: there is no such resource", ErrUnreachable)
+	errForbidden = fmt.Errorf("%w: the platform key has no permission", ErrUnreachable)
 )
 
 // ask sends a request and decodes the answer, which must be 200.
@@ -136,9 +136,9 @@ func (c *Account) read(ctx context.Context, q Request) (body []byte, at time.Tim
 	switch res.StatusCode {
 	case http.StatusOK, http.StatusNoContent:
 	case http.StatusNotFound:
-		return nil, at, fmt.Errorf("%w: %s %s", errAbsent, q.Method, q.Target)
+		return nil, at, fmt.Errorf("%w: %s %s", errNotFound, q.Method, q.Target)
 	case http.StatusForbidden:
-		return nil, at, fmt.Errorf("%w: %s %s", errDenied, q.Method, q.Target)
+		return nil, at, fmt.Errorf("%w: %s %s", errForbidden, q.Method, q.Target)
 	default:
 		return nil, at, fmt.Errorf("%w: %s %s answered %d", ErrUnreachable, q.Method, q.Target, res.StatusCode)
 	}

@@ -63,7 +63,7 @@ func TestDescriptionFails(t *testing.T) {
 		text   string
 	}{
 		"as long as may be": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(long)) }, nil, ""},
-		"longer":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(long + " ")) }, upstream.ErrLong, ""},
+		"longer":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(long + " ")) }, upstream.ErrTooLong, ""},
 		"absent":            {http.NotFound, upstream.ErrUnreachable, "GET /v2/openapi.json answered 404"},
 		"for callers alone": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, upstream.ErrUnreachable, "answered 401"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ type body struct {
 	io.ReadCloser
 	ctx    context.Context //nolint:containedctx // of the exchange, which ends with the body
 	cancel context.CancelCauseFunc
-	watch  *stalls // nil when it may be silent for as long as it likes
+	watch  *stallDetector // nil when it may be silent for as long as it likes
 	// since is when the read under way began, by the clock of watch; 0 when none
 	// is: the time its reader takes does not count.
 	since atomic.Int64
@@ -46,31 +46,31 @@ func (b *body) Close() error {
 	return err
 }
 
-// stalls ends bodies of which nothing comes for too long. One timer looks at all
+// stallDetector ends bodies of which nothing comes for too long. One timer looks at all
 // of them now and then: one for each read would cost more than the read.
-type stalls struct {
-	patience time.Duration
-	base     time.Time
+type stallDetector struct {
+	timeout time.Duration
+	base    time.Time
 
 	mu    sync.Mutex // guards what follows
 	open  map[*body]struct{}
 	armed bool
 }
 
-func newStalls(patience time.Duration) *stalls {
-	return &stalls{patience: patience, base: time.Now(), open: make(map[*body]struct{})}
+func newStalls(patience time.Duration) *stallDetector {
+	return &stallDetector{timeout: patience, base: time.Now(), open: make(map[*body]struct{})}
 }
 
 // clock is the time since before s was made, never 0.
-func (s *stalls) clock() int64 { return int64(time.Since(s.base)) + 1 }
+func (s *stallDetector) clock() int64 { return int64(time.Since(s.base)) + 1 }
 
-// looks is how often bodies are looked at in the time they may stall, so that they
+// checksPerTimeout is how often bodies are looked at in the time they may stall, so that they
 // end at most that part of it late.
-const looks = 4
+const checksPerTimeout = 4
 
 // add watches a body until it is removed.
-func (s *stalls) add(b *body) {
-	if s.patience <= 0 {
+func (s *stallDetector) add(b *body) {
+	if s.timeout <= 0 {
 		return
 	}
 	s.mu.Lock()
@@ -78,33 +78,33 @@ func (s *stalls) add(b *body) {
 	s.open[b] = struct{}{}
 	if !s.armed {
 		s.armed = true
-		time.AfterFunc(s.patience/looks, s.look)
+		time.AfterFunc(s.timeout/checksPerTimeout, s.check)
 	}
 }
 
-func (s *stalls) remove(b *body) {
+func (s *stallDetector) remove(b *body) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, b)
 }
 
-// look ends the bodies that have stalled, and looks again while there are any.
-func (s *stalls) look() {
+// check ends the bodies that have stalled, and looks again while there are any.
+func (s *stallDetector) check() {
 	now := s.clock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for b := range s.open {
-		if since := b.since.Load(); since != 0 && now-since >= int64(s.patience) {
+		if since := b.since.Load(); since != 0 && now-since >= int64(s.timeout) {
 			b.cancel(errStalled)
 		}
 	}
 	if s.armed = len(s.open) > 0; s.armed {
-		time.AfterFunc(s.patience/looks, s.look)
+		time.AfterFunc(s.timeout/checksPerTimeout, s.check)
 	}
 }
 
-// ErrLong is returned for the body of an answer that is longer than its reader takes.
-var ErrLong = errors.New("answer too long")
+// ErrTooLong is returned for the body of an answer that is longer than its reader takes.
+var ErrTooLong = errors.New("answer too long")
 
 // ReadAll reads and closes the body of an answer, at most limit bytes of it. Of a longer one it returns the beginning and ErrLong.
 func ReadAll(body io.ReadCloser, limit int64) ([]byte, error) {
@@ -113,7 +113,7 @@ func ReadAll(body io.ReadCloser, limit int64) ([]byte, error) {
 		err = cerr
 	}
 	if err == nil && int64(len(b)) > limit {
-		return b[:limit], ErrLong
+		return b[:limit], ErrTooLong
 	}
 	return b, err
 }

@@ -30,7 +30,7 @@ func decode(res *http.Response) {
 		switch coding = strings.ToLower(coding); coding {
 		case "identity":
 		case "gzip", "x-gzip", "deflate", "br", "zstd":
-			body = &decoding{ReadCloser: body, coding: coding}
+			body = &decoder{ReadCloser: body, coding: coding}
 		default:
 			return
 		}
@@ -55,8 +55,8 @@ func inflate(in *bufio.Reader) (io.Reader, error) {
 	return flate.NewReader(in), nil
 }
 
-// decoding is a body without its content coding.
-type decoding struct {
+// decoder is a body without its content coding.
+type decoder struct {
 	io.ReadCloser
 	coding string
 	in     io.Reader // nil before the first read
@@ -64,7 +64,7 @@ type decoding struct {
 }
 
 // open returns a reader of what is coded.
-func (d *decoding) open(coded *bufio.Reader) (io.Reader, error) {
+func (d *decoder) open(coded *bufio.Reader) (io.Reader, error) {
 	switch d.coding {
 	case "deflate":
 		return inflate(coded)
@@ -77,7 +77,7 @@ func (d *decoding) open(coded *bufio.Reader) (io.Reader, error) {
 }
 
 // Read implements io.Reader. The error of a body that is not in its coding is ErrUnreachable.
-func (d *decoding) Read(p []byte) (int, error) {
+func (d *decoder) Read(p []byte) (int, error) {
 	if d.err != nil {
 		return 0, d.err
 	}

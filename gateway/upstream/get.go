@@ -12,22 +12,22 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// getTime bounds the question about one resource.
-const getTime = 10 * time.Second
+// getTimeout bounds the question about one resource.
+const getTimeout = 10 * time.Second
 
 // Get reads one resource of an organisation, with the amounts that its plan counts. It
 // returns nil if the platform answers 404; any other answer without the resource is an
 // error.
-func (c *Account) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.Found, error) {
+func (c *Account) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.PlatformResource, error) {
 	op := c.Gets[kind]
 	if op == nil {
 		return nil, fmt.Errorf("no operation reads a %s", kind)
 	}
-	ctx, cancel := context.WithTimeout(ctx, getTime)
+	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
 	target := at(op.Path, id)
 	doc, at, err := c.ask(ctx, Request{Org: org, Method: http.MethodGet, Target: target})
-	if errors.Is(err, errAbsent) {
+	if errors.Is(err, errNotFound) {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	record, _ := doc.(map[string]any)
@@ -38,5 +38,5 @@ func (c *Account) Get(ctx context.Context, org string, plan *spend.Plan, kind op
 		return nil, err
 	}
 	it := listed(kind, record, at)
-	return &it.Found, c.measure(ctx, org, plan, &it, true, prices)
+	return &it.PlatformResource, c.measure(ctx, org, plan, &it, true, prices)
 }

@@ -16,21 +16,21 @@ import (
 
 // Listed is one resource as the platform lists it.
 type Listed struct {
-	spend.Found
+	spend.PlatformResource
 
 	Record map[string]any
 }
 
 // Inventory lists everything of some kinds that an organisation has at the platform,
 // with the amounts that its plan counts.
-func (c *Account) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
+func (c *Account) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.PlatformResource, error) {
 	all, err := c.Resources(ctx, org, plan, kinds, known, prices)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]spend.Found, len(all))
+	found := make([]spend.PlatformResource, len(all))
 	for i, it := range all {
-		found[i] = it.Found
+		found[i] = it.PlatformResource
 	}
 	return found, nil
 }
@@ -62,16 +62,16 @@ func (c *Account) measure(ctx context.Context, org string, plan *spend.Plan, it 
 		}
 	}
 	it.Amounts, it.Priced = plan.Footprint(it.Kind, it.Record, workers, prices)
-	it.Draw()
+	it.LowerRemaining()
 	it.Implausible = catalog.Implausible(it.Kind, it.Record)
 	if listed := prices.Listed(); listed != prices {
 		a, _ := plan.Footprint(it.Kind, it.Record, workers, listed)
-		it.Listed = a[spend.Burn]
+		it.ListRate = a[spend.Burn]
 	}
 	it.Use.Workers, it.Use.Burn = workers, it.Amounts[spend.Burn]
 	if it.Kind == operation.KindEndpoint {
 		active := spend.Active(it.Record, workers, prices)
-		it.Use.Burn, it.Unread = active[spend.Burn], !look
+		it.Use.Burn, it.WorkersUnknown = active[spend.Burn], !look
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *Account) Records(ctx context.Context, org string, kinds, known func(ope
 			continue
 		}
 		items, date, err := c.items(ctx, org, op.Path, row.List)
-		if row.Optional && unlisted(err, spend.Counts(row.Kind), known(row.Kind)) {
+		if row.Optional && meansEmpty(err, spend.IsCounted(row.Kind), known(row.Kind)) {
 			continue
 		}
 		if err != nil {
@@ -144,9 +144,9 @@ func (c *Account) items(ctx context.Context, org, target, member string) ([]any,
 	return items, date, nil
 }
 
-// Ended returns the terminated or failed sandbox that a call created, or nil if there is none. Its amounts are zero.
-func (c *Account) Ended(ctx context.Context, org, call string) (*spend.Found, error) {
-	ctx, cancel := context.WithTimeout(ctx, getTime)
+// EndedSandbox returns the terminated or failed sandbox that a call created, or nil if there is none. Its amounts are zero.
+func (c *Account) EndedSandbox(ctx context.Context, org, call string) (*spend.PlatformResource, error) {
+	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
 	for _, state := range []string{"TERMINATED", "FAILED"} {
 		query := url.Values{"state": {state}, "labels": {operation.CallLabel + "=" + call}}
@@ -157,22 +157,22 @@ func (c *Account) Ended(ctx context.Context, org, call string) (*spend.Found, er
 		for _, item := range items {
 			record, _ := item.(map[string]any)
 			if it := listed(operation.KindSandbox, record, date); it.ID != "" && it.Call == call && !it.Ended.IsZero() {
-				return &it.Found, nil
+				return &it.PlatformResource, nil
 			}
 		}
 	}
 	return nil, nil //nolint:nilnil // there is none
 }
 
-// unlisted reports whether an error of an optional list means an empty list: an older platform has no such resources, and a platform
+// meansEmpty reports whether an error of an optional list means an empty list: an older platform has no such resources, and a platform
 // key may not be permitted to list them. Of resources that are counted, a list that cannot be read is not empty.
-func unlisted(err error, counts, known bool) bool {
-	return errors.Is(err, errAbsent) && (!counts || !known) || errors.Is(err, errDenied) && !counts
+func meansEmpty(err error, counts, known bool) bool {
+	return errors.Is(err, errNotFound) && (!counts || !known) || errors.Is(err, errForbidden) && !counts
 }
 
 // listed reads the platform's record of a resource, as it was answered at a time.
 func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
-	f := spend.Found{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: spend.LabelledOwner(record), Print: spend.Print(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
+	f := spend.PlatformResource{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: spend.LabelledOwner(record), Print: spend.Describe(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
 	f.ID, _ = record["id"].(string)
 	f.Name, _ = record["name"].(string)
 	f.GPU, f.DataCenter = spend.Machine(kind, record)
@@ -180,8 +180,8 @@ func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
 	case operation.KindPod:
 		f.Use = podUse(record, date)
 	case operation.KindSandbox:
-		f.Use.Quiet, f.Stoppable = since(record, "lastActivityAt", date) > time.Minute.Milliseconds(), true
-		f.Clocks(record, date)
+		f.Use.Inactive, f.Stoppable = since(record, "lastActivityAt", date) > time.Minute.Milliseconds(), true
+		f.ReadTimes(record, date)
 	}
 	return Listed{f, record}
 }
@@ -207,7 +207,7 @@ func (c *Account) StopPod(ctx context.Context, org, id string, prices *catalog.S
 // Delete deletes a resource. It is no error if the resource is gone already.
 func (c *Account) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
 	_, _, err := c.read(ctx, Request{Org: org, Method: http.MethodDelete, Target: at(c.Gets[kind].Path, id)})
-	if errors.Is(err, errAbsent) {
+	if errors.Is(err, errNotFound) {
 		return nil
 	}
 	return err

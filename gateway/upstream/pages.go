@@ -18,9 +18,9 @@ const (
 	MaxList = 64 << 20
 )
 
-// ErrPages means that the pagination of a list is malformed, or that the list exceeds the
+// ErrPagination means that the pagination of a list is malformed, or that the list exceeds the
 // bounds, so that the whole list is unknown.
-var ErrPages = errors.New("the list cannot be read to its end")
+var ErrPagination = errors.New("the list cannot be read to its end")
 
 // pagination writes the pagination member of a page that another one follows, "" for none.
 func pagination(next string) string {
@@ -48,12 +48,12 @@ type Page struct {
 	end int
 }
 
-// Pages joins the pages of a list. Each page is
+// PageJoiner joins the pages of a list. Each page is
 // added in order; the result is one page that has all items and is the last. The platform may
 // create and delete resources between two pages, so that an item can appear on both: it is
 // taken once, by its id. A platform that does not page returns the whole list as one page
 // without a pagination member. Pages is not safe for concurrent use.
-type Pages struct {
+type PageJoiner struct {
 	// Member is the member of a page that is the list.
 	Member string
 
@@ -69,7 +69,7 @@ type Pages struct {
 // Add adds the next page, which it retains, and returns the cursor of the page after it, "" if
 // the list is complete. Errors are ErrUnreachable, and ErrPages where the page itself is
 // readable.
-func (p *Pages) Add(text []byte) (cursor string, err error) {
+func (p *PageJoiner) Add(text []byte) (cursor string, err error) {
 	pg, err := ReadPage(p.Member, text)
 	if p.pages++; err == nil {
 		err = p.follow(&pg)
@@ -82,17 +82,17 @@ func (p *Pages) Add(text []byte) (cursor string, err error) {
 
 // malformed is an ErrPages with its reason.
 func malformed(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrPages, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", ErrPagination, fmt.Sprintf(format, args...))
 }
 
 // follow takes the items of a page and checks the cursor of the next one.
-func (p *Pages) follow(pg *Page) error {
+func (p *PageJoiner) follow(pg *Page) error {
 	if p.pages == 1 {
 		if p.first = *pg; pg.Next == "" {
 			return nil // the page is the list
 		}
 	}
-	if err := pg.Follows(p.pages); err != nil {
+	if err := pg.CheckSequence(p.pages); err != nil {
 		return err
 	}
 	p.take(pg.Items)
@@ -115,8 +115,8 @@ func (p *Pages) follow(pg *Page) error {
 	return nil
 }
 
-// Follows returns why the page cannot be page number n of a list that has more than one.
-func (pg *Page) Follows(n int) error {
+// CheckSequence returns why the page cannot be page number n of a list that has more than one.
+func (pg *Page) CheckSequence(n int) error {
 	switch {
 	case n > 1 && !pg.Paged:
 		return malformed("no pagination")
@@ -127,7 +127,7 @@ func (pg *Page) Follows(n int) error {
 }
 
 // take appends the items of a list that were not on an earlier page.
-func (p *Pages) take(items [][]byte) {
+func (p *PageJoiner) take(items [][]byte) {
 	if p.ids == nil {
 		p.ids = make(map[string]struct{})
 	}
@@ -237,13 +237,13 @@ func next(value []byte) (cursor string, err error) {
 	return *pagination.NextCursor, nil
 }
 
-// Whole returns the list as one page. Members besides the list are those of the first page.
+// Join returns the list as one page. Members besides the list are those of the first page.
 // paginate adds the pagination member to the list of a platform that does not page.
-func (p *Pages) Whole(paginate bool) []byte {
+func (p *PageJoiner) Join(paginate bool) []byte {
 	pg := &p.first
 	switch {
 	case p.pages > 1:
-		return pg.With(p.items, "")
+		return pg.WithItems(p.items, "")
 	case !paginate || pg.Paged || pg.Items == nil:
 		return pg.text
 	}
@@ -251,9 +251,9 @@ func (p *Pages) Whole(paginate bool) []byte {
 	return append(append(append(text, ','), pagination("")...), '}')
 }
 
-// With returns a page with the same members but other items, and with the cursor of the page after
+// WithItems returns a page with the same members but other items, and with the cursor of the page after
 // it, "" for none.
-func (pg *Page) With(items [][]byte, next string) []byte {
+func (pg *Page) WithItems(items [][]byte, next string) []byte {
 	size := len(pg.member) + len(pg.others) + len(pagination(next)) + len(`{"":[],}`)
 	for _, item := range items {
 		size += len(item) + len(`,`)

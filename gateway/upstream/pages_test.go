@@ -60,7 +60,7 @@ func TestPages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := upstream.Pages{Member: "pods"}
+			p := upstream.PageJoiner{Member: "pods"}
 			var cursor string
 			var err error
 			for i, page := range tt.pages {
@@ -69,7 +69,7 @@ func TestPages(t *testing.T) {
 				}
 				cursor, err = p.Add([]byte(page))
 			}
-			if got := string(p.Whole(true)); err == nil && (got != tt.want || cursor != "") {
+			if got := string(p.Join(true)); err == nil && (got != tt.want || cursor != "") {
 				t.Errorf("got %s, want %s; cursor %q", got, tt.want, cursor)
 			}
 			if err != nil && (!strings.Contains(err.Error(), tt.want) || !errors.Is(err, upstream.ErrUnreachable)) {
@@ -86,11 +86,11 @@ func TestPagesAreBounded(t *testing.T) {
 	for name, items := range map[string]string{"pages": "", "bytes": large, "items": strings.Repeat("0,", 999) + "0"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := upstream.Pages{Member: "pods"}
+			p := upstream.PageJoiner{Member: "pods"}
 			for n := range 2_000 {
 				item := strings.Replace(items, `"id":"`, fmt.Sprintf(`"id":"%d`, n), 1)
 				if _, err := p.Add([]byte(`{"pods":[` + item + `],` + more(fmt.Sprint(n)) + `}`)); err != nil {
-					if want := " " + name; !errors.Is(err, upstream.ErrPages) || !strings.HasSuffix(err.Error(), want) {
+					if want := " " + name; !errors.Is(err, upstream.ErrPagination) || !strings.HasSuffix(err.Error(), want) {
 						t.Errorf("page %d: %v, want %s", n+1, err, want)
 					}
 					return
@@ -104,9 +104,9 @@ func TestPagesAreBounded(t *testing.T) {
 // Lists that the platform never pages stay as they are.
 func TestWholeWithoutPagination(t *testing.T) {
 	t.Parallel()
-	p := upstream.Pages{Member: "clusters"}
+	p := upstream.PageJoiner{Member: "clusters"}
 	text := `{"clusters":[]}`
-	if cursor, err := p.Add([]byte(text)); cursor != "" || err != nil || string(p.Whole(false)) != text {
-		t.Errorf("got %q, %v, %s", cursor, err, p.Whole(false))
+	if cursor, err := p.Add([]byte(text)); cursor != "" || err != nil || string(p.Join(false)) != text {
+		t.Errorf("got %q, %v, %s", cursor, err, p.Join(false))
 	}
 }

@@ -10,14 +10,14 @@ import (
 // mask stands for a credential wherever one might be printed.
 const mask = "[redacted]"
 
-// shortest is the length below which a credential is not looked for: that is a word
+// minScrubLength is the length below which a credential is not looked for: that is a word
 // which answers may have for other reasons, and no key of the platform.
-const shortest = 8
+const minScrubLength = 8
 
 // Scrub returns b with every occurrence of the key masked. The length stays, so that
 // what frames b stays true.
 func (c Credential) Scrub(b []byte) []byte {
-	if len(c.secret) < shortest || !bytes.Contains(b, []byte(c.secret)) {
+	if len(c.secret) < minScrubLength || !bytes.Contains(b, []byte(c.secret)) {
 		return b
 	}
 	return bytes.ReplaceAll(b, []byte(c.secret), c.masked())
@@ -25,7 +25,7 @@ func (c Credential) Scrub(b []byte) []byte {
 
 // ScrubHeader masks the key in the values of a header.
 func (c Credential) ScrubHeader(h http.Header) {
-	if len(c.secret) < shortest {
+	if len(c.secret) < minScrubLength {
 		return
 	}
 	for _, values := range h {
@@ -53,15 +53,15 @@ func (c Credential) masked() []byte {
 
 // scrubbed returns a body with every occurrence of the key masked.
 func (c Credential) scrubbed(in io.ReadCloser) io.ReadCloser {
-	if len(c.secret) < shortest {
+	if len(c.secret) < minScrubLength {
 		return in
 	}
-	return &scrubbing{ReadCloser: in, cred: c, key: []byte(c.secret)}
+	return &scrubber{ReadCloser: in, cred: c, key: []byte(c.secret)}
 }
 
-// scrubbing is a body without a key. It keeps back bytes that may be the beginning of
+// scrubber is a body without a key. It keeps back bytes that may be the beginning of
 // one, until more has come; the rest passes at once.
-type scrubbing struct {
+type scrubber struct {
 	io.ReadCloser
 	cred Credential
 	key  []byte
@@ -73,7 +73,7 @@ type scrubbing struct {
 }
 
 // Read implements io.Reader.
-func (s *scrubbing) Read(p []byte) (int, error) {
+func (s *scrubber) Read(p []byte) (int, error) {
 	if len(s.ready) == 0 && s.err == nil && len(p) >= len(s.key) {
 		return s.fill(p)
 	}
@@ -90,7 +90,7 @@ func (s *scrubbing) Read(p []byte) (int, error) {
 }
 
 // fill reads into p, which is at least as long as the key.
-func (s *scrubbing) fill(p []byte) (int, error) {
+func (s *scrubber) fill(p []byte) (int, error) {
 	for {
 		n := copy(p, s.held)
 		s.held = s.held[:0]
@@ -101,7 +101,7 @@ func (s *scrubbing) fill(p []byte) (int, error) {
 			s.err = err
 			return n, err
 		}
-		if open := n - begins(p[:n], s.key); open > 0 {
+		if open := n - prefixAtEnd(p[:n], s.key); open > 0 {
 			n -= open
 			s.held = append(s.held, p[n:n+open]...)
 		}
@@ -111,8 +111,8 @@ func (s *scrubbing) fill(p []byte) (int, error) {
 	}
 }
 
-// begins returns where at the end of b a key may have begun, len(b) if it has not.
-func begins(b, key []byte) int {
+// prefixAtEnd returns where at the end of b a key may have begun, len(b) if it has not.
+func prefixAtEnd(b, key []byte) int {
 	at := max(0, len(b)-len(key)+1)
 	for {
 		i := bytes.IndexByte(b[at:], key[0])

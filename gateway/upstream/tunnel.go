@@ -11,14 +11,14 @@ import (
 // of its request ends, and when nothing passes for too long.
 type tunnel struct {
 	io.ReadWriteCloser
-	ctx      context.Context //nolint:containedctx // of the exchange, which ends with the tunnel
-	cancel   context.CancelCauseFunc
-	patience time.Duration // 0 has no bound
-	idle     *time.Timer
+	ctx     context.Context //nolint:containedctx // of the exchange, which ends with the tunnel
+	cancel  context.CancelCauseFunc
+	timeout time.Duration // 0 has no bound
+	idle    *time.Timer
 }
 
 func newTunnel(ctx context.Context, cancel context.CancelCauseFunc, conn io.ReadWriteCloser, patience time.Duration) *tunnel {
-	t := &tunnel{ReadWriteCloser: conn, ctx: ctx, cancel: cancel, patience: patience}
+	t := &tunnel{ReadWriteCloser: conn, ctx: ctx, cancel: cancel, timeout: patience}
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if patience > 0 {
 		t.idle = time.AfterFunc(patience, func() { cancel(errStalled) })
@@ -41,7 +41,7 @@ func (t *tunnel) Write(p []byte) (int, error) {
 // passed notes that n bytes have passed, and words an error.
 func (t *tunnel) passed(n int, err error) error {
 	if n > 0 && t.idle != nil && t.ctx.Err() == nil {
-		t.idle.Reset(t.patience)
+		t.idle.Reset(t.timeout)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return classify(t.ctx, err)

@@ -21,7 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/encryption"
-	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
+	"github.com/tollgate-dev/tollgate/gateway/upstream/http1"
 )
 
 // Errors of Do. Each is wrapped together with its cause.
@@ -72,21 +72,21 @@ type Request struct {
 	// Length is negative, and closed if it is an io.Closer.
 	Source io.Reader
 	Length int64
-	// Label takes the place of the first name of the host, unless it is "".
-	Label string
+	// Subdomain takes the place of the first name of the host, unless it is "".
+	Subdomain string
 	// Decode removes the content codings gzip, deflate, br and zstd from the answer's body, where a
 	// server applies them although the request does not accept them. Other codings stay.
 	Decode bool
-	// Live says that the answer is an event stream, in which nothing may come for
+	// EventStream says that the answer is an event stream, in which nothing may come for
 	// as long as it likes.
-	Live bool
+	EventStream bool
 }
 
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	base        *url.URL
-	lean        *lean.Transport
-	stalls      *stalls
+	http1       *http1.Transport
+	stalls      *stallDetector
 	credentials map[string]Credential
 	// standard has a pool of connections for each value of Authorization, "" for requests without it: a
 	// connection opened with one credential carries no other.
@@ -114,17 +114,17 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	for _, cred := range credentials {
 		c.standard[cred.authorization()] = cfg.standard(base.Scheme, dial)
 	}
-	c.lean = &lean.Transport{
+	c.http1 = &http1.Transport{
 		DialContext:           dial,
 		TLSHandshakeTimeout:   cfg.ConnectTimeout,
-		TLSClientConfig:       resuming(),
+		TLSClientConfig:       resumingTLS(),
 		ResponseHeaderTimeout: cfg.Timeout,
 		MaxConns:              cfg.Connections,
 		MaxIdle:               cfg.MaxIdle,
 		IdleTimeout:           idleTimeout,
 		MaxAge:                maxAge,
 		Duplex:                cfg.Duplex,
-		Fallback:              byStandard{c},
+		Fallback:              standardTransport{c},
 	}
 	return c, nil
 }
@@ -142,7 +142,7 @@ func (cfg *Config) standard(scheme string, dial egress.Dial) *http.Transport {
 	return &http.Transport{
 		DialContext:           dial,
 		TLSHandshakeTimeout:   cfg.ConnectTimeout,
-		TLSClientConfig:       resuming(),
+		TLSClientConfig:       resumingTLS(),
 		ResponseHeaderTimeout: cfg.Timeout,
 		ForceAttemptHTTP2:     scheme == "https",
 		DisableCompression:    true, // identity only: the gateway never inflates what it relays
@@ -169,8 +169,8 @@ func ascii(u *url.URL) (string, error) {
 	return name, err
 }
 
-// resuming is how TLS is spoken. A session is resumed by the connections after it.
-func resuming() *tls.Config {
+// resumingTLS is how TLS is spoken. A session is resumed by the connections after it.
+func resumingTLS() *tls.Config {
 	c := encryption.Config()
 	c.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	return c
@@ -187,8 +187,8 @@ func localhost(d *net.Dialer) egress.Dial {
 	}
 }
 
-// closer returns a reader as a body, which is closed if it can be.
-func closer(r io.Reader) io.ReadCloser {
+// asReadCloser returns a reader as a body, which is closed if it can be.
+func asReadCloser(r io.Reader) io.ReadCloser {
 	if c, ok := r.(io.ReadCloser); ok {
 		return c
 	}
@@ -241,13 +241,13 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	u.RawQuery = query
 	req := &http.Request{Method: r.Method, URL: &u, Host: c.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	if r.Label != "" {
-		u.Host = r.Label + u.Host[strings.IndexByte(u.Host, '.'):]
+	if r.Subdomain != "" {
+		u.Host = r.Subdomain + u.Host[strings.IndexByte(u.Host, '.'):]
 		req.Host = u.Host
 	}
 	switch {
 	case r.Source != nil:
-		req.Body, req.ContentLength = closer(r.Source), r.Length
+		req.Body, req.ContentLength = asReadCloser(r.Source), r.Length
 	case r.Body != nil:
 		req.Body = io.NopCloser(bytes.NewReader(r.Body))
 		req.ContentLength = int64(len(r.Body))
@@ -263,11 +263,11 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	cred := c.credentials[r.Org]
 	cred.ScrubHeader(res.Header)
 	if conn, both := res.Body.(io.ReadWriteCloser); both {
-		res.Body = newTunnel(ctx, cancel, conn, c.stalls.patience)
+		res.Body = newTunnel(ctx, cancel, conn, c.stalls.timeout)
 		return res, nil
 	}
 	b := &body{ReadCloser: res.Body, ctx: ctx, cancel: cancel}
-	if !r.Live {
+	if !r.EventStream {
 		b.watch = c.stalls
 		c.stalls.add(b)
 	}
@@ -286,21 +286,21 @@ func (c *Client) Host() string { return c.base.Hostname() }
 // nothing has left.
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header["Upgrade"] != nil {
-		return byStandard{c}.RoundTrip(req)
+		return standardTransport{c}.RoundTrip(req)
 	}
-	res, err := c.lean.RoundTrip(req)
-	if errors.Is(err, lean.ErrUnsent) {
+	res, err := c.http1.RoundTrip(req)
+	if errors.Is(err, http1.ErrUnsent) {
 		err = fmt.Errorf("%w: %w", ErrUnsent, err)
 	}
 	return res, err
 }
 
-// byStandard sends requests by http.Transport: upgrades, and those to a platform that
+// standardTransport sends requests by http.Transport: upgrades, and those to a platform that
 // speaks HTTP/2 only.
-type byStandard struct{ *Client }
+type standardTransport struct{ *Client }
 
 // RoundTrip implements http.RoundTripper. The error is as of Client.roundTrip.
-func (c byStandard) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c standardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.GetBody = nil // it would be leave to send twice
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -316,7 +316,7 @@ func (c *Client) Close() {
 	for _, t := range c.standard {
 		t.CloseIdleConnections()
 	}
-	c.lean.CloseIdleConnections()
+	c.http1.CloseIdleConnections()
 }
 
 func classify(ctx context.Context, err error) error {

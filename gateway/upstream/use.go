@@ -11,10 +11,10 @@ import (
 
 // podUse is how much a pod is used by its record: the report of its runtime, which
 // is known if it has all of them.
-func podUse(record map[string]any, answered time.Time) spend.Use {
-	u := spend.Use{Stopped: catalog.Stopped(record), Up: -1}
+func podUse(record map[string]any, answered time.Time) spend.Usage {
+	u := spend.Usage{Stopped: catalog.Stopped(record), Uptime: -1}
 	if started := since(record, "startedAt", answered); started >= 0 {
-		u.Up = time.Duration(started) * time.Millisecond
+		u.Uptime = time.Duration(started) * time.Millisecond
 	}
 	runtime, _ := record["runtime"].(map[string]any)
 	cpu, known := percent(runtime["cpu"])

@@ -17,8 +17,8 @@ type View struct {
 	Orgs map[string]*settings.Org
 	// Plans are the budgets of organisations by id, with those of the same keys; an organisation without budgets has none.
 	Plans map[string]*spend.Plan
-	// Moves maps each operation of v1 to the operations of v2 that replace it.
-	Moves map[string][]string
+	// Replacements maps each operation of v1 to the operations of v2 that replace it.
+	Replacements map[string][]string
 }
 
 // Current is the view in force, which a reload replaces, and the clock by which the gateway works. Its methods each load the view: a caller

@@ -70,7 +70,7 @@ func (c *Config) reachable() error {
 	switch {
 	case err == nil && c.guard().SafeAddr(addr.Unmap()) != nil:
 		return fmt.Errorf("must list the network of the receiver, such as %s/%d: nothing is delivered to the private address %s without", addr, addr.BitLen(), addr)
-	case err != nil && len(c.Networks) == 0 && privateName(host) && !egress.Proxied(u):
+	case err != nil && len(c.Networks) == 0 && privateName(host) && !egress.UsesProxy(u):
 		return fmt.Errorf("must list the network of the receiver: %s has no public address, and nothing is delivered to a private one without", host)
 	}
 	return nil

@@ -67,7 +67,7 @@ func TestPrivateAddresses(t *testing.T) {
 // A receiver gets an event as it is, or as sentences with links, in which no name of a
 // resource mentions or links anything.
 func TestFormats(t *testing.T) {
-	data := Spoken{
+	data := Message{
 		Data: struct {
 			Org  string `json:"org"`
 			Name string `json:"name"`
@@ -121,7 +121,7 @@ func TestAReceiverThatAsksForAPause(t *testing.T) {
 
 func newSender(t *testing.T, url, network string) *Sender {
 	t.Helper()
-	s, err := New(&Config{URL: egress.To(url), Secret: secret, Networks: []egress.Network{{Prefix: netip.MustParsePrefix(network)}}}, time.Now)
+	s, err := New(&Config{URL: egress.UnrestrictedURL(url), Secret: secret, Networks: []egress.Network{{Prefix: netip.MustParsePrefix(network)}}}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestValidate(t *testing.T) {
 		"https://":                     "url: must have a host and no user",
 	} {
 		listed := []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
-		if got := faultOf((&Config{URL: egress.To(url), Secret: secret, Networks: listed}).Validate()); got != want {
+		if got := faultOf((&Config{URL: egress.UnrestrictedURL(url), Secret: secret, Networks: listed}).Validate()); got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
@@ -149,12 +149,12 @@ func TestValidate(t *testing.T) {
 		"10.0.0.5": "10.0.0.5", "[fd00::5]": "fd00::5", "169.254.169.254": "169.254.169.254", "127.0.0.1": "127.0.0.1",
 		"localhost": "localhost", "hooks": "hooks", "hooks.ops.svc": "hooks.ops.svc", "alerts.corp.internal.": "alerts.corp.internal", "printer.local": "printer.local",
 	} {
-		got := faultOf((&Config{URL: egress.To("https://" + host + "/"), Secret: secret}).Validate())
+		got := faultOf((&Config{URL: egress.UnrestrictedURL("https://" + host + "/"), Secret: secret}).Validate())
 		if private == "" && got != "" || private != "" && (!strings.HasPrefix(got, "networks: must list the network of the receiver") || !strings.Contains(got, private)) {
 			t.Errorf("https://%s/ without networks: %q", host, got)
 		}
 	}
-	short := Config{URL: egress.To("https://hooks.example"), Secret: strictyaml.NewSecret("short")}
+	short := Config{URL: egress.UnrestrictedURL("https://hooks.example"), Secret: strictyaml.NewSecret("short")}
 	if got, want := faultOf(short.Validate()), "secret: must have at least 24 bytes"; got != want {
 		t.Errorf("a short secret: %q, want %q", got, want)
 	}

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// parking is how long the server's read behind a request, which finds out that the
+// parkDelay is how long the server's read behind a request, which finds out that the
 // client has left, waits before it asks the network: most handlers have ended by then.
-const parking = 30 * time.Millisecond
+const parkDelay = 30 * time.Millisecond
 
-// halfClosed is how long a GET or HEAD whose client has closed its sending half may take. Closing both halves looks the same, so a client that
+// halfCloseTimeout is how long a GET or HEAD whose client has closed its sending half may take. Closing both halves looks the same, so a client that
 // has left is noticed after this time, or when a write to it fails.
-const halfClosed = 2 * time.Second
+const halfCloseTimeout = 2 * time.Second
 
-// ahead has the read deadlines of a connection. A deadline reaches the connection with
+// deadlineseadlines has the read deadlines of a connection. A deadline reaches the connection with
 // the next read from the network: a server sets several for each request, and reads
 // once.
-type ahead struct {
+type readDeadlines struct {
 	inner net.Conn
 
 	mu sync.Mutex // guards what follows
@@ -33,7 +33,7 @@ type ahead struct {
 }
 
 // read reads from the network.
-func (a *ahead) read(p []byte) (int, error) {
+func (a *readDeadlines) read(p []byte) (int, error) {
 	defer a.end()
 	if err := a.begin(); err != nil {
 		return 0, err
@@ -43,7 +43,7 @@ func (a *ahead) read(p []byte) (int, error) {
 
 // begin applies the deadline to the reads that follow, and those set from then on, until
 // end. A read whose deadline has passed does not reach the network.
-func (a *ahead) begin() error {
+func (a *readDeadlines) begin() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.direct = true
@@ -53,14 +53,14 @@ func (a *ahead) begin() error {
 	return a.apply()
 }
 
-func (a *ahead) end() {
+func (a *readDeadlines) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.direct = false
 }
 
 // park waits until d is over, the deadline has passed or the connection is closed.
-func (a *ahead) park(d time.Duration) {
+func (a *readDeadlines) park(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.parked, a.woken.L = true, &a.mu
@@ -77,7 +77,7 @@ func (a *ahead) park(d time.Duration) {
 }
 
 // wake ends the parking of a read, if one is parked.
-func (a *ahead) wake() {
+func (a *readDeadlines) wake() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.parked {
@@ -87,7 +87,7 @@ func (a *ahead) wake() {
 }
 
 // set sets the deadline of reads.
-func (a *ahead) set(t time.Time) error {
+func (a *readDeadlines) set(t time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.wanted = t
@@ -100,10 +100,10 @@ func (a *ahead) set(t time.Time) error {
 	return nil
 }
 
-func (a *ahead) passed() bool { return !a.wanted.IsZero() && !a.wanted.After(time.Now()) }
+func (a *readDeadlines) passed() bool { return !a.wanted.IsZero() && !a.wanted.After(time.Now()) }
 
 // apply gives the connection the wanted deadline.
-func (a *ahead) apply() error {
+func (a *readDeadlines) apply() error {
 	if a.applied.Equal(a.wanted) {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 // connection is the key of the connection in the contexts of its requests.
 type connection struct{}
 
-// Context notes a connection in the contexts of its requests: it is the ConnContext of a
+// ConnContext notes a connection in the contexts of its requests: it is the ConnContext of a
 // server over a Listener.
-func Context(ctx context.Context, c net.Conn) context.Context {
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if j, judged := c.(*conn); judged {
 		c = j.Conn
 	}
@@ -24,11 +24,11 @@ func Conn(ctx context.Context) net.Conn {
 	return c
 }
 
-// Left reports whether the caller of a request has left: its context has ended, or the
+// ClientGone reports whether the caller of a request has left: its context has ended, or the
 // connection was closed at the other end, which the server learns of a moment later, or long
 // after if the process stood still. The context alone tells if the connection is not known
-// to [Context], or the system does not say.
-func Left(ctx context.Context) bool {
+// to [ConnContext], or the system does not say.
+func ClientGone(ctx context.Context) bool {
 	return ctx.Err() != nil || closed(Conn(ctx))
 }
 

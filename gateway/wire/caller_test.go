@@ -27,7 +27,7 @@ func TestLeft(t *testing.T) {
 				served <- context.WithoutCancel(r.Context()) // the server has not noticed
 				<-over
 			}))
-			s.Config.ConnContext = wire.Context
+			s.Config.ConnContext = wire.ConnContext
 			start(s)
 			defer s.Close()
 			defer close(over)
@@ -48,19 +48,19 @@ func TestLeft(t *testing.T) {
 				}
 			}()
 			ctx := <-served
-			if wire.Left(ctx) {
+			if wire.ClientGone(ctx) {
 				t.Error("the caller waits, and is said to have left")
 			}
 			if _, err := conn.Write([]byte("more")); err != nil {
 				t.Fatal(err)
 			}
-			if wire.Left(ctx) {
+			if wire.ClientGone(ctx) {
 				t.Error("the caller has sent more, and is said to have left")
 			}
 			if err := conn.Close(); err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(10 * time.Second); !wire.Left(ctx); {
+			for deadline := time.Now().Add(10 * time.Second); !wire.ClientGone(ctx); {
 				if time.Now().After(deadline) {
 					t.Fatal("the caller has left, and is said to wait")
 				}
@@ -69,10 +69,10 @@ func TestLeft(t *testing.T) {
 		})
 	}
 	ended, end := context.WithCancel(t.Context())
-	if wire.Left(ended) {
+	if wire.ClientGone(ended) {
 		t.Error("a caller without a connection has left")
 	}
-	if end(); !wire.Left(ended) {
+	if end(); !wire.ClientGone(ended) {
 		t.Error("a context has ended, and its caller waits")
 	}
 }

@@ -26,7 +26,7 @@
 // A client that half-closes its connection has two seconds to be answered a GET or HEAD: until then the server is not told of the end, which it would
 // take for a client that has left. TLS, if any, ends below the package. A handler that hijacks
 // its connection gets the rest of the stream judged as requests, unless it calls
-// [Release]. Whether the caller of a request has left, [Left] asks the connection itself.
+// [Release]. Whether the caller of a request has left, [ClientGone] asks the connection itself.
 //
 // [Compress] is for long texts on the way out.
 //

@@ -22,10 +22,10 @@ func Wrap(c net.Conn) net.Conn {
 }
 
 // Parking is how long a read ahead is parked.
-const Parking = parking
+const Parking = parkDelay
 
 // HalfClosed is how long a client that has half-closed its connection is answered.
-const HalfClosed = halfClosed
+const HalfClosed = halfCloseTimeout
 
 // MaxHead is the default bound of a head.
 const MaxHead = defaultMaxHead

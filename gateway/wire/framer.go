@@ -213,8 +213,8 @@ func (f *framer) method(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// reads reports whether the last message only reads: its method is GET or HEAD.
-func (f *framer) reads() bool {
+// isRead reports whether the last message only reads: its method is GET or HEAD.
+func (f *framer) isRead() bool {
 	return f.verb == [...]byte{'G', 'E', 'T', 0} || f.verb == [...]byte{'H', 'E', 'A', 'D'}
 }
 
@@ -413,11 +413,11 @@ func (f *framer) closeField() *Refusal {
 		}
 		return f.length()
 	case transferEncoding:
-		if f.codings++; f.codings != 1 || f.old || !f.says("chunked") {
+		if f.codings++; f.codings != 1 || f.old || !f.valueIs("chunked") {
 			return errCoding
 		}
 	case expect:
-		if f.expects++; f.expects != 1 || !f.says("100-continue") {
+		if f.expects++; f.expects != 1 || !f.valueIs("100-continue") {
 			return errExpect
 		}
 	case other:
@@ -425,8 +425,8 @@ func (f *framer) closeField() *Refusal {
 	return nil
 }
 
-// says reports whether the value is one word, in any case.
-func (f *framer) says(word string) bool {
+// valueIs reports whether the value is one word, in any case.
+func (f *framer) valueIs(word string) bool {
 	return f.vlen <= valueRoom && strings.EqualFold(string(f.value[:f.vlen]), word)
 }
 

@@ -57,9 +57,9 @@ func (l *listener) Accept() (net.Conn, error) {
 // goroutine at a time.
 type conn struct {
 	net.Conn
-	cfg    *Config
-	framer framer
-	ahead  ahead
+	cfg       *Config
+	framer    framer
+	deadlines readDeadlines
 	// spare holds bytes read beyond the end of a message and not judged yet.
 	spare []byte
 	// fault is the refusal that was found and not yet answered.
@@ -71,7 +71,7 @@ type conn struct {
 }
 
 func newConn(inner net.Conn, cfg *Config) *conn {
-	return &conn{Conn: inner, cfg: cfg, framer: framer{maxHead: cfg.MaxHead, maxFields: cfg.MaxFields}, ahead: ahead{inner: inner}}
+	return &conn{Conn: inner, cfg: cfg, framer: framer{maxHead: cfg.MaxHead, maxFields: cfg.MaxFields}, deadlines: readDeadlines{inner: inner}}
 }
 
 // Read implements net.Conn. No call returns bytes of two messages, and a fault
@@ -101,7 +101,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		} else {
 			n, err = c.receive(p)
 		}
-		from, to := c.judge(p[:n])
+		from, to := c.check(p[:n])
 		if to < n {
 			if c.fault == nil {
 				c.spare = slices.Concat(p[to:n], c.spare)
@@ -121,12 +121,12 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) receive(p []byte) (int, error) {
 	ahead := len(p) == 1 && c.framer.state == atStart
 	if ahead {
-		c.ahead.park(parking)
+		c.deadlines.park(parkDelay)
 	}
-	n, err := c.ahead.read(p)
-	if ahead && n == 0 && errors.Is(err, io.EOF) && c.framer.reads() {
-		c.ahead.park(halfClosed)
-		return c.ahead.read(p)
+	n, err := c.deadlines.read(p)
+	if ahead && n == 0 && errors.Is(err, io.EOF) && c.framer.isRead() {
+		c.deadlines.park(halfCloseTimeout)
+		return c.deadlines.read(p)
 	}
 	return n, err
 }
@@ -143,12 +143,12 @@ func Release(c net.Conn) (ahead bool) {
 	}
 	ahead = len(j.spare) > 0 || j.fault != nil
 	j.released, j.spare, j.fault = true, nil, nil
-	_ = j.ahead.begin() // what is wrong with the connection, reading it tells
+	_ = j.deadlines.begin() // what is wrong with the connection, reading it tells
 	return ahead
 }
 
-// judge returns the part of b that may pass now and notes a fault behind it. What is before that part is dropped.
-func (c *conn) judge(b []byte) (from, to int) {
+// check returns the part of b that may pass now and notes a fault behind it. What is before that part is dropped.
+func (c *conn) check(b []byte) (from, to int) {
 	from, c.fault = c.framer.leading(b)
 	if c.fault != nil || from == len(b) {
 		return from, from
@@ -214,16 +214,16 @@ func (c *conn) CloseWrite() error {
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *conn) SetReadDeadline(t time.Time) error { return c.ahead.set(t) }
+func (c *conn) SetReadDeadline(t time.Time) error { return c.deadlines.set(t) }
 
 // SetDeadline implements net.Conn.
 func (c *conn) SetDeadline(t time.Time) error {
-	return errors.Join(c.ahead.set(t), c.Conn.SetWriteDeadline(t))
+	return errors.Join(c.deadlines.set(t), c.Conn.SetWriteDeadline(t))
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	err := c.Conn.Close()
-	c.ahead.wake()
+	c.deadlines.wake()
 	return err
 }

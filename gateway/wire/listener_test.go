@@ -51,7 +51,7 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 			s.told = append(s.told, *r)
 		},
 	})
-	server := &http.Server{Handler: wire.Plain(h), ReadHeaderTimeout: time.Minute, ConnContext: wire.Context}
+	server := &http.Server{Handler: wire.NormalizeRequests(h), ReadHeaderTimeout: time.Minute, ConnContext: wire.ConnContext}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {

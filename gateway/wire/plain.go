@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Plain gives h requests with an origin-form as target (RFC 9112, section 3.2.2), whose Host is the one of the absolute-form, and closes
+// NormalizeRequests gives h requests with an origin-form as target (RFC 9112, section 3.2.2), whose Host is the one of the absolute-form, and closes
 // the connection of HTTP/1.0 after the response. If h panics, that connection is reset: the end of the connection is the end of a response
 // without a length, which must not look whole.
-func Plain(h http.Handler) http.Handler {
+func NormalizeRequests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !r.ProtoAtLeast(1, 1) {
 			w.Header().Set("Connection", "close")

@@ -34,7 +34,7 @@ func Check(dir string) (*Checked, error) {
 	report := &Checked{}
 	if err == nil {
 		faults = append(faults, Faults(w.Compile())...)
-		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"": {Directory: files.At(dir)}}, policies.Deps{})
+		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{})
 		faults = append(faults, Faults(err)...)
 	}
 	own, err := w.Policies()

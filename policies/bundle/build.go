@@ -35,7 +35,7 @@ type Signing struct {
 // gateway takes, and returns its policies. The same files make the same bundle, but for
 // the signature. Revision "" is the digest of the files.
 func Build(dir, revision string, s *Signing) (archive []byte, names []string, err error) {
-	own, err := load.ReadDirectory("", files.At(dir))
+	own, err := load.ReadDirectory("", files.UnrestrictedPath(dir))
 	if err != nil {
 		return nil, nil, err
 	}

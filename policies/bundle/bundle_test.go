@@ -59,8 +59,8 @@ func follow(t *testing.T) (*server, *Source) {
 		t.Fatal(err)
 	}
 	source, err := Open("acme", Config{
-		URL: egress.To(listening.URL), Persist: files.TargetAt(filepath.Join(dir, "kept.tar.gz")),
-		Key: &section.BundleKey{File: files.CredentialAt(key), Algorithm: "HS256"},
+		URL: egress.UnrestrictedURL(listening.URL), Persist: files.UnrestrictedTarget(filepath.Join(dir, "kept.tar.gz")),
+		Key: &section.BundleKey{File: files.UnrestrictedCredential(key), Algorithm: "HS256"},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

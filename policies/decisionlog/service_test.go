@@ -77,7 +77,7 @@ func (c *collector) log(batch int) *decisionlog.Log {
 		c.t.Fatal(err)
 	}
 	cfg := section.DefaultDecisionLog()
-	cfg.Service = &section.Service{URL: "https://decisions.test", TokenFile: files.CredentialAt(token), Batch: batch}
+	cfg.Service = &section.Service{URL: "https://decisions.test", TokenFile: files.UnrestrictedCredential(token), Batch: batch}
 	return newLog(c.t, cfg, decisionlog.Deps{HTTPClient: &http.Client{Transport: c}})
 }
 

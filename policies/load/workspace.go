@@ -31,7 +31,7 @@ const testingFile = libraryDir + "support/testing_test.rego"
 // could be read.
 func ReadWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{mine: newOrgRego()}
-	path := files.At(dir)
+	path := files.UnrestrictedPath(dir)
 	texts, err := path.Tree(func(base string) bool { return isPolicyFile(base) || strings.HasSuffix(base, ".rego") }, maxDirectoryBytes)
 	if err != nil {
 		return w, &section.Error{File: dir, Path: "rego", Message: "policy directory: " + err.Error()}

@@ -278,7 +278,7 @@ func TestAs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine.rego"), []byte(rego), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mine := engine(t, map[string]policies.Config{"": {Directory: files.At(dir)}, "as": {Directory: files.At(dir)}})
+	mine := engine(t, map[string]policies.Config{"": {Directory: files.UnrestrictedPath(dir)}, "as": {Directory: files.UnrestrictedPath(dir)}})
 	orgs := acme()
 	orgs["umbrella"] = policies.Config{}
 	log := logOf(t, engine(t, orgs), nil, append(pods(t), input(t, "umbrella", "eve", "createPod", `{"gpu":{"id":"NVIDIA L4","count":8}}`))...)
@@ -302,7 +302,7 @@ func TestErrorsAreRefusals(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine.rego"), []byte(rego), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fails := engine(t, map[string]policies.Config{"acme": {Directory: files.At(dir)}})
+	fails := engine(t, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}})
 	passes := engine(t, acme())
 	for _, tt := range []struct {
 		name     string

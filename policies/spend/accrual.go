@@ -26,16 +26,16 @@ type AccrualPeriod string
 
 // The periods.
 const (
-	OfDay     AccrualPeriod = "day"
-	OfWeek    AccrualPeriod = "week"
-	OfMonth   AccrualPeriod = "month"
-	OfQuarter AccrualPeriod = "quarter"
-	OfTotal   AccrualPeriod = "total"
+	PeriodDay     AccrualPeriod = "day"
+	PeriodWeek    AccrualPeriod = "week"
+	PeriodMonth   AccrualPeriod = "month"
+	PeriodQuarter AccrualPeriod = "quarter"
+	PeriodTotal   AccrualPeriod = "total"
 )
 
 // Index is the position of the period among the periods of an account, from 0. An unknown period is the day.
 func (p AccrualPeriod) Index() int {
-	return max(day, slices.Index([]AccrualPeriod{OfDay, OfWeek, OfMonth, OfQuarter, OfTotal}, p))
+	return max(day, slices.Index([]AccrualPeriod{PeriodDay, PeriodWeek, PeriodMonth, PeriodQuarter, PeriodTotal}, p))
 }
 
 // AccrualAdjustment is an operator's change of the cost that an owner has accrued in a current period. It changes
@@ -57,8 +57,8 @@ type AccrualAdjustment struct {
 type AccrualStatus uint8
 
 const (
-	// AccrualMade means that the adjustment was made.
-	AccrualMade AccrualStatus = iota
+	// AccrualApplied means that the adjustment was made.
+	AccrualApplied AccrualStatus = iota
 	// AccrualRepeated means that the same adjustment was made before.
 	AccrualRepeated
 	// AccrualConflict means that another adjustment has the ID; nothing was changed.
@@ -79,14 +79,14 @@ type AccrualOutcome struct {
 
 // AccrualStore changes accrued costs. Each method is one atomic step, and safe to repeat.
 type AccrualStore interface {
-	// AdjustAccrual makes an adjustment. Its ID is remembered for [KeepAccruals].
+	// AdjustAccrual makes an adjustment. Its ID is remembered for [AccrualRetention].
 	AdjustAccrual(ctx context.Context, org string, a *AccrualAdjustment) (AccrualOutcome, error)
 	// MoveAccrual moves accrued costs between teams.
 	MoveAccrual(ctx context.Context, org string, m *AccrualMove) (AccrualOutcome, error)
 }
 
-// KeepAccruals is how long the IDs of adjustments are remembered, and those of moves but for [AccrualMove.Forever].
-const KeepAccruals = 90 * 24 * time.Hour
+// AccrualRetention is how long the IDs of adjustments are remembered, and those of moves but for [AccrualMove.Permanent].
+const AccrualRetention = 90 * 24 * time.Hour
 
 // AccrualMove moves what a team has accrued in the current periods to another team. The organisation's account stays.
 type AccrualMove struct {
@@ -94,20 +94,20 @@ type AccrualMove struct {
 	// Key limits the move to what the key has accrued, as far as the team From has accrued it; "" moves everything, and
 	// removes an account that is empty then. The ID of a move with a Key is that of [AccrualAdjustment]; others need none.
 	Key, ID string
-	// Forever has the ID remembered without an end.
-	Forever bool
+	// Permanent has the ID remembered without an end.
+	Permanent bool
 }
 
 // KindAdjustment is the kind of adjustments in the history.
 const KindAdjustment = "adjustment"
 
-// About describes the adjustment to the history; see [RunOf].
-func (a *AccrualAdjustment) About() About {
-	return About{Name: string(a.Kind) + ": " + a.Reason, Operation: string(a.Period), Decision: a.ID}
+// Metadata describes the adjustment to the history; see [NewRunItem].
+func (a *AccrualAdjustment) Metadata() Metadata {
+	return Metadata{Name: string(a.Kind) + ": " + a.Reason, Operation: string(a.Period), Decision: a.ID}
 }
 
-// Request describes the adjustment without its reason: two with the same ID and Request are one.
-func (a *AccrualAdjustment) Request() string {
+// Fingerprint describes the adjustment without its reason: two with the same ID and Request are one.
+func (a *AccrualAdjustment) Fingerprint() string {
 	return fmt.Sprintf("%q %q %s %s %d", a.Owner.Team, a.Owner.Key, a.Kind, a.Period, a.Micro)
 }
 
@@ -141,7 +141,7 @@ type adjustments map[time.Time][]*Rollup
 func adjustmentsIn(days []Rollup) adjustments {
 	all := make(adjustments)
 	for _, r := range days {
-		if r.Item.Kind == KindAdjustment && r.Item.Period == OfDay {
+		if r.Item.Kind == KindAdjustment && r.Item.Period == PeriodDay {
 			all[r.Start] = append(all[r.Start], &r)
 		}
 	}

@@ -31,8 +31,8 @@ type Alert struct {
 	rank string // of the alerts about it, later ones are larger
 }
 
-// Notices remembers for all gateways the alerts that were given, and the idle resources.
-type Notices interface {
+// NoticeStore remembers for all gateways the alerts that were given, and the idle resources.
+type NoticeStore interface {
 	// Noticed returns, by name, the last text given to Notice.
 	Noticed(ctx context.Context, org string) (map[string]string, error)
 	// Notice remembers a value under a name; "" forgets the name.
@@ -43,7 +43,7 @@ type Notices interface {
 // each period of the budget, or day for rates and counts, and once for each limit of a total; and of unusual hours, once a day. An alert that could not be
 // told of is repeated at the next look. It is safe for concurrent use.
 type Alerts struct {
-	Notices Notices
+	Notices NoticeStore
 	// History gives the usual costs.
 	History *History
 	Logger  *slog.Logger
@@ -54,9 +54,9 @@ type Alerts struct {
 // alertTimeout bounds how long telling the alerts of one look may take.
 const alertTimeout = 5 * time.Minute
 
-// Tell compares the budgets of an organisation with the spend, and the hour with its usual, and calls tell with each new alert until tell
+// Check compares the budgets of an organisation with the spend, and the hour with its usual, and calls tell with each new alert until tell
 // returns an error. It does nothing while another Tell about the organisation lasts.
-func (a *Alerts) Tell(ctx context.Context, org string, p *Plan, state *State, tell func(context.Context, *Alert) error) error {
+func (a *Alerts) Check(ctx context.Context, org string, p *Plan, state *State, tell func(context.Context, *Alert) error) error {
 	if _, busy := a.busy.LoadOrStore(org, true); busy {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (p *Plan) alerts(org string, state *State) []Alert {
 	return out
 }
 
-// Reached returns the highest threshold that is reached, in percent, 0 for none.
+// Threshold returns the highest threshold that is reached, in percent, 0 for none.
 func (p *Plan) Reached(used, limit int64) int64 {
 	reached := int64(0)
 	for _, percent := range p.Thresholds {

@@ -47,8 +47,8 @@ func (a Amounts) Above(b Amounts) bool {
 	return false
 }
 
-// Over returns the excess of a above b, by dimension.
-func (a Amounts) Over(b Amounts) Amounts {
+// MaxOverrunssonBudgetAction returns the excess of a above b, by dimension.
+func (a Amounts) Excess(b Amounts) Amounts {
 	for i := range a {
 		a[i] = max(0, a[i]-b[i])
 	}

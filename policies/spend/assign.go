@@ -42,11 +42,11 @@ func (r *Reconciler) find(ctx context.Context, org string, a *Adjustment) error 
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(found, func(f Found) bool { return f.ID == a.Resource })
+	i := slices.IndexFunc(found, func(f PlatformResource) bool { return f.ID == a.Resource })
 	if i < 0 {
 		return ErrNoResource
 	}
 	f := found[i]
-	a.Kind, a.Amounts, a.About = string(f.Kind), f.Amounts, f.about()
+	a.Kind, a.Amounts, a.Metadata = string(f.Kind), f.Amounts, f.about()
 	return nil
 }

@@ -29,19 +29,19 @@ type Bill struct {
 type Bills struct {
 	Store    Store
 	Platform Platform
-	// After is how long after its end an hour is closed; 0 corrects nothing.
-	After     time.Duration
+	// Delay is how long after its end an hour is closed; 0 corrects nothing.
+	Delay     time.Duration
 	Retention Retention
 
-	asked sync.Map // organisation to when its bills were asked for last
+	lastAsked sync.Map // organisation to when its bills were asked for last
 }
 
-// Corrected holds the changes of a comparison with bills.
-type Corrected struct {
+// Corrections holds the changes of a comparison with bills.
+type Corrections struct {
 	// Hours is how many were corrected, summed over resources.
 	Hours int
-	// More was added to the counted costs, and Less subtracted, in micro-dollars.
-	More, Less int64
+	// Added was added to the counted costs, and Less subtracted, in micro-dollars.
+	Added, Subtracted int64
 }
 
 const (
@@ -63,8 +63,8 @@ const (
 
 // Follow compares the hours that have closed since the last time, and those that may
 // have been revised. It begins with the first whole hour after it was first called.
-func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Corrected, err error) {
-	if b.After == 0 {
+func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Corrections, err error) {
+	if b.Delay == 0 {
 		return c, nil
 	}
 	noticed, err := b.Store.Noticed(ctx, org)
@@ -78,7 +78,7 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 	if err1 != nil || err2 != nil {
 		return c, b.compared(ctx, org, next, next)
 	}
-	if asked, ok := b.asked.Load(org); ok && now.Sub(asked.(time.Time)).Abs() < billsPause { //nolint:forcetypeassert // nothing else is stored
+	if asked, ok := b.lastAsked.Load(org); ok && now.Sub(asked.(time.Time)).Abs() < billsPause { //nolint:forcetypeassert // nothing else is stored
 		return c, nil
 	}
 	from := last.Add(-billsRevised)
@@ -87,7 +87,7 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 			from = earliest
 		}
 	}
-	to := Hourly.Start(now.Add(-b.After))
+	to := Hourly.Start(now.Add(-b.Delay))
 	if !to.After(last) || !to.After(from) {
 		return c, nil
 	}
@@ -97,7 +97,7 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 	if step := last.Add(billsStep); step.Before(to) {
 		to = step
 	}
-	b.asked.Store(org, now)
+	b.lastAsked.Store(org, now)
 	bills, err := b.Platform.Bills(ctx, org, from, to)
 	if err != nil {
 		return c, fmt.Errorf("bills of %s: %w", org, err)
@@ -108,7 +108,7 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 			return c, fmt.Errorf("bills of %s: %w", org, err)
 		}
 		if done {
-			b.asked.Delete(org)
+			b.lastAsked.Delete(org)
 			return c, b.compared(ctx, org, first, to)
 		}
 	}
@@ -122,14 +122,14 @@ func (b *Bills) compared(ctx context.Context, org string, first, last time.Time)
 
 // lost is called before a ledger is rebuilt. It notes which roll-ups the store has lost with it: all since the latest that it has.
 func (b *Bills) lost(ctx context.Context, org string, state *State) error {
-	if b.After == 0 || state.Lost != LostAll && state.Lost != LostChanges && state.Lost != LostServer {
+	if b.Delay == 0 || state.Lost != LostAll && state.Lost != LostChanges && state.Lost != LostServer {
 		return nil
 	}
 	from, to, err := b.gap(ctx, org)
 	if err != nil {
 		return err
 	}
-	rolled, err := b.Store.Rolled(ctx, org)
+	rolled, err := b.Store.RollupProgress(ctx, org)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 // again has the hours since the beginning of the quarter compared, as far as roll-ups of hours are kept, after a ledger was rebuilt. Where no gateway remembered accrued
 // costs, the bills supply them.
 func (b *Bills) again(ctx context.Context, org string, state *State) error {
-	if b.After == 0 {
+	if b.Delay == 0 {
 		return nil
 	}
 	if !slices.ContainsFunc(state.Balances, func(a Balance) bool { return a.Scope.Kind == KindOrg && a.Total > 0 }) {
@@ -189,8 +189,8 @@ func span(from, to time.Time) string {
 
 // correct posts the differences, hour by hour. It reports false if something else was
 // posted meanwhile.
-func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bills []Bill, c *Corrected) (bool, error) {
-	at, err := b.Store.Rolled(ctx, org)
+func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bills []Bill, c *Corrections) (bool, error) {
+	at, err := b.Store.RollupProgress(ctx, org)
 	if err != nil || at.Until.Before(to) {
 		return false, err
 	}
@@ -224,7 +224,7 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 		slices.SortStableFunc(diffs, func(a, b Rollup) int { return cmp.Compare(b.Micro, a.Micro) })
 		for billed := range slices.Chunk(diffs, rollSize) {
 			quiet := !hour.Before(gapFrom) && hour.Before(gapTo)
-			p := &Posting{Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed, Quiet: quiet}
+			p := &Posting{Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed, HistoryOnly: quiet}
 			if done, err := b.Store.Post(ctx, org, p); err != nil || !done {
 				return false, err
 			}
@@ -234,7 +234,7 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 					continue
 				}
 				c.Hours++
-				c.More, c.Less = c.More+max(0, r.Micro), c.Less+max(0, -r.Micro)
+				c.Added, c.Subtracted = c.Added+max(0, r.Micro), c.Subtracted+max(0, -r.Micro)
 			}
 		}
 	}
@@ -246,12 +246,12 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 func itemsOf(ledger *State, counted []Rollup) map[string]Item {
 	items := make(map[string]Item)
 	for _, r := range counted {
-		if Counts(operation.Kind(r.Item.Kind)) {
+		if IsCounted(operation.Kind(r.Item.Kind)) {
 			items[r.Item.Resource] = r.Item
 		}
 	}
 	for _, r := range ledger.Resources {
-		items[r.ID] = ItemOf(r.ID, r.Kind, r.Owner, r.About)
+		items[r.ID] = NewItem(r.ID, r.Kind, r.Owner, r.Metadata)
 	}
 	return items
 }

@@ -52,7 +52,7 @@ func CeilingName(i int) string {
 // IsMoney reports whether a ceiling is one in US dollars.
 func IsMoney(ceiling int) bool { return ceiling <= InTotal }
 
-// Accrues reports whether a ceiling limits the cost that accrues in a period, or in total.
+// HasAccrualBudget reports whether a ceiling limits the cost that accrues in a period, or in total.
 func Accrues(ceiling int) bool { return ceiling >= PerDay && ceiling <= InTotal }
 
 // AmountText writes an amount of a ceiling: dollars, or a count.
@@ -90,8 +90,8 @@ func (b Budget) Validate() error {
 // says otherwise.
 const DefaultHorizon = Horizon(time.Hour)
 
-// Period is the Horizon that reaches to the end of the period. For a budget without a period it is DefaultHorizon.
-const Period Horizon = -1
+// UntilPeriodEnd is the Horizon that reaches to the end of the period. For a budget without a period it is DefaultHorizon.
+const UntilPeriodEnd Horizon = -1
 
 // Horizon is how long running resources are assumed to go on when a call is checked against a
 // budget of a period. 0 is DefaultHorizon.
@@ -100,7 +100,7 @@ type Horizon time.Duration
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (h *Horizon) UnmarshalText(text []byte) error {
 	if string(text) == "period" {
-		*h = Period
+		*h = UntilPeriodEnd
 		return nil
 	}
 	d, err := time.ParseDuration(string(text))
@@ -116,7 +116,7 @@ func (h Horizon) MarshalText() ([]byte, error) {
 	if h == 0 {
 		return nil, nil
 	}
-	if h == Period {
+	if h == UntilPeriodEnd {
 		return []byte("period"), nil
 	}
 	return []byte(time.Duration(h).String()), nil
@@ -127,10 +127,10 @@ func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, Defau
 
 // ms is how far ahead to look at a time in a period that ends.
 func (h Horizon) ms(now, end int64) int64 {
-	if h == Period && end < forever {
+	if h == UntilPeriodEnd && end < forever {
 		return max(0, end-now)
 	}
-	if h == Period {
+	if h == UntilPeriodEnd {
 		h = DefaultHorizon
 	}
 	return max(0, min(h.Duration().Milliseconds(), end-now))
@@ -142,8 +142,8 @@ type Plan struct {
 	// Teams and Keys are by id. An id of Keys that ends with a colon is that of all keys
 	// whose ids begin so.
 	Teams, Keys map[string]Budget
-	// Made returns the budget of a key that was made at run time, false for other keys. It is nil where there are none.
-	Made func(id string) (Budget, bool)
+	// AdjustAppliedtedimeKey returns the budget of a key that was made at run time, false for other keys. It is nil where there are none.
+	RuntimeKey func(id string) (Budget, bool)
 	// Endpoints says which workers are counted.
 	Endpoints Counting
 	Runs      Runs
@@ -153,9 +153,9 @@ type Plan struct {
 	Thresholds []int64
 	// Unusual says which hours are told of.
 	Unusual Unusual
-	// OverOrg and OverTeams are the actions on exceeded budgets.
-	OverOrg   Over
-	OverTeams map[string]Over
+	// OrgAction and OverTeams are the actions on exceeded budgets.
+	OrgAction   OverBudgetAction
+	TeamActions map[string]OverBudgetAction
 	// Idle defines idle resources and the action on them.
 	Idle Idle
 	// Moves are the teams that were renamed, and the keys that came from another team.
@@ -180,8 +180,8 @@ func (p *Plan) Budget(s Scope) Budget {
 		if b, ok := p.Keys[s.ID]; ok {
 			return b
 		}
-		if p.Made != nil {
-			if b, ok := p.Made(s.ID); ok {
+		if p.RuntimeKey != nil {
+			if b, ok := p.RuntimeKey(s.ID); ok {
 				return b
 			}
 		}
@@ -194,23 +194,23 @@ func (p *Plan) Budget(s Scope) Budget {
 	return p.Org
 }
 
-// Over returns the action on an exceeded budget of a scope.
-func (p *Plan) Over(s Scope) Over {
+// OverBudgetActiononssverrun returns the action on an exceeded budget of a scope.
+func (p *Plan) Action(s Scope) OverBudgetAction {
 	switch s.Kind {
 	case KindTeam:
-		return p.OverTeams[s.ID]
+		return p.TeamActions[s.ID]
 	case KindOrg:
-		return p.OverOrg
+		return p.OrgAction
 	case KindKey:
 	}
-	return Over{}
+	return OverBudgetAction{}
 }
 
-// Accrues reports whether a budget for accrued cost applies to an owner's resources.
-func (p *Plan) Accrues(o Owner) bool { return p.applies(o, Accrues) }
+// HasAccrualBudget reports whether a budget for accrued cost applies to an owner's resources.
+func (p *Plan) HasAccrualBudget(o Owner) bool { return p.applies(o, Accrues) }
 
-// Money reports whether a budget in money applies to an owner's resources.
-func (p *Plan) Money(o Owner) bool { return p.applies(o, IsMoney) }
+// HasCostBudget reports whether a budget in money applies to an owner's resources.
+func (p *Plan) HasCostBudget(o Owner) bool { return p.applies(o, IsMoney) }
 
 // applies reports whether one of some ceilings applies to an owner's resources.
 func (p *Plan) applies(o Owner, which func(ceiling int) bool) bool {

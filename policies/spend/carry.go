@@ -27,8 +27,8 @@ func (m Move) id() string {
 // of reports whether an owner's resources move.
 func (m Move) of(o Owner) bool { return o.Team == m.From && (m.Key == "" || o.Key == m.Key) }
 
-// Carried is the result of a [Move].
-type Carried struct {
+// Executedult is the result of a [Move].
+type MoveResult struct {
 	// Resources is how many moved, Pending how many resources and reservations did not, because calls about them are in
 	// progress: the next pass moves them.
 	Resources, Pending int
@@ -36,30 +36,30 @@ type Carried struct {
 	Accrued
 }
 
-// Carry makes a move, as far as no calls are in progress. It returns ErrUnavailable if the ledger is not complete. A repeat
+// Move makes a move, as far as no calls are in progress. It returns ErrUnavailable if the ledger is not complete. A repeat
 // moves what has come under the earlier name since. The accrued costs of a key move once for each request; "" is that of
 // the configuration.
-func (r *Reconciler) Carry(ctx context.Context, org string, m Move, request string) (c Carried, err error) {
+func (r *Reconciler) Move(ctx context.Context, org string, m Move, request string) (c MoveResult, err error) {
 	state, err := r.Store.Show(ctx, org)
 	if err != nil {
 		return c, err
 	}
-	return r.carry(ctx, org, m, request, &state)
+	return r.moveOwner(ctx, org, m, request, &state)
 }
 
-// carryNow makes a move of a plan. It rebuilds a ledger that is not complete.
-func (r *Reconciler) carryNow(ctx context.Context, org string, m Move) error {
-	_, err := r.Carry(ctx, org, m, "")
+// moveNow makes a move of a plan. It rebuilds a ledger that is not complete.
+func (r *Reconciler) moveNow(ctx context.Context, org string, m Move) error {
+	_, err := r.Move(ctx, org, m, "")
 	if errors.Is(err, ErrUnavailable) {
 		if rebuilt := r.Rebuild(ctx, org); rebuilt != nil {
 			return rebuilt
 		}
-		_, err = r.Carry(ctx, org, m, "")
+		_, err = r.Move(ctx, org, m, "")
 	}
 	return err
 }
 
-func (r *Reconciler) carry(ctx context.Context, org string, m Move, request string, state *State) (c Carried, err error) {
+func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request string, state *State) (c MoveResult, err error) {
 	if !state.Complete {
 		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
 	}
@@ -74,7 +74,7 @@ func (r *Reconciler) carry(ctx context.Context, org string, m Move, request stri
 		return c, err
 	}
 	for _, one := range done {
-		if one == NotMade {
+		if one == AdjustSkipped {
 			c.Pending++
 		} else {
 			c.Resources++
@@ -85,14 +85,14 @@ func (r *Reconciler) carry(ctx context.Context, org string, m Move, request stri
 			c.Pending++
 		}
 	}
-	out, err := r.Store.MoveAccrual(ctx, org, &AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id()), Forever: request == ""})
+	out, err := r.Store.MoveAccrual(ctx, org, &AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id()), Permanent: request == ""})
 	if err != nil {
 		return c, err
 	}
 	if out.Status == AccrualClosed {
 		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
 	}
-	if out.Status == AccrualMade {
+	if out.Status == AccrualApplied {
 		c.Accrued = out.Change
 	}
 	return c, nil
@@ -107,8 +107,8 @@ func (m Move) left(state *State) bool {
 		})
 }
 
-// carryAll makes the moves of an organisation's plan of which anything is left, and reports whether any was.
-func (p *pass) carryAll(ctx context.Context, state *State) (any bool, err error) {
+// moveAll makes the moves of an organisation's plan of which anything is left, and reports whether any was.
+func (p *pass) moveAll(ctx context.Context, state *State) (any bool, err error) {
 	if p.plan == nil || !state.Complete {
 		return false, nil
 	}
@@ -117,7 +117,7 @@ func (p *pass) carryAll(ctx context.Context, state *State) (any bool, err error)
 			continue
 		}
 		any = true
-		c, err := p.carry(ctx, p.org, m, "", state)
+		c, err := p.moveOwner(ctx, p.org, m, "", state)
 		if err != nil {
 			return any, err
 		}
@@ -128,14 +128,14 @@ func (p *pass) carryAll(ctx context.Context, state *State) (any bool, err error)
 	return any, nil
 }
 
-// moved are the moves that a gateway has made since its start, before it reserved anything.
-type moved struct {
+// doneMoves are the moves that a gateway has made since its start, before it reserved anything.
+type doneMoves struct {
 	mu   sync.Mutex // held while moves are made
 	done map[string]bool
 }
 
 // ensure makes the moves that have not been made yet.
-func (m *moved) ensure(ctx context.Context, org string, moves []Move, books *Loop) error {
+func (m *doneMoves) ensure(ctx context.Context, org string, moves []Move, books *Loop) error {
 	if len(moves) == 0 || books == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (m *moved) ensure(ctx context.Context, org string, moves []Move, books *Loo
 		if m.done[key] {
 			continue
 		}
-		if err := books.carryNow(ctx, org, move); err != nil {
+		if err := books.moveNow(ctx, org, move); err != nil {
 			return err
 		}
 		if m.done == nil {
@@ -157,8 +157,8 @@ func (m *moved) ensure(ctx context.Context, org string, moves []Move, books *Loo
 	return nil
 }
 
-// Remainder is what a ledger has of a team, or of a key in a team, that the configuration does not name.
-type Remainder struct {
+// Orphan is what a ledger has of a team, or of a key in a team, that the configuration does not name.
+type Orphan struct {
 	// Owner has a Key if only the key is in the team no longer.
 	Owner     Owner
 	Resources int
@@ -167,10 +167,10 @@ type Remainder struct {
 	Accrued
 }
 
-// Remainders lists what a ledger has under names for which known reports false: teams first, without their keys.
-func (s *State) Remainders(known func(Owner) bool) []Remainder {
-	found := make(map[Owner]*Remainder)
-	of := func(o Owner) *Remainder {
+// Orphans lists what a ledger has under names for which known reports false: teams first, without their keys.
+func (s *State) Orphans(known func(Owner) bool) []Orphan {
+	found := make(map[Owner]*Orphan)
+	of := func(o Owner) *Orphan {
 		if o.Team == "" || known(o) {
 			return nil
 		}
@@ -178,7 +178,7 @@ func (s *State) Remainders(known func(Owner) bool) []Remainder {
 			o.Key = ""
 		}
 		if found[o] == nil {
-			found[o] = &Remainder{Owner: o}
+			found[o] = &Orphan{Owner: o}
 		}
 		return found[o]
 	}
@@ -196,11 +196,11 @@ func (s *State) Remainders(known func(Owner) bool) []Remainder {
 			r.Accrued = b.Accrued
 		}
 	}
-	list := make([]Remainder, 0, len(found))
+	list := make([]Orphan, 0, len(found))
 	for _, r := range found {
 		list = append(list, *r)
 	}
-	slices.SortFunc(list, func(a, b Remainder) int {
+	slices.SortFunc(list, func(a, b Orphan) int {
 		return cmp.Or(cmp.Compare(a.Owner.Team, b.Owner.Team), cmp.Compare(a.Owner.Key, b.Owner.Key))
 	})
 	return list

@@ -18,15 +18,15 @@ func (p *pass) deadlines(ctx context.Context) error {
 		if r == nil || f.Kind != operation.KindPod {
 			continue
 		}
-		for _, at := range []int64{r.About.StopAt, r.About.EndAt} {
+		for _, at := range []int64{r.Metadata.StopAt, r.Metadata.EndAt} {
 			if left := time.Unix(at, 0).Sub(p.state.Now); left > 0 && (p.report.NextDeadline == 0 || left < p.report.NextDeadline) {
 				p.report.NextDeadline = left
 			}
 		}
 		switch {
-		case r.About.EndAt != 0 && r.About.EndAt <= now:
+		case r.Metadata.EndAt != 0 && r.Metadata.EndAt <= now:
 			errs = append(errs, p.terminate(ctx, r))
-		case r.About.StopAt != 0 && r.About.StopAt <= now:
+		case r.Metadata.StopAt != 0 && r.Metadata.StopAt <= now:
 			errs = append(errs, p.stopAt(ctx, r, f))
 		}
 	}
@@ -42,7 +42,7 @@ func (p *pass) terminate(ctx context.Context, r *Record) error {
 	return err // the next pass will see it
 }
 
-func (p *pass) stopAt(ctx context.Context, r *Record, f *Found) error {
+func (p *pass) stopAt(ctx context.Context, r *Record, f *PlatformResource) error {
 	after := f.Amounts
 	if !f.Use.Stopped {
 		var err error
@@ -51,8 +51,8 @@ func (p *pass) stopAt(ctx context.Context, r *Record, f *Found) error {
 		}
 		p.Events.Stopped(ctx, &Cause{Org: p.org}, r)
 	}
-	done := r.About
+	done := r.Metadata
 	done.StopAt = 0
-	_, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, Owner: &r.Owner, About: done})
+	_, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, Owner: &r.Owner, Metadata: done})
 	return err
 }

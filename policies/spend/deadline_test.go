@@ -50,16 +50,16 @@ func TestDeadlines(t *testing.T) {
 	r.Budgets = &spend.Plan{}
 	books := spend.New(r.deps(r))
 	start := r.now
-	for id, about := range map[string]spend.About{
+	for id, about := range map[string]spend.Metadata{
 		"p1": {Operation: "createPod", StopAt: start.Add(time.Hour).Unix(), EndAt: start.Add(2 * time.Hour).Unix()},
 		"p2": {Operation: "createPod"},
 	} {
-		r.found = append(r.found, spend.Found{Kind: operation.KindPod, ID: id, Amounts: onePod, Priced: true})
-		out, err := r.Reserve(t.Context(), org, &spend.Reservation{Hold: id, Kind: string(operation.KindPod), Owner: owner, After: onePod, About: about, Limits: make([][spend.Ceilings]int64, 3)})
+		r.found = append(r.found, spend.PlatformResource{Kind: operation.KindPod, ID: id, Amounts: onePod, Priced: true})
+		out, err := r.Reserve(t.Context(), org, &spend.Reservation{Hold: id, Kind: string(operation.KindPod), Owner: owner, After: onePod, Metadata: about, Limits: make([][spend.Ceilings]int64, 3)})
 		if err != nil || out.Status != spend.Admitted {
 			t.Fatal(out, err)
 		}
-		r.settle(spend.Settlement{End: spend.Commit, Hold: id, Resource: id, Amounts: onePod, About: about})
+		r.settle(spend.Settlement{End: spend.Commit, Hold: id, Resource: id, Amounts: onePod, Metadata: about})
 	}
 	pass := func(at time.Duration, wantErr bool, next time.Duration, want ...string) {
 		t.Helper()

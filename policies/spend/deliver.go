@@ -14,9 +14,9 @@ import (
 
 // HoldStatus is the result of a look at the holds of an organisation.
 type HoldStatus struct {
-	// Noted and Open are the ages of the oldest hold of a call that is under way, and
+	// InFlight and Open are the ages of the oldest hold of a call that is under way, and
 	// of the oldest whose end is not known.
-	Noted, Open time.Duration
+	InFlight, Open time.Duration
 	// Overdue is how many calls of this gateway have settled nothing in the time that
 	// a call may take.
 	Overdue int
@@ -187,12 +187,12 @@ func (o *Outbox) batch(b *box, n int) []*queued {
 	defer o.mu.Unlock()
 	about := make(map[string]bool)
 	for i, s := range b.queue {
-		if i == n || about[s.Hold] || s.As != "" && about[s.As] || s.Resource != "" && about["/"+s.Resource] {
+		if i == n || about[s.Hold] || s.NewID != "" && about[s.NewID] || s.Resource != "" && about["/"+s.Resource] {
 			return slices.Clone(b.queue[:i])
 		}
 		about[s.Hold], about["/"+s.Resource] = true, true
-		if s.As != "" {
-			about[s.As] = true
+		if s.NewID != "" {
+			about[s.NewID] = true
 		}
 	}
 	return slices.Clone(b.queue)
@@ -261,7 +261,7 @@ func (o *Outbox) sweep(ctx context.Context, org string, b *box) error {
 		h := &stray[i]
 		if err = o.Store.Settle(ctx, org, &Settlement{Hold: h.ID, End: Release}); err == nil {
 			o.Logger.WarnContext(ctx, "a reservation was released that no call has in hand", "org", org, "hold", h.ID,
-				"operation", h.About.Operation, "decision", h.About.Decision)
+				"operation", h.Metadata.Operation, "decision", h.Metadata.Decision)
 			o.Events.Released(org, h)
 		}
 	}
@@ -304,8 +304,8 @@ func (o *Outbox) status(b *box, state *State) (s HoldStatus) {
 			s.Open = max(s.Open, age)
 			continue
 		}
-		s.Noted = max(s.Noted, age)
-		if h.Holder.Incarnation == o.Self.Incarnation && age > o.Patience && b.has(h.ID) {
+		s.InFlight = max(s.InFlight, age)
+		if h.Holder.Incarnation == o.Self.Incarnation && age > o.CallTimeout && b.has(h.ID) {
 			s.Overdue++
 		}
 	}

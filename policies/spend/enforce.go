@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Over is the action on a budget that is exceeded all the same: because running
+// MaxOverrunssonBudgetAction is the action on a budget that is exceeded all the same: because running
 // resources go on accruing, prices rose, or the budget was lowered. The zero Over does
 // nothing.
-type Over struct {
+type OverBudgetAction struct {
 	Stop   Order         `yaml:"stop" doc:"which of the pods and sandboxes that a passed budget counts are stopped until it holds, those made last or those that cost most first; empty is none. Locked pods go on. Sandboxes cannot be stopped: they are deleted; nothing else is"`
 	Notice time.Duration `yaml:"notice" doc:"how long before the first stop it is announced; 0 is 15m"`
 }
@@ -25,18 +25,18 @@ type Order string
 
 // The orders.
 const (
-	Newest  Order = "newest"
-	Dearest Order = "dearest"
+	Newest        Order = "newest"
+	MostExpensive Order = "dearest"
 )
 
 // Values lists the orders.
-func (Order) Values() []string { return []string{string(Newest), string(Dearest)} }
+func (Order) Values() []string { return []string{string(Newest), string(MostExpensive)} }
 
 // defaultNotice is the notice unless an organisation says otherwise.
 const defaultNotice = 15 * time.Minute
 
 // Validate reports a notice that is none.
-func (o Over) Validate() error {
+func (o OverBudgetAction) Validate() error {
 	if o.Notice < 0 {
 		return fault.Errorf("notice", "must not be negative")
 	}
@@ -196,7 +196,7 @@ func (p *pass) record(id string) Record {
 		return *r
 	}
 	f := p.found[id]
-	return Record{ID: id, Kind: string(f.Kind), About: About{Name: f.Name}}
+	return Record{ID: id, Kind: string(f.Kind), Metadata: Metadata{Name: f.Name}}
 }
 
 // passed lists the budgets whose pods are stopped when they are passed.
@@ -204,7 +204,7 @@ func (p *pass) passed(plan *Plan) []due {
 	var all []due
 	var scopes map[Scope]*scoped
 	for _, b := range p.state.Balances {
-		over := plan.Over(b.Scope)
+		over := plan.Action(b.Scope)
 		if over.Stop == "" {
 			continue
 		}
@@ -278,7 +278,7 @@ func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 func (p *pass) ordered(list []*Record, order Order) []*Record {
 	list = slices.DeleteFunc(list, func(r *Record) bool { return !p.found[r.ID].Stoppable })
 	slices.SortFunc(list, func(a, b *Record) int {
-		if order == Dearest {
+		if order == MostExpensive {
 			return cmp.Or(cmp.Compare(p.found[b.ID].Amounts[Burn], p.found[a.ID].Amounts[Burn]), cmp.Compare(a.ID, b.ID))
 		}
 		return cmp.Or(cmp.Compare(p.found[a.ID].Age, p.found[b.ID].Age), cmp.Compare(a.ID, b.ID))
@@ -303,7 +303,7 @@ func (p *pass) stop(ctx context.Context, d *due) error {
 		why := d.Cause
 		why.Deleted = deleted
 		p.Events.Stopped(ctx, &why, r)
-		if _, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, About: r.About}); err != nil {
+		if _, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, Metadata: r.Metadata}); err != nil {
 			errs = append(errs, err) // the next pass will see it
 		}
 	}

@@ -102,15 +102,15 @@ func (c *RunCosts) Expected(org, key, model string, most catalog.Money) catalog.
 	return min(most, sorted[(99*len(sorted)+99)/100-1])
 }
 
-// Most is the greatest one-time cost of a hold's call, in micro-dollars.
-func (h *Hold) Most() int64 { return max(h.Amounts[Cost], h.About.Most) }
+// MaxCost is the greatest one-time cost of a hold's call, in micro-dollars.
+func (h *Hold) MaxCost() int64 { return max(h.Amounts[Cost], h.Metadata.MaxCost) }
 
 // Unreserved is the possible cost to a scope of runs under way beyond their reservations, in
 // micro-dollars.
 func (s *State) Unreserved(scope Scope) (micro int64) {
 	for i := range s.Holds {
 		if h := &s.Holds[i]; slices.Contains(h.Owner.Scopes(), scope) {
-			micro += h.Most() - h.Amounts[Cost]
+			micro += h.MaxCost() - h.Amounts[Cost]
 		}
 	}
 	return micro

@@ -18,15 +18,15 @@ func (j *Journal) Path() string { return j.path }
 // Fail has the journal write to another file, which fails, until it is replaced.
 func (j *Journal) Fail(f *os.File) { j.file = f }
 
-// Keep gives the books a journal.
-func (b *Books) Keep(j *Journal) {
+// Snooze gives the books a journal.
+func (b *Components) Keep(j *Journal) {
 	b.Watch.Journal = j
 	b.Watch.recover()
 }
 
 // Hear sets when the store answered the gateway for the first time, and SetNow its clock.
-func (b *Books) Hear(at time.Time)           { b.Watch.heard = at }
-func (b *Books) SetNow(now func() time.Time) { b.Watch.Now = now }
+func (b *Components) Hear(at time.Time)           { b.Watch.heard = at }
+func (b *Components) SetNow(now func() time.Time) { b.Watch.Now = now }
 
 // Kicked returns how many organisations wait for a pass.
 func (l *Loop) Kicked() int { return len(l.kicks) }

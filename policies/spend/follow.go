@@ -21,7 +21,7 @@ func (p *pass) follow(ctx context.Context) error {
 	}
 	made, err := p.Store.Adjust(ctx, p.org, list...)
 	for i, done := range made {
-		if done != NotMade {
+		if done != AdjustSkipped {
 			p.followed(ctx, list[i])
 		}
 	}
@@ -59,11 +59,11 @@ func (s *State) Has(kind operation.Kind) bool {
 }
 
 // follow is the adjustment that makes the record agree with the platform's, nil for nothing. Without f, the resource is gone.
-func (r *Record) follow(f *Found) *Adjustment {
-	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, About: r.About}
+func (r *Record) follow(f *PlatformResource) *Adjustment {
+	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, Metadata: r.Metadata}
 	if f == nil {
-		if r.Kind == string(operation.KindSandbox) && r.About.EndAt != 0 {
-			a.From = time.Unix(r.About.EndAt, 0)
+		if r.Kind == string(operation.KindSandbox) && r.Metadata.EndAt != 0 {
+			a.From = time.Unix(r.Metadata.EndAt, 0)
 		}
 		return a
 	}
@@ -81,11 +81,11 @@ func (r *Record) follow(f *Found) *Adjustment {
 
 // from is when the rate of a sandbox changed to the present one: when it ended, or, as the platform states a rate only later, when it began.
 // It is zero, which is now, for other resources, and for a sandbox that does not say when it ended.
-func (f *Found) from() time.Time {
+func (f *PlatformResource) from() time.Time {
 	if f.Amounts[Sandboxes] == 0 {
 		return f.Ended
 	}
-	return f.Began
+	return f.Started
 }
 
 // followed notes an adjustment that was made.

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Counts reports whether resources of a kind are in the ledger.
-func Counts(kind operation.Kind) bool {
+// IsCounted reports whether resources of a kind are in the ledger.
+func IsCounted(kind operation.Kind) bool {
 	switch kind { //nolint:exhaustive // the others take nothing that is counted
 	case operation.KindPod, operation.KindCluster, operation.KindEndpoint, operation.KindVolume, operation.KindSandbox:
 		return true
@@ -36,9 +36,9 @@ func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Sna
 	return a.Clamped(), c.Known
 }
 
-// Print describes the parts of a resource, in the same words for the state that
+// Descriptionibe describes the parts of a resource, in the same words for the state that
 // a create leads to and for the platform's record of the result.
-func Print(kind operation.Kind, resource map[string]any) string {
+func Describe(kind operation.Kind, resource map[string]any) string {
 	section := func(name string) map[string]any {
 		s, _ := resource[name].(map[string]any)
 		return s
@@ -69,8 +69,8 @@ func Print(kind operation.Kind, resource map[string]any) string {
 	return ""
 }
 
-// Found is a resource as the platform lists it.
-type Found struct {
+// HoldsCommittedormResource is a resource as the platform lists it.
+type PlatformResource struct {
 	Kind  operation.Kind
 	ID    string
 	Name  string
@@ -82,14 +82,14 @@ type Found struct {
 	// GPU and DataCenter are those of [Machine].
 	GPU, DataCenter string
 	Amounts         Amounts
-	// Listed is its cost per hour on the platform's list, in micro-dollars, 0 where
+	// ListRate is its cost per hour on the platform's list, in micro-dollars, 0 where
 	// nothing else was agreed.
-	Listed int64
+	ListRate int64
 	// Priced is false if its cost is unknown.
 	Priced bool
-	// Unread is true of an endpoint whose workers were not listed: there may be more than
+	// WorkersUnknown is true of an endpoint whose workers were not listed: there may be more than
 	// it is to have.
-	Unread bool
+	WorkersUnknown bool
 	// Implausible is the member of the platform's record that the resource cannot have, "" for none; see [catalog.Implausible].
 	Implausible string
 	// Stoppable is true of a pod that can be stopped and is not locked.
@@ -97,10 +97,10 @@ type Found struct {
 	// Age is how old it is by the platform's clock, in milliseconds; -1 if the
 	// platform does not say.
 	Age int64
-	// Began is when the cost of a sandbox began, Ends when it ends at the latest, and Ended when it has ended, by the platform's clock;
+	// StartedTime is when the cost of a sandbox began, Ends when it ends at the latest, and Ended when it has ended, by the platform's clock;
 	// zero for other resources. A sandbox that has ended is not listed.
-	Began, Ends, Ended time.Time
-	Use                Use
+	Started, Expires, Ended time.Time
+	Use                     Usage
 }
 
 // LabelledOwner returns the owner that the labels of a record name. Only the gateway and holders of a platform key can set them.
@@ -108,10 +108,10 @@ func LabelledOwner(record map[string]any) Owner {
 	return Owner{Team: operation.Label(record, operation.TeamLabel), Key: operation.Label(record, operation.KeyLabel)}
 }
 
-// Clocks reads Began, Ends and Ended from the platform's record of a sandbox. One that does not say when it ended is taken to have ended
+// ReadTimes reads Began, Ends and Ended from the platform's record of a sandbox. One that does not say when it ended is taken to have ended
 // with its last change, or else at the time of the answer.
-func (f *Found) Clocks(record map[string]any, answered time.Time) {
-	f.Began, f.Ends = catalog.Instant(record, "createdAt"), catalog.Instant(record, "expiresAt")
+func (f *PlatformResource) ReadTimes(record map[string]any, answered time.Time) {
+	f.Started, f.Expires = catalog.Instant(record, "createdAt"), catalog.Instant(record, "expiresAt")
 	if !catalog.Ended(operation.KindSandbox, record) {
 		return
 	}
@@ -125,16 +125,16 @@ func (f *Found) Clocks(record map[string]any, answered time.Time) {
 // drawStep is the step in which the remaining cost of a sandbox is lowered while it accrues, in milliseconds.
 const drawStep = hour / 12
 
-// Draw lowers the remaining cost by the cost that has accrued so far.
-func (f *Found) Draw() {
+// LowerRemaining lowers the remaining cost by the cost that has accrued so far.
+func (f *PlatformResource) LowerRemaining() {
 	f.Amounts[Cost] = max(0, f.Amounts[Cost]-forecast(f.Amounts[Bounded], f.Age/drawStep*drawStep))
 }
 
 // maxSkew is the greatest difference between the clocks of the platform and the store that is taken for plausible.
 const maxSkew = 5 * time.Minute
 
-// Began returns when the cost of a new resource began by the platform's clock, zero if it cannot be the result of a call of that time.
-func Began(platform, call time.Time) time.Time {
+// StartTimeed returns when the cost of a new resource began by the platform's clock, zero if it cannot be the result of a call of that time.
+func StartTime(platform, call time.Time) time.Time {
 	if call.Sub(platform) > maxSkew {
 		return time.Time{}
 	}
@@ -142,20 +142,20 @@ func Began(platform, call time.Time) time.Time {
 }
 
 // about is the description of a resource that no call is known to have made.
-func (f *Found) about() About {
-	a := About{Name: f.Name, Print: f.Print, GPU: f.GPU, DataCenter: f.DataCenter}
-	if !f.Ends.IsZero() {
-		a.EndAt = f.Ends.Unix()
+func (f *PlatformResource) about() Metadata {
+	a := Metadata{Name: f.Name, Description: f.Print, GPU: f.GPU, DataCenter: f.DataCenter}
+	if !f.Expires.IsZero() {
+		a.EndAt = f.Expires.Unix()
 	}
 	return a
 }
 
-// MadeBy reports whether a resource can be the result of a create with an unknown outcome: its label names the call or, if resources of
+// CreatedBy reports whether a resource can be the result of a create with an unknown outcome: its label names the call or, if resources of
 // its kind have no labels, it matches the request and is no older than the call.
-func (f *Found) MadeBy(call, kind string, about About, age time.Duration) bool {
+func (f *PlatformResource) CreatedBy(call, kind string, about Metadata, age time.Duration) bool {
 	if operation.Labelled(f.Kind) {
 		return kind == string(f.Kind) && f.Call == call
 	}
 	return kind == string(f.Kind) && (about.Name == "" || about.Name == f.Name) &&
-		(about.Print == "" || strings.EqualFold(about.Print, f.Print)) && f.Age <= (age+clockSlack).Milliseconds()
+		(about.Description == "" || strings.EqualFold(about.Description, f.Print)) && f.Age <= (age+clockSlack).Milliseconds()
 }

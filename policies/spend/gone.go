@@ -31,7 +31,7 @@ func newGets() gets {
 
 // look asks for a resource that changed last at a time. It returns nil if there is none;
 // known is false if that was not found out. A sandbox is asked for at once: its record says that it has ended.
-func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f *Found, known bool) {
+func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f *PlatformResource, known bool) {
 	g, early := &p.gets, p.state.Now.Sub(changed) < lag
 	switch {
 	case g.gone[id]:
@@ -54,16 +54,16 @@ func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f 
 // now is the platform's state of a record, nil if the resource is gone. It is not
 // known while the list and a GET contradict each other: of a resource missing from the list, and of
 // an endpoint with fewer workers than counted, a GET has the last word.
-func (p *pass) now(ctx context.Context, r *Record) (f *Found, known bool) {
+func (p *pass) now(ctx context.Context, r *Record) (f *PlatformResource, known bool) {
 	listed := p.found[r.ID]
-	if listed != nil && (!listed.Unread || listed.Amounts[Workers] >= r.Amounts[Workers]) {
+	if listed != nil && (!listed.WorkersUnknown || listed.Amounts[Workers] >= r.Amounts[Workers]) {
 		return listed, true
 	}
 	f, known = p.look(ctx, r.Kind, r.ID, r.Changed)
 	if listed != nil {
 		return f, f != nil
 	}
-	if (f != nil && f.Ended.IsZero() || !known) && p.state.Now.Sub(r.Changed) >= listSlack && Counts(operation.Kind(r.Kind)) {
+	if (f != nil && f.Ended.IsZero() || !known) && p.state.Now.Sub(r.Changed) >= listSlack && IsCounted(operation.Kind(r.Kind)) {
 		p.report.Missing++
 	}
 	return f, known
@@ -73,7 +73,7 @@ func (p *pass) now(ctx context.Context, r *Record) (f *Found, known bool) {
 func (p *pass) short() bool {
 	counted := 0
 	for _, r := range p.records {
-		if Counts(operation.Kind(r.Kind)) {
+		if IsCounted(operation.Kind(r.Kind)) {
 			counted++
 		}
 	}

@@ -47,8 +47,8 @@ func TestGone(t *testing.T) {
 			if diff := cmp.Diff(want, r.takes()); diff != "" {
 				t.Errorf("ledger (-want +got):\n%s", diff)
 			}
-			if r.asked != tt.asked || r.report.Missing != tt.missing || r.report.Short != (tt.missing > 0) {
-				t.Errorf("%d GETs, %d missing, short is %t, want %d and %d", r.asked, r.report.Missing, r.report.Short, tt.asked, tt.missing)
+			if r.asked != tt.asked || r.report.Missing != tt.missing || r.report.ListIncomplete != (tt.missing > 0) {
+				t.Errorf("%d GETs, %d missing, short is %t, want %d and %d", r.asked, r.report.Missing, r.report.ListIncomplete, tt.asked, tt.missing)
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func TestGoneWithAHold(t *testing.T) {
 		r.rent("a")
 		r.now = r.now.Add(time.Minute)
 		r.reserve("delete", "pod-a", spend.Amounts{})
-		r.settle(spend.Settlement{Hold: "delete", End: spend.Open, Wait: time.Minute})
+		r.settle(spend.Settlement{Hold: "delete", End: spend.Open, ResolveWithin: time.Minute})
 		if r.found = nil; hidden {
 			r.failing = true
 		}
@@ -121,7 +121,7 @@ func TestOwnersComeBack(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"pod-a": fmt.Sprint(tt.want, onePod)}, r.takes()); diff != "" {
 			t.Errorf("after %s (-want +got):\n%s", tt.after, diff)
 		}
-		if strangers := len(r.report.Strangers); (strangers > 0) != (tt.want == spend.Owner{}) {
+		if strangers := len(r.report.Unmanaged); (strangers > 0) != (tt.want == spend.Owner{}) {
 			t.Errorf("after %s: %d are strangers", tt.after, strangers)
 		}
 	}
@@ -132,8 +132,8 @@ func TestOwnersComeBack(t *testing.T) {
 func TestWorkersThatAreStillThere(t *testing.T) {
 	three, none := spend.Amounts{spend.Burn: 300, spend.GPUs: 3, spend.Workers: 3}, spend.Amounts{}
 	r := newReconciled(t)
-	endpoint := func(a spend.Amounts, unread bool) []spend.Found {
-		return []spend.Found{{Kind: operation.KindEndpoint, ID: "e", Amounts: a, Priced: true, Unread: unread}}
+	endpoint := func(a spend.Amounts, unread bool) []spend.PlatformResource {
+		return []spend.PlatformResource{{Kind: operation.KindEndpoint, ID: "e", Amounts: a, Priced: true, WorkersUnknown: unread}}
 	}
 	if _, err := spend.Adjust(t.Context(), r, org, &spend.Adjustment{Kind: string(operation.KindEndpoint), Resource: "e", Amounts: three, Owner: &owner}); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ type Item struct {
 	// Decision is that of the call that made the resource.
 	Decision string `json:"decision,omitempty"`
 	Labels   Labels `json:"labels,omitempty"`
-	// Period is the one whose accrued costs an adjustment changed.
+	// UntilPeriodEnd is the one whose accrued costs an adjustment changed.
 	Period AccrualPeriod `json:"period,omitempty"`
 	Terms
 }
@@ -50,8 +50,8 @@ func (t Terms) at(rate int64) Terms {
 // maxName bounds the kept part of a name, in bytes.
 const maxName = 64
 
-// ItemOf returns the item of a resource.
-func ItemOf(resource, kind string, o Owner, a About) Item {
+// NewItem returns the item of a resource.
+func NewItem(resource, kind string, o Owner, a Metadata) Item {
 	name := a.Name
 	if len(name) > maxName {
 		name = strings.ToValidUTF8(name[:maxName], "")
@@ -59,15 +59,15 @@ func ItemOf(resource, kind string, o Owner, a About) Item {
 	return Item{Resource: resource, Kind: kind, Owner: o, Name: name, GPU: a.GPU, DataCenter: a.DataCenter, Decision: a.Decision, Labels: a.Labels}
 }
 
-// RunOf returns the item of something that costs once, such as a run: all of an owner
+// NewRunItem returns the item of something that costs once, such as a run: all of an owner
 // on one endpoint or model are one item. Each adjustment is an item.
-func RunOf(kind string, o Owner, a About) Item {
+func NewRunItem(kind string, o Owner, a Metadata) Item {
 	if kind == KindAdjustment {
-		item := ItemOf(a.Decision, kind, o, About{Name: a.Name})
+		item := NewItem(a.Decision, kind, o, Metadata{Name: a.Name})
 		item.Period = AccrualPeriod(a.Operation)
 		return item
 	}
-	return Item{Resource: ItemOf("", kind, o, a).Name, Kind: kind, Owner: o}
+	return Item{Resource: NewItem("", kind, o, a).Name, Kind: kind, Owner: o}
 }
 
 // sameAs reports whether two items are the same resource of the same owner.
@@ -123,21 +123,21 @@ type Rollup struct {
 	Micro int64
 }
 
-// Rolled is how far roll-ups have been made.
-type Rolled struct {
+// RollupProgress is how far roll-ups have been made.
+type RollupProgress struct {
 	// Version is another after each [RollupStore] Post.
 	Version int64
 	// Until is when roll-ups were made last of all series, zero before the first time.
 	Until time.Time
-	// Waiting is how many changes are in none.
-	Waiting int64
+	// Pending is how many changes are in none.
+	Pending int64
 	// Now is the store's clock.
 	Now time.Time
 }
 
-// Tally is the source of roll-ups.
-type Tally struct {
-	Rolled
+// RollupInput is the source of roll-ups.
+type RollupInput struct {
+	RollupProgress
 
 	Series []Series
 	// Changes are those waiting, in the order in which they were entered.
@@ -162,16 +162,16 @@ type Posting struct {
 	// That is also added to the owner's accrued cost in the day and the month, as
 	// far as the hour is in them, unless Quiet: the store has lost the roll-ups of the hour, and the
 	// accrued cost was restored.
-	Billed    []Rollup
-	Quiet     bool
-	Retention Retention
+	Billed      []Rollup
+	HistoryOnly bool
+	Retention   Retention
 }
 
 // RollupStore keeps roll-ups. It is one with the [Store] whose changes it counts: both are
 // lost together. Implementations are safe for concurrent use.
 type RollupStore interface {
-	Rolled(ctx context.Context, org string) (Rolled, error)
-	Tally(ctx context.Context, org string) (Tally, error)
+	RollupProgress(ctx context.Context, org string) (RollupProgress, error)
+	RollupInput(ctx context.Context, org string) (RollupInput, error)
 	// Post is one atomic step, safe to repeat, and reports whether the posting was made.
 	Post(ctx context.Context, org string, p *Posting) (bool, error)
 	// Rollups returns those of the units that began at the given times, in no order.
@@ -187,35 +187,37 @@ type History struct {
 	found sync.Map // by organisation, the last argument of Learn
 }
 
-// Learn takes the resources found of an organisation. They must not be changed.
-func (h *History) Learn(org string, found map[string]*Found) { h.found.Store(org, found) }
+// SetResources takes the resources found of an organisation. They must not be changed.
+func (h *History) SetResources(org string, found map[string]*PlatformResource) {
+	h.found.Store(org, found)
+}
 
 // known is the last argument of Learn, nil for none.
-func (h *History) known(org string) map[string]*Found {
+func (h *History) known(org string) map[string]*PlatformResource {
 	known, _ := h.found.Load(org)
-	found, _ := known.(map[string]*Found)
+	found, _ := known.(map[string]*PlatformResource)
 	return found
 }
 
 // rollTries bounds how often another gateway may be quicker.
 const rollTries = 5
 
-// RollHours is Roll if an hour has ended since the last time, or something has changed.
-func (h *History) RollHours(ctx context.Context, org string) error {
-	at, err := h.Store.Rolled(ctx, org)
+// RollUpHours is Roll if an hour has ended since the last time, or something has changed.
+func (h *History) RollUpHours(ctx context.Context, org string) error {
+	at, err := h.Store.RollupProgress(ctx, org)
 	if err != nil {
 		return fmt.Errorf("roll up %s: %w", org, err)
 	}
-	if at.Waiting == 0 && !at.Until.Before(Hourly.Start(at.Now)) {
+	if at.Pending == 0 && !at.Until.Before(Hourly.Start(at.Now)) {
 		return nil
 	}
-	return h.Roll(ctx, org)
+	return h.RollUp(ctx, org)
 }
 
-// Roll makes the roll-ups of an organisation up to date, in small postings.
-func (h *History) Roll(ctx context.Context, org string) error {
+// RollUp makes the roll-ups of an organisation up to date, in small postings.
+func (h *History) RollUp(ctx context.Context, org string) error {
 	for range rollTries {
-		t, err := h.Store.Tally(ctx, org)
+		t, err := h.Store.RollupInput(ctx, org)
 		if err != nil {
 			return fmt.Errorf("roll up %s: %w", org, err)
 		}
@@ -246,10 +248,10 @@ func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error
 }
 
 // learn takes over the platform's record of a resource.
-func (i *Item) learn(f *Found) {
+func (i *Item) learn(f *PlatformResource) {
 	i.GPU = cmp.Or(f.GPU, i.GPU)
 	i.DataCenter = cmp.Or(f.DataCenter, i.DataCenter)
-	i.Terms = Terms{Rate: f.Amounts[Burn], List: f.Listed, GB: f.Amounts[VolumeGB]}
+	i.Terms = Terms{Rate: f.Amounts[Burn], List: f.ListRate, GB: f.Amounts[VolumeGB]}
 }
 
 // Machine returns the type of GPU, or of CPU, that a resource has, and its data

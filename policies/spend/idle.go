@@ -46,8 +46,8 @@ const (
 	defaultCPUBelow  = 10
 	defaultForgotten = 24 * time.Hour
 	minIdle          = time.Minute
-	// MaxKeep is how long a resource can be kept at a time.
-	MaxKeep = 30 * 24 * time.Hour
+	// MaxSnooze is how long a resource can be kept at a time.
+	MaxSnooze = 30 * 24 * time.Hour
 )
 
 // Validate reports every fault, each with its path below the section.
@@ -64,22 +64,22 @@ func (i Idle) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Use is how much a resource is used, as the platform shows it.
-type Use struct {
+// Usage is how much a resource is used, as the platform shows it.
+type Usage struct {
 	// Stopped is true of a pod that holds no machine.
 	Stopped bool
-	// Known is true of a running pod that reports its use: GPU is that of its busiest
+	// SetCreated is true of a running pod that reports its use: GPU is that of its busiest
 	// GPU, 0 if it has none, CPU that of its processors; in percent.
 	Known    bool
 	GPU, CPU int64
-	// Up is how long ago a pod was last started, by the platform's clock; -1 if the
+	// Uptime is how long ago a pod was last started, by the platform's clock; -1 if the
 	// platform does not say.
-	Up time.Duration
+	Uptime time.Duration
 	// Workers is how many workers an endpoint has, Busy how many of them have a job or
 	// are being started for one.
 	Workers, Busy int64
-	// Quiet is true of a sandbox that was last active more than a minute ago.
-	Quiet bool
+	// InactiveryOnly is true of a sandbox that was last active more than a minute ago.
+	Inactive bool
 	// Mounted is true of a network volume that a pod or an endpoint names.
 	Mounted bool
 	// Burn is the resource's cost as it stands, in micro-dollars per hour.
@@ -105,7 +105,7 @@ const (
 
 // reason returns why a resource is idle at this moment, "" if it is not, or if that is
 // not known.
-func (i *Idle) reason(f *Found) Reason {
+func (i *Idle) reason(f *PlatformResource) Reason {
 	u := &f.Use
 	switch {
 	case f.Kind == operation.KindPod && u.Stopped && u.Burn > 0:
@@ -114,7 +114,7 @@ func (i *Idle) reason(f *Found) Reason {
 		return Unused
 	case f.Kind == operation.KindEndpoint && u.Workers > 0 && u.Busy == 0:
 		return NoJobs
-	case f.Kind == operation.KindSandbox && u.Quiet:
+	case f.Kind == operation.KindSandbox && u.Inactive:
 		return Inactive
 	case f.Kind == operation.KindVolume && !u.Mounted:
 		return Unmounted
@@ -143,10 +143,10 @@ type IdleResource struct {
 	// Observed is the idle time since then that looks have covered; see [Idle.look].
 	Observed time.Duration `json:"observed"`
 	Burn     int64         `json:"burn"` // micro-dollars per hour
-	// Kept is until when its owner keeps it, StopAt when it will be stopped; zero for
+	// SnoozedUntil is until when its owner keeps it, StopAt when it will be stopped; zero for
 	// neither.
-	Kept   time.Time `json:"-"`
-	StopAt time.Time `json:"-"`
+	SnoozedUntil time.Time `json:"-"`
+	StopAt       time.Time `json:"-"`
 }
 
 // sightings are the resources that did not work at the last look, whether for long enough or not.
@@ -159,7 +159,7 @@ type sightings struct {
 // between two looks. The idle time of pods and endpoints is the observed time alone: a look covers at most one interval
 // before it, and after more than two intervals without a look the idle time starts from zero, because the resource may
 // have worked meanwhile. It also starts from zero when a pod was started since the previous look.
-func (i *Idle) look(before *sightings, found map[string]*Found, now time.Time, interval time.Duration) sightings {
+func (i *Idle) look(before *sightings, found map[string]*PlatformResource, now time.Time, interval time.Duration) sightings {
 	next := sightings{At: now, Idle: make(map[string]IdleResource)}
 	gap := now.Sub(before.At)
 	for id, f := range found {
@@ -168,7 +168,7 @@ func (i *Idle) look(before *sightings, found map[string]*Found, now time.Time, i
 			continue
 		}
 		was, works := before.Idle[id], reason.works()
-		started := f.Kind == operation.KindPod && f.Use.Up >= 0 && f.Use.Up < now.Sub(was.Since)
+		started := f.Kind == operation.KindPod && f.Use.Uptime >= 0 && f.Use.Uptime < now.Sub(was.Since)
 		r := IdleResource{Kind: string(f.Kind), Name: f.Name, Reason: reason, Since: was.Since, Burn: f.Use.Burn}
 		switch {
 		case was.Reason != reason || started || works && gap > 2*interval:
@@ -190,8 +190,8 @@ const (
 	keepPrefix = "keep:"
 )
 
-// Keeper leaves resources alone although they are idle, because their owners say so.
-type Keeper struct {
+// Snoozer leaves resources alone although they are idle, because their owners say so.
+type Snoozer struct {
 	// Store is a [Store], or the part of one that a dry run reads.
 	Store interface {
 		Show(ctx context.Context, org string) (State, error)
@@ -199,10 +199,10 @@ type Keeper struct {
 	}
 }
 
-// Keep leaves a resource alone for a time although it is idle, and returns until when;
+// Snooze leaves a resource alone for a time although it is idle, and returns until when;
 // 0 ends that. May refuses, with the error that Keep then returns. It returns
 // [ErrNoResource] for a resource missing from the ledger.
-func (k *Keeper) Keep(ctx context.Context, org, id string, length time.Duration, may func(*Record) error) (until time.Time, err error) {
+func (k *Snoozer) Snooze(ctx context.Context, org, id string, length time.Duration, may func(*Record) error) (until time.Time, err error) {
 	state, err := k.Store.Show(ctx, org)
 	if err != nil {
 		return until, err
@@ -237,8 +237,8 @@ func (i *Idle) List(noticed map[string]string) (at time.Time, list []IdleResourc
 	return s.At, i.list(&s, noticed), nil
 }
 
-// KeptUntil returns until when resources are kept, by id, out of the notices of an organisation.
-func KeptUntil(noticed map[string]string) map[string]time.Time {
+// SnoozedUntil returns until when resources are kept, by id, out of the notices of an organisation.
+func SnoozedUntil(noticed map[string]string) map[string]time.Time {
 	out := make(map[string]time.Time)
 	for name, text := range noticed {
 		id, is := strings.CutPrefix(name, keepPrefix)
@@ -258,7 +258,7 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 		r.ID = id
 		r.StopAt, _ = time.Parse(time.RFC3339, noticed[idlePrefix+id]) // any other text says that it was announced
 		if kept, err := time.Parse(time.RFC3339, noticed[keepPrefix+id]); err == nil && s.At.Before(kept) {
-			r.Kept = kept
+			r.SnoozedUntil = kept
 		}
 		list = append(list, r)
 	}
@@ -281,7 +281,7 @@ func (p *pass) idle(ctx context.Context, i *Idle, noticed map[string]string) ([]
 	told := make(map[string]bool)
 	for _, r := range i.list(&s, noticed) {
 		if i.Action == ActionNotify || i.Action == ActionStop {
-			told[idlePrefix+r.ID] = r.Kept.IsZero()
+			told[idlePrefix+r.ID] = r.SnoozedUntil.IsZero()
 		}
 		if !told[idlePrefix+r.ID] {
 			continue

@@ -24,7 +24,7 @@ const idleGap = 5 * time.Minute
 // stretch is a part of the life of a pod: the content of its record until the next one.
 type stretch struct {
 	from  time.Time
-	use   spend.Use
+	use   spend.Usage
 	works bool
 	// starts is true if the pod was started where the stretch begins.
 	starts bool
@@ -78,11 +78,11 @@ func drawTrace(t *rapid.T, id string, start time.Time) *trace {
 		s := stretch{from: at, starts: i == 0 || rapid.IntRange(0, 4).Draw(t, "starts") == 0}
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
-			s.works, s.use = true, spend.Use{Known: true, GPU: rapid.Int64Range(5, 100).Draw(t, "gpu"), CPU: rapid.Int64Range(0, 100).Draw(t, "cpu")}
+			s.works, s.use = true, spend.Usage{Known: true, GPU: rapid.Int64Range(5, 100).Draw(t, "gpu"), CPU: rapid.Int64Range(0, 100).Draw(t, "cpu")}
 		case 1:
-			s.works, s.use = true, spend.Use{Known: true, CPU: rapid.Int64Range(10, 100).Draw(t, "cpu")}
+			s.works, s.use = true, spend.Usage{Known: true, CPU: rapid.Int64Range(10, 100).Draw(t, "cpu")}
 		case 2:
-			s.use = spend.Use{Known: true, GPU: rapid.Int64Range(0, 4).Draw(t, "gpu"), CPU: rapid.Int64Range(0, 9).Draw(t, "cpu")}
+			s.use = spend.Usage{Known: true, GPU: rapid.Int64Range(0, 4).Draw(t, "gpu"), CPU: rapid.Int64Range(0, 9).Draw(t, "cpu")}
 		default: // what is not known counts as work
 			s.works = true
 		}
@@ -105,7 +105,7 @@ type watched struct {
 }
 
 // List implements spend.Platform.
-func (w *watched) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
+func (w *watched) List(context.Context, string, func(operation.Kind) bool) ([]spend.PlatformResource, error) {
 	return w.list(), nil
 }
 
@@ -138,13 +138,13 @@ func newWatched(t *rapid.T, start time.Time) *watched {
 	return w
 }
 
-func (w *watched) list() (found []spend.Found) {
+func (w *watched) list() (found []spend.PlatformResource) {
 	for id, tr := range w.traces {
 		s, started := tr.at(w.now)
-		f := spend.Found{Kind: operation.KindPod, ID: id, Amounts: onePod, Priced: true, Stoppable: true, Use: s.use}
-		f.Use.Up = w.now.Sub(started)
+		f := spend.PlatformResource{Kind: operation.KindPod, ID: id, Amounts: onePod, Priced: true, Stoppable: true, Use: s.use}
+		f.Use.Uptime = w.now.Sub(started)
 		if tr.stopped {
-			f.Amounts, f.Stoppable, f.Use = stopped, false, spend.Use{Stopped: true, Up: -1}
+			f.Amounts, f.Stoppable, f.Use = stopped, false, spend.Usage{Stopped: true, Uptime: -1}
 		}
 		found = append(found, f)
 	}
@@ -196,8 +196,8 @@ func TestIdleTraces(t *testing.T) {
 			}
 			if tr := w.traces[fmt.Sprintf("pod-%d", rapid.IntRange(0, 20).Draw(t, "keep"))]; tr != nil {
 				length := time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute
-				keeper := spend.Keeper{Store: w.Memory}
-				kept, err := keeper.Keep(t.Context(), org, tr.id, length, func(*spend.Record) error { return nil })
+				keeper := spend.Snoozer{Store: w.Memory}
+				kept, err := keeper.Snooze(t.Context(), org, tr.id, length, func(*spend.Record) error { return nil })
 				switch {
 				case err == nil:
 					tr.kept = kept
@@ -281,7 +281,7 @@ func TestIdleTimeIsObservedTime(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newReconciled(t)
 			r.rent("x")
-			r.found[0].Use, r.found[0].Stoppable = spend.Use{Known: true, Up: -1}, true
+			r.found[0].Use, r.found[0].Stoppable = spend.Usage{Known: true, Uptime: -1}, true
 			a := &stopping{reconciled: r}
 			r.Budgets = &spend.Plan{Idle: rules}
 			books := spend.New(r.deps(a))
@@ -315,7 +315,7 @@ func TestIdleTimeIsObservedTime(t *testing.T) {
 func TestUndeliveredNoticeHoldsBackTheStop(t *testing.T) {
 	r := newReconciled(t)
 	r.rent("x")
-	r.found[0].Use, r.found[0].Stoppable = spend.Use{Known: true, Up: -1}, true
+	r.found[0].Use, r.found[0].Stoppable = spend.Usage{Known: true, Uptime: -1}, true
 	const interval = time.Minute
 	a := &stopping{reconciled: r, slow: true}
 	r.Budgets = &spend.Plan{Idle: spend.Idle{For: 2 * time.Minute, Action: spend.ActionStop, Notice: 5 * time.Minute}}
@@ -357,29 +357,31 @@ func TestUndeliveredNoticeHoldsBackTheStop(t *testing.T) {
 // Each kind of resource has its own sign of not working, and an unknown sign is
 // none.
 func TestIdleReasons(t *testing.T) {
-	pod := func(u spend.Use) spend.Found { return spend.Found{Kind: operation.KindPod, Use: u} }
+	pod := func(u spend.Usage) spend.PlatformResource {
+		return spend.PlatformResource{Kind: operation.KindPod, Use: u}
+	}
 	for name, tt := range map[string]struct {
-		found spend.Found
+		found spend.PlatformResource
 		want  spend.Reason
 	}{
-		"below both bounds":         {pod(spend.Use{Known: true, GPU: 4, CPU: 9, Up: -1}), spend.Unused},
-		"a GPU at its bound":        {pod(spend.Use{Known: true, GPU: 5, Up: -1}), ""},
-		"processors at their bound": {pod(spend.Use{Known: true, CPU: 10, Up: -1}), ""},
-		"use not known":             {pod(spend.Use{Up: -1}), ""},
-		"started since":             {pod(spend.Use{Known: true, Up: time.Minute}), ""},
-		"stopped with storage":      {pod(spend.Use{Stopped: true, Burn: 1, Up: -1}), spend.Stopped},
-		"stopped for nothing":       {pod(spend.Use{Stopped: true, Up: -1}), ""},
-		"workers without jobs":      {spend.Found{Kind: operation.KindEndpoint, Use: spend.Use{Workers: 2}}, spend.NoJobs},
-		"a worker with a job":       {spend.Found{Kind: operation.KindEndpoint, Use: spend.Use{Workers: 2, Busy: 1}}, ""},
-		"no workers":                {spend.Found{Kind: operation.KindEndpoint}, ""},
-		"a volume alone":            {spend.Found{Kind: operation.KindVolume}, spend.Unmounted},
-		"a mounted volume":          {spend.Found{Kind: operation.KindVolume, Use: spend.Use{Mounted: true}}, ""},
-		"a cluster":                 {spend.Found{Kind: operation.KindCluster}, ""},
+		"below both bounds":         {pod(spend.Usage{Known: true, GPU: 4, CPU: 9, Uptime: -1}), spend.Unused},
+		"a GPU at its bound":        {pod(spend.Usage{Known: true, GPU: 5, Uptime: -1}), ""},
+		"processors at their bound": {pod(spend.Usage{Known: true, CPU: 10, Uptime: -1}), ""},
+		"use not known":             {pod(spend.Usage{Uptime: -1}), ""},
+		"started since":             {pod(spend.Usage{Known: true, Uptime: time.Minute}), ""},
+		"stopped with storage":      {pod(spend.Usage{Stopped: true, Burn: 1, Uptime: -1}), spend.Stopped},
+		"stopped for nothing":       {pod(spend.Usage{Stopped: true, Uptime: -1}), ""},
+		"workers without jobs":      {spend.PlatformResource{Kind: operation.KindEndpoint, Use: spend.Usage{Workers: 2}}, spend.NoJobs},
+		"a worker with a job":       {spend.PlatformResource{Kind: operation.KindEndpoint, Use: spend.Usage{Workers: 2, Busy: 1}}, ""},
+		"no workers":                {spend.PlatformResource{Kind: operation.KindEndpoint}, ""},
+		"a volume alone":            {spend.PlatformResource{Kind: operation.KindVolume}, spend.Unmounted},
+		"a mounted volume":          {spend.PlatformResource{Kind: operation.KindVolume, Use: spend.Usage{Mounted: true}}, ""},
+		"a cluster":                 {spend.PlatformResource{Kind: operation.KindCluster}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReconciled(t)
 			tt.found.ID, tt.found.Priced = "x", true
-			r.found = []spend.Found{tt.found}
+			r.found = []spend.PlatformResource{tt.found}
 			rules := spend.Idle{For: 10 * time.Minute, Forgotten: 10 * time.Minute}
 			r.Budgets = &spend.Plan{Idle: rules}
 			d := r.deps(r)

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Owned is the owner of a resource, and its description.
-type Owned struct {
-	Owner Owner `json:"owner"`
-	About About `json:"about"`
+// Ownership is the owner of a resource, and its description.
+type Ownership struct {
+	Owner Owner    `json:"owner"`
+	About Metadata `json:"about"`
 }
 
 // or returns the remembered description, and the found one where that is empty.
-func (a About) or(found About) About {
-	return About{
+func (a Metadata) or(found Metadata) Metadata {
+	return Metadata{
 		Operation: cmp.Or(a.Operation, found.Operation), Decision: cmp.Or(a.Decision, found.Decision), Name: cmp.Or(a.Name, found.Name),
-		Print: cmp.Or(a.Print, found.Print), GPU: cmp.Or(a.GPU, found.GPU), DataCenter: cmp.Or(a.DataCenter, found.DataCenter), Labels: cmp.Or(a.Labels, found.Labels),
+		Description: cmp.Or(a.Description, found.Description), GPU: cmp.Or(a.GPU, found.GPU), DataCenter: cmp.Or(a.DataCenter, found.DataCenter), Labels: cmp.Or(a.Labels, found.Labels),
 		StopAt: a.StopAt, EndAt: a.EndAt,
 	}
 }
@@ -31,7 +31,7 @@ type Offer struct {
 	Gateway string
 	// Epoch is that of the rebuild which the offer is for.
 	Epoch  int64
-	Owners map[string]Owned
+	Owners map[string]Ownership
 	// Balances are those of a time in a zone. Their accrued costs go on by
 	// their rates until the offer is made. Owners are of the same time, or later.
 	Balances []Balance
@@ -44,7 +44,7 @@ type Head struct {
 	// Epoch changes with each rebuild, Seq with each change.
 	Epoch, Seq int64
 	Complete   bool
-	Lost       Lost
+	Lost       LostPart
 }
 
 // Restoration holds the reservations that a gateway remembers of a lost ledger.
@@ -53,7 +53,7 @@ type Restoration struct {
 	Epoch int64
 	// Holds are in-flight and open reservations.
 	Holds []RestoredHold
-	// Ended are IDs of holds that have ended. A store that went back to an older state may have them.
+	// EndedHoldsSandbox are IDs of holds that have ended. A store that went back to an older state may have them.
 	Ended []string
 	// Jobs are jobs of the run interface whose owners are known.
 	Jobs []OwnedJob
@@ -75,12 +75,12 @@ type OwnedJob struct {
 	Until time.Time
 }
 
-// ErrOtherEpoch means that a restoration, or a pass, belongs to an earlier rebuild.
-var ErrOtherEpoch = errors.New("spend: the ledger is of another epoch")
+// ErrEpochChanged means that a restoration, or a pass, belongs to an earlier rebuild.
+var ErrEpochChanged = errors.New("spend: the ledger is of another epoch")
 
-// Memorial is the part of a store in which gateways bring together what they remember of a lost ledger.
+// RecoveryStore is the part of a store in which gateways bring together what they remember of a lost ledger.
 // Each gateway calls Offer, then Restore, then Sign.
-type Memorial interface {
+type RecoveryStore interface {
 	// Heads returns the heads of organisations, in their order.
 	Heads(ctx context.Context, orgs []string) ([]Head, error)
 	// Offer keeps the offered owners for an hour, and raises accrued costs to the offered
@@ -90,30 +90,30 @@ type Memorial interface {
 	// Restore ends and adds holds, and returns the holds that it added: those that the store does not have and that have
 	// not ended. It returns ErrOtherEpoch unless the ledger is of the given epoch.
 	Restore(ctx context.Context, org string, r *Restoration) ([]Hold, error)
-	// Sign records that a gateway has offered and restored all that it remembers.
-	Sign(ctx context.Context, org string, epoch int64, gateway string) error
-	// Offered returns the owners that were offered for a rebuild, and the gateways that have signed.
-	Offered(ctx context.Context, org string, epoch int64) (owners map[string]Owned, gateways []string, err error)
-	// Seen returns the latest position of a ledger that the store has reported to this gateway. Saw sets the position that an earlier
+	// MarkRestored records that a gateway has offered and restored all that it remembers.
+	MarkRestored(ctx context.Context, org string, epoch int64, gateway string) error
+	// Offers returns the owners that were offered for a rebuild, and the gateways that have signed.
+	Offers(ctx context.Context, org string, epoch int64) (owners map[string]Ownership, gateways []string, err error)
+	// Position returns the latest position of a ledger that the store has reported to this gateway. Saw sets the position that an earlier
 	// process of the gateway has seen: a ledger that is behind it was lost.
-	Seen(org string) Position
-	Saw(org string, p Position)
+	Position(org string) Position
+	SetPosition(org string, p Position)
 }
 
-// Images is this gateway's memory of ledgers: the state of each ledger as it was read last, at most an
-// interval ago, see [Watch], the settlements since, and the reservations of the gateway's own calls.
+// Snapshots is this gateway's memory of ledgers: the state of each ledger as it was read last, at most an
+// interval ago, see [Watcher], the settlements since, and the reservations of the gateway's own calls.
 // When a ledger is rebuilt because the store has lost it, every gateway offers its image. It is safe for
 // concurrent use.
-type Images struct {
+type Snapshots struct {
 	*Deps
 
 	mu    sync.Mutex // guards orgs, the fields of images, and heard
-	orgs  map[string]*image
+	orgs  map[string]*snapshot
 	heard time.Time // when the store answered this gateway for the first time
 }
 
-// image is the memory of one organisation's ledger.
-type image struct {
+// snapshot is the memory of one organisation's ledger.
+type snapshot struct {
 	// settling is read-locked by each settlement, and locked by a restoration.
 	settling sync.RWMutex
 
@@ -139,41 +139,41 @@ type image struct {
 type outcome struct {
 	number   int64
 	resource string
-	owned    Owned
+	owned    Ownership
 	once     int64
 }
 
 // Loss is the loss of parts of a ledger, and its result.
 type Loss struct {
-	Lost Lost      `json:"lost"`
+	Lost LostPart  `json:"lost"`
 	At   time.Time `json:"at"`
 	// Rebuilt is when the ledger was complete again, zero before.
 	Rebuilt time.Time `json:"rebuilt,omitzero"`
-	// Returned is how many resources have their owner back; Unowned is how many have none.
+	// OwnersRestored is how many resources have their owner back; Unowned is how many have none.
 	Returned int `json:"returned"`
 	Unowned  int `json:"unowned"`
 }
 
 // of returns the image of an organisation, with mu held.
-func (m *Images) of(org string) *image {
+func (m *Snapshots) of(org string) *snapshot {
 	if m.orgs == nil {
-		m.orgs = make(map[string]*image)
+		m.orgs = make(map[string]*snapshot)
 	}
 	if m.orgs[org] == nil {
-		m.orgs[org] = new(image)
+		m.orgs[org] = new(snapshot)
 	}
 	return m.orgs[org]
 }
 
 // begin is to be called before a state is read that is taken afterwards.
-func (m *Images) begin(org string) (from int64) {
+func (m *Snapshots) begin(org string) (from int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.of(org).count
 }
 
 // take makes a complete state the image, if that of before was offered for its rebuild.
-func (m *Images) take(org string, s *State, from int64) {
+func (m *Snapshots) take(org string, s *State, from int64) {
 	if !s.Complete {
 		return
 	}
@@ -190,14 +190,14 @@ func (m *Images) take(org string, s *State, from int64) {
 }
 
 // owners returns the owners of all resources that the image knows.
-func (img *image) owners() map[string]Owned { return ownersOf(img.state.Resources, img.settled) }
+func (img *snapshot) owners() map[string]Ownership { return ownersOf(img.state.Resources, img.settled) }
 
 // ownersOf returns the owners of resources by the records of a ledger and the outcomes since.
-func ownersOf(resources []Record, settled []outcome) map[string]Owned {
-	owners := make(map[string]Owned, len(resources))
+func ownersOf(resources []Record, settled []outcome) map[string]Ownership {
+	owners := make(map[string]Ownership, len(resources))
 	for i := range resources {
 		r := &resources[i]
-		owners[r.ID] = Owned{r.Owner, r.About}
+		owners[r.ID] = Ownership{r.Owner, r.Metadata}
 	}
 	for i := range settled {
 		if s := &settled[i]; s.resource != "" {
@@ -209,7 +209,7 @@ func ownersOf(resources []Record, settled []outcome) map[string]Owned {
 
 // Owners returns the owners of resources as far as this gateway remembers them, the zero Owner for others. They can be out of date:
 // another gateway may have changed an owner since the ledger was read.
-func (m *Images) Owners(org string, resources []string) []Owner {
+func (m *Snapshots) Owners(org string, resources []string) []Owner {
 	m.mu.Lock()
 	known := m.of(org).owners()
 	m.mu.Unlock()
@@ -221,7 +221,7 @@ func (m *Images) Owners(org string, resources []string) []Owner {
 }
 
 // offer is the image of an organisation, for a rebuild.
-func (m *Images) offer(org string, epoch int64) *Offer {
+func (m *Snapshots) offer(org string, epoch int64) *Offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	img := m.of(org)
@@ -248,7 +248,7 @@ func (m *Images) offer(org string, epoch int64) *Offer {
 const lossNotice = "loss"
 
 // LastLoss returns the last loss, nil for nothing.
-func LastLoss(ctx context.Context, n Notices, org string) (*Loss, error) {
+func LastLoss(ctx context.Context, n NoticeStore, org string) (*Loss, error) {
 	noticed, err := n.Noticed(ctx, org)
 	if err != nil || noticed[lossNotice] == "" {
 		return nil, err
@@ -257,7 +257,7 @@ func LastLoss(ctx context.Context, n Notices, org string) (*Loss, error) {
 	return l, json.Unmarshal([]byte(noticed[lossNotice]), l)
 }
 
-func (m *Images) notice(ctx context.Context, org string, l *Loss) error {
+func (m *Snapshots) notice(ctx context.Context, org string, l *Loss) error {
 	text, err := json.Marshal(l)
 	if err != nil {
 		return err
@@ -268,19 +268,19 @@ func (m *Images) notice(ctx context.Context, org string, l *Loss) error {
 // recollection is the gateways' memory of a ledger that is rebuilt.
 type recollection struct {
 	loss   *Loss
-	owners map[string]Owned
+	owners map[string]Ownership
 }
 
 // owns reports whether a gateway remembers the owner of a resource. The call that created the resource has been answered, and does not need
 // its hold any more.
-func (r *recollection) owns(f *Found) bool { return r.owners[f.ID].Owner != (Owner{}) }
+func (r *recollection) owns(f *PlatformResource) bool { return r.owners[f.ID].Owner != (Owner{}) }
 
 // offerPoll is the distance of two looks at the peers' offers.
 const offerPoll = 50 * time.Millisecond
 
 // recall offers the image of this gateway to a rebuild that has begun, and waits for
 // those of its peers.
-func (m *Images) recall(ctx context.Context, org string, before *State, outbox *Outbox) (*recollection, error) {
+func (m *Snapshots) recall(ctx context.Context, org string, before *State, outbox *Outbox) (*recollection, error) {
 	heads, err := m.heads(ctx, []string{org})
 	if err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func (m *Images) recall(ctx context.Context, org string, before *State, outbox *
 
 // lost notes what a ledger has lost that is to be rebuilt, before the store forgets it. It
 // returns the loss that no rebuild has made good yet, nil for none.
-func (m *Images) lost(ctx context.Context, org string, before *State) (*Loss, error) {
+func (m *Snapshots) lost(ctx context.Context, org string, before *State) (*Loss, error) {
 	last, err := LastLoss(ctx, m.Store, org)
 	switch {
 	case err != nil:
@@ -319,7 +319,7 @@ func (m *Images) lost(ctx context.Context, org string, before *State) (*Loss, er
 }
 
 // heads returns the heads of ledgers, and notes the first answer of the store.
-func (m *Images) heads(ctx context.Context, orgs []string) ([]Head, error) {
+func (m *Snapshots) heads(ctx context.Context, orgs []string) ([]Head, error) {
 	heads, err := m.Store.Heads(ctx, orgs)
 	if err != nil {
 		return nil, err
@@ -334,8 +334,8 @@ func (m *Images) heads(ctx context.Context, orgs []string) ([]Head, error) {
 
 // await waits until all peers have offered, at most for PeerPatience. A gateway hears its peers through the store: it does not know all of
 // them until the store has answered it for PeerPatience, however long it has run.
-func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string]Owned, error) {
-	late := time.NewTimer(m.PeerPatience)
+func (m *Snapshots) await(ctx context.Context, org string, epoch int64) (map[string]Ownership, error) {
+	late := time.NewTimer(m.PeerTimeout)
 	defer late.Stop()
 	poll := time.NewTicker(offerPoll)
 	defer poll.Stop()
@@ -343,8 +343,8 @@ func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string
 	heard := m.heard
 	m.mu.Unlock()
 	for waiting := true; ; {
-		owners, gateways, err := m.Store.Offered(ctx, org, epoch)
-		young := !m.Alone && m.Now().Sub(heard) < m.PeerPatience
+		owners, gateways, err := m.Store.Offers(ctx, org, epoch)
+		young := !m.SingleGateway && m.Now().Sub(heard) < m.PeerTimeout
 		missing := slices.ContainsFunc(m.Gateway.Peers(), func(p string) bool { return !slices.Contains(gateways, p) })
 		if err != nil || !waiting || !young && !missing {
 			return owners, err
@@ -362,7 +362,7 @@ func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string
 // rest adds to a recollection the records elsewhere of resources that no gateway
 // remembers. A record there of a ledger that seems never to have been shows that it
 // was lost with all gateways.
-func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) {
+func (r *recollection) rest(ctx context.Context, p *pass, unknown []*PlatformResource) {
 	if !p.report.Rebuilt {
 		return
 	}
@@ -375,12 +375,12 @@ func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) {
 	if len(ids) == 0 {
 		return
 	}
-	recorded := p.Gateway.Recorded(ctx, p.org, ids)
+	recorded := p.Gateway.RecordedOwners(ctx, p.org, ids)
 	if len(recorded) == 0 {
 		return
 	}
 	if r.owners == nil {
-		r.owners = make(map[string]Owned)
+		r.owners = make(map[string]Ownership)
 	}
 	maps.Copy(r.owners, recorded)
 	if r.loss == nil {
@@ -390,7 +390,7 @@ func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) {
 
 // returned adds resources that have their owner back to the report on the last loss. Several rebuilds can make one loss good: each
 // returns only the resources that are left.
-func (m *Images) returned(ctx context.Context, org string, n int) error {
+func (m *Snapshots) returned(ctx context.Context, org string, n int) error {
 	if n == 0 {
 		return nil
 	}
@@ -404,7 +404,7 @@ func (m *Images) returned(ctx context.Context, org string, n int) error {
 
 // finished returns the loss that a rebuild has made good, nil for none, for its notice. It puts the loss into the report once: a further
 // rebuild of the same loss only updates the notice.
-func (m *Images) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) (*Loss, error) {
+func (m *Snapshots) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) (*Loss, error) {
 	if r.loss == nil {
 		return nil, nil //nolint:nilnil // there was no loss
 	}
@@ -413,7 +413,7 @@ func (m *Images) finished(ctx context.Context, org string, r *recollection, repo
 		return nil, err
 	}
 	l, reported := *r.loss, false
-	if l.Returned = report.Returned; last != nil && last.At.Equal(l.At) {
+	if l.Returned = report.OwnersRestored; last != nil && last.At.Equal(l.At) {
 		l.Returned, reported = last.Returned, !last.Rebuilt.IsZero()
 	}
 	l.Rebuilt, l.Unowned = now.UTC(), report.Unowned

@@ -41,7 +41,7 @@ const (
 //
 // A nil Journal keeps nothing. A Journal is safe for concurrent use.
 type Journal struct {
-	store  Memorial
+	store  RecoveryStore
 	logger *slog.Logger
 	wake   chan struct{}
 	// broken says that the file lacks changes.
@@ -52,7 +52,7 @@ type Journal struct {
 	dropped int
 
 	// Run alone uses the fields below, once OpenJournal has returned.
-	memory map[string]*memory // by organisation
+	memory map[string]*journalState // by organisation
 	path   string
 	file   *os.File
 	// size is the size of the file, and least its size when it was replaced last.
@@ -68,13 +68,13 @@ type Journal struct {
 type change struct {
 	line
 
-	image *knowledge
+	image *snapshotState
 }
 
 // OpenJournal opens a journal in a directory, which it creates, with the memory of all journals of that name that no gateway has
 // locked. Store has the ledgers.
-func OpenJournal(dir, name string, store Memorial, logger *slog.Logger) (*Journal, error) {
-	j := &Journal{store: store, logger: logger, wake: make(chan struct{}, 1), memory: make(map[string]*memory)}
+func OpenJournal(dir, name string, store RecoveryStore, logger *slog.Logger) (*Journal, error) {
+	j := &Journal{store: store, logger: logger, wake: make(chan struct{}, 1), memory: make(map[string]*journalState)}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (j *Journal) flush() {
 		j.logger.Error("journal of owners has dropped changes: the disk did not respond", "file", j.path, "count", dropped)
 	}
 	var text bytes.Buffer
-	changed := make(map[string]*memory)
+	changed := make(map[string]*journalState)
 	for i := range queue {
 		c := &queue[i]
 		m := of(j.memory, c.Org)
@@ -206,7 +206,7 @@ func (j *Journal) flush() {
 		m.write(&text, lines...)
 	}
 	for org, m := range changed {
-		if p := j.store.Seen(org); p != m.seen {
+		if p := j.store.Position(org); p != m.seen {
 			m.write(&text, line{Org: org, Seen: &p})
 		}
 	}
@@ -248,14 +248,14 @@ func (j *Journal) done(err error) {
 func (j *Journal) replace() error {
 	var text bytes.Buffer
 	for org, m := range j.memory {
-		now := memory{owners: make(map[string]Owned), holds: make(map[string]Hold)}
+		now := journalState{owners: make(map[string]Ownership), holds: make(map[string]Hold)}
 		now.write(&text, now.changes(org, m)...)
 		now.write(&text, line{Org: org, Seen: &m.seen})
 	}
 	if text.Len() > maxJournal {
 		return fmt.Errorf("%w: %d bytes of owners, at most %d are kept", files.ErrTooLarge, text.Len(), maxJournal)
 	}
-	if err := files.TargetAt(j.path).Replace(text.Bytes()); err != nil {
+	if err := files.UnrestrictedTarget(j.path).Replace(text.Bytes()); err != nil {
 		return err
 	}
 	file, err := files.Append(j.path)
@@ -277,7 +277,7 @@ func (j *Journal) replace() error {
 }
 
 // write applies lines to m, and appends those that change something to text.
-func (m *memory) write(text *bytes.Buffer, lines ...line) {
+func (m *journalState) write(text *bytes.Buffer, lines ...line) {
 	out := json.NewEncoder(text)
 	for i := range lines {
 		if !m.apply(&lines[i]) {

@@ -16,19 +16,19 @@ import (
 type line struct {
 	Org string `json:"org"`
 	// Resource belongs to Owned; without Owned, the resource has ended.
-	Resource string `json:"resource,omitempty"`
-	Owned    *Owned `json:"owned,omitempty"`
+	Resource string     `json:"resource,omitempty"`
+	Owned    *Ownership `json:"owned,omitempty"`
 	// Hold is in flight or open. Ended is the ID of a hold that has ended.
 	Hold  *Hold  `json:"hold,omitempty"`
 	Ended string `json:"ended,omitempty"`
 	// Read is the state of the ledger that the image was read from last.
-	Read *reading `json:"read,omitempty"`
-	// Seen is the latest position that the store has reported.
+	Read *snapshotRead `json:"read,omitempty"`
+	// Position is the latest position that the store has reported.
 	Seen *Position `json:"seen,omitempty"`
 }
 
-// reading names a state of a ledger, by the store's clock.
-type reading struct {
+// snapshotRead names a state of a ledger, by the store's clock.
+type snapshotRead struct {
 	Epoch int64     `json:"epoch"`
 	At    time.Time `json:"at"`
 }
@@ -44,23 +44,23 @@ func (p Position) behind(other Position) bool {
 	return p.Epoch < other.Epoch || p.Epoch == other.Epoch && p.Seq < other.Seq
 }
 
-// memory is the part of an image that a journal keeps.
-type memory struct {
-	read   reading
+// journalState is the part of an image that a journal keeps.
+type journalState struct {
+	read   snapshotRead
 	seen   Position
-	owners map[string]Owned
+	owners map[string]Ownership
 	holds  map[string]Hold
 }
 
-func of(all map[string]*memory, org string) *memory {
+func of(all map[string]*journalState, org string) *journalState {
 	if all[org] == nil {
-		all[org] = &memory{owners: make(map[string]Owned), holds: make(map[string]Hold)}
+		all[org] = &journalState{owners: make(map[string]Ownership), holds: make(map[string]Hold)}
 	}
 	return all[org]
 }
 
 // apply changes m as a line says, and reports whether the line can have changed something.
-func (m *memory) apply(l *line) bool {
+func (m *journalState) apply(l *line) bool {
 	known := true
 	switch {
 	case l.Owned != nil:
@@ -82,7 +82,7 @@ func (m *memory) apply(l *line) bool {
 }
 
 // changes returns the lines that make m an image, whose position they leave out.
-func (m *memory) changes(org string, image *memory) (lines []line) {
+func (m *journalState) changes(org string, image *journalState) (lines []line) {
 	for id := range m.owners {
 		if _, known := image.owners[id]; !known {
 			lines = append(lines, line{Org: org, Resource: id})
@@ -110,7 +110,7 @@ func (m *memory) changes(org string, image *memory) (lines []line) {
 }
 
 // join adds the memory of another gateway. Where the two differ, the memory that was read last is right.
-func (m *memory) join(other *memory) {
+func (m *journalState) join(other *journalState) {
 	if other.read.At.After(m.read.At) {
 		m.read, other.read = other.read, m.read
 		m.owners, other.owners = other.owners, m.owners
@@ -136,7 +136,7 @@ const maxLine = 1 << 20
 
 // readJournal adds the content of a file to all, by organisation, and returns how many lines it cannot read. A file that does not
 // exist is empty.
-func readJournal(path string, all map[string]*memory) (skipped int, err error) {
+func readJournal(path string, all map[string]*journalState) (skipped int, err error) {
 	f, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -145,7 +145,7 @@ func readJournal(path string, all map[string]*memory) (skipped int, err error) {
 		return 0, err
 	}
 	defer func() { _ = f.Close() }() // it was read
-	read := make(map[string]*memory)
+	read := make(map[string]*journalState)
 	in := bufio.NewScanner(f)
 	in.Buffer(make([]byte, 0, 4<<10), maxLine)
 	for in.Scan() {
@@ -170,9 +170,9 @@ func readJournal(path string, all map[string]*memory) (skipped int, err error) {
 const heldLongest = 15 * time.Minute
 
 // forgetOld removes holds of calls that ended long ago, and ledgers that were not read for as long as owners are kept.
-func forgetOld(all map[string]*memory, now time.Time) {
+func forgetOld(all map[string]*journalState, now time.Time) {
 	for org, m := range all {
-		if !m.read.At.IsZero() && now.Sub(m.read.At) > KeepOwners {
+		if !m.read.At.IsZero() && now.Sub(m.read.At) > OwnerRetention {
 			delete(all, org)
 			continue
 		}
@@ -185,7 +185,7 @@ func forgetOld(all map[string]*memory, now time.Time) {
 }
 
 // recover loads the memory of earlier processes from the journal, and the positions that they have seen.
-func (m *Images) recover() {
+func (m *Snapshots) recover() {
 	if m.Journal == nil {
 		return
 	}
@@ -195,22 +195,22 @@ func (m *Images) recover() {
 		img := m.of(org)
 		img.state = State{Epoch: was.read.Epoch, Now: was.read.At}
 		for id, owned := range was.owners {
-			img.state.Resources = append(img.state.Resources, Record{ID: id, Owner: owned.Owner, About: owned.About})
+			img.state.Resources = append(img.state.Resources, Record{ID: id, Owner: owned.Owner, Metadata: owned.About})
 		}
 		img.held = make(map[string]*heldCall, len(was.holds))
 		for id, h := range was.holds {
 			img.held[id] = &heldCall{Hold: h, recovered: true}
 		}
-		m.Store.Saw(org, was.seen)
+		m.Store.SetPosition(org, was.seen)
 	}
 }
 
 // record journals an image, with the mutex of the Images held.
-func (m *Images) record(org string, img *image) {
+func (m *Snapshots) record(org string, img *snapshot) {
 	if m.Journal == nil {
 		return
 	}
-	now := &memory{read: reading{img.state.Epoch, img.state.Now}, holds: make(map[string]Hold, len(img.held))}
+	now := &journalState{read: snapshotRead{img.state.Epoch, img.state.Now}, holds: make(map[string]Hold, len(img.held))}
 	for _, h := range img.state.Holds {
 		if h.Open && h.journaled() && !slices.Contains(img.ended, h.ID) {
 			now.holds[h.ID] = h
@@ -221,31 +221,31 @@ func (m *Images) record(org string, img *image) {
 			now.holds[id] = h.Hold
 		}
 	}
-	m.Journal.add(change{line{Org: org}, &knowledge{now, img.state.Resources, slices.Clone(img.settled)}})
+	m.Journal.add(change{line{Org: org}, &snapshotState{now, img.state.Resources, slices.Clone(img.settled)}})
 }
 
-// knowledge is everything that an image knows.
-type knowledge struct {
-	partial   *memory // without owners
+// snapshotState is everything that an image knows.
+type snapshotState struct {
+	partial   *journalState // without owners
 	resources []Record
 	settled   []outcome
 }
 
-// memory returns the memory with its owners: thousands of them must not hold up calls.
-func (k *knowledge) memory() *memory {
+// journalState returns the memory with its owners: thousands of them must not hold up calls.
+func (k *snapshotState) memory() *journalState {
 	k.partial.owners = ownersOf(k.resources, k.settled)
 	return k.partial
 }
 
 // recordOwner journals the owner of a resource; nil means that the resource has ended.
-func (m *Images) recordOwner(org, resource string, owned *Owned) {
+func (m *Snapshots) recordOwner(org, resource string, owned *Ownership) {
 	if resource != "" {
 		m.Journal.add(change{line: line{Org: org, Resource: resource, Owned: owned}})
 	}
 }
 
 // recordHold journals the state of a hold after a step, with the mutex of the Images held; nil means that the hold has ended.
-func (m *Images) recordHold(org, id string, h *heldCall) {
+func (m *Snapshots) recordHold(org, id string, h *heldCall) {
 	switch {
 	case h == nil:
 		m.Journal.add(change{line: line{Org: org, Ended: id}})

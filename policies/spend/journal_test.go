@@ -36,7 +36,7 @@ func (f *fleet) journaled(g *gateway, dir, name string, log *bytes.Buffer) (j *s
 }
 
 // restarted is a fleet whose store is empty, after the loss of another one's.
-func restarted(t *testing.T, found []spend.Found, names ...string) *fleet {
+func restarted(t *testing.T, found []spend.PlatformResource, names ...string) *fleet {
 	t.Helper()
 	f := newFleet(t, names...)
 	f.empty(2)
@@ -65,8 +65,8 @@ func (f *fleet) wantOwners(want map[string]string) {
 	}
 }
 
-func foundPod(id string) spend.Found {
-	return spend.Found{Kind: operation.KindPod, ID: id, Name: id, Amounts: onePod, Priced: true}
+func foundPod(id string) spend.PlatformResource {
+	return spend.PlatformResource{Kind: operation.KindPod, ID: id, Name: id, Amounts: onePod, Priced: true}
 }
 
 // create makes a pod by a call of a gateway.
@@ -93,7 +93,7 @@ func TestJournalOutlivesStoreAndGateways(t *testing.T) {
 		f.settle(a, spend.Settlement{Hold: "h-delete", End: spend.Commit, Resource: "deleted", Gone: true})
 		f.create(a, "new")
 		f.reserve(a, "in flight")
-		f.found = []spend.Found{foundPod("old"), foundPod("new"), foundPod("stranger")}
+		f.found = []spend.PlatformResource{foundPod("old"), foundPod("new"), foundPod("stranger")}
 		kill()
 		again := restarted(t, f.found, "a")
 		again.journaled(again.gateways[0], dir, "owners", new(bytes.Buffer))
@@ -167,7 +167,7 @@ func TestStaleJournalDoesNoHarm(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		kill()
-		again := restarted(t, []spend.Found{foundPod("p1")}, "a", "b")
+		again := restarted(t, []spend.PlatformResource{foundPod("p1")}, "a", "b")
 		a, b = again.gateways[0], again.gateways[1]
 		again.journaled(a, stale, "owners", new(bytes.Buffer))
 		again.journaled(b, dir, "owners", new(bytes.Buffer))
@@ -177,7 +177,7 @@ func TestStaleJournalDoesNoHarm(t *testing.T) {
 		}
 		again.wantOwners(map[string]string{"p1": other.String()})
 		again.want()
-		foreign := restarted(t, []spend.Found{foundPod("p1")}, "c")
+		foreign := restarted(t, []spend.PlatformResource{foundPod("p1")}, "c")
 		c := foreign.gateways[0]
 		foreign.journaled(c, dir, "another installation", new(bytes.Buffer))
 		if got := c.books.Watch.Owners(org, []string{"p1"}); got[0] != (spend.Owner{}) {

@@ -14,14 +14,14 @@ type Ledger struct {
 	Store Store
 	// Costs are the recent costs of runs.
 	Costs *RunCosts
-	// Books reconcile the ledger; nil for a complete copy of a ledger.
-	Books *Loop
-	// Images are this gateway's memory.
-	Images *Images
+	// Componentsreconcile the ledger; nil for a complete copy of a ledger.
+	Loop *Loop
+	// Snapshots are this gateway's memory.
+	Snapshots *Snapshots
 	// Logger is told of sandboxes above the ceiling; required for [Ledger.Observe].
 	Logger *slog.Logger
 
-	moved    moved
+	moved    doneMoves
 	observed observed
 }
 
@@ -33,21 +33,21 @@ type Ceiling struct {
 	Index int
 	Limit int64
 	Level
-	// RoomAt is when a period ends, which makes room again; zero if no time does.
-	RoomAt time.Time
-	// Reached is the highest of the organisation's thresholds that is reached with
+	// RenewsAt is when a period ends, which makes room again; zero if no time does.
+	RenewsAt time.Time
+	// Threshold is the highest of the organisation's thresholds that is reached with
 	// the call, in percent, 0 for none.
-	Reached int64
+	Threshold int64
 }
 
 // Name names the budget, for people.
 func (c *Ceiling) Name() string { return c.Scope.String() + " " + CeilingName(c.Index) }
 
-// Passed reports whether the call would take more than there is.
-func (c *Ceiling) Passed() bool { return c.Needs > 0 && c.Sum() > c.Limit }
+// PassEndeded reports whether the call would take more than there is.
+func (c *Ceiling) Exceeded() bool { return c.Needs > 0 && c.Sum() > c.Limit }
 
-// Left is the rest of the ceiling with the call.
-func (c *Ceiling) Left() int64 { return max(0, c.Limit-c.Sum()) }
+// Remaining is the rest of the ceiling with the call.
+func (c *Ceiling) Remaining() int64 { return max(0, c.Limit-c.Sum()) }
 
 // Quote is the ledger's answer to a call.
 type Quote struct {
@@ -63,9 +63,9 @@ type Quote struct {
 	Tightest *Ceiling
 }
 
-// ErrSettled means that a hold had ended before it was made, because it took longer
+// ErrAlreadySettled means that a hold had ended before it was made, because it took longer
 // than the call was waited for.
-var ErrSettled = errors.New("spend: the reservation came too late")
+var ErrAlreadySettled = errors.New("spend: the reservation came too late")
 
 var errLostAgain = fmt.Errorf("%w: it was lost again while it was rebuilt", ErrUnavailable)
 
@@ -76,7 +76,7 @@ var ErrRepeated = errors.New("spend: the call may be a repeat")
 // of another owner is held against that owner's budgets. It returns ErrUnavailable
 // if the ledger cannot be asked, or is not complete and cannot be rebuilt.
 func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation) (Quote, error) {
-	if err := l.moved.ensure(ctx, org, p.Moves, l.Books); err != nil && !r.Free {
+	if err := l.moved.ensure(ctx, org, p.Moves, l.Loop); err != nil && !r.Free {
 		return Quote{}, fmt.Errorf("%w: a renamed team's costs could not be moved: %w", ErrUnavailable, err)
 	}
 	r.Horizon = p.Horizon
@@ -102,7 +102,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 		case OtherOwner:
 			r.Owner = out.Owner
 		case Settled:
-			return Quote{}, ErrSettled
+			return Quote{}, ErrAlreadySettled
 		case Repeated:
 			return Quote{}, ErrRepeated
 		case IntentsLost:
@@ -111,7 +111,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 			if rebuilt {
 				return Quote{}, errLostAgain
 			}
-			if err := l.Books.Rebuild(ctx, org); err != nil {
+			if err := l.Loop.Rebuild(ctx, org); err != nil {
 				return Quote{}, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
 			}
 			rebuilt = true
@@ -122,8 +122,8 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 // Settle ends a hold, or opens it.
 func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	err := l.Store.Settle(ctx, org, s)
-	if err != nil || s.End == Open && s.As == "" {
-		l.Books.Kick(org)
+	if err != nil || s.End == Open && s.NewID == "" {
+		l.Loop.Kick(org)
 	}
 	return err
 }
@@ -145,20 +145,20 @@ func (l *Ledger) Owners(ctx context.Context, org string, resources []string, job
 		case rebuilt:
 			return nil, errLostAgain
 		}
-		if err := l.Books.Rebuild(ctx, org); err != nil {
+		if err := l.Loop.Rebuild(ctx, org); err != nil {
 			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
 		}
 	}
 }
 
-// Remembered returns the owners of resources as this gateway remembers them, the zero Owner for others. It does not ask the store.
-func (l *Ledger) Remembered(org string, resources []string) []Owner {
-	return l.Images.Owners(org, resources)
+// RestoredIntentrs returns the owners of resources as this gateway remembers them, the zero Owner for others. It does not ask the store.
+func (l *Ledger) CachedOwners(org string, resources []string) []Owner {
+	return l.Snapshots.Owners(org, resources)
 }
 
-// NoteJob remembers the owner of a job for a time.
-func (l *Ledger) NoteJob(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error {
-	return l.Store.NoteJob(ctx, org, j, o, keep)
+// SetJobOwner remembers the owner of a job for a time.
+func (l *Ledger) SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error {
+	return l.Store.SetJobOwner(ctx, org, j, o, keep)
 }
 
 // Balances returns the accounts of an owner's scopes, in their order, rebuilding
@@ -166,7 +166,7 @@ func (l *Ledger) NoteJob(ctx context.Context, org string, j Job, o Owner, keep t
 func (l *Ledger) Balances(ctx context.Context, org string, o Owner) ([]Balance, error) {
 	state, err := l.Store.Balances(ctx, org, o)
 	if err == nil && !state.Complete {
-		if err := l.Books.Rebuild(ctx, org); err != nil {
+		if err := l.Loop.Rebuild(ctx, org); err != nil {
 			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
 		}
 		state, err = l.Store.Balances(ctx, org, o)
@@ -195,11 +195,11 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 	ceiling := func(scope, index int) *Ceiling {
 		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}
 		if Accrues(index) {
-			c.RoomAt = out.Ends[index-PerDay]
-			c.Reached = p.Reached(c.Used, c.Limit) // by the accrued cost, not the expected one
+			c.RenewsAt = out.Ends[index-PerDay]
+			c.Threshold = p.Reached(c.Used, c.Limit) // by the accrued cost, not the expected one
 			return c
 		}
-		c.Reached = p.Reached(c.Sum(), c.Limit)
+		c.Threshold = p.Reached(c.Sum(), c.Limit)
 		return c
 	}
 	if out.Status == Refused {
@@ -213,7 +213,7 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 			}
 			c := ceiling(i, j)
 			q.Ceilings = append(q.Ceilings, c)
-			if left := float64(c.Left()) / float64(limit); q.Tightest == nil || left < least {
+			if left := float64(c.Remaining()) / float64(limit); q.Tightest == nil || left < least {
 				q.Tightest, least = c, left
 			}
 		}

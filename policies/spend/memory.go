@@ -148,7 +148,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 	case !l.complete && !r.Free:
 		out.Status = Closed
 		return out, nil
-	case held == nil && l.repeats(r.Note):
+	case held == nil && l.repeats(r.Intent):
 		out.Status = Repeated
 		return out, nil
 	}
@@ -163,7 +163,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 			return out, nil
 		}
 	}
-	more := r.After.Clamped().Over(before)
+	more := r.After.Clamped().Excess(before)
 	if r.Free || held != nil {
 		more = Amounts{}
 	}
@@ -195,14 +195,14 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 		l.accounts[s] = &accounts[i]
 	}
 	h := &hold{Hold: Hold{
-		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, About: r.About, Holder: r.Holder, At: time.UnixMilli(now),
+		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata, Holder: r.Holder, At: time.UnixMilli(now),
 	}, at: now}
 	if record != nil {
 		h.base = record.Version
 		record.Pending++
 	}
 	l.holds[r.Hold] = h
-	l.note(r.Note, now)
+	l.note(r.Intent, now)
 	return out, nil
 }
 
@@ -269,24 +269,24 @@ func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
 
 // open opens a hold, under another id if the settlement says so.
 func (l *ledger) open(h *hold, s *Settlement, now int64) {
-	h.Open, h.Until = true, time.UnixMilli(now+s.Wait.Milliseconds())
-	if s.As == "" || s.As == h.ID {
+	h.Open, h.Until = true, time.UnixMilli(now+s.ResolveWithin.Milliseconds())
+	if s.NewID == "" || s.NewID == h.ID {
 		return
 	}
-	if other := l.holds[s.As]; other != nil {
-		l.end(other, &Settlement{Hold: s.As, End: Commit, Full: true}, now)
+	if other := l.holds[s.NewID]; other != nil {
+		l.end(other, &Settlement{Hold: s.NewID, End: Commit, WholeReservation: true}, now)
 	}
 	delete(l.holds, h.ID)
 	l.forget(h.ID, now)
-	h.ID = s.As
+	h.ID = s.NewID
 	l.holds[h.ID] = h
 }
 
 // end ends a hold, which may be nil.
 func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	l.forget(s.Hold, now)
-	if s.As != "" {
-		l.forget(s.As, now)
+	if s.NewID != "" {
+		l.forget(s.NewID, now)
 	}
 	maps.DeleteFunc(l.settled, func(_ string, at int64) bool { return at < now-ended })
 	if h != nil {
@@ -304,7 +304,7 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 		l.commit(s, h, now)
 	case s.End == Commit && (h != nil || l.began > now-24*hour):
 		if h == nil { // a loss of the store has lost the hold
-			h = &hold{Hold: Hold{Kind: s.Kind, Owner: s.Owner, About: s.About, Amounts: s.Amounts.Clamped()}}
+			h = &hold{Hold: Hold{Kind: s.Kind, Owner: s.Owner, Metadata: s.Metadata, Amounts: s.Amounts.Clamped()}}
 			if s.Job != nil {
 				noted := l.jobs[*s.Job]
 				if noted.until <= now {
@@ -314,8 +314,8 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 			}
 		}
 		spent := s.Amounts.Clamped()[Cost]
-		if s.Full {
-			spent = h.Most()
+		if s.WholeReservation {
+			spent = h.MaxCost()
 		}
 		for _, a := range l.of(h.Owner, now) {
 			a.spend(spent)
@@ -328,16 +328,16 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 	r := l.resources[s.Resource]
 	next := &Record{
-		ID: s.Resource, Kind: s.Kind, Owner: s.Owner, About: s.About, Amounts: s.Amounts.Clamped(), Since: time.UnixMilli(now),
+		ID: s.Resource, Kind: s.Kind, Owner: s.Owner, Metadata: s.Metadata, Amounts: s.Amounts.Clamped(), Since: time.UnixMilli(now),
 	}
 	alone := h != nil
 	if h != nil {
-		next.Kind, next.Owner, next.About = h.Kind, h.Owner, h.About
+		next.Kind, next.Owner, next.Metadata = h.Kind, h.Owner, h.Metadata
 	}
 	if r != nil {
 		next.Pending, next.Since = r.Pending, r.Since
 		if h == nil || h.Resource != "" {
-			next.Owner, next.About = r.Owner, r.About
+			next.Owner, next.Metadata = r.Owner, r.Metadata
 			alone = h != nil && r.Version == h.base && r.Pending == 0
 		}
 	}
@@ -423,8 +423,8 @@ func (l *ledger) rated(old, next *Record, at int64, earlier bool) {
 	}
 }
 
-// Begin implements Store.
-func (m *Memory) Begin(_ context.Context, org, token string) error {
+// BeginRebuild implements Store.
+func (m *Memory) BeginRebuild(_ context.Context, org, token string) error {
 	l, now, done := m.open(org)
 	defer done()
 	l.token, l.began = token, now
@@ -432,8 +432,8 @@ func (m *Memory) Begin(_ context.Context, org, token string) error {
 	return nil
 }
 
-// Finish implements Store.
-func (m *Memory) Finish(_ context.Context, org, token string) (bool, error) {
+// FinishRebuild implements Store.
+func (m *Memory) FinishRebuild(_ context.Context, org, token string) (bool, error) {
 	l, _, done := m.open(org)
 	defer done()
 	if l.token == token {

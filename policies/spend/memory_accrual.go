@@ -17,7 +17,7 @@ type madeAccrual struct {
 func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustment) (AccrualOutcome, error) {
 	l, now, done := m.open(org)
 	defer done()
-	if out, known := l.earlier(a.ID, a.Request(), now); known {
+	if out, known := l.earlier(a.ID, a.Fingerprint(), now); known {
 		return out, nil
 	}
 	if !l.complete {
@@ -37,17 +37,17 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustme
 		}
 	}
 	if once := change[a.Period.Index()]; once != 0 {
-		item := RunOf(KindAdjustment, a.Owner, a.About())
+		item := NewRunItem(KindAdjustment, a.Owner, a.Metadata())
 		l.history.Changes = append(l.history.Changes, Change{Item: item, Once: once, At: time.UnixMilli(l.of(Owner{}, now)[0].at)})
 	}
-	return l.made(a.ID, a.Request(), own, change, now+KeepAccruals.Milliseconds()), nil
+	return l.made(a.ID, a.Fingerprint(), own, change, now+AccrualRetention.Milliseconds()), nil
 }
 
 // MoveAccrual implements Store.
 func (m *Memory) MoveAccrual(_ context.Context, org string, a *AccrualMove) (AccrualOutcome, error) {
 	l, now, done := m.open(org)
 	defer done()
-	if out, known := l.earlier(a.ID, a.Request(), now); known {
+	if out, known := l.earlier(a.ID, a.Fingerprint(), now); known {
 		return out, nil
 	}
 	from := Scope{KindTeam, a.From}
@@ -71,15 +71,15 @@ func (m *Memory) MoveAccrual(_ context.Context, org string, a *AccrualMove) (Acc
 	if a.Key == "" && source.empty() {
 		delete(l.accounts, from)
 	}
-	until := now + KeepAccruals.Milliseconds()
-	if a.Forever {
+	until := now + AccrualRetention.Milliseconds()
+	if a.Permanent {
 		until = math.MaxInt64
 	}
-	return l.made(a.ID, a.Request(), target, change, until), nil
+	return l.made(a.ID, a.Fingerprint(), target, change, until), nil
 }
 
-// Request describes the move: two with the same ID and Request are one.
-func (a *AccrualMove) Request() string { return "move " + a.From + " " + a.To + " " + a.Key }
+// Fingerprint describes the move: two with the same ID and Request are one.
+func (a *AccrualMove) Fingerprint() string { return "move " + a.From + " " + a.To + " " + a.Key }
 
 // accrued is the account's accrued costs.
 func (a *account) accrued() (out [periods]int64) {

@@ -9,7 +9,7 @@ import (
 
 // memoryHistory is the roll-ups of one organisation in memory.
 type memoryHistory struct {
-	Tally
+	RollupInput
 
 	series  map[seriesKey]Series
 	rollups map[Unit]map[int64]*bucket // by start, in Unix milliseconds
@@ -24,22 +24,22 @@ type bucket struct {
 // note enters a change of a resource's rate.
 func (m *memoryHistory) note(r *Record, rate, at int64) {
 	if rate != 0 {
-		m.Changes = append(m.Changes, Change{Item: ItemOf(r.ID, r.Kind, r.Owner, r.About), Rate: rate, At: time.UnixMilli(at)})
+		m.Changes = append(m.Changes, Change{Item: NewItem(r.ID, r.Kind, r.Owner, r.Metadata), Rate: rate, At: time.UnixMilli(at)})
 	}
 }
 
 // once enters the one-time cost of a hold.
 func (m *memoryHistory) once(h *hold, micro, at int64) {
 	if micro > 0 {
-		m.Changes = append(m.Changes, Change{Item: RunOf(h.Kind, h.Owner, h.About), Once: micro, At: time.UnixMilli(at)})
+		m.Changes = append(m.Changes, Change{Item: NewRunItem(h.Kind, h.Owner, h.Metadata), Once: micro, At: time.UnixMilli(at)})
 	}
 }
 
-// Tally implements RollupStore.
-func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
+// RollupInput implements RollupStore.
+func (m *Memory) RollupInput(_ context.Context, org string) (RollupInput, error) {
 	l, now, done := m.open(org)
 	defer done()
-	t := l.history.Tally
+	t := l.history.RollupInput
 	t.Now, t.Series, t.Changes = time.UnixMilli(now), slices.Collect(maps.Values(l.history.series)), slices.Clone(t.Changes)
 	if t.Until.IsZero() {
 		for _, r := range l.resources {
@@ -49,11 +49,11 @@ func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
 	return t, nil
 }
 
-// Rolled implements RollupStore.
-func (m *Memory) Rolled(ctx context.Context, org string) (Rolled, error) {
-	t, err := m.Tally(ctx, org)
-	t.Waiting = int64(len(t.Changes))
-	return t.Rolled, err
+// RollupProgress implements RollupStore.
+func (m *Memory) RollupProgress(ctx context.Context, org string) (RollupProgress, error) {
+	t, err := m.RollupInput(ctx, org)
+	t.Pending = int64(len(t.Changes))
+	return t.RollupProgress, err
 }
 
 // Post implements RollupStore.
@@ -86,7 +86,7 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 		}
 	}
 	for _, r := range p.Billed {
-		if p.Quiet {
+		if p.HistoryOnly {
 			break
 		}
 		for _, a := range l.of(r.Item.Owner, now) {

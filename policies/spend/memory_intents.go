@@ -7,12 +7,12 @@ import (
 )
 
 // repeats reports whether a wish has other intents than those that are past.
-func (l *ledger) repeats(n *Note) bool {
-	if n == nil || l.wishes[n.Wish][n.Intent] != "" {
+func (l *ledger) repeats(n *IntentRecord) bool {
+	if n == nil || l.wishes[n.Fingerprint][n.Intent] != "" {
 		return false
 	}
-	for id := range l.wishes[n.Wish] {
-		if !slices.Contains(n.Past, id) {
+	for id := range l.wishes[n.Fingerprint] {
+		if !slices.Contains(n.Ignored, id) {
 			return true
 		}
 	}
@@ -20,24 +20,24 @@ func (l *ledger) repeats(n *Note) bool {
 }
 
 // note notes an intent.
-func (l *ledger) note(n *Note, now int64) {
+func (l *ledger) note(n *IntentRecord, now int64) {
 	if n == nil {
 		return
 	}
-	if l.wishes[n.Wish] == nil {
-		l.wishes[n.Wish] = make(map[string]string)
+	if l.wishes[n.Fingerprint] == nil {
+		l.wishes[n.Fingerprint] = make(map[string]string)
 	}
-	l.wishes[n.Wish][n.Intent] = strconv.FormatInt(now, 10) + " " + n.Row
+	l.wishes[n.Fingerprint][n.Intent] = strconv.FormatInt(now, 10) + " " + n.Row
 }
 
 // finish has an intent go on.
-func (l *ledger) finish(e *Ending) {
+func (l *ledger) finish(e *IntentUpdate) {
 	switch {
-	case e == nil || e.Was != "" && said(l.wishes[e.Wish][e.Intent]) != said(e.Was):
+	case e == nil || e.OldRow != "" && said(l.wishes[e.Fingerprint][e.Intent]) != said(e.OldRow):
 	case e.Row == "":
-		delete(l.wishes[e.Wish], e.Intent)
+		delete(l.wishes[e.Fingerprint], e.Intent)
 	default:
-		l.wishes[e.Wish][e.Intent] = e.Row
+		l.wishes[e.Fingerprint][e.Intent] = e.Row
 	}
 }
 

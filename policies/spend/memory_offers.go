@@ -8,7 +8,7 @@ import (
 
 // offered is an offer for a rebuild.
 type offered struct {
-	owners   map[string]Owned
+	owners   map[string]Ownership
 	at       map[string]time.Time // of owners, by resource
 	gateways []string
 }
@@ -37,7 +37,7 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 		}
 	}
 	for _, b := range o.Balances {
-		other := accountOf(b.Account(o.At, o.Zone))
+		other := accountOf(b.Encode(o.At, o.Zone))
 		other.touch(now, &l.calendar)
 		l.account(b.Scope, now).raise(other)
 	}
@@ -49,7 +49,7 @@ func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restore
 	l, now, done := m.open(org)
 	defer done()
 	if l.epoch != r.Epoch {
-		return nil, ErrOtherEpoch
+		return nil, ErrEpochChanged
 	}
 	for _, id := range r.Ended {
 		if h := l.holds[id]; h != nil {
@@ -85,8 +85,8 @@ func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restore
 	return restored, nil
 }
 
-// Sign implements Memorial.
-func (m *Memory) Sign(_ context.Context, org string, epoch int64, gateway string) error {
+// MarkRestored implements Memorial.
+func (m *Memory) MarkRestored(_ context.Context, org string, epoch int64, gateway string) error {
 	l, _, done := m.open(org)
 	defer done()
 	l.offer(epoch).gateways = append(l.offer(epoch).gateways, gateway)
@@ -99,7 +99,7 @@ func (l *ledger) offer(epoch int64) *offered {
 		l.offers = make(map[int64]*offered)
 	}
 	if l.offers[epoch] == nil {
-		l.offers[epoch] = &offered{owners: make(map[string]Owned), at: make(map[string]time.Time)}
+		l.offers[epoch] = &offered{owners: make(map[string]Ownership), at: make(map[string]time.Time)}
 	}
 	return l.offers[epoch]
 }
@@ -113,8 +113,8 @@ func (a *account) raise(other *account) {
 	}
 }
 
-// Offered implements Memorial.
-func (m *Memory) Offered(_ context.Context, org string, epoch int64) (map[string]Owned, []string, error) {
+// Offers implements Memorial.
+func (m *Memory) Offers(_ context.Context, org string, epoch int64) (map[string]Ownership, []string, error) {
 	l, _, done := m.open(org)
 	defer done()
 	if all := l.offers[epoch]; all != nil {
@@ -123,11 +123,11 @@ func (m *Memory) Offered(_ context.Context, org string, epoch int64) (map[string
 	return nil, nil, nil
 }
 
-// Seen implements Memorial: a process does not lose its memory.
-func (*Memory) Seen(string) Position { return Position{} }
+// Position implements Memorial: a process does not lose its memory.
+func (*Memory) Position(string) Position { return Position{} }
 
-// Saw implements Memorial.
-func (*Memory) Saw(string, Position) {}
+// SetPosition implements Memorial.
+func (*Memory) SetPosition(string, Position) {}
 
 // Lock implements Store. Passes over a Memory may overlap: they do no harm.
 func (*Memory) Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

@@ -26,8 +26,8 @@ func (m *Memory) Owners(_ context.Context, org string, resources []string, jobs 
 	return owners, l.complete, nil
 }
 
-// NoteJob implements Store.
-func (m *Memory) NoteJob(_ context.Context, org string, j Job, o Owner, keep time.Duration) error {
+// SetJobOwner implements Store.
+func (m *Memory) SetJobOwner(_ context.Context, org string, j Job, o Owner, keep time.Duration) error {
 	l, now, done := m.open(org)
 	defer done()
 	maps.DeleteFunc(l.jobs, func(_ Job, n note) bool { return n.until <= now })

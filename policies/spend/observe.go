@@ -19,7 +19,7 @@ type observed struct {
 // Observe enters what the platform has said about a sandbox in a response to a call: its rate, which it states once the sandbox runs,
 // or that it has ended. The reconciler would find the same later. It does nothing for a resource that is not in the ledger, or has ended there.
 // A rate above the ceiling that its create reserved is logged; 0 is no ceiling.
-func (l *Ledger) Observe(ctx context.Context, org string, f *Found, ceiling int64) error {
+func (l *Ledger) Observe(ctx context.Context, org string, f *PlatformResource, ceiling int64) error {
 	key, rate := org+"/"+f.ID, f.Amounts[Bounded]
 	if l.observed.has(key, rate) {
 		return nil

@@ -29,7 +29,7 @@ type Outbox struct {
 type box struct {
 	turn sync.Mutex // held while the queue is delivered, or the holds are looked at
 
-	hand  map[string]grip
+	hand  map[string]heldState
 	queue []*queued // oldest first
 	keys  map[string]bool
 	// gone are holds that left the hand or the queue while the store is read; nil at
@@ -49,8 +49,8 @@ type queued struct {
 	since time.Time
 }
 
-// grip is the state of a hold in hand.
-type grip struct {
+// heldState is the state of a hold in hand.
+type heldState struct {
 	// known says that the store has answered that it has the hold.
 	known bool
 }
@@ -64,7 +64,7 @@ const maxQueued = 10_000
 func (o *Outbox) of(org string) *box {
 	b := o.boxes[org]
 	if b == nil {
-		b = &box{hand: make(map[string]grip), keys: make(map[string]bool)}
+		b = &box{hand: make(map[string]heldState), keys: make(map[string]bool)}
 		o.boxes[org] = b
 	}
 	return b
@@ -91,7 +91,7 @@ func (o *Outbox) Reserve(ctx context.Context, org string, r *Reservation) (Outco
 	o.mu.Lock()
 	b := o.of(org)
 	if _, known := b.hand[r.Hold]; !known {
-		b.hand[r.Hold] = grip{}
+		b.hand[r.Hold] = heldState{}
 	}
 	waiting := len(b.queue) > 0
 	o.mu.Unlock()
@@ -105,7 +105,7 @@ func (o *Outbox) Reserve(ctx context.Context, org string, r *Reservation) (Outco
 	case err != nil:
 		o.fail(b)
 	case out.Status == Admitted:
-		b.hand[r.Hold] = grip{known: true}
+		b.hand[r.Hold] = heldState{known: true}
 	default:
 		b.drop(r.Hold)
 	}

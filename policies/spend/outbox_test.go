@@ -106,7 +106,7 @@ type desk struct {
 	store  *flaky
 	outbox *spend.Outbox
 	plan   *spend.Plan
-	books  *spend.Books
+	books  *spend.Components
 	n      int
 }
 
@@ -123,10 +123,10 @@ func openDesk(t *testing.T) *desk {
 	d.books = spend.New(deps)
 	d.outbox, d.Ledger = d.books.Outbox, d.books.Ledger
 	d.plan = &spend.Plan{Org: spend.Budget{PerHour: catalog.Money(room)}}
-	if err := d.store.Begin(t.Context(), "acme", "t"); err != nil {
+	if err := d.store.BeginRebuild(t.Context(), "acme", "t"); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := d.store.Finish(t.Context(), "acme", "t"); err != nil || !done {
+	if done, err := d.store.FinishRebuild(t.Context(), "acme", "t"); err != nil || !done {
 		t.Fatal(done, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -236,7 +236,7 @@ func TestSettlementsAreDelivered(t *testing.T) {
 		"open": {
 			before: func(d *desk) { _, _ = d.reserve() },
 			during: func(d *desk) {
-				_ = d.Settle(d.t.Context(), "acme", &spend.Settlement{Hold: fmt.Sprint("hold-", d.n), End: spend.Open, Wait: time.Hour})
+				_ = d.Settle(d.t.Context(), "acme", &spend.Settlement{Hold: fmt.Sprint("hold-", d.n), End: spend.Open, ResolveWithin: time.Hour})
 			},
 			open: 1,
 		},
@@ -344,7 +344,7 @@ func TestStrayHoldsAreReleased(t *testing.T) {
 		}
 		stray("own", "01J")
 		stray("own, open", "01J")
-		if err := d.store.Memory.Settle(t.Context(), "acme", &spend.Settlement{Hold: "own, open", End: spend.Open, Wait: time.Hour}); err != nil {
+		if err := d.store.Memory.Settle(t.Context(), "acme", &spend.Settlement{Hold: "own, open", End: spend.Open, ResolveWithin: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		stray("of the process before", "01H")
@@ -362,7 +362,7 @@ func TestStrayHoldsAreReleased(t *testing.T) {
 			t.Errorf("holds: %s, want %s", got, want)
 		}
 		s := d.outbox.Status()["acme"]
-		if s.Overdue != 1 || s.Open < time.Minute || s.Noted < time.Minute {
+		if s.Overdue != 1 || s.Open < time.Minute || s.InFlight < time.Minute {
 			t.Errorf("status = %+v, want the call that takes too long, and ages", s)
 		}
 	})
@@ -378,7 +378,7 @@ func TestSettlementsKeepTheirOrder(t *testing.T) {
 		}
 		d.store.leave(refuses)
 		for _, s := range []spend.Settlement{
-			{Hold: id, End: spend.Open, As: "job 1", Wait: time.Hour},
+			{Hold: id, End: spend.Open, NewID: "job 1", ResolveWithin: time.Hour},
 			{Hold: "job 1", End: spend.Commit, Amounts: spend.Amounts{spend.Cost: 7}},
 			{Hold: "job 1", End: spend.Commit, Amounts: spend.Amounts{spend.Cost: 7}},
 		} {

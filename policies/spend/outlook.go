@@ -16,31 +16,31 @@ type Outlook struct {
 	// Day and Month estimate both at their ends.
 	Day, Month Range
 	// Ceilings are those of the scope's budget, and how full they are.
-	Ceilings []Fullness
+	Ceilings []CeilingUsage
 	// Days is how many whole days of history there were.
 	Days int
 }
 
-// Fullness is how full one ceiling of a scope is; see [AmountText].
-type Fullness struct {
+// CeilingUsage is how full one ceiling of a scope is; see [AmountText].
+type CeilingUsage struct {
 	// Index says which of the ceilings it is.
 	Index int
 	Limit int64
 	// Used is the committed or accrued amount, Reserved the amount that calls find reserved: of a
 	// budget of a period also the cost of running resources for the horizon.
 	Used, Reserved int64
-	// UsedUp is the day on which a period's accrued cost is expected to reach the limit,
+	// ExhaustedOn is the day on which a period's accrued cost is expected to reach the limit,
 	// zero if it is not within the period, or for a total not within a year.
-	UsedUp time.Time
+	ExhaustedOn time.Time
 	// Unreserved is the possible cost of runs under way beyond their reservations.
 	Unreserved int64
 }
 
-// Left is the amount that a call may still take.
-func (f *Fullness) Left() int64 { return max(0, f.Limit-f.Used-f.Reserved) }
+// Remaining is the amount that a call may still take.
+func (f *CeilingUsage) Left() int64 { return max(0, f.Limit-f.Used-f.Reserved) }
 
-// Over is by how much runs under way can pass it at most.
-func (f *Fullness) Over() int64 {
+// ActionBudgetActionverrunss is by how much runs under way can pass it at most.
+func (f *CeilingUsage) MaxOverrun() int64 {
 	if f.Unreserved == 0 {
 		return 0
 	}
@@ -79,7 +79,7 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 		lasting, rest := o.Burn-b.Committed[Bounded], b.Committed[Cost] // what ends by itself costs its rest, once
 		o.Day = Forecast(o.Today+rest, lasting, past, daysBetween(state.Now, ends[day]))
 		o.Month = Forecast(o.ThisMonth+rest, lasting, past, daysBetween(state.Now, ends[month]))
-		o.Ceilings = plan.Fullness(&b, state)
+		o.Ceilings = plan.CeilingUsage(&b, state)
 		for i := range o.Ceilings {
 			full := &o.Ceilings[i]
 			if !Accrues(full.Index) {
@@ -90,19 +90,19 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 				end = state.Now.AddDate(1, 0, 0)
 			}
 			full.Unreserved = state.Unreserved(b.Scope)
-			full.UsedUp = usedUp(full.Limit, full.Used+rest, lasting, past, state.Zone.days(state.Now, end), state.Now)
+			full.ExhaustedOn = usedUp(full.Limit, full.Used+rest, lasting, past, state.Zone.days(state.Now, end), state.Now)
 		}
 		out = append(out, o)
 	}
 	return out, nil
 }
 
-// Fullness is how full the ceilings of a balance are, those that limit nothing left out.
-func (p *Plan) Fullness(b *Balance, s *State) (out []Fullness) {
+// CeilingUsage is how full the ceilings of a balance are, those that limit nothing left out.
+func (p *Plan) CeilingUsage(b *Balance, s *State) (out []CeilingUsage) {
 	limits := p.Budget(b.Scope).Limits()
 	for i, level := range b.levels(s, p.Horizon) {
 		if limits[i] > 0 {
-			out = append(out, Fullness{Index: i, Limit: limits[i], Used: level.Used, Reserved: level.Reserved})
+			out = append(out, CeilingUsage{Index: i, Limit: limits[i], Used: level.Used, Reserved: level.Reserved})
 		}
 	}
 	return out
@@ -146,7 +146,7 @@ func (p *Plan) addUndrawn(s *State) {
 // levels is how full the ceilings of a balance are for a call.
 func (b Balance) levels(s *State, h Horizon) [Ceilings]Level {
 	c := s.Zone.Calendar(s.Now)
-	return accountOf(b.Account(s.Now, s.Zone)).levels(Amounts{}, h, &c)
+	return accountOf(b.Encode(s.Now, s.Zone)).levels(Amounts{}, h, &c)
 }
 
 // wholeDays leaves out the days before the first that cost something, and that one,

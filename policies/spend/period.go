@@ -144,31 +144,31 @@ func (a *account) correct(rate, from, to int64) {
 	}
 }
 
-// BalanceOf reads an account as the store has it and brings it up to date: the time
+// DecodeBalance reads an account as the store has it and brings it up to date: the time
 // until when it is, the amounts committed and reserved, and for the day, the month, the week, the quarter and the total
 // each its beginning, its accrued cost, and the remainder.
-func BalanceOf(s Scope, n []int64, now time.Time, z Zone) Balance {
+func DecodeBalance(s Scope, n []int64, now time.Time, z Zone) Balance {
 	a := accountOf(n)
 	c := z.Calendar(now)
 	a.touch(now.UnixMilli(), &c)
 	return a.balance(s)
 }
 
-// First is how many of the [Dimensions] earlier versions know. Stores keep the others at the ends of records.
-const First = Sandboxes
+// LegacyDimensions is how many of the [Dimensions] earlier versions know. Stores keep the others at the ends of records.
+const LegacyDimensions = Sandboxes
 
-// AmountsOf returns amounts as stores keep them: the first six, which begin at a place, and the others. A record of an earlier version
+// DecodeAmounts returns amounts as stores keep them: the first six, which begin at a place, and the others. A record of an earlier version
 // has no others.
-func AmountsOf(n []int64, at int, others []int64) (a Amounts) {
-	copy(a[:First], n[at:])
-	copy(a[First:], others)
+func DecodeAmounts(n []int64, at int, others []int64) (a Amounts) {
+	copy(a[:LegacyDimensions], n[at:])
+	copy(a[LegacyDimensions:], others)
 	return a
 }
 
 func accountOf(n []int64) *account {
-	at := 1 + 2*First
+	at := 1 + 2*LegacyDimensions
 	others := n[min(len(n), at+3*periods):]
-	a := &account{at: n[0], committed: AmountsOf(n, 1, others), reserved: AmountsOf(n, 1+First, others[len(others)/2:])}
+	a := &account{at: n[0], committed: DecodeAmounts(n, 1, others), reserved: DecodeAmounts(n, 1+LegacyDimensions, others[len(others)/2:])}
 	for _, i := range stored {
 		if at+3 > len(n) { // by an earlier version
 			a.periods[i] = a.periods[contains[i]]
@@ -180,14 +180,14 @@ func accountOf(n []int64) *account {
 	return a
 }
 
-// Account is the inverse of [BalanceOf].
-func (b Balance) Account(at time.Time, z Zone) []int64 {
-	n := slices.Concat([]int64{at.UnixMilli()}, b.Committed[:First], b.Reserved[:First])
+// Encode is the inverse of [DecodeBalance].
+func (b Balance) Encode(at time.Time, z Zone) []int64 {
+	n := slices.Concat([]int64{at.UnixMilli()}, b.Committed[:LegacyDimensions], b.Reserved[:LegacyDimensions])
 	c := z.Calendar(at)
 	accrued := b.Accrued.list()
 	for _, i := range stored {
 		start, _ := c.bounds(i, at.UnixMilli())
 		n = append(n, start, accrued[i], 0)
 	}
-	return slices.Concat(n, b.Committed[First:], b.Reserved[First:])
+	return slices.Concat(n, b.Committed[LegacyDimensions:], b.Reserved[LegacyDimensions:])
 }

@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// Lost names the part of a ledger that a store has lost; "" is nothing.
-type Lost string
+// LostPart names the part of a ledger that a store has lost; "" is nothing.
+type LostPart string
 
 // The parts that can be lost.
 const (
 	// LostAll means that the store was emptied.
-	LostAll Lost = "all"
+	LostAll LostPart = "all"
 	// LostChanges means that it went back to an older state.
-	LostChanges Lost = "changes"
+	LostChanges LostPart = "changes"
 	// LostServer means that another server took its place, and a gateway that may have
 	// written to the old one did not come back.
-	LostServer Lost = "server"
+	LostServer LostPart = "server"
 	// The rest are single keys.
-	LostAccounts  Lost = "accounts"
-	LostResources Lost = "resources"
-	LostHolds     Lost = "holds"
-	LostEnded     Lost = "ended"
+	LostAccounts  LostPart = "accounts"
+	LostResources LostPart = "resources"
+	LostHolds     LostPart = "holds"
+	LostEnded     LostPart = "ended"
 )
 
 // Losses lists the parts of a ledger that a store can lose.
-func Losses() []Lost {
-	return []Lost{LostAll, LostChanges, LostServer, LostAccounts, LostResources, LostHolds, LostEnded}
+func Losses() []LostPart {
+	return []LostPart{LostAll, LostChanges, LostServer, LostAccounts, LostResources, LostHolds, LostEnded}
 }
 
 // String describes the loss, for people.
-func (l Lost) String() string {
+func (l LostPart) String() string {
 	switch l {
 	case LostAll:
 		return "the store was emptied"
@@ -110,9 +110,9 @@ func split(all []Difference) (above, below []Difference) {
 	return above, below
 }
 
-// prove repairs differences that were seen before and are there still, together with
+// repairSums repairs differences that were seen before and are there still, together with
 // others, of the same scopes in the same order, that are left as they are.
-func (p *pass) prove(ctx context.Context, seen, others []Difference) error {
+func (p *pass) repairSums(ctx context.Context, seen, others []Difference) error {
 	if len(seen) == 0 {
 		return nil
 	}

@@ -93,10 +93,10 @@ type Query struct {
 // ErrRange means that a query asks for hours that are not kept, or for none.
 var ErrRange = errors.New("spend: the range cannot be asked for")
 
-// Ask returns the rows of a query, by time and then by amount, the highest first.
+// Query returns the rows of a query, by time and then by amount, the highest first.
 // Of the item of each row only the members are set that it is grouped by, and with
 // [ByResource] the facts known of the resource.
-func (h *History) Ask(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
+func (h *History) Query(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
 	hours, days, err := q.units(h.Retention, now)
 	if err != nil {
 		return nil, err

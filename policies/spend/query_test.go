@@ -19,7 +19,7 @@ func TestGroupings(t *testing.T) {
 		store := spend.NewMemory(func() time.Time { return now }, nil)
 		history := &spend.History{Store: store, Retention: spend.Retention{Hourly: 40, Daily: 400}}
 		roll := func() {
-			if err := history.Roll(t.Context(), org); err != nil {
+			if err := history.RollUp(t.Context(), org); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -42,7 +42,7 @@ func TestGroupings(t *testing.T) {
 			if from.Equal(to) {
 				return 0
 			}
-			rows, err := history.Ask(t.Context(), org, &spend.Query{From: from, To: to, Bucket: bucket, By: by}, now)
+			rows, err := history.Query(t.Context(), org, &spend.Query{From: from, To: to, Bucket: bucket, By: by}, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func live(t *rapid.T, store *spend.Memory, fresh string) {
 	owner := rapid.SampledFrom([]spend.Owner{{}, {Team: "research", Key: "ann"}, {Team: "ops"}}).Draw(t, "owner")
 	a := &spend.Adjustment{
 		Kind: "pod", Resource: fresh, Owner: &owner, Amounts: spend.Amounts{rapid.Int64Range(0, 5_000_000).Draw(t, "rate")},
-		About: spend.About{
+		Metadata: spend.Metadata{
 			GPU:    rapid.SampledFrom([]string{"", "NVIDIA L4"}).Draw(t, "gpu"),
 			Labels: rapid.SampledFrom([]spend.Labels{"", "project=llm", "project=llm,stage=test", "project=vision"}).Draw(t, "labels"),
 		},

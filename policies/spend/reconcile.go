@@ -21,7 +21,7 @@ type Reconciler struct {
 
 	Store Store
 
-	images  *Images
+	images  *Snapshots
 	outbox  *Outbox
 	bills   *Bills
 	sending sync.Map // names of notices that are being delivered, each after its organisation
@@ -34,26 +34,26 @@ type Report struct {
 	// Adopted were made without the gateway, Removed have gone, Changed took
 	// something else than the ledger said.
 	Adopted, Removed, Changed int
-	// Returned are those of Adopted that have their owner back after a loss.
-	Returned int
-	// Strangers are those adopted by a ledger that had been complete without them.
-	Strangers []Found
+	// OwnersRestored are those of Adopted that have their owner back after a loss.
+	OwnersRestored int
+	// Unmanaged are those adopted by a ledger that had been complete without them.
+	Unmanaged []PlatformResource
 	// Drifted are those of Removed and Changed, without those of a ledger that was
 	// rebuilt.
 	Drifted []Drift
-	// Found and Released are holds: those whose call was carried out, and those that
+	// HoldsCommittedormResource and Released are holds: those whose call was carried out, and those that
 	// nothing was found for.
-	Found, Released int
-	// Ended are those.
-	Ended []EndedHold
+	HoldsCommitted, HoldsReleased int
+	// EndedSandboxHolds are those.
+	EndedHolds []EndedHold
 	// Open is how many holds stay open.
 	Open int
 	// Unowned is how many none of the organisation's callers made.
 	Unowned int
 	// Missing is how many the list lacks that are not known to be gone. Short says that
 	// these are most of the resources.
-	Missing int
-	Short   bool
+	Missing        int
+	ListIncomplete bool
 	// Rebuilt says that the ledger was not complete before.
 	Rebuilt bool
 	// Implausible is the number of resources for which the platform reported an impossible value.
@@ -62,8 +62,8 @@ type Report struct {
 	Repaired int
 	// Loss is the loss that the pass has made good, nil for none.
 	Loss *Loss
-	// Corrected holds the corrections by the platform's bills.
-	Corrected Corrected
+	// Corrections holds the corrections by the platform's bills.
+	Corrections Corrections
 	// NextDeadline is the time until the next deadline of a pod, 0 without one.
 	NextDeadline time.Duration
 }
@@ -73,8 +73,8 @@ type Report struct {
 type EndedHold struct {
 	Hold
 
-	Carried bool
-	Made    string
+	Executed bool
+	Created  string
 }
 
 // Drift is a resource that differs from its record without a call by the gateway.
@@ -117,10 +117,10 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	}
 	p := &pass{
 		Reconciler: r, org: org, plan: r.Gateway.Plan(org), memory: new(recollection),
-		found: make(map[string]*Found), records: make(map[string]*Record, len(before.Resources)), gets: newGets(), silent: make(map[string]time.Duration),
+		found: make(map[string]*PlatformResource), records: make(map[string]*Record, len(before.Resources)), gets: newGets(), silent: make(map[string]time.Duration),
 	}
 	err = p.reconcile(ctx, &before, from, began)
-	r.Events.Passed(ctx, org, &p.report, err)
+	r.Events.PassEnded(ctx, org, &p.report, err)
 	if p.loss != nil { // stored behind its report, so that a gateway that ends meanwhile makes another one report it
 		err = errors.Join(err, r.images.notice(ctx, org, p.loss))
 	}
@@ -133,7 +133,7 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 		return err
 	}
 	above, below := split(p.state.Differences())
-	if err := p.prove(ctx, above, below); err != nil {
+	if err := p.repairSums(ctx, above, below); err != nil {
 		return err
 	}
 	found, err := p.Platform.List(ctx, p.org, p.state.Has)
@@ -143,7 +143,7 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 	p.report.Resources = len(found)
 	err = p.run(ctx, found)
 	if p.memory.loss != nil {
-		err = errors.Join(err, p.images.returned(ctx, p.org, p.report.Returned))
+		err = errors.Join(err, p.images.returned(ctx, p.org, p.report.OwnersRestored))
 	}
 	if err != nil {
 		return fmt.Errorf("reconcile %s: %w", p.org, err)
@@ -153,15 +153,15 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 			return err
 		}
 	}
-	p.History.Learn(p.org, p.found)
-	if err := p.History.RollHours(ctx, p.org); err != nil {
+	p.History.SetResources(p.org, p.found)
+	if err := p.History.RollUpHours(ctx, p.org); err != nil {
 		return err
 	}
-	if err := p.prove(ctx, below, nil); err != nil {
+	if err := p.repairSums(ctx, below, nil); err != nil {
 		return err
 	}
 	if !before.Complete {
-		if done, err := p.Store.Finish(ctx, p.org, p.token); err != nil {
+		if done, err := p.Store.FinishRebuild(ctx, p.org, p.token); err != nil {
 			return err
 		} else if !done {
 			return p.unfinished(ctx, p.org)
@@ -170,19 +170,19 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 	if p.loss, err = p.images.finished(ctx, p.org, p.memory, &p.report, before.Now.Add(time.Since(began))); err != nil {
 		return err
 	}
-	p.report.Corrected, err = p.bills.Follow(ctx, p.org, before.Now)
+	p.report.Corrections, err = p.bills.Follow(ctx, p.org, before.Now)
 	if err != nil {
 		p.Logger.WarnContext(ctx, "what was counted could not be compared with the platform's bills", "org", p.org, "error", err.Error())
 	}
-	if c := p.report.Corrected; c.Hours > 0 {
-		p.Logger.InfoContext(ctx, "what was counted follows the platform's bills", "org", p.org, "hours", c.Hours, "more_micro_usd", c.More, "less_micro_usd", c.Less)
+	if c := p.report.Corrections; c.Hours > 0 {
+		p.Logger.InfoContext(ctx, "what was counted follows the platform's bills", "org", p.org, "hours", c.Hours, "more_micro_usd", c.Added, "less_micro_usd", c.Subtracted)
 	}
 	return nil
 }
 
 // open makes the moves of the plan, rolls up costs, and begins the rebuild of a ledger that is not complete.
 func (p *pass) open(ctx context.Context, before *State, from int64) error {
-	if any, err := p.carryAll(ctx, before); err != nil {
+	if any, err := p.moveAll(ctx, before); err != nil {
 		return err
 	} else if any {
 		if *before, err = p.Store.Show(ctx, p.org); err != nil {
@@ -199,7 +199,7 @@ func (p *pass) open(ctx context.Context, before *State, from int64) error {
 	case p.plan != nil:
 		p.Events.Observed(ctx, p.org, p.plan, before)
 	}
-	if err := p.History.RollHours(ctx, p.org); err != nil {
+	if err := p.History.RollUpHours(ctx, p.org); err != nil {
 		return err
 	}
 	if !before.Complete {
@@ -217,7 +217,7 @@ func (p *pass) begin(ctx context.Context, before *State) error {
 		return err
 	}
 	p.token = before.Now.Format(time.RFC3339Nano)
-	if err := p.Store.Begin(ctx, p.org, p.token); err != nil {
+	if err := p.Store.BeginRebuild(ctx, p.org, p.token); err != nil {
 		return err
 	}
 	var err error
@@ -239,7 +239,7 @@ func (r *Reconciler) unfinished(ctx context.Context, org string) error {
 		return errors.New("the store was lost during the rebuild")
 	}
 	r.Logger.InfoContext(ctx, "another rebuild of the ledger has begun and replaces this rebuild", "org", org)
-	return ErrOtherEpoch
+	return ErrEpochChanged
 }
 
 // pass is one pass over one organisation. The state was read before the list: a resource that
@@ -251,7 +251,7 @@ type pass struct {
 	plan    *Plan  // nil without budgets
 	token   string // of a rebuild
 	state   *State
-	found   map[string]*Found
+	found   map[string]*PlatformResource
 	records map[string]*Record
 	gets    gets
 	memory  *recollection
@@ -261,11 +261,11 @@ type pass struct {
 	silent map[string]time.Duration
 }
 
-func (p *pass) run(ctx context.Context, found []Found) error {
+func (p *pass) run(ctx context.Context, found []PlatformResource) error {
 	for i := range p.state.Resources {
 		p.records[p.state.Resources[i].ID] = &p.state.Resources[i]
 	}
-	var unknown, remembered []*Found
+	var unknown, remembered []*PlatformResource
 	for i := range found {
 		f := &found[i]
 		p.correct(ctx, f)
@@ -290,13 +290,13 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 		return err
 	}
 	returned, err := giveBack(ctx, p.Store, p.org, p.memory.owners)
-	if p.report.Returned += returned; err != nil {
+	if p.report.OwnersRestored += returned; err != nil {
 		return err
 	}
 	if err := p.follow(ctx); err != nil {
 		return err
 	}
-	if p.report.Short = p.short(); p.report.Short {
+	if p.report.ListIncomplete = p.short(); p.report.ListIncomplete {
 		p.Logger.WarnContext(ctx, "the platform's list lacks most of what there is; nothing of it is taken for gone without a GET", "org", p.org, "missing", p.report.Missing, "listed", len(p.found))
 	}
 	for id, f := range p.found {
@@ -306,7 +306,7 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 		} else if r == nil && owner == (Owner{}) {
 			owner = f.Owner
 		}
-		if Counts(f.Kind) && owner == (Owner{}) {
+		if IsCounted(f.Kind) && owner == (Owner{}) {
 			p.report.Unowned++
 		}
 	}
@@ -314,7 +314,7 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 }
 
 // correct replaces amounts that a resource cannot have by the recorded amounts, or for an unknown pod by one GPU.
-func (p *pass) correct(ctx context.Context, f *Found) {
+func (p *pass) correct(ctx context.Context, f *PlatformResource) {
 	if f.Implausible == "" {
 		return
 	}
@@ -331,7 +331,7 @@ func (p *pass) correct(ctx context.Context, f *Found) {
 // by a call that began after the state was read. Such a call is under way still, or has
 // named its resource, unless that is gone by now: so the ledger is read again, and then
 // the list.
-func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) {
+func (p *pass) outside(ctx context.Context, unknown []*PlatformResource) ([]*PlatformResource, error) {
 	after, err := p.Store.Show(ctx, p.org)
 	if err != nil {
 		return nil, err
@@ -340,7 +340,7 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 	for i := range after.Resources {
 		known[after.Resources[i].ID] = true
 	}
-	unknown = slices.DeleteFunc(unknown, func(f *Found) bool { return known[f.ID] })
+	unknown = slices.DeleteFunc(unknown, func(f *PlatformResource) bool { return known[f.ID] })
 	clear(known)
 	for i := range p.state.Holds {
 		known[p.state.Holds[i].ID] = true
@@ -350,7 +350,7 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 		if known[h.ID] || h.Resource != "" {
 			continue
 		}
-		at := slices.IndexFunc(unknown, func(f *Found) bool { return f.MadeBy(h.ID, h.Kind, h.About, after.Now.Sub(h.At)) })
+		at := slices.IndexFunc(unknown, func(f *PlatformResource) bool { return f.CreatedBy(h.ID, h.Kind, h.Metadata, after.Now.Sub(h.At)) })
 		if at >= 0 {
 			unknown = slices.Delete(unknown, at, at+1)
 		}
@@ -366,29 +366,29 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 	for i := range again {
 		known[again[i].ID] = true
 	}
-	return slices.DeleteFunc(unknown, func(f *Found) bool { return !known[f.ID] }), nil
+	return slices.DeleteFunc(unknown, func(f *PlatformResource) bool { return !known[f.ID] }), nil
 }
 
 // adopt enters resources made without the gateway, if they count, and those that a lost ledger
 // had, for their owners.
-func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
-	unknown = slices.DeleteFunc(unknown, func(f *Found) bool {
+func (p *pass) adopt(ctx context.Context, unknown []*PlatformResource) error {
+	unknown = slices.DeleteFunc(unknown, func(f *PlatformResource) bool {
 		_, known := p.memory.owners[f.ID]
-		return !known && !Counts(f.Kind)
+		return !known && !IsCounted(f.Kind)
 	})
 	list := make([]*Adjustment, len(unknown))
 	for i, f := range unknown {
-		list[i] = &Adjustment{Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, About: f.about()}
+		list[i] = &Adjustment{Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, Metadata: f.about()}
 		if f.Owner != (Owner{}) {
 			list[i].Owner = &f.Owner
 		}
 		if owned, known := p.memory.owners[f.ID]; known {
-			list[i].Owner, list[i].About, list[i].From = &owned.Owner, owned.About.or(f.about()), p.accrues(f, &owned)
+			list[i].Owner, list[i].Metadata, list[i].From = &owned.Owner, owned.About.or(f.about()), p.accrues(f, &owned)
 		}
 	}
 	made, err := p.Store.Adjust(ctx, p.org, list...)
 	for i, done := range made {
-		if done != NotMade {
+		if done != AdjustSkipped {
 			p.adopted(ctx, unknown[i], done)
 		}
 	}
@@ -397,11 +397,11 @@ func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
 
 // accrues returns when the cost of a remembered resource begins to accrue, zero for now. The restored balances contain its cost until now.
 // If they contain it as that of the call's hold, which was restored too, the end of the hold subtracts it.
-func (p *pass) accrues(f *Found, owned *Owned) time.Time {
+func (p *pass) accrues(f *PlatformResource, owned *Ownership) time.Time {
 	for i := range p.state.Holds {
 		h := &p.state.Holds[i]
-		if h.Resource == "" && h.About.Decision == owned.About.Decision && f.MadeBy(h.ID, h.Kind, h.About, p.state.Now.Sub(h.At)) {
-			return cmp.Or(Began(f.Began, h.At), h.At)
+		if h.Resource == "" && h.Metadata.Decision == owned.About.Decision && f.CreatedBy(h.ID, h.Kind, h.Metadata, p.state.Now.Sub(h.At)) {
+			return cmp.Or(StartTime(f.Started, h.At), h.At)
 		}
 	}
 	return time.Time{}
@@ -409,7 +409,7 @@ func (p *pass) accrues(f *Found, owned *Owned) time.Time {
 
 // giveBack gives resources that are entered for nobody to the owners that gateways remember, and returns the number of these resources.
 // A pass of another gateway may have found them in the platform's list before the loss was noticed.
-func giveBack(ctx context.Context, s Store, org string, owners map[string]Owned) (returned int, err error) {
+func giveBack(ctx context.Context, s Store, org string, owners map[string]Ownership) (returned int, err error) {
 	if len(owners) == 0 {
 		return 0, nil
 	}
@@ -422,35 +422,35 @@ func giveBack(ctx context.Context, s Store, org string, owners map[string]Owned)
 		for i := range state.Resources {
 			r := &state.Resources[i]
 			if owned := owners[r.ID]; r.Owner == (Owner{}) && owned.Owner != (Owner{}) {
-				list = append(list, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: r.Amounts, Owner: &owned.Owner, About: owned.About.or(r.About)})
+				list = append(list, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: r.Amounts, Owner: &owned.Owner, Metadata: owned.About.or(r.Metadata)})
 			}
 		}
 		made, err := s.Adjust(ctx, org, list...)
 		for _, done := range made {
-			if done != NotMade {
+			if done != AdjustSkipped {
 				returned++
 			}
 		}
-		if err != nil || !slices.Contains(made, NotMade) {
+		if err != nil || !slices.Contains(made, AdjustSkipped) {
 			return returned, err
 		}
 	}
 	return returned, nil // calls about the others are under way
 }
 
-func (p *pass) adopted(ctx context.Context, f *Found, done Adjusted) {
+func (p *pass) adopted(ctx context.Context, f *PlatformResource, done AdjustResult) {
 	p.report.Adopted++
 	if p.memory.owns(f) {
-		p.report.Returned++
+		p.report.OwnersRestored++
 	}
 	if !f.Priced {
 		p.Logger.WarnContext(ctx, "a resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org, "kind", f.Kind, "resource", f.ID)
 	}
 	switch {
-	case done == GivenBack:
+	case done == AdjustReturned:
 		p.Logger.WarnContext(ctx, "a resource that had gone is back and belongs to its owner again", "org", p.org, "kind", f.Kind, "resource", f.ID)
 	case !p.report.Rebuilt:
 		p.Logger.WarnContext(ctx, "a resource was made without the gateway and counts for the organisation", "org", p.org, "kind", f.Kind, "resource", f.ID)
-		p.report.Strangers = append(p.report.Strangers, *f)
+		p.report.Unmanaged = append(p.report.Unmanaged, *f)
 	}
 }

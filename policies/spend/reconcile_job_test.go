@@ -20,7 +20,7 @@ func TestJobsThatNothingIsHeardOf(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Settle(t.Context(), org, &spend.Settlement{Hold: "job", End: spend.Open, As: "job e 1", Wait: time.Hour}); err != nil {
+	if err := r.Settle(t.Context(), org, &spend.Settlement{Hold: "job", End: spend.Open, NewID: "job e 1", ResolveWithin: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {

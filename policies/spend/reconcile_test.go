@@ -30,14 +30,14 @@ type reconciled struct {
 	storetest.World
 
 	now   time.Time
-	found []spend.Found
+	found []spend.PlatformResource
 	// listed is called before each list, which fails with away.
 	listed func()
 	away   error
 	// hidden are resources that the list lacks and a GET finds, and looked those that a GET finds instead
 	// of the listed ones; asked counts GETs.
-	hidden  []spend.Found
-	looked  []spend.Found
+	hidden  []spend.PlatformResource
+	looked  []spend.PlatformResource
 	failing bool
 	asked   int
 	report  spend.Report
@@ -47,23 +47,23 @@ func newReconciled(t *testing.T) *reconciled {
 	t.Helper()
 	r := &reconciled{T: t, now: time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC), listed: func() {}}
 	r.Memory = spend.NewMemory(func() time.Time { return r.now }, nil)
-	if err := r.Begin(t.Context(), org, "t"); err != nil {
+	if err := r.BeginRebuild(t.Context(), org, "t"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Finish(t.Context(), org, "t"); err != nil {
+	if _, err := r.FinishRebuild(t.Context(), org, "t"); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
 // List implements spend.Platform.
-func (r *reconciled) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
+func (r *reconciled) List(context.Context, string, func(operation.Kind) bool) ([]spend.PlatformResource, error) {
 	r.listed()
 	return r.found, r.away
 }
 
 // Get implements spend.Platform.
-func (r *reconciled) Get(_ context.Context, _ string, _ operation.Kind, id string) (*spend.Found, error) {
+func (r *reconciled) Get(_ context.Context, _ string, _ operation.Kind, id string) (*spend.PlatformResource, error) {
 	if r.asked++; r.failing {
 		return nil, errors.New("502")
 	}
@@ -78,7 +78,7 @@ func (r *reconciled) Get(_ context.Context, _ string, _ operation.Kind, id strin
 // deps are the dependencies of a pass.
 func (r *reconciled) deps(w storetest.Around) spend.Deps {
 	d := storetest.Deps(r.Memory, w)
-	d.Patience = 10 * time.Second
+	d.CallTimeout = 10 * time.Second
 	return d
 }
 
@@ -89,7 +89,7 @@ func (r *reconciled) pass(store spend.Store) error {
 	return r.passOf(spend.New(d))
 }
 
-func (r *reconciled) passOf(b *spend.Books) (err error) {
+func (r *reconciled) passOf(b *spend.Components) (err error) {
 	r.report, err = b.Loop.Pass(r.Context(), org)
 	return err
 }
@@ -97,7 +97,7 @@ func (r *reconciled) passOf(b *spend.Books) (err error) {
 func (r *reconciled) reserve(hold, resource string, after spend.Amounts) {
 	r.Helper()
 	out, err := r.Reserve(r.Context(), org, &spend.Reservation{
-		Hold: hold, Kind: string(operation.KindPod), Resource: resource, Owner: owner, After: after, About: spend.About{Name: hold},
+		Hold: hold, Kind: string(operation.KindPod), Resource: resource, Owner: owner, After: after, Metadata: spend.Metadata{Name: hold},
 		Limits: make([][spend.Ceilings]int64, 3),
 	})
 	if err != nil || out.Status != spend.Admitted {
@@ -123,7 +123,7 @@ func (r *reconciled) rent(name string) {
 
 // has gives the platform a pod.
 func (r *reconciled) has(name string, a spend.Amounts) {
-	r.found = append(r.found, spend.Found{Kind: operation.KindPod, ID: "pod-" + name, Name: name, Amounts: a, Priced: true})
+	r.found = append(r.found, spend.PlatformResource{Kind: operation.KindPod, ID: "pod-" + name, Name: name, Amounts: a, Priced: true})
 }
 
 // takes are the amounts and the owner of each resource in the ledger.
@@ -217,7 +217,7 @@ func (h *halfway) Settle(ctx context.Context, org string, s *spend.Settlement) e
 	return h.Store.Settle(ctx, org, s)
 }
 
-func (h *halfway) Adjust(ctx context.Context, org string, list ...*spend.Adjustment) (made []spend.Adjusted, err error) {
+func (h *halfway) Adjust(ctx context.Context, org string, list ...*spend.Adjustment) (made []spend.AdjustResult, err error) {
 	for _, a := range list {
 		if err := h.step(); err != nil {
 			return made, err
@@ -247,10 +247,10 @@ func TestAPassKilledHalfway(t *testing.T) {
 		}
 		for _, name := range []string{"made", "lost", "late"} {
 			r.reserve(name, "", onePod)
-			r.settle(spend.Settlement{Hold: name, End: spend.Open, Wait: time.Minute})
+			r.settle(spend.Settlement{Hold: name, End: spend.Open, ResolveWithin: time.Minute})
 		}
 		r.reserve("stop", "pod-stays", spend.Amounts{})
-		r.settle(spend.Settlement{Hold: "stop", End: spend.Open, Wait: time.Minute})
+		r.settle(spend.Settlement{Hold: "stop", End: spend.Open, ResolveWithin: time.Minute})
 		r.found = r.found[:1]
 		r.has("stopped", stopped)
 		r.has("made", onePod)

@@ -41,7 +41,7 @@ func (v *reservations) reserved(r *Reservation, out *Outcome) {
 		v.held = make(map[string]*heldCall)
 	}
 	v.held[r.Hold] = &heldCall{Hold: Hold{
-		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: out.Held, About: r.About, Holder: r.Holder, At: out.Now,
+		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: out.Held, Metadata: r.Metadata, Holder: r.Holder, At: out.Now,
 	}}
 }
 
@@ -55,10 +55,10 @@ func (v *reservations) settle(s *Settlement, number int64, now time.Time) {
 			v.end(s.Hold)
 		}
 	case h != nil:
-		h.Open, h.Until, h.number = true, now.Add(s.Wait), number
-		if s.As != "" {
+		h.Open, h.Until, h.number = true, now.Add(s.ResolveWithin), number
+		if s.NewID != "" {
 			delete(v.held, s.Hold)
-			h.ID = s.As
+			h.ID = s.NewID
 			v.held[h.ID] = h
 		}
 	}
@@ -87,7 +87,7 @@ func (v *reservations) covered(s *State, from int64) {
 
 // restoration returns what the image remembers of reservations. Holds of others are restored if they are open, or if their gateway
 // is not alive.
-func (img *image) restoration(epoch int64, now time.Time, alive []string) *Restoration {
+func (img *snapshot) restoration(epoch int64, now time.Time, alive []string) *Restoration {
 	r := &Restoration{Epoch: epoch, Ended: slices.Clone(img.ended)}
 	accrued := make(map[string]bool, len(img.state.Holds))
 	for _, h := range img.state.Holds {
@@ -107,15 +107,15 @@ func (img *image) restoration(epoch int64, now time.Time, alive []string) *Resto
 	return r
 }
 
-// remembering is a store whose traffic the images remember.
-type remembering struct {
+// recordingStore is a store whose traffic the images remember.
+type recordingStore struct {
 	Store
 
-	images *Images
+	images *Snapshots
 }
 
-// image returns the image of an organisation.
-func (m *Images) image(org string) *image {
+// snapshot returns the image of an organisation.
+func (m *Snapshots) image(org string) *snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.of(org)
@@ -123,7 +123,7 @@ func (m *Images) image(org string) *image {
 
 // Reserve implements Store. A reservation in a ledger that was lost before its reply arrived is none: this gateway has
 // restored its reservations without it.
-func (r remembering) Reserve(ctx context.Context, org string, res *Reservation) (Outcome, error) {
+func (r recordingStore) Reserve(ctx context.Context, org string, res *Reservation) (Outcome, error) {
 	out, err := r.Store.Reserve(ctx, org, res)
 	if err != nil || out.Status != Admitted {
 		return out, err
@@ -143,7 +143,7 @@ func (r remembering) Reserve(ctx context.Context, org string, res *Reservation) 
 }
 
 // Settle implements Store.
-func (r remembering) Settle(ctx context.Context, org string, s *Settlement) error {
+func (r recordingStore) Settle(ctx context.Context, org string, s *Settlement) error {
 	img := r.images.image(org)
 	img.settling.RLock()
 	defer img.settling.RUnlock()
@@ -155,41 +155,41 @@ func (r remembering) Settle(ctx context.Context, org string, s *Settlement) erro
 	case s.Gone:
 		r.images.recordOwner(org, s.Resource, nil)
 	case s.Resource == "":
-		r.images.settled(org, img, outcome{owned: Owned{s.Owner, s.About}, once: s.Amounts[Cost]})
+		r.images.settled(org, img, outcome{owned: Ownership{s.Owner, s.Metadata}, once: s.Amounts[Cost]})
 	default:
-		r.images.settled(org, img, outcome{resource: s.Resource, owned: Owned{s.Owner, s.About}})
+		r.images.settled(org, img, outcome{resource: s.Resource, owned: Ownership{s.Owner, s.Metadata}})
 	}
 	if err == nil {
 		img.count++
 		img.reservations.settle(s, img.count, r.images.Now())
 		r.images.recordHold(org, s.Hold, img.held[s.Hold])
-		if s.As != "" {
-			r.images.recordHold(org, s.As, img.held[s.As])
+		if s.NewID != "" {
+			r.images.recordHold(org, s.NewID, img.held[s.NewID])
 		}
 	}
 	return err
 }
 
 // Adjust implements Store.
-func (r remembering) Adjust(ctx context.Context, org string, list ...*Adjustment) ([]Adjusted, error) {
+func (r recordingStore) Adjust(ctx context.Context, org string, list ...*Adjustment) ([]AdjustResult, error) {
 	done, err := r.Store.Adjust(ctx, org, list...)
 	r.images.mu.Lock()
 	defer r.images.mu.Unlock()
 	img := r.images.of(org)
 	for i, a := range list[:len(done)] {
 		switch {
-		case done[i] == NotMade:
+		case done[i] == AdjustSkipped:
 		case a.Gone:
 			r.images.recordOwner(org, a.Resource, nil)
 		case a.Owner != nil:
-			r.images.settled(org, img, outcome{resource: a.Resource, owned: Owned{*a.Owner, a.About}})
+			r.images.settled(org, img, outcome{resource: a.Resource, owned: Ownership{*a.Owner, a.Metadata}})
 		}
 	}
 	return done, err
 }
 
-// NoteJob implements Store.
-func (r remembering) NoteJob(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error {
+// SetJobOwner implements Store.
+func (r recordingStore) SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error {
 	r.images.mu.Lock()
 	img := r.images.of(org)
 	img.jobs = append(img.jobs, OwnedJob{j, o, r.images.Now().Add(keep)})
@@ -197,11 +197,11 @@ func (r remembering) NoteJob(ctx context.Context, org string, j Job, o Owner, ke
 		img.jobs = slices.Clone(img.jobs[len(img.jobs)-maxOwnedJobs/2:])
 	}
 	r.images.mu.Unlock()
-	return r.Store.NoteJob(ctx, org, j, o, keep)
+	return r.Store.SetJobOwner(ctx, org, j, o, keep)
 }
 
 // settled adds an outcome to an image, with mu held.
-func (m *Images) settled(org string, img *image, s outcome) {
+func (m *Snapshots) settled(org string, img *snapshot, s outcome) {
 	m.recordOwner(org, s.resource, &s.owned)
 	img.count++
 	s.number = img.count
@@ -210,7 +210,7 @@ func (m *Images) settled(org string, img *image, s outcome) {
 
 // answer offers the image for a rebuild, restores the reservations, and signs, once. A ledger that is complete already gets
 // the reservations and owners of a gateway that was not heard in time.
-func (m *Images) answer(ctx context.Context, org string, epoch int64, complete bool, outbox *Outbox) error {
+func (m *Snapshots) answer(ctx context.Context, org string, epoch int64, complete bool, outbox *Outbox) error {
 	m.mu.Lock()
 	img := m.of(org)
 	known := img.offered == epoch || img.state.Epoch == epoch || epoch == 0
@@ -226,7 +226,7 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 		return err
 	}
 	restored, err := m.restore(ctx, org, img, epoch)
-	if errors.Is(err, ErrOtherEpoch) {
+	if errors.Is(err, ErrEpochChanged) {
 		return nil // the next look answers the next rebuild
 	}
 	if err != nil {
@@ -245,7 +245,7 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 			return err
 		}
 	}
-	if err := m.Store.Sign(ctx, org, epoch, m.Self.Gateway); err != nil {
+	if err := m.Store.MarkRestored(ctx, org, epoch, m.Self.Gateway); err != nil {
 		return err
 	}
 	if complete && len(restored) > 0 {
@@ -258,7 +258,7 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 }
 
 // restore restores the reservations that the image remembers, while no settlement is under way.
-func (m *Images) restore(ctx context.Context, org string, img *image, epoch int64) ([]Hold, error) {
+func (m *Snapshots) restore(ctx context.Context, org string, img *snapshot, epoch int64) ([]Hold, error) {
 	img.settling.Lock()
 	defer img.settling.Unlock()
 	m.mu.Lock()

@@ -20,7 +20,7 @@ type gateway struct {
 
 	fleet *fleet
 	name  string
-	books *spend.Books
+	books *spend.Components
 	dead  atomic.Bool // its ledger is left alone
 	late  []spend.Hold
 	saw   func(r *spend.Report) // reports of its passes, nil for nothing
@@ -31,7 +31,7 @@ type fleet struct {
 	t        *testing.T
 	store    *spend.Memory
 	gateways []*gateway
-	found    []spend.Found
+	found    []spend.PlatformResource
 	listed   func()
 	alive    []string
 }
@@ -43,7 +43,7 @@ func newFleet(t *testing.T, names ...string) *fleet {
 	for _, name := range names {
 		g := &gateway{World: storetest.World{Orgs: []string{org}}, fleet: f, name: name}
 		d := storetest.Deps(f.store, g)
-		d.Self, d.Alone, d.PeerPatience = spend.Holder{Incarnation: "inc-" + name, Gateway: name}, false, 5*time.Second
+		d.Self, d.SingleGateway, d.PeerTimeout = spend.Holder{Incarnation: "inc-" + name, Gateway: name}, false, 5*time.Second
 		g.books = spend.New(d)
 		g.books.Hear(time.Now().Add(-time.Hour))
 		g.Outbox = g.books.Outbox
@@ -57,12 +57,12 @@ func (f *fleet) empty(epochs int) {
 	f.t.Helper()
 	m := spend.NewMemory(time.Now, nil)
 	for range epochs {
-		if err := m.Begin(f.t.Context(), org, "t"); err != nil {
+		if err := m.BeginRebuild(f.t.Context(), org, "t"); err != nil {
 			f.t.Fatal(err)
 		}
 	}
 	if epochs == 1 {
-		if _, err := m.Finish(f.t.Context(), org, "t"); err != nil {
+		if _, err := m.FinishRebuild(f.t.Context(), org, "t"); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func (f *fleet) empty(epochs int) {
 }
 
 // List implements spend.Platform.
-func (g *gateway) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
+func (g *gateway) List(context.Context, string, func(operation.Kind) bool) ([]spend.PlatformResource, error) {
 	g.fleet.listed()
 	return g.fleet.found, nil
 }
@@ -91,8 +91,8 @@ func (g *gateway) RestoredLate(_ context.Context, _ string, holds []spend.Hold) 
 	g.late = append(g.late, holds...)
 }
 
-// Passed implements spend.Events.
-func (g *gateway) Passed(_ context.Context, _ string, r *spend.Report, _ error) {
+// Exceededded implements spend.Events.
+func (g *gateway) PassEnded(_ context.Context, _ string, r *spend.Report, _ error) {
 	if g.saw != nil {
 		g.saw(r)
 	}
@@ -114,7 +114,7 @@ func (f *fleet) run(gateways ...*gateway) {
 func (f *fleet) reserve(g *gateway, hold string) spend.Status {
 	f.t.Helper()
 	out, err := g.Reserve(f.t.Context(), org, &spend.Reservation{
-		Hold: hold, Kind: "pod", Owner: owner, After: onePod, About: spend.About{Name: hold, Decision: hold},
+		Hold: hold, Kind: "pod", Owner: owner, After: onePod, Metadata: spend.Metadata{Name: hold, Decision: hold},
 		Limits: [][spend.Ceilings]int64{{}, {spend.MaxGPUs: 3}, {}},
 	})
 	if err != nil {
@@ -168,8 +168,8 @@ func TestReservationsOutliveALoss(t *testing.T) {
 		f.reserve(a, "h1")
 		f.reserve(b, "h2")
 		f.reserve(b, "h3")
-		f.settle(b, spend.Settlement{Hold: "h3", End: spend.Open, Wait: time.Hour})
-		f.found = []spend.Found{{Kind: operation.KindPod, ID: "p1", Name: "h1", Amounts: onePod, Priced: true}} // h1's call has created it
+		f.settle(b, spend.Settlement{Hold: "h3", End: spend.Open, ResolveWithin: time.Hour})
+		f.found = []spend.PlatformResource{{Kind: operation.KindPod, ID: "p1", Name: "h1", Amounts: onePod, Priced: true}} // h1's call has created it
 		f.empty(2)
 		if err := f.rebuild(t.Context(), a); err != nil {
 			t.Fatal(err)
@@ -205,18 +205,18 @@ func TestASettledCallKeepsItsResource(t *testing.T) {
 				f.run(a)
 				began := time.Now()
 				f.reserve(a, "h1")
-				commit := spend.Settlement{Hold: "h1", End: spend.Commit, Resource: "p1", Amounts: onePod, About: spend.About{Decision: "h1"}}
+				commit := spend.Settlement{Hold: "h1", End: spend.Commit, Resource: "p1", Amounts: onePod, Metadata: spend.Metadata{Decision: "h1"}}
 				found := foundPod("p1")
 				if found.Name, found.Call = "h1", "h1"; tt.began {
 					began = began.Add(costStep) // the call took so long
-					commit.From, found.Began = began, began
+					commit.From, found.Started = began, began
 				}
 				time.Sleep(9 * costStep)
 				if _, err := a.books.Loop.Pass(t.Context(), org); err != nil { // after which a's image has the hold
 					t.Fatal(err)
 				}
 				f.settle(a, commit)
-				f.found = []spend.Found{found}
+				f.found = []spend.PlatformResource{found}
 				f.empty(2)
 				if err := f.rebuild(t.Context(), a); err != nil {
 					t.Fatal(err)
@@ -248,7 +248,7 @@ func TestTwinsAreNotMixedUp(t *testing.T) {
 		f.reserve(a, "h1")
 		f.reserve(a, "h2")
 		f.settle(a, spend.Settlement{Hold: "h2", End: spend.Commit, Resource: "p2", Amounts: onePod})
-		f.found = []spend.Found{{Kind: operation.KindPod, ID: "p2", Name: "h1", Amounts: onePod, Priced: true}}
+		f.found = []spend.PlatformResource{{Kind: operation.KindPod, ID: "p2", Name: "h1", Amounts: onePod, Priced: true}}
 		time.Sleep(9 * costStep)
 		if _, err := a.books.Loop.Pass(t.Context(), org); err != nil {
 			t.Fatal(err)
@@ -329,7 +329,7 @@ func TestALossInEachPhase(t *testing.T) {
 	for name, between := range map[string]func(f *fleet, a, b *gateway){
 		"a settlement": func(f *fleet, _, b *gateway) { f.settle(b, spend.Settlement{Hold: "h2", End: spend.Release}) },
 		"a hold is opened": func(f *fleet, _, b *gateway) {
-			f.settle(b, spend.Settlement{Hold: "h2", End: spend.Open, Wait: time.Hour})
+			f.settle(b, spend.Settlement{Hold: "h2", End: spend.Open, ResolveWithin: time.Hour})
 		},
 		"a second loss": func(f *fleet, _, _ *gateway) { f.empty(3) },
 		"nothing":       func(*fleet, *gateway, *gateway) {},
@@ -443,7 +443,7 @@ func TestHoldsOfADeadGateway(t *testing.T) {
 	r := newReconciled(t)
 	for _, hold := range []string{"made", "never sent"} {
 		_, err := r.Reserve(t.Context(), org, &spend.Reservation{
-			Hold: hold, Kind: string(operation.KindPod), Owner: owner, After: onePod, About: spend.About{Name: hold},
+			Hold: hold, Kind: string(operation.KindPod), Owner: owner, After: onePod, Metadata: spend.Metadata{Name: hold},
 			Limits: make([][spend.Ceilings]int64, 3), Holder: spend.Holder{Incarnation: "dead"},
 		})
 		if err != nil {
@@ -455,7 +455,7 @@ func TestHoldsOfADeadGateway(t *testing.T) {
 	pass := func() {
 		t.Helper()
 		deps := r.deps(d)
-		deps.Patience, deps.Unresolved = 2*time.Minute, 10*time.Minute
+		deps.CallTimeout, deps.Unresolved = 2*time.Minute, 10*time.Minute
 		if err := r.passOf(spend.New(deps)); err != nil {
 			t.Fatal(err)
 		}
@@ -476,7 +476,7 @@ func TestImpossibleCounts(t *testing.T) {
 	r := newReconciled(t)
 	r.rent("a")
 	r.found[0].Amounts, r.found[0].Implausible = spend.Amounts{spend.Pods: 1}, "gpu.count"
-	r.found = append(r.found, spend.Found{Kind: operation.KindPod, ID: "pod-b", Name: "b", Amounts: spend.Amounts{spend.Pods: 1}, Implausible: "gpu"})
+	r.found = append(r.found, spend.PlatformResource{Kind: operation.KindPod, ID: "pod-b", Name: "b", Amounts: spend.Amounts{spend.Pods: 1}, Implausible: "gpu"})
 	if err := r.pass(r); err != nil {
 		t.Fatal(err)
 	}
@@ -512,7 +512,7 @@ func TestABegunRebuildIsNoticed(t *testing.T) {
 				}
 			}
 		}
-		if done, err := f.store.Finish(t.Context(), org, "t"); !done || err != nil {
+		if done, err := f.store.FinishRebuild(t.Context(), org, "t"); !done || err != nil {
 			t.Fatalf("Finish: %t, %v", done, err)
 		}
 		time.Sleep(time.Second)

@@ -17,8 +17,8 @@ const (
 // rolling makes postings from a tally: first of the changes, in order, and then of
 // all series up to the present.
 type rolling struct {
-	tally   *Tally
-	found   map[string]*Found
+	tally   *RollupInput
+	found   map[string]*PlatformResource
 	present int64
 	series  map[seriesKey]*running
 	changes []Change
@@ -37,12 +37,12 @@ type seriesKey struct {
 
 func (i *Item) key() seriesKey { return seriesKey{i.Resource, i.Owner} }
 
-func newRolling(t *Tally, found map[string]*Found) *rolling {
+func newRolling(t *RollupInput, found map[string]*PlatformResource) *rolling {
 	r := &rolling{tally: t, found: found, present: t.present(), changes: t.Changes, series: make(map[seriesKey]*running, len(t.Series))}
 	if t.Until.IsZero() { // running resources are counted from now on
 		for _, x := range t.Resources {
 			if rate := x.Amounts[Burn]; rate > 0 {
-				r.fresh = append(r.fresh, Series{Item: ItemOf(x.ID, x.Kind, x.Owner, x.About), Rate: rate, At: r.present})
+				r.fresh = append(r.fresh, Series{Item: NewItem(x.ID, x.Kind, x.Owner, x.Metadata), Rate: rate, At: r.present})
 			}
 		}
 		return r
@@ -54,7 +54,7 @@ func newRolling(t *Tally, found map[string]*Found) *rolling {
 }
 
 // present is the latest time that the tally has seen: clocks can step back.
-func (t *Tally) present() int64 {
+func (t *RollupInput) present() int64 {
 	latest := max(t.Now.UnixMilli(), t.Until.UnixMilli())
 	for _, c := range t.Changes {
 		latest = max(latest, c.At.UnixMilli())

@@ -93,7 +93,7 @@ func (l *Loop) Run(ctx context.Context) error {
 // next regular pass, another pass follows at that time.
 func (l *Loop) look(ctx context.Context, org string) int {
 	report, err := l.Pass(ctx, org)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrOtherEpoch) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrEpochChanged) {
 		l.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "org", org, "error", err.Error())
 	}
 	if d := report.NextDeadline; d > 0 && d < l.Interval {

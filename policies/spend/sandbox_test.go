@@ -21,34 +21,34 @@ func TestSandboxesFollowThePlatformsClocks(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		// found is what a GET of the sandbox finds 50 minutes after its creation.
-		found   *spend.Found
+		found   *spend.PlatformResource
 		accrued int64
 	}{
-		{"it lives", &spend.Found{Amounts: sandboxAt(36_000), Priced: true}, 30_000},
-		{"it has ended", &spend.Found{Priced: true, Ended: sandboxBegan.Add(20 * time.Minute)}, 12_000},
+		{"it lives", &spend.PlatformResource{Amounts: sandboxAt(36_000), Priced: true}, 30_000},
+		{"it has ended", &spend.PlatformResource{Priced: true, Ended: sandboxBegan.Add(20 * time.Minute)}, 12_000},
 		{"its record is gone after its lifetime", nil, 24_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newReconciled(t)
 			r.now = sandboxBegan.Add(time.Second)
-			about := spend.About{EndAt: sandboxBegan.Add(40 * time.Minute).Unix()}
+			about := spend.Metadata{EndAt: sandboxBegan.Add(40 * time.Minute).Unix()}
 			_, err := r.Reserve(t.Context(), org, &spend.Reservation{
-				Hold: "h", Kind: "sandbox", Owner: owner, After: sandboxAt(100_000), About: about, Limits: make([][spend.Ceilings]int64, 3),
+				Hold: "h", Kind: "sandbox", Owner: owner, After: sandboxAt(100_000), Metadata: about, Limits: make([][spend.Ceilings]int64, 3),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.settle(spend.Settlement{Hold: "h", End: spend.Commit, Kind: "sandbox", Resource: "s", Amounts: sandboxAt(100_000), From: sandboxBegan})
-			listed := spend.Found{Kind: operation.KindSandbox, ID: "s", Amounts: sandboxAt(36_000), Priced: true, Began: sandboxBegan}
-			r.now, r.found = sandboxBegan.Add(10*time.Minute), []spend.Found{listed}
+			listed := spend.PlatformResource{Kind: operation.KindSandbox, ID: "s", Amounts: sandboxAt(36_000), Priced: true, Started: sandboxBegan}
+			r.now, r.found = sandboxBegan.Add(10*time.Minute), []spend.PlatformResource{listed}
 			r.passes(t)
 			r.now, r.found = sandboxBegan.Add(50*time.Minute), nil
 			if f := tt.found; f != nil {
-				f.Kind, f.ID, f.Began = operation.KindSandbox, "s", sandboxBegan
-				r.hidden = []spend.Found{*f}
+				f.Kind, f.ID, f.Started = operation.KindSandbox, "s", sandboxBegan
+				r.hidden = []spend.PlatformResource{*f}
 			}
 			r.passes(t)
-			r.found = []spend.Found{listed}
+			r.found = []spend.PlatformResource{listed}
 			if tt.found == nil || tt.found.Ended.IsZero() {
 				r.found = nil
 			}
@@ -75,7 +75,7 @@ func (r *reconciled) passes(t *testing.T) {
 	if err := r.pass(r.Memory); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.report.Drifted) + len(r.report.Strangers); n > 0 {
+	if n := len(r.report.Drifted) + len(r.report.Unmanaged); n > 0 {
 		t.Errorf("%+v is drift", r.report)
 	}
 }
@@ -87,7 +87,7 @@ func TestObserve(t *testing.T) {
 	l := &spend.Ledger{Store: r.Memory, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	observe := func(a spend.Amounts, ended time.Time) {
 		t.Helper()
-		if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Amounts: a, Priced: true, Began: sandboxBegan, Ended: ended}, 30_000); err != nil {
+		if err := l.Observe(t.Context(), org, &spend.PlatformResource{ID: "s", Amounts: a, Priced: true, Started: sandboxBegan, Ended: ended}, 30_000); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestObserveAnEndWithoutATime(t *testing.T) {
 	l := &spend.Ledger{Store: r.Memory}
 	r.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(36_000), From: sandboxBegan})
 	r.now = sandboxBegan.Add(30 * time.Minute)
-	if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Priced: true, Began: sandboxBegan}, 0); err != nil {
+	if err := l.Observe(t.Context(), org, &spend.PlatformResource{ID: "s", Priced: true, Started: sandboxBegan}, 0); err != nil {
 		t.Fatal(err)
 	}
 	state, err := r.Show(t.Context(), org)
@@ -147,8 +147,8 @@ func TestOutlookOfSandboxes(t *testing.T) {
 			t.Errorf("%s: %+v, want 36000 by the end of the day and of the month", o.Scope, o)
 		}
 		for _, c := range o.Ceilings {
-			if !c.UsedUp.IsZero() {
-				t.Errorf("%s is expected to be used up at %s", o.Scope, c.UsedUp)
+			if !c.ExhaustedOn.IsZero() {
+				t.Errorf("%s is expected to be used up at %s", o.Scope, c.ExhaustedOn)
 			}
 		}
 	}

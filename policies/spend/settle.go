@@ -18,7 +18,7 @@ func (p *pass) due(ctx context.Context, h *Hold) (until time.Time, due bool) {
 	if silent, dead := p.dead(ctx, h.Holder); dead && silent >= lag {
 		return p.state.Now, true
 	}
-	late := h.At.Add(p.Patience)
+	late := h.At.Add(p.CallTimeout)
 	return late.Add(p.Unresolved), p.state.Now.After(late)
 }
 
@@ -39,7 +39,7 @@ func (p *pass) dead(ctx context.Context, h Holder) (silent time.Duration, dead b
 
 // holds ends the holds whose end can be told, and returns the unknown
 // resources that none of them has made.
-func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
+func (p *pass) holds(ctx context.Context, unknown []*PlatformResource) ([]*PlatformResource, error) {
 	for i := range p.state.Holds {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		switch {
 		case h.Kind == string(operation.KindJob): // nothing is listed for it: what it cost at most is known
 			if s = p.job(ctx, h); s == nil && due && over {
-				s = &Settlement{Hold: h.ID, End: Commit, Full: true}
+				s = &Settlement{Hold: h.ID, End: Commit, WholeReservation: true}
 			}
 			if s == nil {
 				continue
@@ -59,7 +59,7 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		case h.Resource == "":
 			at := -1
 			for j, f := range unknown {
-				if f.MadeBy(h.ID, h.Kind, h.About, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
+				if f.CreatedBy(h.ID, h.Kind, h.Metadata, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
 					at = j
 					break
 				}
@@ -98,7 +98,7 @@ func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
 	if !h.Open || rand.IntN(len(p.state.Holds)) >= maxJobs {
 		return nil
 	}
-	s, err := p.Platform.JobEnd(ctx, p.org, h)
+	s, err := p.Platform.JobOutcome(ctx, p.org, h)
 	if err != nil {
 		p.Logger.DebugContext(ctx, "it is not known what became of a job", "org", p.org, "hold", h.ID, "error", err.Error())
 	}
@@ -107,7 +107,7 @@ func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
 
 // claim reports whether a found resource can be given to a hold. A call that is under
 // way claims its resource itself.
-func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
+func (p *pass) claim(ctx context.Context, f *PlatformResource, h *Hold) bool {
 	if _, due := p.due(ctx, h); !due {
 		return true
 	}
@@ -122,7 +122,7 @@ func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	if h.Kind != string(operation.KindSandbox) {
 		return release
 	}
-	f, err := p.Platform.Ended(ctx, p.org, h.ID)
+	f, err := p.Platform.EndedSandbox(ctx, p.org, h.ID)
 	switch {
 	case err != nil:
 		p.Logger.WarnContext(ctx, "it is not known whether a lost call made a sandbox that has ended", "org", p.org, "hold", h.ID, "error", err.Error())
@@ -136,8 +136,8 @@ func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 }
 
 // made commits a create under the resource that was found.
-func (p *pass) made(h *Hold, f *Found) *Settlement {
-	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, About: h.About}
+func (p *pass) made(h *Hold, f *PlatformResource) *Settlement {
+	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, Metadata: h.Metadata}
 	if f.Implausible != "" && h.Resource == "" {
 		s.Amounts = h.Amounts
 	}
@@ -145,7 +145,7 @@ func (p *pass) made(h *Hold, f *Found) *Settlement {
 		s.Amounts.PricedAs(h.Amounts)
 	}
 	if s.From = f.Ended; h.Resource == "" {
-		s.From = Began(f.Began, h.At)
+		s.From = StartTime(f.Started, h.At)
 	}
 	return s
 }
@@ -172,7 +172,7 @@ func (p *pass) changed(ctx context.Context, h *Hold, over bool) *Settlement {
 	if was != nil {
 		before = was.Amounts
 	}
-	if h.Amounts.Above(f.Amounts.Over(before)) && !over {
+	if h.Amounts.Above(f.Amounts.Excess(before)) && !over {
 		return nil
 	}
 	s := p.made(h, f)
@@ -193,11 +193,11 @@ func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
 	}
 	carried := s.End == Commit || p.gets.gone[h.Resource]
 	if carried {
-		p.report.Found++
+		p.report.HoldsCommitted++
 	} else {
-		p.report.Released++
+		p.report.HoldsReleased++
 	}
-	p.report.Ended = append(p.report.Ended, EndedHold{Hold: *h, Carried: carried, Made: s.Resource})
+	p.report.EndedHolds = append(p.report.EndedHolds, EndedHold{Hold: *h, Executed: carried, Created: s.Resource})
 	if r := p.records[h.Resource]; r != nil {
 		r.Pending--
 		if s.End == Commit {
@@ -206,7 +206,7 @@ func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
 			p.gets.ended[h.Resource] = true
 		}
 	}
-	p.Logger.InfoContext(ctx, "a hold of unknown end is settled", "org", p.org, "hold", h.ID, "operation", h.About.Operation,
-		"decision", h.About.Decision, "carried_out", carried, "resource", cmp.Or(s.Resource, h.Resource))
+	p.Logger.InfoContext(ctx, "a hold of unknown end is settled", "org", p.org, "hold", h.ID, "operation", h.Metadata.Operation,
+		"decision", h.Metadata.Decision, "carried_out", carried, "resource", cmp.Or(s.Resource, h.Resource))
 	return nil
 }

@@ -73,21 +73,21 @@ func HolderOf(text string) Holder {
 	return Holder{incarnation, gateway}
 }
 
-// About describes a resource or a hold for people and for the
+// Metadata describes a resource or a hold for people and for the
 // reconciler.
-type About struct {
+type Metadata struct {
 	// Operation and Decision are those of the call that made it.
 	Operation string `json:"operation,omitempty"`
 	Decision  string `json:"decision,omitempty"`
-	// Name is the resource's, Print describes its parts; see [Found].
-	Name  string `json:"name,omitempty"`
-	Print string `json:"print,omitempty"`
+	// Name is the resource's, Print describes its parts; see [HoldsCommittedormResource].
+	Name        string `json:"name,omitempty"`
+	Description string `json:"print,omitempty"`
 	// GPU is the type of its GPU or CPU, DataCenter where it is; see [Machine].
 	GPU        string `json:"gpu,omitempty"`
 	DataCenter string `json:"dc,omitempty"`
 	Labels     Labels `json:"labels,omitempty"`
-	// Most is the greatest one-time cost of the call, in micro-dollars, where less is reserved for it.
-	Most int64 `json:"most,omitempty"`
+	// MaxCost is the greatest one-time cost of the call, in micro-dollars, where less is reserved for it.
+	MaxCost int64 `json:"most,omitempty"`
 	// StopAt and EndAt are when the gateway stops and terminates the pod, in Unix seconds; 0 is never. Of a sandbox, EndAt is when the
 	// platform ends it at the latest.
 	StopAt int64 `json:"stop_at,omitempty"`
@@ -102,19 +102,19 @@ type Reservation struct {
 	Kind, Resource string
 	// Owner pays: of a resource that exists it must be the one in the ledger.
 	Owner Owner
-	// After are the greatest amounts of the resource if the call is carried out.
+	// Delay are the greatest amounts of the resource if the call is carried out.
 	After Amounts
 	// Free reserves nothing and is never refused: the call lowers the
 	// resource's amounts.
-	Free  bool
-	About About
+	Free     bool
+	Metadata Metadata
 	// Holder is filled in by an [Outbox].
 	Holder Holder
 	// Waived names ceilings that do not apply to the call; see [Ceiling.Name].
 	Waived []string
-	// Note is the intent that is noted with the hold, nil for none: where it cannot be,
+	// IntentntRecord is the intent that is noted with the hold, nil for none: where it cannot be,
 	// nothing is reserved.
-	Note *Note
+	Intent *IntentRecord
 	// Limits are the ceilings of each of the owner's scopes, in their order.
 	Limits  [][Ceilings]int64
 	Horizon Horizon
@@ -186,31 +186,31 @@ const (
 type Settlement struct {
 	Hold string
 	End  End
-	// Wait is after how long an open hold that nothing is found for is released.
-	Wait time.Duration
-	// As is the ID that an open hold has from now on, "" for its own. A hold that has
+	// ResolveWithin is after how long an open hold that nothing is found for is released.
+	ResolveWithin time.Duration
+	// NewID is the ID that an open hold has from now on, "" for its own. A hold that has
 	// that ID already is committed in full. With a commit, As ends too.
-	As string
+	NewID string
 	// Job is the job whose one-time cost accrues, nil if it is none. Without its hold, the cost accrues to the recorded owner of
 	// the job, and to nobody without one: the gateway did not submit the job.
 	Job *Job
-	// Full commits the reservation instead of Amounts, and of a one-time cost the most
-	// that it can be; see [Hold.Most].
-	Full bool
+	// WholeReservation commits the reservation instead of Amounts, and of a one-time cost the most
+	// that it can be; see [Hold.MaxCost].
+	WholeReservation bool
 	// Kind, Resource, Owner and About are those of the resource, for Commit. Those
 	// of the hold win. Resource is "" for a one-time cost that leaves nothing: then
 	// Amounts[Cost] accrues, without a hold only within a day of a rebuild: only a loss of the store
 	// can have lost the hold.
 	Kind, Resource string
 	Owner          Owner
-	About          About
+	Metadata       Metadata
 	// Amounts are the resource's present amounts; Gone that it exists no more.
 	Amounts Amounts
 	Gone    bool
 	// From is when the cost of a new resource began, or that of another one changed; zero is when the hold was made, or now.
 	From time.Time
 	// Intent is how the intent of the hold goes on, nil without one.
-	Intent *Ending
+	Intent *IntentUpdate
 }
 
 // Adjustment makes the ledger follow the platform.
@@ -224,8 +224,8 @@ type Adjustment struct {
 	Gone    bool
 	// From is when the rate changed, as far as the record accrued since then; zero is now.
 	From time.Time
-	// About describes a resource that is entered, or, unless it is empty, one that is given an owner.
-	About About
+	// Metadata describes a resource that is entered, or, unless it is empty, one that is given an owner.
+	Metadata Metadata
 	// Owner is the resource's from now on; nil leaves it as it is. A resource entered
 	// without one belongs to the owner it had when an adjustment removed it, or else to
 	// the organisation.
@@ -235,27 +235,27 @@ type Adjustment struct {
 // LiveSandbox is the Version of an adjustment of a sandbox that has not ended, whatever the version of its record.
 const LiveSandbox = -1
 
-// Adjusted is the outcome of an adjustment.
-type Adjusted uint8
+// AdjustResult is the outcome of an adjustment.
+type AdjustResult uint8
 
 const (
-	// NotMade means that nothing was done.
-	NotMade Adjusted = iota
-	// Made means that the ledger follows.
-	Made
-	// GivenBack means that the resource was entered as that of its earlier owner.
-	GivenBack
+	// AdjustSkipped means that nothing was done.
+	AdjustSkipped AdjustResult = iota
+	// AdjustAppliedtedimeKey means that the ledger follows.
+	AdjustApplied
+	// AdjustReturned means that the resource was entered as that of its earlier owner.
+	AdjustReturned
 )
 
-// KeepOwners is how long the owner of a resource is kept that an adjustment removed.
-const KeepOwners = 30 * 24 * time.Hour
+// OwnerRetention is how long the owner of a resource is kept that an adjustment removed.
+const OwnerRetention = 30 * 24 * time.Hour
 
 // Record is one resource in the ledger.
 type Record struct {
 	ID, Kind string
 	Owner    Owner
 	Amounts  Amounts
-	About    About
+	Metadata Metadata
 	// Version changes with each change of the record.
 	Version int64
 	// Since is when it was entered, or its cost began before that; Changed is when its amounts changed last.
@@ -271,7 +271,7 @@ type Hold struct {
 	Resource string
 	Owner    Owner
 	Amounts  Amounts
-	About    About
+	Metadata Metadata
 	Holder   Holder
 	At       time.Time
 	// Open says that the outcome of the call is not known; Until is when the hold
@@ -297,7 +297,7 @@ type State struct {
 	// Complete is false while the ledger has to be rebuilt; Lost names the parts that the store has
 	// lost of it since it was complete.
 	Complete bool
-	Lost     Lost
+	Lost     LostPart
 	// Repairs changes with each repair of the sums.
 	Repairs   int64
 	Balances  []Balance
@@ -315,9 +315,9 @@ type Job struct {
 // same arguments. Implementations are safe for concurrent use.
 type Store interface {
 	RollupStore
-	Memorial
+	RecoveryStore
 	AccrualStore
-	Notices
+	NoticeStore
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle ends a hold or opens it. Settling an ended hold changes nothing. A commit without
 	// its hold, after a loss of the store, enters the resource or its one-time cost all the same, or removes
@@ -326,21 +326,21 @@ type Store interface {
 	Settle(ctx context.Context, org string, s *Settlement) error
 	// Adjust makes adjustments, and returns the outcome of each. It is atomic for each
 	// of them alone: with an error, those of the beginning may have been made.
-	Adjust(ctx context.Context, org string, list ...*Adjustment) ([]Adjusted, error)
+	Adjust(ctx context.Context, org string, list ...*Adjustment) ([]AdjustResult, error)
 	// Lock waits until the caller alone reconciles the ledger, for a bounded time.
 	Lock(ctx context.Context, org string) (unlock func(), err error)
-	// Begin announces that the ledger is being rebuilt; Finish declares it complete,
+	// BeginRebuild announces that the ledger is being rebuilt; Finish declares it complete,
 	// unless the store was lost since Begin with the same token, and reports whether
 	// it is.
-	Begin(ctx context.Context, org, token string) error
-	Finish(ctx context.Context, org, token string) (bool, error)
+	BeginRebuild(ctx context.Context, org, token string) error
+	FinishRebuild(ctx context.Context, org, token string) (bool, error)
 	// Repair adds differences to sums, and reports whether it did; see [Repair].
 	Repair(ctx context.Context, org string, r *Repair) (bool, error)
 	// Owners returns those of resources and then those of jobs, the zero Owner for one
 	// that is not known, and reports whether the ledger is complete.
 	Owners(ctx context.Context, org string, resources []string, jobs ...Job) (owners []Owner, complete bool, err error)
-	// NoteJob remembers the owner of a job for a time. A later note changes nothing.
-	NoteJob(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error
+	// SetJobOwner remembers the owner of a job for a time. A later note changes nothing.
+	SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error
 	Show(ctx context.Context, org string) (State, error)
 	// Holds is Show of the holds alone.
 	Holds(ctx context.Context, org string) (State, error)
@@ -354,5 +354,5 @@ var ErrUnavailable = errors.New("spend: the ledger cannot be asked")
 // Adjust makes one adjustment, and reports whether it was made.
 func Adjust(ctx context.Context, s Store, org string, a *Adjustment) (bool, error) {
 	made, err := s.Adjust(ctx, org, a)
-	return err == nil && made[0] != NotMade, err
+	return err == nil && made[0] != AdjustSkipped, err
 }

@@ -66,7 +66,7 @@ func (u *usual) of() (micro int64, known bool) {
 // unusual lists the scopes of an organisation that the hour of now has cost many times
 // its usual so far.
 func (h *History) unusual(ctx context.Context, org string, u Unusual, state *State) ([]Alert, error) {
-	if err := h.Roll(ctx, org); err != nil { // passes roll up whole hours
+	if err := h.RollUp(ctx, org); err != nil { // passes roll up whole hours
 		return nil, err
 	}
 	now := state.Now.UTC()

@@ -69,13 +69,13 @@ func TestUnusualHours(t *testing.T) {
 					t.Fatalf("Adjust: %t, %v", done, err)
 				}
 				now = now.Add(59 * time.Minute)
-				if err := history.Roll(t.Context(), org); err != nil {
+				if err := history.RollUp(t.Context(), org); err != nil {
 					t.Fatal(err)
 				}
 				if state, err = store.Show(t.Context(), org); err != nil {
 					t.Fatal(err)
 				}
-				if err := alerts.Tell(t.Context(), org, plan, &state, tell); err != nil {
+				if err := alerts.Check(t.Context(), org, plan, &state, tell); err != nil {
 					t.Fatal(err)
 				}
 				now = now.Add(time.Minute)

@@ -10,18 +10,18 @@ import (
 	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
-// Watch looks at the heads of ledgers, so that a loss is noticed without a call, that
+// Watcher looks at the heads of ledgers, so that a loss is noticed without a call, that
 // images are no older than an interval, and that each gateway answers the rebuilds of
 // others.
-type Watch struct {
-	*Images
+type Watcher struct {
+	*Snapshots
 
 	Loop *Loop
 }
 
 // Run looks until ctx ends.
-func (w *Watch) Run(ctx context.Context) error {
-	beat := time.NewTicker(w.Beat)
+func (w *Watcher) Run(ctx context.Context) error {
+	beat := time.NewTicker(w.PollInterval)
 	defer beat.Stop()
 	rebuilds, ctx := errgroup.WithContext(ctx)
 	defer func() { panics.Raise(rebuilds.Wait()) }()
@@ -36,7 +36,7 @@ func (w *Watch) Run(ctx context.Context) error {
 }
 
 // look looks at all ledgers once. A store that is away has lost nothing yet.
-func (w *Watch) look(ctx context.Context, rebuilds *errgroup.Group) {
+func (w *Watcher) look(ctx context.Context, rebuilds *errgroup.Group) {
 	orgs := w.Gateway.Budgeted()
 	if len(orgs) == 0 {
 		return
@@ -55,7 +55,7 @@ func (w *Watch) look(ctx context.Context, rebuilds *errgroup.Group) {
 }
 
 // lost has a ledger rebuilt, unless this gateway is at it.
-func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *errgroup.Group) {
+func (w *Watcher) lost(ctx context.Context, org string, h Head, rebuilds *errgroup.Group) {
 	w.mu.Lock()
 	img := w.of(org)
 	img.head = h
@@ -73,7 +73,7 @@ func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *errgroup
 			img.rebuilding, img.failed = false, err
 		}()
 		return panics.Catch(func() {
-			if err = w.Loop.Rebuild(ctx, org); errors.Is(err, ErrOtherEpoch) {
+			if err = w.Loop.Rebuild(ctx, org); errors.Is(err, ErrEpochChanged) {
 				err = nil // the other rebuild completes the ledger
 			} else if err != nil && ctx.Err() == nil {
 				w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
@@ -87,7 +87,7 @@ func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *errgroup
 const smallLedger = 200
 
 // follow answers a rebuild, and renews the image.
-func (w *Watch) follow(ctx context.Context, org string, h Head) error {
+func (w *Watcher) follow(ctx context.Context, org string, h Head) error {
 	w.mu.Lock()
 	img := w.of(org)
 	img.head = h
@@ -124,12 +124,12 @@ func (w *Watch) follow(ctx context.Context, org string, h Head) error {
 	return nil
 }
 
-// recently is how long after it a loss is told of by [Images.Losses].
+// recently is how long after it a loss is told of by [Snapshots.Losses].
 const recently = 24 * time.Hour
 
 // Losses returns the losses of ledgers that are not complete, and of those
 // that were lost in the last day, by organisation.
-func (m *Images) Losses() map[string]string {
+func (m *Snapshots) Losses() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := make(map[string]string)
@@ -147,7 +147,7 @@ func (m *Images) Losses() map[string]string {
 }
 
 // Rebuilding returns how many ledgers were lost and are not complete yet.
-func (m *Images) Rebuilding() (n int) {
+func (m *Snapshots) Rebuilding() (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, img := range m.orgs {

@@ -119,7 +119,7 @@ func (z Zone) days(at, end time.Time) []time.Time {
 	}
 }
 
-// Ends returns when the periods end that a time is in, the zero time for the one that never ends.
+// Expires returns when the periods end that a time is in, the zero time for the one that never ends.
 func (z Zone) Ends(at time.Time) (ends [periods]time.Time) {
 	c := z.Calendar(at)
 	for i := range ends {

@@ -35,7 +35,7 @@ func fit(ctx context.Context, c redis.Cmdable) error {
 	if err != nil {
 		return fmt.Errorf("redisstore: check: %w", err)
 	}
-	if err := judge(text); err != nil {
+	if err := checkInfo(text); err != nil {
 		return fmt.Errorf("redisstore: %w: %w", ErrUnfit, err)
 	}
 	return nil
@@ -54,8 +54,8 @@ func withholdsInfo(err error) bool {
 		strings.HasPrefix(text, "ERR unknown command") || strings.HasPrefix(text, "section (")
 }
 
-// judge judges the reply to INFO.
-func judge(info string) error {
+// checkInfo judges the reply to INFO.
+func checkInfo(info string) error {
 	if v := field(info, "redis_version"); v != "" {
 		major, rest, _ := strings.Cut(v, ".")
 		minor, _, _ := strings.Cut(rest, ".")

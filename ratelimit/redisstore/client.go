@@ -48,7 +48,7 @@ import (
 //
 // The files are read now. Errors never quote the URL, which holds the password.
 func Options(rawURL string) (*redis.UniversalOptions, error) {
-	head, hosts, tail := cutHosts(rawURL)
+	head, hosts, tail := splitHosts(rawURL)
 	u, err := url.Parse(head + "hosts" + tail)
 	if err != nil {
 		// The text of a url.Error quotes the URL, which holds the password.
@@ -148,8 +148,8 @@ func (f tlsFiles) load(c *tls.Config) error {
 	return nil
 }
 
-// cutHosts takes the addresses out of a URL: package url allows but one.
-func cutHosts(rawURL string) (head, hosts, tail string) {
+// splitHosts takes the addresses out of a URL: package url allows but one.
+func splitHosts(rawURL string) (head, hosts, tail string) {
 	start := strings.Index(rawURL, "://")
 	if start < 0 {
 		return rawURL, "", ""
@@ -240,19 +240,19 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// connecting is added to a deadline: the time in which a connection is
+// connectTime is added to a deadline: the time in which a connection is
 // made, by a dial and a handshake, and the server behind it identified.
-const connecting = 4 * time.Second
+const connectTime = 4 * time.Second
 
-// patient returns ctx with its deadline put off by the time that connecting may take: an
+// extendDeadline returns ctx with its deadline put off by the time that connecting may take: an
 // exchange that is cut off while it connects would have the next one connect in
 // vain, too. The client's read timeout bounds what follows.
-func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+func extendDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return ctx, func() {}
 	}
-	later, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(connecting))
+	later, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(connectTime))
 	stop := context.AfterFunc(ctx, func() {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			cancel()

@@ -40,11 +40,11 @@ type follower struct {
 	patience time.Duration
 }
 
-// unrepeated is a command that go-redis does not retry.
-type unrepeated struct{ redis.Cmder }
+// noRetryCmder is a command that go-redis does not retry.
+type noRetryCmder struct{ redis.Cmder }
 
 // NoRetry implements redis.Cmder.
-func (unrepeated) NoRetry() bool { return true }
+func (noRetryCmder) NoRetry() bool { return true }
 
 // DialHook implements redis.Hook.
 func (*follower) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -54,7 +54,7 @@ func (f *follower) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		send := cmd
 		if strings.HasPrefix(cmd.Name(), "eval") {
-			send = unrepeated{cmd}
+			send = noRetryCmder{cmd}
 		}
 		w := f.waits()
 		for {
@@ -75,7 +75,7 @@ func (f *follower) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		}
 		send := make([]redis.Cmder, len(cmds))
 		for i := range cmds {
-			send[i] = unrepeated{cmds[i]}
+			send[i] = noRetryCmder{cmds[i]}
 		}
 		err := next(ctx, send)
 		f.failed(ctx, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// lineage notices that the store has lost data while the server stayed the one it
+// writeTracker notices that the store has lost data while the server stayed the one it
 // was: it became the replica of one that knew less and was promoted again, or was
 // emptied. The server counts the exchanges by which each Store writes, each Store
 // remembers the latest count it was told, and a server that knows of fewer has lost
@@ -19,7 +19,7 @@ import (
 //
 // It costs no exchange of its own. It does not notice the loss of data that
 // was written more than a day ago, when no window of it runs any longer.
-type lineage struct {
+type writeTracker struct {
 	// writer is the name of the Store, of no other one.
 	writer string
 
@@ -46,13 +46,13 @@ type origin struct {
 	announce bool
 }
 
-func newLineage() *lineage {
-	return &lineage{writer: rand.Text(), groups: make(map[string]remembered)}
+func newWriteTracker() *writeTracker {
+	return &writeTracker{writer: rand.Text(), groups: make(map[string]remembered)}
 }
 
 // last returns the position remembered for a group of organisations. One of more than
 // a day ago is none: the server has forgotten it, too.
-func (l *lineage) last(group string, now time.Time) position {
+func (l *writeTracker) last(group string, now time.Time) position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r, ok := l.valid(group, now); ok {
@@ -61,14 +61,14 @@ func (l *lineage) last(group string, now time.Time) position {
 	return position{epoch: -1}
 }
 
-func (l *lineage) valid(group string, now time.Time) (remembered, bool) {
+func (l *writeTracker) valid(group string, now time.Time) (remembered, bool) {
 	r, ok := l.groups[group]
 	return r, ok && now.Sub(r.written) < ratelimit.WindowSize(ratelimit.Windows-1)
 }
 
 // saw remembers a position, and reports whether it is of a later epoch than the one
 // remembered.
-func (l *lineage) saw(group string, p position, now time.Time) (later bool) {
+func (l *writeTracker) saw(group string, p position, now time.Time) (later bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r, ok := l.valid(group, now)
@@ -80,7 +80,7 @@ func (l *lineage) saw(group string, p position, now time.Time) (later bool) {
 }
 
 // forget is for another server, which knows no position of this one.
-func (l *lineage) forget() {
+func (l *writeTracker) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.groups)

@@ -347,7 +347,7 @@ func TestRefusedCommandChargesNothing(t *testing.T) {
 			if err == nil {
 				t.Error("a correction passed that could not be written down")
 			}
-			snap, err := whole.Show(t.Context(), "org_a")
+			snap, err := whole.Snapshot(t.Context(), "org_a")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -385,8 +385,8 @@ func useAll(t *testing.T, s *redisstore.Store) {
 		}})
 	}
 	_, steps["Leases"] = s.Leases(t.Context(), "org_a", 0, []ratelimit.Ref{{Kind: ratelimit.KindKey, ID: "k"}})
-	_, steps["Show"] = s.Show(t.Context(), "org_a")
-	_, steps["Beat"] = s.Beat(t.Context(), "gw", time.Minute)
+	_, steps["Show"] = s.Snapshot(t.Context(), "org_a")
+	_, steps["Beat"] = s.Heartbeat(t.Context(), "gw", time.Minute)
 	steps["Reset"] = s.Reset(t.Context(), "org_a", ratelimit.Ref{})
 	for name, err := range steps {
 		if err != nil {

@@ -59,7 +59,7 @@ func TestRestartIsNoticed(t *testing.T) {
 	if err := s.Adjust(t.Context(), "org_a", []ratelimit.Adjustment{restore}); err != nil {
 		t.Fatalf("Adjust during the pause: %v", err)
 	}
-	if _, err := s.Beat(t.Context(), "gw", time.Minute); err != nil {
+	if _, err := s.Heartbeat(t.Context(), "gw", time.Minute); err != nil {
 		t.Errorf("Beat during the pause: %v", err)
 	}
 	clock.nanos.Add(int64(2*time.Second) - 1)
@@ -78,12 +78,12 @@ func TestRestartIsNoticed(t *testing.T) {
 func TestBeatNoticesARestart(t *testing.T) {
 	server := redistest.Run(t)
 	s, _ := newPausing(t, "redis://"+server.Addr())
-	if _, err := s.Beat(t.Context(), "gw", time.Minute); err != nil {
+	if _, err := s.Heartbeat(t.Context(), "gw", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	server.Restart()
 	for range 3 {
-		if _, err := s.Beat(t.Context(), "gw", time.Minute); errors.Is(err, ratelimit.ErrRestarted) {
+		if _, err := s.Heartbeat(t.Context(), "gw", time.Minute); errors.Is(err, ratelimit.ErrRestarted) {
 			return
 		}
 	}
@@ -168,7 +168,7 @@ type gateway struct {
 
 func (g *gateway) beat(t *testing.T) {
 	t.Helper()
-	if _, err := g.Beat(t.Context(), g.name, time.Minute); err != nil {
+	if _, err := g.Heartbeat(t.Context(), g.name, time.Minute); err != nil {
 		t.Fatalf("%s: Beat: %v", g.name, err)
 	}
 }
@@ -177,7 +177,7 @@ func (g *gateway) beat(t *testing.T) {
 func (g *gateway) notice(t *testing.T) {
 	t.Helper()
 	for range 10 {
-		if _, err := g.Beat(t.Context(), g.name, time.Minute); errors.Is(err, ratelimit.ErrRestarted) {
+		if _, err := g.Heartbeat(t.Context(), g.name, time.Minute); errors.Is(err, ratelimit.ErrRestarted) {
 			return
 		}
 	}
@@ -286,7 +286,7 @@ func TestOneThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 	left, clock := newPausing(t, "redis://"+server.Addr())
 	g := gateway{left, "left"}
 	g.beat(t)
-	if _, err := g.Beat(t.Context(), "gone", time.Minute); err != nil {
+	if _, err := g.Heartbeat(t.Context(), "gone", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	seen := g.take(t)

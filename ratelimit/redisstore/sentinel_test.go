@@ -59,7 +59,7 @@ func TestFailoverIsNoticed(t *testing.T) {
 		t.Errorf("the day counts %d after a failover, want what was restored and this call", got)
 	}
 	direct := newStore(t, open(t, "redis://"+g.Addr()))
-	if snap, err := direct.Show(t.Context(), "org_a"); err != nil || len(snap.Scopes) != 1 {
+	if snap, err := direct.Snapshot(t.Context(), "org_a"); err != nil || len(snap.Scopes) != 1 {
 		t.Errorf("the new master has %+v, %v; want one scope", snap, err)
 	}
 }

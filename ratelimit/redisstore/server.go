@@ -4,7 +4,7 @@ import "context"
 
 // Server says whether the server behind a client is the one it was, to others that keep
 // data there. It is safe for concurrent use.
-type Server struct{ watch *watch }
+type Server struct{ watch *serverWatch }
 
 // Server returns the state of the Store's server.
 func (s *Store) Server() Server { return Server{s.watch} }
@@ -29,6 +29,6 @@ func (s Server) Pausing() bool {
 	return until != 0 && s.watch.config.Now().UnixNano() < until+MinRecovery.Nanoseconds()
 }
 
-// Deserted is the latest epoch after whose beginning a gateway did not come back, 0 for
+// LastDesertion is the latest epoch after whose beginning a gateway did not come back, 0 for
 // none.
-func (s Server) Deserted() int64 { return s.watch.deserted.Load() }
+func (s Server) LastDesertion() int64 { return s.watch.deserted.Load() }

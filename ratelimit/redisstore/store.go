@@ -40,7 +40,7 @@ type Config struct {
 
 // MinRecovery is the shortest recovery: a gateway hears of another server with one
 // beat, and has restored its memory before the next.
-const MinRecovery = 2 * ratelimit.Beat
+const MinRecovery = 2 * ratelimit.HeartbeatInterval
 
 // Validate reports the faults of c, each with its field.
 func (c Config) Validate() error {
@@ -59,8 +59,8 @@ func (c Config) Validate() error {
 // not own its client.
 type Store struct {
 	client  Client
-	once    once
-	watch   *watch
+	once    noRetryScripter
+	watch   *serverWatch
 	prefix  string
 	cluster bool
 	apply   *redis.Script
@@ -87,7 +87,7 @@ func New(client Client, config Config) (*Store, error) {
 	_, cluster := client.(*redis.ClusterClient)
 	s := &Store{
 		client:  client,
-		once:    once{client, client},
+		once:    noRetryScripter{client, client},
 		watch:   newWatch(client, config),
 		prefix:  config.Prefix,
 		cluster: cluster,
@@ -111,7 +111,7 @@ func (s *Store) Group(org string) string {
 
 // Apply implements [ratelimit.Store] with one script call.
 func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
-	ctx, cancel := patient(ctx)
+	ctx, cancel := extendDeadline(ctx)
 	defer cancel()
 	e := s.scratch.Get().(*encoder)
 	defer s.scratch.Put(e)
@@ -127,7 +127,7 @@ func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 
 // Adjust implements [ratelimit.Store].
 func (s *Store) Adjust(ctx context.Context, org string, adjustments []ratelimit.Adjustment) error {
-	ctx, cancel := patient(ctx)
+	ctx, cancel := extendDeadline(ctx)
 	defer cancel()
 	// A gateway is an argument of its own, so there is one call for each.
 	for gateway, group := range byGateway(adjustments) {
@@ -160,18 +160,18 @@ func (s *Store) Reset(ctx context.Context, org string, ref ratelimit.Ref) error 
 	return wrap("reset", s.client.Incr(ctx, s.prefix+"resets").Err())
 }
 
-// Beat implements [ratelimit.Store].
-func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
-	ctx, cancel := patient(ctx)
+// Heartbeat implements [ratelimit.Store].
+func (s *Store) Heartbeat(ctx context.Context, gateway string, within time.Duration) (ratelimit.HeartbeatResult, error) {
+	ctx, cancel := extendDeadline(ctx)
 	defer cancel()
 	if s.watch.unheard.Swap(false) {
-		return ratelimit.Pulse{}, wrap("beat", ratelimit.ErrRestarted)
+		return ratelimit.HeartbeatResult{}, wrap("beat", ratelimit.ErrRestarted)
 	}
 	epoch := s.watch.epoch.Load()
 	e := s.scratch.Get().(*encoder)
 	defer s.scratch.Put(e)
 	if err := s.run(ctx, e, "", nil); err != nil {
-		return ratelimit.Pulse{}, wrap("beat", err)
+		return ratelimit.HeartbeatResult{}, wrap("beat", err)
 	}
 	now := e.numbers[0]
 	key, roll := s.prefix+"gateways", s.prefix+s.watch.roll()
@@ -187,23 +187,23 @@ func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) 
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return ratelimit.Pulse{}, wrap("beat", err)
+		return ratelimit.HeartbeatResult{}, wrap("beat", err)
 	}
 	if err := s.watch.check(ctx, epoch); err != nil {
-		return ratelimit.Pulse{}, wrap("beat", err)
+		return ratelimit.HeartbeatResult{}, wrap("beat", err)
 	}
-	p := ratelimit.Pulse{Live: len(live.Val())}
-	p.Deserted = s.watch.heard(epoch, live.Val(), restored.Val(), within)
+	p := ratelimit.HeartbeatResult{Live: len(live.Val())}
+	p.GatewayLost = s.watch.heard(epoch, live.Val(), restored.Val(), within)
 	if err := resets.Err(); err == nil {
 		if p.Resets, err = resets.Int64(); err != nil {
-			return ratelimit.Pulse{}, wrap("beat", err)
+			return ratelimit.HeartbeatResult{}, wrap("beat", err)
 		}
 	}
 	return p, nil
 }
 
-// rollKept is how long the store records which gateways have restored their memory.
-const rollKept = time.Hour
+// restoredTTL is how long the store records which gateways have restored their memory.
+const restoredTTL = time.Hour
 
 // Restore implements [ratelimit.Store].
 func (s *Store) Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error {
@@ -217,7 +217,7 @@ func (s *Store) Restore(ctx context.Context, gateway string, within time.Duratio
 	key := s.prefix + s.watch.roll()
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.SAdd(ctx, key, gateway)
-		p.PExpire(ctx, key, rollKept)
+		p.PExpire(ctx, key, restoredTTL)
 		return nil
 	})
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *Store) Restore(ctx context.Context, gateway string, within time.Duratio
 
 // Leases implements [ratelimit.Store].
 func (s *Store) Leases(ctx context.Context, org string, day int64, scopes []ratelimit.Ref) ([][]ratelimit.LeaseState, error) {
-	ctx, cancel := patient(ctx)
+	ctx, cancel := extendDeadline(ctx)
 	defer cancel()
 	leases := make([][]ratelimit.LeaseState, len(scopes))
 	gateways := s.watch.alive()
@@ -264,9 +264,9 @@ func (s *Store) Leases(ctx context.Context, org string, day int64, scopes []rate
 // Alive returns the gateways heard of lately, by their beats, sorted.
 func (s *Store) Alive() []string { return s.watch.alive() }
 
-// Show implements [ratelimit.Store]. It reads keys one after the other: counts
+// Snapshot implements [ratelimit.Store]. It reads keys one after the other: counts
 // of different scopes may be moments apart.
-func (s *Store) Show(ctx context.Context, org string) (ratelimit.Snapshot, error) {
+func (s *Store) Snapshot(ctx context.Context, org string) (ratelimit.Snapshot, error) {
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
 		return ratelimit.Snapshot{}, fmt.Errorf("redisstore: show: %w", err)
@@ -321,30 +321,30 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("redisstore: %s: %w", what, err)
 }
 
-// once runs scripts with commands that are never repeated: not by the client's
+// noRetryScripter runs scripts with commands that are never repeated: not by the client's
 // retries, and not by a cluster client's redirects unless the node says that
 // nothing ran (MOVED, ASK).
-type once struct {
+type noRetryScripter struct {
 	redis.Scripter
 	client Client
 }
 
-var _ redis.Scripter = once{}
+var _ redis.Scripter = noRetryScripter{}
 
-type onceCmd struct{ *redis.Cmd }
+type noRetryCmd struct{ *redis.Cmd }
 
 // NoRetry implements [redis.Cmder].
-func (onceCmd) NoRetry() bool { return true }
+func (noRetryCmd) NoRetry() bool { return true }
 
-func (o once) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+func (o noRetryScripter) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	return o.run(ctx, "evalsha", sha, keys, args)
 }
 
-func (o once) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+func (o noRetryScripter) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
 	return o.run(ctx, "eval", script, keys, args)
 }
 
-func (o once) run(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
+func (o noRetryScripter) run(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
 	all := make([]any, 0, 3+len(keys)+len(args))
 	all = append(all, name, script, len(keys))
 	for _, k := range keys {
@@ -353,6 +353,6 @@ func (o once) run(ctx context.Context, name, script string, keys []string, args 
 	cmd := redis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
 	// The error is kept in cmd, where the callers look for it.
-	_ = o.client.Process(ctx, onceCmd{cmd})
+	_ = o.client.Process(ctx, noRetryCmd{cmd})
 	return cmd
 }

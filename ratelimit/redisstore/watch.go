@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// watch notices that the server behind a client is no longer the one it was: it
+// serverWatch notices that the server behind a client is no longer the one it was: it
 // has restarted, or another one has taken its place, and may know less. Neither
 // can happen without a new connection, or without another list of the masters of a
 // cluster, whose replicas have connections before they are promoted. So only after a
@@ -39,10 +39,10 @@ import (
 // longer than the pause.
 //
 // A loss of data by a server that stays the same is noticed by the lineage.
-type watch struct {
+type serverWatch struct {
 	client  Client
 	config  Config // with its defaults
-	lineage *lineage
+	lineage *writeTracker
 	// sentinel is set if the client asks Sentinels where the master is; addr is
 	// the address of the latest connection then.
 	sentinel bool
@@ -72,12 +72,12 @@ type watch struct {
 	deserted atomic.Int64
 }
 
-func newWatch(client Client, config Config) *watch {
+func newWatch(client Client, config Config) *serverWatch {
 	config.Recovery = cmp.Or(config.Recovery, DefaultRecovery)
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	w := &watch{client: client, config: config, lineage: newLineage(), peers: make(map[string]time.Time)}
+	w := &serverWatch{client: client, config: config, lineage: newWriteTracker(), peers: make(map[string]time.Time)}
 	w.signs.Store(1) // the client may have connections already
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -95,7 +95,7 @@ func newWatch(client Client, config Config) *watch {
 const failoverAddr = "FailoverClient"
 
 // DialHook implements [redis.Hook].
-func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
+func (w *serverWatch) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		if err != nil {
@@ -113,7 +113,7 @@ func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
 }
 
 // changed begins a pause, and makes the exchanges under way not count.
-func (w *watch) changed() {
+func (w *serverWatch) changed() {
 	if w.config.Recovery < 0 {
 		return
 	}
@@ -124,7 +124,7 @@ func (w *watch) changed() {
 }
 
 // lost begins a pause after a loss of data, with which an epoch began.
-func (w *watch) lost(epoch int64) {
+func (w *serverWatch) lost(epoch int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if epoch > w.loss {
@@ -134,7 +134,7 @@ func (w *watch) lost(epoch int64) {
 }
 
 // ProcessHook implements [redis.Hook].
-func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (w *serverWatch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		if list, ok := cmd.(*redis.ClusterSlotsCmd); ok && err == nil {
@@ -146,7 +146,7 @@ func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // ProcessPipelineHook implements [redis.Hook].
-func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (w *serverWatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		w.answered(err)
@@ -155,14 +155,14 @@ func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 }
 
 // answered notes a node's answer that another one is the master of a slot.
-func (w *watch) answered(err error) {
+func (w *serverWatch) answered(err error) {
 	if _, moved := redis.IsMovedError(err); moved {
 		w.signs.Add(1)
 	}
 }
 
 // listed notes the masters of a cluster.
-func (w *watch) listed(slots []redis.ClusterSlot) {
+func (w *serverWatch) listed(slots []redis.ClusterSlot) {
 	addrs := make([]string, 0, len(slots))
 	for _, s := range slots {
 		if len(s.Nodes) > 0 {
@@ -177,11 +177,11 @@ func (w *watch) listed(slots []redis.ClusterSlot) {
 }
 
 // pausing reports whether a pause goes on.
-func (w *watch) pausing() bool { return w.config.Now().UnixNano() < w.until.Load() }
+func (w *serverWatch) pausing() bool { return w.config.Now().UnixNano() < w.until.Load() }
 
 // roll is the name of the set of gateways that have restored their memory to the
 // servers now known, since they lost data last.
-func (w *watch) roll() string {
+func (w *serverWatch) roll() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ids := make([]string, 0, len(w.present)+1)
@@ -200,7 +200,7 @@ func (w *watch) roll() string {
 // over, but not before every gateway had the time to make itself heard. Exchanges
 // of before the change still do not count then. It reports whether the pause is about
 // to end with one missing.
-func (w *watch) heard(epoch int64, alive, restored []string, within time.Duration) (deserted bool) {
+func (w *serverWatch) heard(epoch int64, alive, restored []string, within time.Duration) (deserted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.epoch.Load() != epoch {
@@ -218,7 +218,7 @@ func (w *watch) heard(epoch int64, alive, restored []string, within time.Duratio
 		return false
 	}
 	if w.missing(restored) {
-		return time.Unix(0, w.until.Load()).Sub(now) <= ratelimit.LastCall
+		return time.Unix(0, w.until.Load()).Sub(now) <= ratelimit.LossNotice
 	}
 	if now.Sub(time.Unix(0, w.since.Load())) >= MinRecovery {
 		w.until.Store(0)
@@ -228,7 +228,7 @@ func (w *watch) heard(epoch int64, alive, restored []string, within time.Duratio
 
 // missing reports whether one of the gateways heard of has not restored its
 // memory. The caller holds mu.
-func (w *watch) missing(restored []string) bool {
+func (w *serverWatch) missing(restored []string) bool {
 	for p := range w.peers {
 		if !slices.Contains(restored, p) {
 			return true
@@ -238,14 +238,14 @@ func (w *watch) missing(restored []string) bool {
 }
 
 // alive returns the gateways lately heard of, sorted.
-func (w *watch) alive() []string {
+func (w *serverWatch) alive() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.peers))
 }
 
 // check reports whether the outcome of an exchange that began in epoch counts.
-func (w *watch) check(ctx context.Context, epoch int64) error {
+func (w *serverWatch) check(ctx context.Context, epoch int64) error {
 	if w.config.Recovery < 0 {
 		return nil
 	}
@@ -261,7 +261,7 @@ func (w *watch) check(ctx context.Context, epoch int64) error {
 }
 
 // verify asks the servers for their identities.
-func (w *watch) verify(ctx context.Context) error {
+func (w *serverWatch) verify(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	signs := w.signs.Load()
@@ -293,7 +293,7 @@ func (w *watch) verify(ctx context.Context) error {
 // embedded one) is taken to live as long as this process. A node of a cluster that
 // cannot be reached is taken to be the one it was: when it is back, that takes a
 // new connection.
-func (w *watch) identify(ctx context.Context) (map[string]string, error) {
+func (w *serverWatch) identify(ctx context.Context) (map[string]string, error) {
 	found := make(map[string]string)
 	cluster, ok := w.client.(*redis.ClusterClient)
 	if !ok {

@@ -124,7 +124,7 @@ func bootstrapOf(t *testing.T, group string, doors ...netip.AddrPort) *bootstrap
 
 func decoded(t *testing.T, c envoy.Bootstrap) *bootstrap {
 	t.Helper()
-	text, err := c.Text()
+	text, err := c.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestAnEnvoyFindsGatewaysByName(t *testing.T) {
 	m := f.run(t, nil)
 	b := decoded(t, envoy.Bootstrap{
 		Node: "e1", Group: edge, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Connections: 1000,
-		Named: []envoy.Named{{Host: "localhost", Port: m.door.Port()}},
+		NamedDoors: []envoy.NamedServer{{Host: "localhost", Port: m.door.Port()}},
 	})
 	w := &way{platform: f.platform, process: start(t, b)}
 	w.settle(t)

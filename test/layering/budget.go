@@ -61,7 +61,7 @@ func Budgets() []Budget {
 		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9258},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6220},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4086},
-		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2861},
+		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2861},
 		{"callers", []string{"gateway/identity"}, 1891},
 		{"Envoy", []string{"gateway/extproc/..."}, 516},
 		{"leaves of the gateway", []string{

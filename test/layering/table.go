@@ -98,7 +98,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/once", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/idempotency", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"gateway/identity"}, // to make exchanges
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
@@ -170,7 +170,7 @@ func Table() []Row {
 			Why:     "a feature: requests for approval and their answers",
 		},
 		{
-			Package: "gateway/once",
+			Package: "gateway/idempotency",
 			May:     []string{"gateway/filter", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/..."},
 			Tests:   []string{"gateway/telemetry"}, // for the event of an exchange
 			Why:     "a feature: intents in hand, in the ledger's store, and their stages in the chain",

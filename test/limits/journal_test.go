@@ -122,7 +122,7 @@ func TestRedisAndAllGatewaysAreLost(t *testing.T) {
 			}
 			for _, r := range state.Resources {
 				if want := (spend.Owner{Team: "research", Key: "ann"}); r.Owner != want {
-					t.Errorf("pod %s belongs to %+v, want %+v", r.About.Name, r.Owner, want)
+					t.Errorf("pod %s belongs to %+v, want %+v", r.Metadata.Name, r.Owner, want)
 				}
 			}
 			if n := len(s.platform.CallsTo("createPod")); n != budgetGPUs {
@@ -183,7 +183,7 @@ func TestCallsInFlightOutliveEverything(t *testing.T) {
 	start()
 	s.full(t, 1, "more")
 	_, state, err := s.counted(t.Context())
-	if err != nil || len(state.Holds) != 1 || state.Holds[0].About.Name != "in flight" || state.Holds[0].Owner.Team != "research" {
+	if err != nil || len(state.Holds) != 1 || state.Holds[0].Metadata.Name != "in flight" || state.Holds[0].Owner.Team != "research" {
 		t.Errorf("the ledger has the reservations %+v (%v), want that of the call in flight", state.Holds, err)
 	}
 }

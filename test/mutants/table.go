@@ -55,7 +55,7 @@ func mutants() []mutant {
 		{"a call under way is taken for a stranger's", "policies/spend/reconcile.go", "err == nil && len(unknown) > 0 {", "err == nil && len(unknown) > 1<<30 {", books, "DuringAPass"},
 		{"headers are not scrubbed of the platform's key", "gateway/upstream/upstream.go", "	cred.ScrubHeader(res.Header)\n", "", "./gateway/upstream", "Masks"},
 		{"an update reserves nothing", "gateway/money/reserve.go", "!verb.Changes() {", "!verb.Changes() || verb == operation.VerbUpdate {", charge, "Reserved"},
-		{"a repeat makes its own after one look instead of eight", "gateway/once/wait.go", "patient = 8", "patient = 1", "./gateway/once", "EightLooks"},
+		{"a repeat makes its own after one look instead of eight", "gateway/idempotency/wait.go", "patient = 8", "patient = 1", "./gateway/idempotency", "EightLooks"},
 		{"one answer to callers at once instead of eight", "gateway/selfservice/selfservice.go", "const atOnce = 8", "const atOnce = 1", "./gateway/selfservice", "AtOnce"},
 		{"a caller sees what is another's", "gateway/selfservice/selfservice.go", "case p.Name == \"key\" && !leads(c):", "case p.Name == \"key\" && c.Team == \"\":", "./gateway/selfservice", "AboutTheCaller"},
 		{"a request behind another one is never answered", "gateway/wire/listener.go", "c.spare = slices.Concat(p[to:n], c.spare)", "c.spare = slices.Concat(p[to:to], c.spare)", "./gateway/wire", "."},

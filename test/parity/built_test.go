@@ -84,7 +84,7 @@ func TestABuiltBundleIsTaken(t *testing.T) {
 		"another's key": {bundle.Signing{Key: private, ID: "k1"}, stranger, "invalid ECDSA signature"},
 		"not signed":    {bundle.Signing{}, public, "missing .signatures.json"},
 	} {
-		given := &policies.Bundle{File: files.At(built(tt.sign)), Key: &policies.BundleKey{ID: "k1", File: files.CredentialAt(tt.key), Algorithm: "ES256"}}
+		given := &policies.Bundle{File: files.UnrestrictedPath(built(tt.sign)), Key: &policies.BundleKey{ID: "k1", File: files.UnrestrictedCredential(tt.key), Algorithm: "ES256"}}
 		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Bundle: given}}, policies.Deps{})
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", name, err, tt.says)

@@ -55,7 +55,7 @@ func TestPermitsDrawnAtTheEndAreReturned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap, err := store.Show(t.Context(), "acme")
+	snap, err := store.Snapshot(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ func TestDryRun(t *testing.T) {
 		create := request("POST", "/v2/pods", "key_research", podL4, "Idempotency-Key: once")
 		quota := d.ask(t, request("GET", "/v2/catalog/gpus", "key_research", "")).Header.Get("RateLimit")
 		got := d.estimated(t, create)
-		want := explain.Estimate{Ending: explain.Ending{Verdict: explain.Allowed}, Calls: []explain.EstimatedCall{{
-			Operation: "createPod", Method: "POST", Path: "/v2/pods", Ending: explain.Ending{Verdict: explain.Allowed},
+		want := explain.Estimate{Outcome: explain.Outcome{Verdict: explain.Allowed}, Calls: []explain.EstimatedCall{{
+			Operation: "createPod", Method: "POST", Path: "/v2/pods", Outcome: explain.Outcome{Verdict: explain.Allowed},
 			Cost:    &explain.EstimatedCost{USDPerHour: "0.43274", USDPerMonth: "315.9002", Basis: got.Calls[0].Cost.Basis},
 			Budgets: []explain.EstimatedBudget{{Budget: "team research per_hour", Limit: "1.5", Before: "0", After: "0.43274"}},
 		}}}

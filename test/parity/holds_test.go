@@ -19,7 +19,7 @@ func stray(t *testing.T, d *door, hold string) {
 	s := redisstore.New(world.Redis(t, d.redis.Addr()), "tollgate:ledger:", nil)
 	out, err := s.Reserve(t.Context(), "acme", &spend.Reservation{
 		Hold: hold, Kind: "pod", Owner: spend.Owner{Team: "research", Key: "key_research"}, After: spend.Amounts{spend.Burn: 430_000, spend.Pods: 1, spend.GPUs: 1},
-		About: spend.About{Operation: "createPod", Name: "lost"}, Holder: spend.Holder{Incarnation: "01J", Gateway: "gw-2"}, Limits: make([][spend.Ceilings]int64, 3),
+		Metadata: spend.Metadata{Operation: "createPod", Name: "lost"}, Holder: spend.Holder{Incarnation: "01J", Gateway: "gw-2"}, Limits: make([][spend.Ceilings]int64, 3),
 	})
 	if err != nil || out.Status != spend.Admitted {
 		t.Fatalf("Reserve = %d, %v", out.Status, err)

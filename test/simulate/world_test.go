@@ -104,11 +104,11 @@ func (d distant) Leases(ctx context.Context, org string, day int64, scopes []rat
 	return d.Store.Leases(ctx, org, day, scopes)
 }
 
-// Beat implements ratelimit.Store.
-func (d distant) Beat(ctx context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
+// Heartbeat implements ratelimit.Store.
+func (d distant) Heartbeat(ctx context.Context, gateway string, within time.Duration) (ratelimit.HeartbeatResult, error) {
 	d.way()
 	defer d.way()
-	return d.Store.Beat(ctx, gateway, within)
+	return d.Store.Heartbeat(ctx, gateway, within)
 }
 
 // simulation is one run.

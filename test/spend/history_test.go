@@ -271,7 +271,7 @@ func (h *history) change(t *rapid.T) {
 	after := *r
 	after.disk = rapid.Int64Range(10, 60).Draw(t, "disk")
 	want := http.StatusOK
-	if !h.fits(r.owner, after.takes().Over(r.takes())) {
+	if !h.fits(r.owner, after.takes().Excess(r.takes())) {
 		want = http.StatusPaymentRequired
 	}
 	h.ask(key, http.MethodPatch, pods+"/"+id, fmt.Sprintf(`{"disk":%d}`, after.disk), want)
@@ -289,7 +289,7 @@ func (h *history) start(t *rapid.T) {
 	switch {
 	case r.running:
 		want = http.StatusConflict
-	case !h.fits(r.owner, after.takes().Over(r.takes())):
+	case !h.fits(r.owner, after.takes().Excess(r.takes())):
 		want = http.StatusPaymentRequired
 	}
 	h.ask(key, http.MethodPost, pods+"/"+id+"/action", `{"action":"start"}`, want)

@@ -155,7 +155,7 @@ func TestNothingIsForgottenWithRedis(t *testing.T) {
 	del := func(name string) func(context.Context, *lossSite) error {
 		return func(ctx context.Context, x *lossSite) error { return x.redis.Del(ctx, prefix+"{acme}:"+name).Err() }
 	}
-	for lost, lose := range map[spend.Lost]func(context.Context, *lossSite) error{
+	for lost, lose := range map[spend.LostPart]func(context.Context, *lossSite) error{
 		spend.LostAll:       func(ctx context.Context, x *lossSite) error { return x.redis.FlushAll(ctx).Err() },
 		spend.LostChanges:   func(_ context.Context, x *lossSite) error { x.mark.RollBack(); return nil },
 		spend.LostAccounts:  del("accounts"),
@@ -226,7 +226,7 @@ func TestAnOldServer(t *testing.T) {
 	x.await("the gateway that lost nothing has reconciled", func() bool { _, err := x.pass(1); return err == nil })
 	x.full()
 	x.await("the loss is known", func() bool { l := x.shown().Loss; return l != nil && l.Rebuilt != nil })
-	if got := spend.Lost(x.shown().Loss.Lost); got != spend.LostChanges && got != spend.LostServer { // that is what late gateways make of it
+	if got := spend.LostPart(x.shown().Loss.Lost); got != spend.LostChanges && got != spend.LostServer { // that is what late gateways make of it
 		t.Errorf("lost %q, want %q", got, spend.LostChanges)
 	}
 	x.same(1)

@@ -37,7 +37,7 @@ func myself(ctx context.Context, x *exchange, in input) (any, error) {
 }
 
 func (x *exchange) sshKeys(ctx context.Context) ([]any, error) {
-	return x.List(ctx, legacy.About{Verb: "getSshKeys", Noun: legacy.NounAccount}, "getSshKeys", "keys", nil)
+	return x.List(ctx, legacy.Purpose{Verb: "getSshKeys", Noun: legacy.NounAccount}, "getSshKeys", "keys", nil)
 }
 
 func accountTypes() map[string]objectType {
@@ -127,13 +127,13 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 		lines = append(lines, line)
 	}
 	keys := translate.Unique(lines)
-	about := legacy.About{Verb: "updateSshKeys", Noun: legacy.NounAccount}
+	about := legacy.Purpose{Verb: "updateSshKeys", Noun: legacy.NounAccount}
 	b, err := x.Change(ctx, about, legacy.Call("updateSshKeys", "", map[string]any{"keys": translate.List(keys)}))
 	if err != nil {
 		return nil, err
 	}
 	if _, isList := translate.At(b, "keys").([]any); !isList {
-		return nil, legacy.Unusable(about)
+		return nil, legacy.UnusableResponse(about)
 	}
 	if list := translate.Texts(b, "keys"); len(list) > 0 {
 		keys = list

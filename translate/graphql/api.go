@@ -40,7 +40,7 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	l, source := cfg.Limits, strings.NewReplacer("__BRAND__", cfg.Legacy.Name(), "__brand__", cfg.Legacy.LowerName()).Replace(schemaSource)
 	names := newNaming(source, cfg.Legacy)
 	e, err := engine.New(engine.Config[*exchange]{
-		Schema: source, Types: resolvers(cfg), Introspection: cfg.Introspection, Retired: retired, Named: names.named,
+		Schema: source, Types: resolvers(cfg), Introspection: cfg.Introspection, Removed: removedReason, Named: names.named,
 		Limits: engine.Limits{
 			Document: l.Document, Tokens: l.Tokens, Depth: l.Depth, Fields: l.Fields,
 			Aliases: l.Aliases, Directives: l.Directives, Values: l.Values, Response: l.Response,
@@ -80,16 +80,16 @@ func newNaming(schema string, c legacy.Config) naming {
 	return naming{own: own, common: c}
 }
 
-// brands reports whether a member bears a name that a client has for the platform:
+// isBrandMember reports whether a member bears a name that a client has for the platform:
 // any is<Word> that is not the schema's own, unless the operator has set the name.
-func (n naming) brands(member string) bool {
+func (n naming) isBrandMember(member string) bool {
 	return n.common.Brand == "" && !n.own[member] && isWord.FindString(member) == member
 }
 
 // named returns the schema's name of a field or an input member.
 func (n naming) named(member string) string {
 	switch m := wordOf.FindStringSubmatch(member); {
-	case member != "" && n.brands(member):
+	case member != "" && n.isBrandMember(member):
 		return "is" + n.common.Name()
 	case m != nil && m[0] == member && !n.own[member] && (n.common.Brand == "" || strings.EqualFold(m[1], n.common.Brand)):
 		return n.common.LowerName() + m[2]
@@ -97,10 +97,10 @@ func (n naming) named(member string) string {
 	return member
 }
 
-// spelled returns the name that a valid document has for the platform, "" for none.
-func (n naming) spelled(document string) string {
+// brand returns the name that a valid document has for the platform, "" for none.
+func (n naming) brandIn(document string) string {
 	for _, member := range isWord.FindAllString(document, -1) {
-		if n.brands(member) {
+		if n.isBrandMember(member) {
 			return strings.TrimPrefix(member, "is")
 		}
 	}
@@ -125,12 +125,12 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 		in = &translate.Incoming{}
 	}
 	op, faults := a.prepare(in)
-	refused := in.Account == "" && !in.Catalog && (len(faults) > 0 || !op.hub)
+	refused := in.Account == "" && !in.CatalogAllowed && (len(faults) > 0 || !op.unsupportedOnly)
 	switch {
 	case !refused && len(faults) > 0:
 		return a.rejected(faults)
 	case refused, in.Account == "" && !op.public:
-		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized + ": " + translate.NoKey, code: codeUnauthenticated, status: http.StatusUnauthorized})
+		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized + ": " + translate.MissingKeyText, code: codeUnauthenticated, status: http.StatusUnauthorized})
 	}
 	budget, timeout := a.cfg.Timeout, a.cfg.Timeout
 	if op.creates {
@@ -138,17 +138,17 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	}
 	m := &meter{next: call, most: a.cfg.Limits.Calls}
 	x := &exchange{
-		Session: legacy.NewSession(translate.NewDialogue(a.deps, m, in, budget), &a.quirks),
+		Session: legacy.NewSession(translate.NewClient(a.deps, m, in, budget), &a.quirks),
 		api:     a, in: in, meter: m,
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if op.spelled != "" && !x.anonymous() {
-		x.Spelled(ctx, a.cfg.Legacy, op.spelled)
+	if op.brand != "" && !x.anonymous() {
+		x.RememberSpelling(ctx, a.cfg.Legacy, op.brand)
 	}
-	x.Unavailable(op.Unavailable)
+	x.WarnUnavailable(op.Unavailable)
 	out = a.answer(ctx, op, x)
-	out.Asked = a.asked(op.Asked)
+	out.Operations = a.asked(op.RequestedRoots)
 	return out
 }
 
@@ -156,7 +156,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate.Outgoing {
 	r := op.Execute(ctx, x)
 	out := a.outgoing(http.StatusOK)
-	out.V2, out.Warnings, out.Lost = x.Operations(), x.Warnings(), x.Lost()
+	out.V2, out.Warnings, out.LostFields = x.Operations(), x.Warnings(), x.LostFields()
 	if len(out.V2) > 0 {
 		out.Header.Set("X-Tollgate-V2-Operation", strings.Join(out.V2, ", "))
 	}

@@ -31,7 +31,7 @@ type billed struct{ granularity string }
 func (b billed) bucket(x *exchange) string {
 	switch b.granularity {
 	case "MINUTELY":
-		x.Warn("granularity", "v2 bills by the hour at the finest")
+		x.WarnLost("granularity", "v2 bills by the hour at the finest")
 		return "hour"
 	case "HOURLY":
 		return "hour"
@@ -45,7 +45,7 @@ func (b billed) bucket(x *exchange) string {
 
 // bills reads billing records, which are maps.
 func (x *exchange) bills(ctx context.Context, operation string, query url.Values) ([]any, error) {
-	list, err := x.List(ctx, legacy.About{Verb: "billing", Noun: legacy.NounAccount}, operation, "records", query)
+	list, err := x.List(ctx, legacy.Purpose{Verb: "billing", Noun: legacy.NounAccount}, operation, "records", query)
 	return records(list), err
 }
 
@@ -55,7 +55,7 @@ func spendField[T any](f func(ctx context.Context, x *exchange, source T, in inp
 	return field(func(ctx context.Context, x *exchange, source T, in input) (any, error) {
 		v, err := f(ctx, x, source, in)
 		if isStatus(err, http.StatusForbidden) {
-			x.Remark("spending", asFault(err).message)
+			x.Warn("spending", asFault(err).message)
 			return nil, nil
 		}
 		return v, err
@@ -109,7 +109,7 @@ func billingTypes(c legacy.Config) map[string]objectType {
 	bills := func(operation string) resolver {
 		return spendField(func(ctx context.Context, x *exchange, b billed, in input) (any, error) {
 			if in.object("input").text("groupBy") == "GPU_TYPE" {
-				x.Warn("groupBy", "v2 bills endpoints, not GPU types")
+				x.WarnLost("groupBy", "v2 bills endpoints, not GPU types")
 			}
 			list, err := x.bills(ctx, operation, url.Values{"bucketSize": {b.bucket(x)}})
 			return list, err
@@ -162,11 +162,11 @@ func gpuBills(ctx context.Context, x *exchange, b billed, _ input) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	sums, typeOf := map[[2]string]*gpuBill{}, x.PodTypes(ctx, list)
+	sums, typeOf := map[[2]string]*gpuBill{}, x.PodGPUTypes(ctx, list)
 	var order []*gpuBill
 	for _, r := range list {
 		gpu := typeOf(translate.Text(r, "podId"))
-		if gpu == legacy.CPUPods {
+		if gpu == legacy.CPUType {
 			continue
 		}
 		key := [2]string{translate.Text(r, "startTime"), gpu}

@@ -159,7 +159,7 @@ func TestInjectedVariablesSurviveAnEdit(t *testing.T) {
 func TestStock(t *testing.T) {
 	const document = `{ gpuTypes(input: {id: "NVIDIA H100 80GB HBM3"}) { lowestPrice(input: {gpuCount: 1}) { stockStatus uninterruptablePrice availableGpuCounts maxUnreservedGpuCount } } }`
 	for _, tt := range []struct {
-		answers legacy.Answers
+		answers legacy.AnswerMode
 		want    string
 	}{
 		{legacy.Strict, `{"data":{"gpuTypes":[{"lowestPrice":{"stockStatus":"None","uninterruptablePrice":null,"availableGpuCounts":[],"maxUnreservedGpuCount":0}}]}}`},

@@ -44,7 +44,7 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, badInput("gpuTypeId is required")
 	}
 	want := &legacy.ClusterCreate{Type: cmp.Or(a.text("type"), "TRAINING"), GPU: a.text("gpuTypeId")}
-	want.PodWishes, want.Template, want.NetworkVolume = newPodWishes(a), a.text("templateId"), a.text("networkVolumeId")
+	want.PodInput, want.Template, want.NetworkVolume = newPodInput(a), a.text("templateId"), a.text("networkVolumeId")
 	want.Name = legacy.Given(cmp.Or(a.text("clusterName"), "cluster-"+strings.ToLower(rand.Text()[:6])))
 	want.DataCenters = translate.SplitList(a.text("dataCenterId"))
 	want.GPUsPerPod, _ = a.int("gpuCountPerPod")
@@ -65,7 +65,7 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 func (x *exchange) members(ctx context.Context, id string, want int) []any {
 	var pods []any
 	for waited := time.Duration(0); ; waited += memberPoll {
-		resp, err := x.Send(ctx, legacy.Call("listClusterPods", id, nil), translate.Once)
+		resp, err := x.Send(ctx, legacy.Call("listClusterPods", id, nil), translate.NoRetry)
 		if err != nil || !resp.OK() {
 			break
 		}

@@ -90,8 +90,8 @@ func TestUnavailableFields(t *testing.T) {
 					t.Errorf("no warning names %s: %s", field, warned)
 				}
 			}
-			if len(out.Lost) == 0 || !slices.Contains(want, out.Lost[0]) {
-				t.Errorf("the report of usage gets %q", out.Lost)
+			if len(out.LostFields) == 0 || !slices.Contains(want, out.LostFields[0]) {
+				t.Errorf("the report of usage gets %q", out.LostFields)
 			}
 		})
 	}

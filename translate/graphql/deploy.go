@@ -27,7 +27,7 @@ func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 		if a.text("computeType") == "CPU" || a.text("gpuTypeId") == "" && len(a.texts("gpuTypeIdList")) == 0 {
 			return deployCPUPod(ctx, x, in)
 		}
-		x.Warn("instanceIds", "not used, the pod has GPUs")
+		x.WarnLost("instanceIds", "not used, the pod has GPUs")
 	}
 	want, err := x.podCreate(ctx, a)
 	if err != nil {
@@ -75,18 +75,18 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, err
 	}
 	if a.text("cloudType") == community {
-		x.Warn("cloudType", "CPU pods are placed in SECURE only")
+		x.WarnLost("cloudType", "CPU pods are placed in SECURE only")
 	}
 	want.CPU, want.Clouds = true, []string{secure}
 	if ids := translate.Unique(append([]string{a.text("instanceId")}, a.texts("instanceIds")...)); len(ids) > 0 {
-		want.TypesField, want.Unchecked = "instanceId", true
+		want.TypesField, want.SkipCatalogCheck = "instanceId", true
 		for _, id := range ids {
 			name, vcpus, ok := splitInstance(id)
 			if !ok {
 				return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
 			}
 			if want.Count = cmp.Or(want.Count, vcpus); vcpus != want.Count {
-				x.Warn("instanceIds", id+" left out, the first has another number of vCPUs")
+				x.WarnLost("instanceIds", id+" left out, the first has another number of vCPUs")
 				continue
 			}
 			want.Types = append(want.Types, name)
@@ -102,7 +102,7 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	if legacy.IsMissing(err) && want.Template != "" && want.Image.Value() != "" {
 		// The official SDK sends the name of a default template with every CPU
 		// pod, which need not exist.
-		x.Remark("templateId", "unknown template was left out")
+		x.Warn("templateId", "unknown template was left out")
 		want.Template, want.Ports = "", legacy.Given(want.Ports.Value())
 		return x.createPod(ctx, in, want)
 	}
@@ -125,8 +125,8 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 		return nil, err
 	}
 	want := &legacy.PodCreate{
-		PodWishes: newPodWishes(a), Template: a.text("templateId"), NetworkVolume: a.text("networkVolumeId"),
-		Request: string(args),
+		PodInput: newPodInput(a), Template: a.text("templateId"), NetworkVolume: a.text("networkVolumeId"),
+		FingerprintText: string(args),
 	}
 	if err := mounts(a, want); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 	if want.TerminateAt, err = x.deadline(a, "terminateAfter"); err != nil {
 		return nil, err
 	}
-	want.InOrder = true
+	want.KeepOrder = true
 	want.GlobalNetworking, _ = a.bool("globalNetwork")
 	if cost, _ := a.float("deployCost"); cost > 0 {
 		want.MaxPrice = cost
@@ -184,22 +184,22 @@ func (x *exchange) deadline(a args, name string) (time.Time, error) {
 	return t, nil
 }
 
-// newPodWishes reads the wishes for a new pod. Clients send 0 or ""
+// newPodInput reads the wishes for a new pod. Clients send 0 or ""
 // without meaning anything by it.
-func newPodWishes(a args) legacy.PodWishes {
-	w := podWishes(a)
+func newPodInput(a args) legacy.PodInput {
+	w := podInput(a)
 	forNew(&w.Container)
 	if ports := portList(a); len(ports) > 0 || a.text("templateId") == "" {
 		w.Ports = legacy.Given(ports)
 	}
 	if w.Args.Value() == "" {
-		w.Args = legacy.Wish[string]{}
+		w.Args = legacy.Optional[string]{}
 	}
 	if w.Registry.Value() == "" {
-		w.Registry = legacy.Wish[string]{}
+		w.Registry = legacy.Optional[string]{}
 	}
 	if w.VolumeGB.Value() == 0 {
-		w.VolumeGB = legacy.Wish[int64]{}
+		w.VolumeGB = legacy.Optional[int64]{}
 	}
 	if w.Name.Value() == "" {
 		w.Name = legacy.Given(defaultPodName(a.text("imageName")))
@@ -207,12 +207,12 @@ func newPodWishes(a args) legacy.PodWishes {
 	return w
 }
 
-// podWishes reads the wishes that both bodies have for a pod.
-func podWishes(a args) legacy.PodWishes {
-	return legacy.PodWishes{
-		Container: containerWishes(a),
-		Name:      wish[string](a, "name"), MountPath: wish[string](a, "volumeMountPath"), VolumeGB: wish[int64](a, "volumeInGb"),
-		Plain: plain(a, startNames),
+// podInput reads the wishes that both bodies have for a pod.
+func podInput(a args) legacy.PodInput {
+	return legacy.PodInput{
+		Container: containerInput(a),
+		Name:      optional[string](a, "name"), MountPath: optional[string](a, "volumeMountPath"), VolumeGB: optional[int64](a, "volumeInGb"),
+		PassThrough: plain(a, startNames),
 	}
 }
 
@@ -268,12 +268,12 @@ func (x *exchange) createPod(ctx context.Context, in input, want *legacy.PodCrea
 	return &pod{Pod: made.Pod, status: translate.Running, note: &made.Note}, nil
 }
 
-// machineLooks is how often a new pod is read, a second apart, until its machine
+// maxMachineReads is how often a new pod is read, a second apart, until its machine
 // is known.
-const machineLooks = 3
+const maxMachineReads = 3
 
 func (x *exchange) awaitMachine(ctx context.Context, p v2.Pod) v2.Pod {
-	for range machineLooks {
+	for range maxMachineReads {
 		if _, machine := p.Host(); machine != "" {
 			return p
 		}
@@ -281,13 +281,13 @@ func (x *exchange) awaitMachine(ctx context.Context, p v2.Pod) v2.Pod {
 			break
 		}
 		now, err := x.Pod(ctx, p.ID())
-		if x.Forget(); err != nil {
+		if x.Invalidate(); err != nil {
 			break
 		}
 		p = now
 	}
 	if _, machine := p.Host(); machine == "" {
-		x.Remark("machineId", "the platform has not told the machine yet")
+		x.Warn("machineId", "the platform has not told the machine yet")
 	}
 	return p
 }
@@ -354,8 +354,8 @@ func onPod(f func(ctx context.Context, x *exchange, id string, a args) (*pod, er
 // podAction serves the mutations that are actions of v2.
 func podAction(act legacy.Action) resolver {
 	return onPod(func(ctx context.Context, x *exchange, id string, _ args) (*pod, error) {
-		p, err := x.Act(ctx, id, act)
-		return &pod{Pod: p, status: act.Intent()}, err
+		p, err := x.PerformAction(ctx, id, act)
+		return &pod{Pod: p, status: act.DesiredStatus()}, err
 	})
 }
 
@@ -380,7 +380,7 @@ func podResume(ctx context.Context, x *exchange, id string, a args) (*pod, error
 			return &pod{Pod: now, status: translate.Running}, nil
 		}
 	}
-	p, err := x.Act(ctx, id, legacy.Start)
+	p, err := x.PerformAction(ctx, id, legacy.Start)
 	return &pod{Pod: p, status: translate.Running}, err
 }
 
@@ -391,7 +391,7 @@ func podReset(ctx context.Context, x *exchange, id string, _ args) (*pod, error)
 
 // podEditJob changes a pod. Arguments left out leave things as they are.
 func podEditJob(ctx context.Context, x *exchange, id string, a args) (*pod, error) {
-	w := podWishes(a)
+	w := podInput(a)
 	if port, _ := a.int("port"); port > 0 || a.has("ports") {
 		w.Ports = legacy.Given(portList(a))
 	}

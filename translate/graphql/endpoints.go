@@ -42,7 +42,7 @@ func (x *exchange) endpointByID(ctx context.Context, id string) (any, error) {
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	e, err := x.Endpoint(ctx, legacy.NounEndpoint.About("get"), id)
+	e, err := x.Endpoint(ctx, legacy.NounEndpoint.Purpose("get"), id)
 	if err != nil {
 		return nil, orMissing(err)
 	}
@@ -208,7 +208,7 @@ func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (a
 			return listedTemplate(t, "own"), nil
 		}
 	}
-	t, err := x.Template(ctx, legacy.NounTemplate.About("get"), id)
+	t, err := x.Template(ctx, legacy.NounTemplate.Purpose("get"), id)
 	switch {
 	case legacy.IsMissing(err):
 		t = legacy.VirtualTemplate(e.Members, note)
@@ -246,7 +246,7 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 	if err := required(a, "endpointId", "templateId"); err != nil {
 		return nil, err
 	}
-	e, err := x.FollowTemplate(ctx, a.text("endpointId"), a.text("templateId"))
+	e, err := x.BindTemplate(ctx, a.text("endpointId"), a.text("templateId"))
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func asFault(err error) *fault {
 			return unanswered(r)
 		}
 		f := refusal(r.Response, r.Noun)
-		if r.Places && r.Response.Status == http.StatusBadRequest && translate.IsCapacity(r.Response.Detail()) {
+		if r.MayBeShortage && r.Response.Status == http.StatusBadRequest && translate.IsCapacity(r.Response.Detail()) {
 			f.code = codeNoCapacity
 		}
 		return f
@@ -175,8 +175,8 @@ func noCapacity(status int) *fault {
 	return &fault{message: textNoCapacity, code: codeNoCapacity, status: status}
 }
 
-// reading makes a fault of the problem document of a v2 refusal, but for its words.
-func reading(r *translate.Response) *fault {
+// problemFault makes a fault of the problem document of a v2 refusal, but for its words.
+func problemFault(r *translate.Response) *fault {
 	f := &fault{
 		status: r.Status, kind: r.Kind, retryAfter: r.Header.Get("Retry-After"),
 		decision: translate.Text(r.Body, "decision"), approval: translate.Text(r.Body, "approval", "id"),
@@ -203,7 +203,7 @@ func reading(r *translate.Response) *fault {
 
 // refusal turns a v2 answer that is not a success into this dialect's fault.
 func refusal(r *translate.Response, k legacy.Noun) *fault {
-	f, text := reading(r), r.Detail()
+	f, text := problemFault(r), r.Detail()
 	switch {
 	case r.Status == http.StatusUnauthorized:
 		f.message, f.code, f.http = textUnauthorized+": "+text, codeUnauthenticated, http.StatusUnauthorized

@@ -30,8 +30,8 @@ type meter struct {
 	calls int
 }
 
-// mostID is the longest id sent to v2, whose own have about ten characters.
-const mostID = 200
+// maxID is the longest id sent to v2, whose own have about ten characters.
+const maxID = 200
 
 // Call implements translate.Caller.
 func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Response, error) {
@@ -45,10 +45,10 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	}
 	m.mu.Unlock()
 	if over {
-		return nil, engine.Exceeds("calls", m.most, "calls of the platform")
+		return nil, engine.LimitExceeded("calls", m.most, "calls of the platform")
 	}
 	for _, value := range r.Params {
-		if len(value) > mostID { // no resource has such an id
+		if len(value) > maxID { // no resource has such an id
 			return &translate.Response{Status: http.StatusNotFound}, nil
 		}
 	}

@@ -19,8 +19,8 @@ const (
 	FieldIntrospection = "introspection"
 )
 
-// mostFields bounds how many root fields of one request are told apart.
-const mostFields = 16
+// maxFieldNames bounds how many root fields of one request are told apart.
+const maxFieldNames = 16
 
 // Fields names the root fields a request asks for, each once, for counting who
 // uses what. It is never empty, and all names are ours.
@@ -38,7 +38,7 @@ func (a *API) asked(roots []engine.RootField) []string {
 	var names []string
 	for _, root := range roots {
 		name := a.known(root.Name)
-		if len(names) < mostFields && !slices.Contains(names, name) {
+		if len(names) < maxFieldNames && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -53,7 +53,7 @@ func (a *API) known(name string) string {
 	if strings.HasPrefix(name, "__") {
 		return FieldIntrospection
 	}
-	if _, gone := withoutV2(name); gone || a.engine.HasRoot(name) {
+	if _, gone := unsupportedReason(name); gone || a.engine.HasRoot(name) {
 		return name
 	}
 	return FieldUnknown

@@ -50,8 +50,8 @@ func TestFields(t *testing.T) {
 			}
 		})
 	}
-	if got := a.Fields(&translate.Incoming{Body: query(many + "}")}); len(got) != mostFields {
-		t.Errorf("%d fields of a document with %d, want %d", len(got), len(rootFields()), mostFields)
+	if got := a.Fields(&translate.Incoming{Body: query(many + "}")}); len(got) != maxFieldNames {
+		t.Errorf("%d fields of a document with %d, want %d", len(got), len(rootFields()), maxFieldNames)
 	}
 }
 
@@ -62,7 +62,7 @@ func query(text string) map[string]any { return map[string]any{"query": text} }
 func TestSuccessors(t *testing.T) {
 	roots := slices.Concat(slices.Sorted(maps.Keys(queries())), slices.Sorted(maps.Keys(mutations())))
 	for _, name := range roots {
-		_, gone := withoutV2(name)
+		_, gone := unsupportedReason(name)
 		if has := len(Successors(name)) > 0; has == gone {
 			t.Errorf("%s: successors %v, gone %t; want one of the two", name, Successors(name), gone)
 		}

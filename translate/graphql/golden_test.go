@@ -69,7 +69,7 @@ func goldenRequest(t *testing.T, parts map[string]string) *translate.Incoming {
 	t.Helper()
 	in := &translate.Incoming{Account: account, HasBody: true}
 	if _, ok := parts["anonymous"]; ok {
-		in.Account, in.Catalog = "", true
+		in.Account, in.CatalogAllowed = "", true
 	}
 	if raw, ok := parts["request.json"]; ok {
 		in.Body = decode(t, raw)

@@ -30,7 +30,7 @@ func (x *exchange) places(ctx context.Context, text string) ([]string, error) {
 			return nil, err
 		}
 		if len(found) == 0 {
-			x.Remark("locations", "unknown location "+token+" was left out")
+			x.Warn("locations", "unknown location "+token+" was left out")
 		}
 		out = append(out, found...)
 	}

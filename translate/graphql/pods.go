@@ -124,7 +124,7 @@ func (p *pod) remembered(ctx context.Context, x *exchange) translate.PodNote {
 		return *p.note
 	}
 	if g := p.group; g != nil {
-		g.once.Do(func() { g.notes, _ = translate.FindNotes[translate.PodNote](ctx, x.Dialogue, translate.KindPod, g.ids) })
+		g.once.Do(func() { g.notes, _ = translate.FindNotes[translate.PodNote](ctx, x.Client, translate.KindPod, g.ids) })
 		return g.notes[p.ID()]
 	}
 	n, _, _ := x.PodNote(ctx, p.ID())
@@ -154,10 +154,10 @@ func podFields() objectType {
 		"env":           texts(func(list []string, p *pod) []string { return pairs(list, p.Variables()) }),
 		"port":          always(nil),
 		"ports": field(func(_ context.Context, _ *exchange, p *pod, in input) (any, error) {
-			return in.Text(strings.Join(p.AppendPorts(in.Room()), ",")), nil
+			return in.Text(strings.Join(p.AppendPorts(in.Buffer()), ",")), nil
 		}),
 		"containerDiskInGb":       whole(func(p *pod) int64 { return p.Disk() }),
-		"volumeInGb":              whole(func(p *pod) int64 { return p.SizeOfPersistent() }),
+		"volumeInGb":              whole(func(p *pod) int64 { return p.PersistentSize() }),
 		"volumeMountPath":         text(func(p *pod) string { return p.MountPath() }),
 		"volumeKey":               always(nil),
 		"volumeEncrypted":         always(false),

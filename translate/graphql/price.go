@@ -49,7 +49,7 @@ func (l *lowest) price() any {
 // catalog call per distinct count, cloud, country and CUDA constraint, whatever
 // the number of types.
 func lowestPrice(ctx context.Context, x *exchange, g gpuType, in input) (any, error) {
-	wanted, err := engine.Once(in.Input, func() (lowest, error) { return wantedPrice(ctx, x, in.object("input")) })
+	wanted, err := engine.Memoize(in.Input, func() (lowest, error) { return wantedPrice(ctx, x, in.object("input")) })
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func least(pick func(memory, vcpus int64) int64) resolver {
 		if l.nowhere || !carried(l.gpu.entry, l.cloud) || l.count > mostIn(l.gpu.entry, l.cloud) {
 			return nil, nil
 		}
-		return pick(x.Deps().Catalog.Machine(translate.Text(l.gpu.entry, "id"), l.count)), nil
+		return pick(x.Deps().Catalog.SmallestMachine(translate.Text(l.gpu.entry, "id"), l.count)), nil
 	})
 }
 

@@ -15,10 +15,10 @@ type operation struct {
 	creates bool
 	// public tells that no credential is needed.
 	public bool
-	// hub tells that it asks for nothing but what v2 lacks, which is no secret.
-	hub bool
-	// spelled is the name that the document has for the platform, "" for none.
-	spelled string
+	// unsupportedOnly tells that it asks for nothing but what v2 lacks, which is no secret.
+	unsupportedOnly bool
+	// brand is the name that the document has for the platform, "" for none.
+	brand string
 }
 
 // readRequest reads the body of a POST.
@@ -69,20 +69,20 @@ func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	if f != nil {
 		return nil, []*fault{f}
 	}
-	op.spelled = a.naming.spelled(r.Query)
+	op.brand = a.naming.brandIn(r.Query)
 	return op, nil
 }
 
 // classify notes the needs of an operation and bounds its mutations.
 func (a *API) classify(plan *engine.Operation[*exchange]) (*operation, *fault) {
-	op := &operation{Operation: plan, public: true, hub: true}
+	op := &operation{Operation: plan, public: true, unsupportedOnly: true}
 	mutations, paid := 0, 0
 	for _, name := range plan.Roots() {
-		_, nowhere := withoutV2(name)
+		_, nowhere := unsupportedReason(name)
 		op.public = op.public && public(name)
-		op.hub = op.hub && op.public && nowhere
+		op.unsupportedOnly = op.unsupportedOnly && op.public && nowhere
 		op.creates = op.creates || rootFields()[name].creates
-		if plan.Retired || !plan.Mutates() || name == "__typename" {
+		if plan.Removed || !plan.Mutates() || name == "__typename" {
 			continue
 		}
 		if mutations++; rootFields()[name].pays {
@@ -91,9 +91,9 @@ func (a *API) classify(plan *engine.Operation[*exchange]) (*operation, *fault) {
 	}
 	switch {
 	case paid > 1:
-		return nil, asFault(engine.Exceeds("paid_mutations", 1, "root mutation that can cost money"))
+		return nil, asFault(engine.LimitExceeded("paid_mutations", 1, "root mutation that can cost money"))
 	case mutations > a.cfg.Limits.RootMutations:
-		return nil, asFault(engine.Exceeds("root_mutations", a.cfg.Limits.RootMutations, "root mutations"))
+		return nil, asFault(engine.LimitExceeded("root_mutations", a.cfg.Limits.RootMutations, "root mutations"))
 	}
 	return op, nil
 }

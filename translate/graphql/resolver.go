@@ -93,7 +93,7 @@ func textOrNull[T any](f func(source T) string) resolver {
 // texts adapts a look for a list of strings, which f appends.
 func texts[T any](f func(list []string, source T) []string) resolver {
 	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) {
-		return in.Texts(f(in.Room(), s)), nil
+		return in.Texts(f(in.Buffer(), s)), nil
 	})
 }
 
@@ -124,14 +124,14 @@ func (a args) object(name string) args { o, _ := a[name].(map[string]any); retur
 
 func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
 
-// wish reads an argument as the caller's wish for a setting.
-func wish[T any](a args, name string) legacy.Wish[T] { return legacy.WishOf[T](a, name) }
+// optional reads an argument as the caller's wish for a setting.
+func optional[T any](a args, name string) legacy.Optional[T] { return legacy.OptionalOf[T](a, name) }
 
 // startNames are the arguments about what pods run beside their command.
 var startNames = map[string]string{"startSsh": "startSsh", "startJupyter": "startJupyter"}
 
 // plain reads arguments that v2 takes as they are, by its names. "" is as absent.
-func plain(a args, names ...map[string]string) (p legacy.Plain) {
+func plain(a args, names ...map[string]string) (p legacy.PassThrough) {
 	for _, table := range names {
 		for name, member := range table {
 			if value := a[name]; value != nil && value != "" {

@@ -19,7 +19,7 @@ func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, err
 	}
 	id := a.text("id")
-	w, err := x.endpointWishes(a, inline)
+	w, err := x.endpointInput(a, inline)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +58,13 @@ func unsaveable(a, t args) error {
 	return nil
 }
 
-func (x *exchange) endpointWishes(a, inline args) (*legacy.EndpointWishes, error) {
-	w := &legacy.EndpointWishes{
-		Container: containerWishes(inline),
-		Name:      wish[string](a, "name"), TemplateID: wish[string](a, "templateId"), MinCUDA: wish[string](a, "minCudaVersion"),
-		GPUCount: wish[int64](a, "gpuCount"), WorkersMin: wish[int64](a, "workersMin"), WorkersMax: wish[int64](a, "workersMax"),
-		IdleTimeout: positive(a, "idleTimeout"), Scaler: wish[string](a, "scalerType"), ScalerValue: positive(a, "scalerValue"),
-		TimeoutMS: wish[int64](a, "executionTimeoutMs"), Flashboot: wish[string](a, "flashBootType"),
+func (x *exchange) endpointInput(a, inline args) (*legacy.EndpointInput, error) {
+	w := &legacy.EndpointInput{
+		Container: containerInput(inline),
+		Name:      optional[string](a, "name"), TemplateID: optional[string](a, "templateId"), MinCUDA: optional[string](a, "minCudaVersion"),
+		GPUCount: optional[int64](a, "gpuCount"), WorkersMin: optional[int64](a, "workersMin"), WorkersMax: optional[int64](a, "workersMax"),
+		IdleTimeout: positive(a, "idleTimeout"), Scaler: optional[string](a, "scalerType"), ScalerValue: positive(a, "scalerValue"),
+		TimeoutMS: optional[int64](a, "executionTimeoutMs"), Flashboot: optional[string](a, "flashBootType"),
 	}
 	switch a.text("type") {
 	case "LB":
@@ -95,16 +95,16 @@ func (x *exchange) endpointWishes(a, inline args) (*legacy.EndpointWishes, error
 		w.Volumes = legacy.Given(translate.Unique(ids))
 	}
 	cpus, err := instances(a)
-	w.CPU, w.Input = len(cpus) > 0, endpointInput{x, a, cpus}
+	w.CPU, w.Hooks = len(cpus) > 0, endpointHooks{x, a, cpus}
 	return w, err
 }
 
 // positive is a wish for a number; clients send 0 without meaning anything by it.
-func positive(a args, name string) legacy.Wish[int64] {
+func positive(a args, name string) legacy.Optional[int64] {
 	if n, _ := a.int(name); n <= 0 {
-		return legacy.Wish[int64]{}
+		return legacy.Optional[int64]{}
 	}
-	return wish[int64](a, name)
+	return optional[int64](a, name)
 }
 
 func instances(a args) (list []v2.CPU, err error) {
@@ -118,19 +118,19 @@ func instances(a args) (list []v2.CPU, err error) {
 	return list, nil
 }
 
-// endpointInput is the input of saveEndpoint.
-type endpointInput struct {
+// endpointHooks is the input of saveEndpoint.
+type endpointHooks struct {
 	x    *exchange
 	a    args
 	cpus []v2.CPU
 }
 
-// CPUs implements legacy.EndpointInput.
-func (in endpointInput) CPUs(context.Context, v2.Endpoint) ([]v2.CPU, error) { return in.cpus, nil }
+// CPUs implements legacy.EndpointHooks.
+func (in endpointHooks) CPUs(context.Context, v2.Endpoint) ([]v2.CPU, error) { return in.cpus, nil }
 
-// Places implements legacy.EndpointInput: those that locations names, and of them
+// Places implements legacy.EndpointHooks: those that locations names, and of them
 // those that meet the compliance asked for.
-func (in endpointInput) Places(ctx context.Context) (w legacy.Wish[[]string], err error) {
+func (in endpointHooks) Places(ctx context.Context) (w legacy.Optional[[]string], err error) {
 	if in.a.has("locations") {
 		ids, err := in.x.places(ctx, in.a.text("locations"))
 		if err != nil {
@@ -148,13 +148,13 @@ func (in endpointInput) Places(ctx context.Context) (w legacy.Wish[[]string], er
 	return w, nil
 }
 
-// Remember implements legacy.EndpointInput: it stores the members that v2 does not show again.
-func (in endpointInput) Remember(n *translate.EndpointNote, body v2.Endpoint) {
+// Remember implements legacy.EndpointHooks: it stores the members that v2 does not show again.
+func (in endpointHooks) Remember(n *translate.EndpointNote, body v2.Endpoint) {
 	a := in.a
 	if text := a.text("gpuIds"); text != "" {
 		n.GPUIDs, n.GPUTypeIDs = text, nil // v1's list may no longer be the same selection
 	}
-	wish[string](a, "locations").To(func(text string) { n.Locations = text })
+	optional[string](a, "locations").Apply(func(text string) { n.Locations = text })
 	if id := a.text("hubReleaseId"); id != "" {
 		n.HubReleaseID = id
 	}

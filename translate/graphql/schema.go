@@ -19,8 +19,8 @@ type rootField struct {
 	// pays tells that it can cause cost. A document may hold one such field. creates tells
 	// that it runs candidates, too, and has the longer budget.
 	pays, creates bool
-	// gone says why v2 has nothing for it, "" where it has.
-	gone string
+	// unsupported says why v2 has nothing for it, "" where it has.
+	unsupported string
 }
 
 func queries() map[string]rootField {
@@ -49,7 +49,7 @@ func mutations() map[string]rootField {
 		return rootField{resolve: resolve, v2: []string{v2}, pays: true, creates: true}
 	}
 	gone := func(pays bool, reason string) rootField {
-		return rootField{resolve: rejected(reason), pays: pays, gone: reason}
+		return rootField{resolve: rejected(reason), pays: pays, unsupported: reason}
 	}
 	return map[string]rootField{
 		"podFindAndDeployOnDemand": makes(root(deployGPUPod), "createPod"),
@@ -96,7 +96,7 @@ func resolvers(cfg Config) map[string]objectType {
 		all["Query"][name] = f.resolve
 	}
 	for name, f := range mutations() {
-		all["Mutation"][name] = afresh(f.resolve)
+		all["Mutation"][name] = invalidating(f.resolve)
 	}
 	for _, family := range []map[string]objectType{
 		podTypes(), catalogTypes(), accountTypes(), billingTypes(cfg.Legacy), endpointTypes(), templateTypes(cfg.Legacy.Name()), storageTypes(), clusterTypes(),
@@ -106,10 +106,10 @@ func resolvers(cfg Config) map[string]objectType {
 	return all
 }
 
-// afresh forgets the reads of the mutations before.
-func afresh(mutate resolver) resolver {
+// invalidating forgets the reads of the mutations before.
+func invalidating(mutate resolver) resolver {
 	return func(ctx context.Context, x *exchange, source any, in engine.Input) (any, error) {
-		x.Forget()
+		x.Invalidate()
 		return mutate(ctx, x, source, in)
 	}
 }

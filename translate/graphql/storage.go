@@ -47,9 +47,9 @@ func saveRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {
 	return x.CreateRegistry(ctx, plain(a, map[string]string{"name": "name", "username": "username", "password": "password"}))
 }
 
-func volumeWishes(a args) *legacy.VolumeWishes {
-	return &legacy.VolumeWishes{
-		Name: wish[string](a, "name"), DataCenter: wish[string](a, "dataCenterId"), SizeGB: wish[int64](a, "size"),
+func volumeInput(a args) *legacy.VolumeInput {
+	return &legacy.VolumeInput{
+		Name: optional[string](a, "name"), DataCenter: optional[string](a, "dataCenterId"), SizeGB: optional[int64](a, "size"),
 	}
 }
 
@@ -61,7 +61,7 @@ func createNetworkVolume(ctx context.Context, x *exchange, in input) (any, error
 	if size, given := a.int("size"); !given || size < 0 {
 		return nil, badInput("size is required")
 	}
-	return x.CreateVolume(ctx, volumeWishes(a))
+	return x.CreateVolume(ctx, volumeInput(a))
 }
 
 func updateNetworkVolume(ctx context.Context, x *exchange, in input) (any, error) {
@@ -69,9 +69,9 @@ func updateNetworkVolume(ctx context.Context, x *exchange, in input) (any, error
 	if err := required(a, "id"); err != nil {
 		return nil, err
 	}
-	w := volumeWishes(a)
+	w := volumeInput(a)
 	if w.SizeGB.Value() == 0 {
-		w.SizeGB = legacy.Wish[int64]{}
+		w.SizeGB = legacy.Optional[int64]{}
 	}
 	return x.UpdateVolume(ctx, a.text("id"), w)
 }

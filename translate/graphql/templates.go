@@ -55,7 +55,7 @@ func listedTemplate(body any, source string) *template {
 }
 
 func podTemplate(ctx context.Context, x *exchange, id string) (any, error) {
-	t, err := x.Template(ctx, legacy.NounTemplate.About("get"), id)
+	t, err := x.Template(ctx, legacy.NounTemplate.Purpose("get"), id)
 	if err != nil {
 		return nil, orMissing(err)
 	}
@@ -155,7 +155,7 @@ func templateFields() objectType {
 		"imageName":               get(func(t *template) any { return t.Image() }),
 		"dockerArgs":              get(func(t *template) any { return t.Shell() }),
 		"containerDiskInGb":       get(func(t *template) any { return t.Disk() }),
-		"volumeMountPath":         get(func(t *template) any { return t.PathOfPersistent() }),
+		"volumeMountPath":         get(func(t *template) any { return t.PersistentPath() }),
 		"ports":                   get(func(t *template) any { return strings.Join(t.Ports(), ",") }),
 		"env":                     get(func(t *template) any { return variables(any(t.Env())) }),
 		"containerRegistryAuthId": get(func(t *template) any { return t.Registry() }),
@@ -173,10 +173,10 @@ func templateFields() objectType {
 		"earned":                  always(0), // v2 pays nothing for templates
 		"runtimeInMin":            always(0),
 		"volumeInGb": field(func(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
-			if t.SizeOfPersistent() > 0 && t.note(ctx, x).NoVolume {
+			if t.PersistentSize() > 0 && t.note(ctx, x).NoVolume {
 				return 0, nil
 			}
-			return t.SizeOfPersistent(), nil
+			return t.PersistentSize(), nil
 		}),
 	}
 }
@@ -197,7 +197,7 @@ func portConfigs(raw json.RawMessage) []any {
 // boundEndpoint is the first endpoint that was made from the template.
 func boundEndpoint(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
 	// Where the store cannot tell, the answer is less exact.
-	if ids, _ := x.Followers(ctx, t.KnownAs); len(ids) > 0 {
+	if ids, _ := x.BoundEndpoints(ctx, t.KnownAs); len(ids) > 0 {
 		return ids[0], nil
 	}
 	return nil, nil
@@ -241,9 +241,9 @@ func deleteTemplate(ctx context.Context, x *exchange, name string) (any, error) 
 func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	if a.text("startScript") != "" {
-		x.Warn("startScript", "remembered and shown, but not run")
+		x.WarnLost("startScript", "remembered and shown, but not run")
 	}
-	id, w := a.text("id"), templateWishes(a)
+	id, w := a.text("id"), templateInput(a)
 	if id == "" {
 		if err := required(a, "name", "imageName"); err != nil {
 			return nil, err
@@ -252,7 +252,7 @@ func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	}
 	save := x.CreateTemplate
 	if id != "" {
-		save = func(ctx context.Context, w *legacy.TemplateWishes) (legacy.Template, error) {
+		save = func(ctx context.Context, w *legacy.TemplateInput) (legacy.Template, error) {
 			return x.UpdateTemplate(ctx, id, w)
 		}
 	}
@@ -263,12 +263,12 @@ func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	return &template{Template: t, source: "own"}, nil
 }
 
-func templateWishes(a args) *legacy.TemplateWishes {
-	w := &legacy.TemplateWishes{
-		Container: containerWishes(a), Plain: plain(a, startNames, map[string]string{"category": "category", "isPublic": "public", "isServerless": "serverless"}),
-		Name: wish[string](a, "name"), MountPath: wish[string](a, "volumeMountPath"), VolumeGB: wish[int64](a, "volumeInGb"),
-		Readme: wish[string](a, "readme"), Config: wish[string](a, "config"), StartScript: wish[string](a, "startScript"),
-		AdvancedStart: wish[bool](a, "advancedStart"),
+func templateInput(a args) *legacy.TemplateInput {
+	w := &legacy.TemplateInput{
+		Container: containerInput(a), PassThrough: plain(a, startNames, map[string]string{"category": "category", "isPublic": "public", "isServerless": "serverless"}),
+		Name: optional[string](a, "name"), MountPath: optional[string](a, "volumeMountPath"), VolumeGB: optional[int64](a, "volumeInGb"),
+		Readme: optional[string](a, "readme"), Config: optional[string](a, "config"), StartScript: optional[string](a, "startScript"),
+		AdvancedStart: optional[bool](a, "advancedStart"),
 	}
 	if raw, err := json.Marshal(a.list("portsConfig")); err == nil && a.has("portsConfig") {
 		w.PortsConfig = raw
@@ -276,11 +276,11 @@ func templateWishes(a args) *legacy.TemplateWishes {
 	return w
 }
 
-// containerWishes reads the settings that templates, endpoints and pods share.
-func containerWishes(a args) legacy.Container {
+// containerInput reads the settings that templates, endpoints and pods share.
+func containerInput(a args) legacy.Container {
 	w := legacy.Container{
-		Image: wish[string](a, "imageName"), Args: wish[string](a, "dockerArgs"),
-		Disk: wish[int64](a, "containerDiskInGb"), Registry: wish[string](a, "containerRegistryAuthId"),
+		Image: optional[string](a, "imageName"), Args: optional[string](a, "dockerArgs"),
+		Disk: optional[int64](a, "containerDiskInGb"), Registry: optional[string](a, "containerRegistryAuthId"),
 	}
 	if a.has("ports") {
 		w.Ports = legacy.Given(translate.SplitList(a.text("ports")))
@@ -288,7 +288,7 @@ func containerWishes(a args) legacy.Container {
 	if a.has("env") {
 		w.Env = legacy.Given(variablesOf(a.list("env")))
 	}
-	if w.Registry.Said() && w.Registry.Value() == "" {
+	if w.Registry.IsSet() && w.Registry.Value() == "" {
 		w.Registry = legacy.Null[string]()
 	}
 	return w
@@ -297,6 +297,6 @@ func containerWishes(a args) legacy.Container {
 // forNew reads no ports as the default, as new objects require.
 func forNew(w *legacy.Container) {
 	if len(w.Ports.Value()) == 0 {
-		w.Ports = legacy.Wish[[]string]{}
+		w.Ports = legacy.Optional[[]string]{}
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
-// withoutV2 tells the root fields legacy clients send for which v2 has nothing,
+// unsupportedReason tells the root fields legacy clients send for which v2 has nothing,
 // with the words that say so. They are not emulated: a spot pod as an on-demand
 // one would cost more than agreed, and a registry credential made anew has
 // another id than the one pods hold.
-func withoutV2(root string) (reason string, ok bool) {
+func unsupportedReason(root string) (reason string, ok bool) {
 	switch root {
 	case "secretCreate", "secretDelete",
 		"addModelToRepo", "removeModelFromRepo", "createModelRepoUpload", "completeModelRepoUpload",
@@ -22,7 +22,7 @@ func withoutV2(root string) (reason string, ok bool) {
 		"deployBuildToEnvironment", "createFlashAuthRequest", "flashAuthRequestStatus":
 		return root + " is not available", true
 	}
-	reason = rootFields()[root].gone
+	reason = rootFields()[root].unsupported
 	return reason, reason != ""
 }
 
@@ -36,8 +36,8 @@ func public(root string) bool {
 	return rootFields()[root].public
 }
 
-// withoutV2Mine is the field below myself that v2 has nothing for.
-const withoutV2Mine = "flashApps"
+// unsupportedMyselfField is the field below myself that v2 has nothing for.
+const unsupportedMyselfField = "flashApps"
 
 func unsupported(reason string) *fault { return &fault{message: reason, code: codeNotSupported} }
 
@@ -46,13 +46,13 @@ func rejected(reason string) resolver {
 	return func(context.Context, *exchange, any, engine.Input) (any, error) { return nil, unsupported(reason) }
 }
 
-// retired returns why a root field is not available any more, nil for others.
-func retired(f engine.RootField) error {
-	if reason, gone := withoutV2(f.Name); gone {
+// removedReason returns why a root field is not available any more, nil for others.
+func removedReason(f engine.RootField) error {
+	if reason, gone := unsupportedReason(f.Name); gone {
 		return unsupported(reason)
 	}
-	if f.Name == "myself" && f.Selects(withoutV2Mine) {
-		return unsupported("myself." + withoutV2Mine + " is not available")
+	if f.Name == "myself" && f.Selects(unsupportedMyselfField) {
+		return unsupported("myself." + unsupportedMyselfField + " is not available")
 	}
 	return nil
 }

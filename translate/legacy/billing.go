@@ -13,43 +13,43 @@ import (
 // not known.
 const UnknownType = "unknown"
 
-// PodTypes returns a function that tells the GPU type of each pod of billing records: from the notes, else
+// PodGPUTypes returns a function that tells the GPU type of each pod of billing records: from the notes, else
 // from the pods there are, else from the ledger. It is UnknownType where none of them knows.
-func (s *Session) PodTypes(ctx context.Context, records []any) func(id string) string {
+func (s *Session) PodGPUTypes(ctx context.Context, records []any) func(id string) string {
 	known := make(map[string]string)
-	notes, _ := translate.LoadNotes[translate.PodNote](ctx, s.Dialogue, translate.KindPod)
+	notes, _ := translate.LoadNotes[translate.PodNote](ctx, s.Client, translate.KindPod)
 	for id, note := range notes {
 		known[id] = note.GPUTypeID
 	}
-	if missing, _ := Untyped(records, "podId", known); len(missing) > 0 {
+	if missing, _ := MissingTypes(records, "podId", known); len(missing) > 0 {
 		live, err := s.Pods(ctx)
 		if err != nil {
-			s.Remark("gpuTypeId", "the pods could not be read, their types are unknown")
+			s.Warn("gpuTypeId", "the pods could not be read, their types are unknown")
 		}
 		for id, note := range s.PodNotes(ctx, live) { // which keeps the types of those that are new
 			known[id] = note.GPUTypeID
 		}
 	}
-	s.CountedTypes(ctx, records, "podId", known)
+	s.AddLedgerTypes(ctx, records, "podId", known)
 	return func(id string) string { return cmp.Or(known[id], UnknownType) }
 }
 
-// CountedTypes adds to known the GPU types that the ledger knows of the other resources of billing records. The id of a record's resource is its
+// AddLedgerTypes adds to known the GPU types that the ledger knows of the other resources of billing records. The id of a record's resource is its
 // member.
-func (s *Session) CountedTypes(ctx context.Context, records []any, member string, known map[string]string) {
-	missing, since := Untyped(records, member, known)
+func (s *Session) AddLedgerTypes(ctx context.Context, records []any, member string, known map[string]string) {
+	missing, since := MissingTypes(records, member, known)
 	if len(missing) == 0 {
 		return
 	}
-	counted, err := s.Deps().Counted(ctx, s.Account(), missing, since)
+	counted, err := s.Deps().LedgerTypes(ctx, s.Account(), missing, since)
 	if err != nil {
-		s.Remark("gpuTypeId", "the ledger could not be read, types of deleted resources are unknown")
+		s.Warn("gpuTypeId", "the ledger could not be read, types of deleted resources are unknown")
 	}
 	maps.Copy(known, counted)
 }
 
-// Untyped returns the ids of the resources of billing records whose type is not known, and the start of their first record.
-func Untyped(records []any, member string, known map[string]string) (ids []string, since time.Time) {
+// MissingTypes returns the ids of the resources of billing records whose type is not known, and the start of their first record.
+func MissingTypes(records []any, member string, known map[string]string) (ids []string, since time.Time) {
 	for _, record := range records {
 		id := translate.Text(record, member)
 		at, err := time.Parse(time.RFC3339Nano, translate.Text(record, "startTime"))

@@ -18,12 +18,12 @@ const defaultName = "Platform"
 
 var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
-// Known is the platform's name inside identifiers: the operator's, else the one in
+// KnownName is the platform's name inside identifiers: the operator's, else the one in
 // the platform's address, "" if that has none.
-func (c Config) Known() string { return cmp.Or(c.Brand, registered(c.Host)) }
+func (c Config) KnownName() string { return cmp.Or(c.Brand, registered(c.Host)) }
 
 // Name is Known, and always a name.
-func (c Config) Name() string { return cmp.Or(c.Known(), defaultName) }
+func (c Config) Name() string { return cmp.Or(c.KnownName(), defaultName) }
 
 // LowerName is Name with a small first letter, as members have it that begin with it.
 func (c Config) LowerName() string {
@@ -54,28 +54,28 @@ func registered(host string) string {
 	return name
 }
 
-// spellingsKept bounds the spellings that are remembered of an organisation.
-const spellingsKept = 4
+// maxSpellings bounds the spellings that are remembered of an organisation.
+const maxSpellings = 4
 
-// Spelled remembers a name that a caller has for the platform, if callers may have
+// RememberSpelling remembers a name that a caller has for the platform, if callers may have
 // one of their own.
-func (s *Session) Spelled(ctx context.Context, c Config, name string) {
+func (s *Session) RememberSpelling(ctx context.Context, c Config, name string) {
 	if c.Brand != "" || name == c.Name() || !brandPattern.MatchString(name) {
 		return
 	}
-	if seen := s.spellings(ctx); len(seen) < spellingsKept && !seen[name] {
-		translate.AddNotes(ctx, s.Dialogue, translate.KindSpelling, map[string]bool{name: true})
+	if seen := s.spellings(ctx); len(seen) < maxSpellings && !seen[name] {
+		translate.AddNotes(ctx, s.Client, translate.KindSpelling, map[string]bool{name: true})
 	}
 }
 
-// Names lists the names that the platform has inside the identifiers of an answer
+// PlatformNames lists the names that the platform has inside the identifiers of an answer
 // to a caller who spelled it, or "": the operator's alone if there is one, else the
 // known one and those that callers of the organisation spelled.
-func (s *Session) Names(ctx context.Context, c Config, spelled string) []string {
+func (s *Session) PlatformNames(ctx context.Context, c Config, spelled string) []string {
 	if c.Brand != "" {
 		return []string{c.Brand}
 	}
-	names := map[string]bool{c.Known(): true, spelled: true}
+	names := map[string]bool{c.KnownName(): true, spelled: true}
 	maps.Copy(names, s.spellings(ctx))
 	delete(names, "")
 	if len(names) == 0 {

@@ -7,7 +7,7 @@ func TestNameOfTheAddress(t *testing.T) {
 		"rest.acme.io": "Acme", "acme.io": "Acme", "api.acme-cloud.co.uk": "AcmeCloud", "rest.ACME.io": "Acme",
 		"127.0.0.1": "", "::1": "", "localhost": "", "platform": "", "platform.svc.cluster.local": "", "io": "", "": "", "api.7seas.io": "",
 	} {
-		if got := (Config{Host: host}).Known(); got != want {
+		if got := (Config{Host: host}).KnownName(); got != want {
 			t.Errorf("%q: %q, want %q", host, got, want)
 		}
 	}

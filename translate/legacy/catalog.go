@@ -12,16 +12,16 @@ import (
 
 // catalog reads through the shared cache, each distinct call once per request.
 func (s *Session) catalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
-	list, err := s.Lasting(operation+"\x00"+query.Encode(), func() (any, error) { return s.readCatalog(ctx, operation, member, query) })
+	list, err := s.MemoizeForRequest(operation+"\x00"+query.Encode(), func() (any, error) { return s.readCatalog(ctx, operation, member, query) })
 	items, _ := list.([]any)
 	return items, err
 }
 
 // readCatalog reads through the shared cache.
 func (s *Session) readCatalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
-	body, failed := s.Deps().Catalog.Read(ctx, s.Dialogue, &translate.Request{Operation: operation, Query: query}, member)
+	body, failed := s.Deps().Catalog.Read(ctx, s.Client, &translate.Request{Operation: operation, Query: query}, member)
 	if failed != nil {
-		return nil, &RefusedError{About{Verb: "read the catalog", Noun: NounCatalog}, failed.Response, failed.Err}
+		return nil, &RefusedError{Purpose{Verb: "read the catalog", Noun: NounCatalog}, failed.Response, failed.Err}
 	}
 	return translate.Items(body, member), nil
 }
@@ -33,7 +33,7 @@ func (s *Session) GPUs(ctx context.Context, q translate.GPUQuery) ([]any, error)
 		q.Product, translate.Int(q.Count).String(), q.Cloud,
 		strings.Join(q.CountryCodes, ","), strings.Join(q.CUDAVersions, ","), q.MinCUDA,
 	}, "\x00")
-	list, err := s.Lasting(key, func() (any, error) { return s.readCatalog(ctx, "listGpuTypes", "gpus", q.Values()) })
+	list, err := s.MemoizeForRequest(key, func() (any, error) { return s.readCatalog(ctx, "listGpuTypes", "gpus", q.Values()) })
 	items, _ := list.([]any)
 	return items, err
 }
@@ -82,8 +82,8 @@ func IDs(records []any) []string {
 	return ids
 }
 
-// FlavourWishes are a caller's wishes about CPU flavours.
-type FlavourWishes struct {
+// FlavourInput are a caller's wishes about CPU flavours.
+type FlavourInput struct {
 	// IDs are the flavours in the caller's order, none for the cheapest in stock.
 	// Field and VCPUsField are the caller's names.
 	IDs        []string
@@ -97,7 +97,7 @@ type FlavourWishes struct {
 // Flavours chooses CPU flavours of a product, at most so many, with their records
 // when the catalog can be read: those given that exist and come with the vCPUs,
 // else the cheapest in stock by the named price.
-func (s *Session) Flavours(ctx context.Context, w *FlavourWishes, product, price string, most int) (chosen []string, records []any, err error) {
+func (s *Session) Flavours(ctx context.Context, w *FlavourInput, product, price string, most int) (chosen []string, records []any, err error) {
 	records, err = s.CPUs(ctx, product, w.VCPUs)
 	given := translate.Unique(w.IDs)
 	switch {
@@ -120,9 +120,9 @@ func (s *Session) Flavours(ctx context.Context, w *FlavourWishes, product, price
 		record := translate.ByID(records, id)
 		switch {
 		case record == nil:
-			s.Remark(w.Field, id+" is not in the catalog, skipped")
+			s.Warn(w.Field, id+" is not in the catalog, skipped")
 		case !comesWith(record, w.VCPUs):
-			s.Remark(w.Field, id+" does not come with "+translate.Int(w.VCPUs).String()+" vCPUs, skipped")
+			s.Warn(w.Field, id+" does not come with "+translate.Int(w.VCPUs).String()+" vCPUs, skipped")
 		default:
 			chosen = append(chosen, id)
 		}

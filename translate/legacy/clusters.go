@@ -36,7 +36,7 @@ func (s *Session) CreateCluster(ctx context.Context, w *ClusterCreate) (v2.Clust
 	}
 	call := Call("createCluster", "", b.Members)
 	call.Origin = c.origin()
-	made, err := s.Create(ctx, NounCluster.About("create"), call)
+	made, err := s.Create(ctx, NounCluster.Purpose("create"), call)
 	if r, ok := errors.AsType[*RefusedError](err); ok && r.Response != nil && translate.IsCapacity(r.Response.Detail()) {
 		return v2.Cluster{}, &ShortageError{r.Response}
 	}
@@ -45,5 +45,5 @@ func (s *Session) CreateCluster(ctx context.Context, w *ClusterCreate) (v2.Clust
 
 // DeleteCluster deletes a cluster.
 func (s *Session) DeleteCluster(ctx context.Context, id string) error {
-	return s.Remove(ctx, NounCluster.About("delete"), "deleteCluster", id)
+	return s.Remove(ctx, NounCluster.Purpose("delete"), "deleteCluster", id)
 }

@@ -12,26 +12,26 @@ import (
 // Config holds the settings of both legacy dialects. Start from
 // DefaultConfig.
 type Config struct {
-	Answers    Answers `yaml:"answers" doc:"'faithful' answers as the retired interfaces really did, for which their clients were written; 'strict' answers as their descriptions said. See docs/v1.md"`
-	Brand      string  `yaml:"brand" doc:"the platform's name as clients spell it inside identifiers: the parameter include<Brand>Templates, the member is<Brand> of templates. Letters and digits. Empty is the name in the registered domain of platform.base_url, Acme of rest.acme.io, beside any that a caller of the organisation spells; isPlatform where there is none"`
-	Deprecated string  `yaml:"deprecated" doc:"the day the interfaces were retired, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
-	Sunset     string  `yaml:"sunset" doc:"the day the translations may end, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty names none"`
+	Answers    AnswerMode `yaml:"answers" doc:"'faithful' answers as the retired interfaces really did, for which their clients were written; 'strict' answers as their descriptions said. See docs/v1.md"`
+	Brand      string     `yaml:"brand" doc:"the platform's name as clients spell it inside identifiers: the parameter include<Brand>Templates, the member is<Brand> of templates. Letters and digits. Empty is the name in the registered domain of platform.base_url, Acme of rest.acme.io, beside any that a caller of the organisation spells; isPlatform where there is none"`
+	Deprecated string     `yaml:"deprecated" doc:"the day the interfaces were retired, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
+	Sunset     string     `yaml:"sunset" doc:"the day the translations may end, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty names none"`
 	// Host is that of the platform's address.
 	Host string `yaml:"-"`
 }
 
-// Answers says whose word counts where the retired interfaces did not keep to
+// AnswerMode says whose word counts where the retired interfaces did not keep to
 // their descriptions.
-type Answers string
+type AnswerMode string
 
 // The values of Answers.
 const (
-	Faithful Answers = "faithful"
-	Strict   Answers = "strict"
+	Faithful AnswerMode = "faithful"
+	Strict   AnswerMode = "strict"
 )
 
 // Values lists the values.
-func (Answers) Values() []string { return []string{string(Faithful), string(Strict)} }
+func (AnswerMode) Values() []string { return []string{string(Faithful), string(Strict)} }
 
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config { return Config{Answers: Faithful, Deprecated: "2026-11-15"} }

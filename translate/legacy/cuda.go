@@ -15,15 +15,15 @@ type CUDA struct {
 	Floor    string
 }
 
-// mostCUDAVersions bounds a list of versions, which goes into the query of a
+// maxCUDAVersions bounds a list of versions, which goes into the query of a
 // catalog call; there are not half as many.
-const mostCUDAVersions = 100
+const maxCUDAVersions = 100
 
 // CUDAOf checks a constraint. Of a list and a floor, the versions at or above the
 // floor are left.
 func CUDAOf(versions []string, floor string) (CUDA, error) {
-	if len(versions) > mostCUDAVersions {
-		return CUDA{}, invalid("allowedCudaVersions", "at most %d versions", mostCUDAVersions)
+	if len(versions) > maxCUDAVersions {
+		return CUDA{}, invalid("allowedCudaVersions", "at most %d versions", maxCUDAVersions)
 	}
 	if versions != nil {
 		versions = translate.Unique(versions)

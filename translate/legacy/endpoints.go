@@ -13,7 +13,7 @@ import (
 
 // EndpointNote reads the note of an endpoint.
 func (s *Session) EndpointNote(ctx context.Context, id string) translate.EndpointNote {
-	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, s.Dialogue, s.Key(translate.KindEndpoint, id))
+	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, s.Client, s.Key(translate.KindEndpoint, id))
 	return note
 }
 
@@ -21,7 +21,7 @@ func (s *Session) EndpointNote(ctx context.Context, id string) translate.Endpoin
 // is seen for the first time gets a note: billing asks for the GPU types of endpoints
 // after they are gone.
 func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]translate.EndpointNote {
-	notes, err := translate.FindNotes[translate.EndpointNote](ctx, s.Dialogue, translate.KindEndpoint, IDs(listed))
+	notes, err := translate.FindNotes[translate.EndpointNote](ctx, s.Client, translate.KindEndpoint, IDs(listed))
 	fresh := make(map[string]translate.EndpointNote)
 	for _, body := range listed {
 		e := v2.EndpointOf(body)
@@ -33,7 +33,7 @@ func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]tr
 		}
 	}
 	if err == nil {
-		translate.AddNotes(ctx, s.Dialogue, translate.KindEndpoint, fresh)
+		translate.AddNotes(ctx, s.Client, translate.KindEndpoint, fresh)
 	}
 	return notes
 }
@@ -52,7 +52,7 @@ func (s *Session) billedType(ctx context.Context, e v2.Endpoint) string {
 // are several. members lists the types of a pool.
 func BilledType(e v2.Endpoint, members func(pool string) []string) string {
 	if e.IsCPU() {
-		return CPUPods
+		return CPUType
 	}
 	if ids := GPUTypes(e, members); len(ids) == 1 {
 		return ids[0]
@@ -74,7 +74,7 @@ func GPUTypes(e v2.Endpoint, members func(pool string) []string) []string {
 }
 
 // Endpoint reads one endpoint. One that is gone is bound to no template any more.
-func (s *Session) Endpoint(ctx context.Context, about About, id string) (v2.Endpoint, error) {
+func (s *Session) Endpoint(ctx context.Context, about Purpose, id string) (v2.Endpoint, error) {
 	body, err := s.Read(ctx, about, "getEndpoint", id)
 	if IsMissing(err) {
 		s.unbind(ctx, id)
@@ -84,18 +84,18 @@ func (s *Session) Endpoint(ctx context.Context, about About, id string) (v2.Endp
 
 // Endpoints lists the account's endpoints.
 func (s *Session) Endpoints(ctx context.Context) ([]any, error) {
-	return s.List(ctx, About{Verb: "list endpoints", Noun: NounEndpoint}, "listEndpoints", "endpoints", nil)
+	return s.List(ctx, Purpose{Verb: "list endpoints", Noun: NounEndpoint}, "listEndpoints", "endpoints", nil)
 }
 
 // Workers lists the active workers of an endpoint.
 func (s *Session) Workers(ctx context.Context, id string) ([]any, error) {
-	return s.list(ctx, NounEndpoint.About("list workers of"), Call("listEndpointWorkers", id, nil), "workers")
+	return s.list(ctx, NounEndpoint.Purpose("list workers of"), Call("listEndpointWorkers", id, nil), "workers")
 }
 
 // Version is the number of the endpoint's newest release, 0 when it cannot be
 // read.
 func (s *Session) Version(ctx context.Context, id string) int64 {
-	resp, err := s.Send(ctx, Call("listEndpointReleases", id, nil), translate.Once)
+	resp, err := s.Send(ctx, Call("listEndpointReleases", id, nil), translate.NoRetry)
 	if err != nil || !resp.OK() {
 		return 0
 	}
@@ -115,7 +115,7 @@ func TemplateIDOf(endpoint string, note translate.EndpointNote) string {
 func (s *Session) unbind(ctx context.Context, endpoint string) {
 	if note := s.EndpointNote(ctx, endpoint); note.TemplateID != "" {
 		note.TemplateID = ""
-		translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindEndpoint, endpoint), note)
+		translate.SaveNote(ctx, s.Client, s.Key(translate.KindEndpoint, endpoint), note)
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *Session) unbind(ctx context.Context, endpoint string) {
 // interfaces did not, so a template that is gone afterwards is made again and its
 // old id kept working.
 func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
-	about := NounEndpoint.About("delete")
+	about := NounEndpoint.Purpose("delete")
 	note := s.EndpointNote(ctx, id)
 	template := s.ownTemplate(ctx, note.TemplateID)
 	err := s.Remove(ctx, about, "deleteEndpoint", id)
@@ -144,9 +144,9 @@ func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
 		return err
 	}
 	if key := s.Key(translate.KindEndpoint, id); note.BilledType != "" {
-		translate.SaveNote(ctx, s.Dialogue, key, translate.EndpointNote{BilledType: note.BilledType})
+		translate.SaveNote(ctx, s.Client, key, translate.EndpointNote{BilledType: note.BilledType})
 	} else {
-		translate.DropNote(ctx, s.Dialogue, key)
+		translate.DropNote(ctx, s.Client, key)
 	}
 	if !template.Empty() {
 		s.restoreTemplate(ctx, note.TemplateID, template)
@@ -177,15 +177,15 @@ func (s *Session) ownTemplate(ctx context.Context, id string) v2.Template {
 // restoreTemplate makes a template again that went with its endpoint, and keeps
 // its old id working. Failures are warnings: the endpoint is deleted.
 func (s *Session) restoreTemplate(ctx context.Context, id string, t v2.Template) {
-	if _, err := s.Read(ctx, NounTemplate.About("get"), "getTemplate", t.ID()); !IsMissing(err) {
+	if _, err := s.Read(ctx, NounTemplate.Purpose("get"), "getTemplate", t.ID()); !IsMissing(err) {
 		return
 	}
-	resp, err := s.Send(ctx, Call("createTemplate", "", t.Copy().Members), translate.Once)
+	resp, err := s.Send(ctx, Call("createTemplate", "", t.Copy().Members), translate.NoRetry)
 	if err != nil || !resp.OK() || translate.Text(resp.Body, "id") == "" {
-		s.Remark("templateId", "template "+id+" was deleted with its endpoint")
+		s.Warn("templateId", "template "+id+" was deleted with its endpoint")
 		return
 	}
 	note := s.TemplateNote(ctx, id)
 	note.Alias = translate.Text(resp.Body, "id")
-	translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindTemplate, id), note)
+	translate.SaveNote(ctx, s.Client, s.Key(translate.KindTemplate, id), note)
 }

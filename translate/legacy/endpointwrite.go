@@ -10,32 +10,32 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// EndpointWishes are a caller's wishes about a serverless endpoint.
-type EndpointWishes struct {
+// EndpointInput are a caller's wishes about a serverless endpoint.
+type EndpointInput struct {
 	// Container are settings of the caller's own, which win over the template's.
 	Container
-	Name, TemplateID, Type Wish[string]
+	Name, TemplateID, Type Optional[string]
 	// GPUs are GPU types, pools, and types with a minus sign to leave out.
-	GPUs, CUDAVersions Wish[[]string]
-	MinCUDA            Wish[string]
-	GPUCount           Wish[int64]
+	GPUs, CUDAVersions Optional[[]string]
+	MinCUDA            Optional[string]
+	GPUCount           Optional[int64]
 	// CPU says that the endpoint shall have CPU instances, which Input chooses.
 	CPU     bool
-	Volumes Wish[[]string]
+	Volumes Optional[[]string]
 
-	WorkersMin, WorkersMax, IdleTimeout, ScalerValue, TimeoutMS Wish[int64]
-	Scaler, Flashboot                                           Wish[string]
+	WorkersMin, WorkersMax, IdleTimeout, ScalerValue, TimeoutMS Optional[int64]
+	Scaler, Flashboot                                           Optional[string]
 	// FlashbootOn is Flashboot for those who know only on and off.
-	FlashbootOn Wish[bool]
-	Input       EndpointInput
+	FlashbootOn Optional[bool]
+	Hooks       EndpointHooks
 }
 
-// EndpointInput is the caller's input, as far as its dialect alone can read it.
-type EndpointInput interface {
+// EndpointHooks is the caller's input, as far as its dialect alone can read it.
+type EndpointHooks interface {
 	// CPUs chooses CPU instances, given the endpoint as it is.
 	CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error)
-	// Places chooses data centres, an empty list for any.
-	Places(ctx context.Context) (Wish[[]string], error)
+	// MayBeShortage chooses data centres, an empty list for any.
+	Places(ctx context.Context) (Optional[[]string], error)
 	// Remember changes the note beside the endpoint, given the body that was sent.
 	Remember(note *translate.EndpointNote, body v2.Endpoint)
 }
@@ -50,7 +50,7 @@ const (
 // endpointWrite is a create or change of an endpoint under way.
 type endpointWrite struct {
 	*Session
-	w *EndpointWishes
+	w *EndpointInput
 	// now is the endpoint before, without members on create.
 	now, body v2.Endpoint
 	note      translate.EndpointNote
@@ -58,7 +58,7 @@ type endpointWrite struct {
 }
 
 // CreateEndpoint makes an endpoint.
-func (s *Session) CreateEndpoint(ctx context.Context, w *EndpointWishes) (v2.Endpoint, translate.EndpointNote, error) {
+func (s *Session) CreateEndpoint(ctx context.Context, w *EndpointInput) (v2.Endpoint, translate.EndpointNote, error) {
 	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint()}
 	made, err := e.create(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	if err := e.fromTemplate(ctx); err != nil {
 		return b, err
 	}
-	e.w.Container.Create(b.Container)
+	e.w.Container.WriteCreate(b.Container)
 	if err := e.compute(ctx); err != nil {
 		return b, err
 	}
@@ -99,9 +99,9 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	if !e.byCount() {
 		b.SetIdleTimeout(e.w.IdleTimeout.Or(e.Quirks.DefaultIdle))
 	}
-	about := NounEndpoint.About("create")
+	about := NounEndpoint.Purpose("create")
 	if id := e.w.TemplateID.Value(); id != "" {
-		about.Noun, about.Given = NounTemplate, id
+		about.Noun, about.BodyID = NounTemplate, id
 	}
 	call := Call("createEndpoint", "", b.Members)
 	call.Origin = e.origin
@@ -111,19 +111,19 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 
 // UpdateEndpoint changes an endpoint. Members that the caller does not mention stay, and
 // objects that v2 takes only whole are filled up from the endpoint as it is.
-func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointWishes) (v2.Endpoint, translate.EndpointNote, error) {
+func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointInput) (v2.Endpoint, translate.EndpointNote, error) {
 	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint(), note: s.EndpointNote(ctx, id)}
 	var err error
-	if e.now, err = s.Endpoint(ctx, NounEndpoint.About("update"), id); err != nil {
+	if e.now, err = s.Endpoint(ctx, NounEndpoint.Purpose("update"), id); err != nil {
 		return e.now, e.note, err
 	}
 	before := e.note
 	if err := e.change(ctx, id); err != nil {
 		return e.now, e.note, err
 	}
-	p := patch{about: NounEndpoint.About("update"), update: "updateEndpoint", id: id, origin: e.origin}
+	p := patch{about: NounEndpoint.Purpose("update"), update: "updateEndpoint", id: id, origin: e.origin}
 	if e.body.Has("templateId") {
-		p.about.Noun, p.about.Given = NounTemplate, w.TemplateID.Value()
+		p.about.Noun, p.about.BodyID = NounTemplate, w.TemplateID.Value()
 	}
 	after, err := s.apply(ctx, &p, e.body.Members, e.now.Members)
 	if err != nil {
@@ -149,7 +149,7 @@ func (e *endpointWrite) change(ctx context.Context, id string) error {
 	if kind, ok := e.w.Type.Get(); ok && kind != e.kind() {
 		return invalid("", "type of an endpoint cannot be changed")
 	}
-	gpu := len(translate.Unique(e.w.GPUs.Value())) > 0 || e.Quirks.StrictFamily && (e.w.GPUCount.Said() || e.w.CUDAVersions.Said() || e.w.MinCUDA.Value() != "")
+	gpu := len(translate.Unique(e.w.GPUs.Value())) > 0 || e.Quirks.StrictComputeType && (e.w.GPUCount.IsSet() || e.w.CUDAVersions.IsSet() || e.w.MinCUDA.Value() != "")
 	if e.now.IsCPU() && gpu || !e.now.IsCPU() && e.w.CPU {
 		return invalid("", "compute type of an endpoint cannot be changed")
 	}
@@ -157,14 +157,14 @@ func (e *endpointWrite) change(ctx context.Context, id string) error {
 	if name := e.w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
-	e.w.TimeoutMS.To(b.SetTimeout)
+	e.w.TimeoutMS.Apply(b.SetTimeout)
 	e.flashboot()
 	if e.followsAnother(id) {
 		if err := e.fromTemplate(ctx); err != nil {
 			return err
 		}
 	}
-	e.w.Container.Change(b.Container, e.now.Container)
+	e.w.Container.WriteUpdate(b.Container, e.now.Container)
 	if err := e.workers(); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (e *endpointWrite) change(ctx context.Context, id string) error {
 	if err := e.computeChange(ctx); err != nil {
 		return err
 	}
-	e.w.Volumes.To(b.SetVolumes)
+	e.w.Volumes.Apply(b.SetVolumes)
 	return e.places(ctx)
 }
 
@@ -185,7 +185,7 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 	e.note.TemplateID = id
 	switch {
 	case IsVirtual(id):
-		t, err := e.Template(ctx, GivenTemplate("read template", id), id)
+		t, err := e.Template(ctx, ReferencedTemplate("read template", id), id)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 		e.origin = t.Origin()
 		name = cmp.Or(name, t.Name())
 	case id != "" && creating && name == "":
-		t, err := e.Template(ctx, GivenTemplate("read template", id), id)
+		t, err := e.Template(ctx, ReferencedTemplate("read template", id), id)
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 }
 
 func (e *endpointWrite) places(ctx context.Context) error {
-	wish, err := e.w.Input.Places(ctx)
+	wish, err := e.w.Hooks.Places(ctx)
 	if ids, ok := wish.Get(); ok && (len(ids) > 0 || !e.now.Empty()) {
 		e.body.SetDataCenters(ids)
 	}
@@ -223,7 +223,7 @@ func (e *endpointWrite) places(ctx context.Context) error {
 // compute sets the CPU instances or GPU pools of a new endpoint.
 func (e *endpointWrite) compute(ctx context.Context) error {
 	if e.w.CPU {
-		list, err := e.w.Input.CPUs(ctx, e.now)
+		list, err := e.w.Hooks.CPUs(ctx, e.now)
 		e.body.SetCPUs(list)
 		return err
 	}
@@ -249,7 +249,7 @@ func (e *endpointWrite) compute(ctx context.Context) error {
 // together: one would be read against the other's old value.
 func (e *endpointWrite) computeChange(ctx context.Context) error {
 	if e.w.CPU {
-		list, err := e.w.Input.CPUs(ctx, e.now)
+		list, err := e.w.Hooks.CPUs(ctx, e.now)
 		if !slices.EqualFunc(list, e.now.CPUs(), func(a, b v2.CPU) bool { return a.ID == b.ID && a.VCPUs == b.VCPUs }) {
 			e.body.SetCPUs(list)
 		}
@@ -289,10 +289,10 @@ func (e *endpointWrite) cudaChange() error {
 			e.body.SetCUDAVersions(nil)
 		}
 	default:
-		if listed && e.w.CUDAVersions.Said() {
+		if listed && e.w.CUDAVersions.IsSet() {
 			e.body.SetCUDAVersions(nil)
 		}
-		if floored && e.w.MinCUDA.Said() {
+		if floored && e.w.MinCUDA.IsSet() {
 			e.body.SetMinCUDA("")
 		}
 	}
@@ -341,21 +341,21 @@ func inOrder(least, most int64) error {
 // the minimum down with it.
 func (e *endpointWrite) workers() error {
 	least, most := e.w.WorkersMin, e.w.WorkersMax
-	if n, ok := most.Get(); ok && !least.Said() && n < e.now.WorkersMin() {
+	if n, ok := most.Get(); ok && !least.IsSet() && n < e.now.WorkersMin() {
 		least = Given(n)
 	}
-	if least.Said() {
+	if least.IsSet() {
 		if err := inOrder(least.Value(), most.Or(e.now.WorkersMax())); err != nil {
 			return err
 		}
 	}
-	least.To(e.body.SetWorkersMin)
-	most.To(e.body.SetWorkersMax)
+	least.Apply(e.body.SetWorkersMin)
+	most.Apply(e.body.SetWorkersMax)
 	// v2 forgets the idle timeout while the scaler counts requests.
 	current := e.now.IdleTimeout()
 	e.note.IdleTimeout = e.w.IdleTimeout.Or(cmp.Or(current, e.note.IdleTimeout))
 	resumed := current == 0 && e.w.Scaler.Value() != ""
-	if e.note.IdleTimeout > 0 && !e.byCount() && (e.w.IdleTimeout.Said() || resumed) {
+	if e.note.IdleTimeout > 0 && !e.byCount() && (e.w.IdleTimeout.IsSet() || resumed) {
 		e.body.SetIdleTimeout(e.note.IdleTimeout)
 	}
 	return nil
@@ -379,21 +379,21 @@ func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoi
 	if e.body.Has("gpu") || e.body.Has("cpu") {
 		e.note.BilledType = e.billedType(ctx, after)
 	}
-	e.w.Input.Remember(&e.note, e.body)
+	e.w.Hooks.Remember(&e.note, e.body)
 	if !reflect.DeepEqual(before, e.note) {
-		translate.SaveNote(ctx, e.Dialogue, e.Key(translate.KindEndpoint, id), e.note)
+		translate.SaveNote(ctx, e.Client, e.Key(translate.KindEndpoint, id), e.note)
 	}
 }
 
-// FollowTemplate applies a template to an endpoint, which follows it from then on.
+// BindTemplate applies a template to an endpoint, which follows it from then on.
 // A virtual one changes nothing.
-func (s *Session) FollowTemplate(ctx context.Context, id, template string) (v2.Endpoint, error) {
+func (s *Session) BindTemplate(ctx context.Context, id, template string) (v2.Endpoint, error) {
 	if IsVirtual(template) {
-		return s.Endpoint(ctx, NounEndpoint.About("get"), id)
+		return s.Endpoint(ctx, NounEndpoint.Purpose("get"), id)
 	}
 	b := v2.NewEndpoint()
 	b.SetTemplateID(s.ResolveTemplate(ctx, template))
-	after, err := s.Change(ctx, NounEndpoint.About("update"), Call("updateEndpoint", id, b.Members))
+	after, err := s.Change(ctx, NounEndpoint.Purpose("update"), Call("updateEndpoint", id, b.Members))
 	if IsMissing(err) {
 		s.unbind(ctx, id)
 	}
@@ -402,6 +402,6 @@ func (s *Session) FollowTemplate(ctx context.Context, id, template string) (v2.E
 	}
 	note := s.EndpointNote(ctx, id)
 	note.TemplateID = template
-	translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindEndpoint, id), note)
+	translate.SaveNote(ctx, s.Client, s.Key(translate.KindEndpoint, id), note)
 	return v2.EndpointOf(after), nil
 }

@@ -26,25 +26,25 @@ const (
 	NounTerminated Noun = "pod to terminate"
 )
 
-// About tells the purpose of a v2 call, so that a dialect can word its failure.
-type About struct {
+// Purpose tells the purpose of a v2 call, so that a dialect can word its failure.
+type Purpose struct {
 	// Verb is the operation, e.g. "create template".
 	Verb string
 	// Noun is the missing thing in a 404.
 	Noun Noun
-	// Given is the id of the missing thing when it stands in the caller's body and
+	// BodyID is the id of the missing thing when it stands in the caller's body and
 	// not in the path; "" otherwise.
-	Given string
-	// Places tells that a 400 may be a shortage.
-	Places bool
+	BodyID string
+	// MayBeShortage tells that a 400 may be a shortage.
+	MayBeShortage bool
 }
 
-// About is the purpose of a call that does something to one resource of the kind.
-func (n Noun) About(verb string) About { return About{Verb: verb + " " + string(n), Noun: n} }
+// Purpose is the purpose of a call that does something to one resource of the kind.
+func (n Noun) Purpose(verb string) Purpose { return Purpose{Verb: verb + " " + string(n), Noun: n} }
 
 // RefusedError is a v2 call that did not succeed.
 type RefusedError struct {
-	About
+	Purpose
 	// Response is the refusal, or a success that cannot be used; nil when there
 	// was no answer.
 	Response *translate.Response

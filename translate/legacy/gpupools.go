@@ -83,7 +83,7 @@ func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, erro
 		if len(chosen.ids) == 0 {
 			return pools{}, invalid(s.Quirks.GPUsField, "%.64q is not available for serverless%s", id, meant)
 		}
-		s.Remark(s.Quirks.GPUsField, id+" is not available for serverless"+meant+", skipped")
+		s.Warn(s.Quirks.GPUsField, id+" is not available for serverless"+meant+", skipped")
 	}
 	if len(chosen.ids) == 0 {
 		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)
@@ -135,13 +135,13 @@ func looksLikePool(token string) bool {
 	return strings.Contains(token, "_") && strings.Trim(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-// mostDefaultPools is how many pools an endpoint gets when the caller names no
+// maxDefaultPools is how many pools an endpoint gets when the caller names no
 // types.
-const mostDefaultPools = 3
+const maxDefaultPools = 3
 
 // defaultPools are the pools with stock, by their cheapest type.
 func (s *Session) defaultPools(ctx context.Context) (pools, error) {
-	if !s.Quirks.PicksPools {
+	if !s.Quirks.PicksDefaultPools {
 		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)
 	}
 	types, err := s.ServerlessTypes(ctx)
@@ -155,10 +155,10 @@ func (s *Session) defaultPools(ctx context.Context) (pools, error) {
 		}
 	}
 	ids = translate.Unique(ids)
-	ids = ids[:min(len(ids), mostDefaultPools)]
+	ids = ids[:min(len(ids), maxDefaultPools)]
 	if len(ids) == 0 {
 		return pools{}, invalid(s.Quirks.GPUsField, "nothing is available for serverless")
 	}
-	s.Remark(s.Quirks.GPUsField, "none given, chose "+strings.Join(ids, ","))
+	s.Warn(s.Quirks.GPUsField, "none given, chose "+strings.Join(ids, ","))
 	return pools{ids: ids}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Names maps locations in v2 bodies to the members of a dialect that they came from.
+// PlatformNames maps locations in v2 bodies to the members of a dialect that they came from.
 // Array positions are left out. A location not listed is looked up by its parents.
 type Names map[string]string
 

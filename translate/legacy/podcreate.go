@@ -13,19 +13,19 @@ import (
 
 // PodCreate holds a caller's wishes for a new pod.
 type PodCreate struct {
-	PodWishes
+	PodInput
 	Placement
 	// Template and NetworkVolume are ids, "" for none.
 	Template, NetworkVolume  string
 	Locked, GlobalNetworking bool
-	// Request is the request as it came: the part that its repeats have in common.
-	Request string
+	// FingerprintText is the request as it came: the part that its repeats have in common.
+	FingerprintText string
 	// StopAt and TerminateAt are those of translate.Request.
 	StopAt, TerminateAt time.Time
 }
 
-// MadePod is a pod that was made, or found to have been.
-type MadePod struct {
+// CreatedPod is a pod that was made, or found to have been.
+type CreatedPod struct {
 	v2.Pod
 	Note translate.PodNote
 	// Types are the GPU types in the catalog as they were read for the placement,
@@ -47,35 +47,35 @@ type podCreate struct {
 // CreatePod makes a pod: on the first of the candidates that is free and allowed.
 // The error is a translate.UnfinishedError when it is not known what became of a
 // create; a repeat of the same request finds its pod.
-func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) {
+func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (CreatedPod, error) {
 	c := &podCreate{Session: s, want: *w}
 	base, err := c.body(ctx)
 	if err != nil {
-		return MadePod{}, err
+		return CreatedPod{}, err
 	}
 	candidates, err := c.candidates(ctx, base)
 	if err != nil {
-		return MadePod{}, err
+		return CreatedPod{}, err
 	}
 	for _, candidate := range candidates {
 		r := candidate.Request
-		r.Wish, r.StopAt, r.TerminateAt = w.Request, w.StopAt, w.TerminateAt
+		r.FingerprintText, r.StopAt, r.TerminateAt = w.FingerprintText, w.StopAt, w.TerminateAt
 		r.OnLateSuccess = func(ctx context.Context, made *translate.Response) {
 			c.made(ctx, v2.PodOf(r.Body), v2.PodOf(made.Body))
 		}
 	}
-	out := translate.RunCandidates(ctx, s.Dialogue, candidates)
-	s.Forget()
+	out := translate.RunCandidates(ctx, s.Client, candidates)
+	s.Invalidate()
 	for _, attempt := range out.Attempts {
 		if attempt.Status == http.StatusForbidden {
-			s.Remark(w.TypesField, attempt.Label+" skipped: "+Forbidden(attempt.Detail))
+			s.Warn(w.TypesField, attempt.Label+" skipped: "+Forbidden(attempt.Detail))
 		}
 	}
 	if out.Verdict != translate.Placed {
-		return MadePod{}, c.misplaced(ctx, "create pod", c.failed(out), c.want.DataCenters...)
+		return CreatedPod{}, c.misplaced(ctx, "create pod", c.failed(out), c.want.DataCenters...)
 	}
 	sent, pod := v2.PodOf(candidates[out.Index].Request.Body), v2.PodOf(out.Response.Body)
-	if out.Response.Earlier {
+	if out.Response.FromEarlierRequest {
 		sent = pod // another candidate may have made it
 	}
 	return c.made(ctx, sent, pod), nil
@@ -109,7 +109,7 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	if disk := c.want.Disk.Value(); disk > 0 {
 		b.SetDisk(disk)
 	}
-	c.want.Ports.To(b.SetPorts)
+	c.want.Ports.Apply(b.SetPorts)
 	if vars := c.want.Env.Value(); len(vars) > 0 {
 		merged := translate.EnvObject(vars)
 		for name, value := range b.Env() { // of the template
@@ -121,12 +121,12 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	}
 	c.command(b)
 	switch {
-	case c.want.Registry.Value() != "" || c.want.Registry.Said() && c.want.Template != "" && !c.inline:
+	case c.want.Registry.Value() != "" || c.want.Registry.IsSet() && c.want.Template != "" && !c.inline:
 		b.SetRegistry(c.want.Registry.Value())
-	case c.want.Registry.Said():
+	case c.want.Registry.IsSet():
 		delete(b.Members, "registry")
 	}
-	c.want.Plain.To(b.Object)
+	c.want.PassThrough.Apply(b.Object)
 	if c.want.GlobalNetworking {
 		b.SetGlobalNetworking(true)
 	}
@@ -137,7 +137,7 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 // template that is named; without a template it is the same as absent.
 func (c *podCreate) command(b v2.Pod) {
 	if !c.want.splitCommand() {
-		c.want.Args.To(b.SetArgs)
+		c.want.Args.Apply(b.SetArgs)
 		return
 	}
 	command := translate.Command{Entrypoint: c.want.Entrypoint.Value(), Cmd: c.want.Cmd.Value()}
@@ -147,10 +147,10 @@ func (c *podCreate) command(b v2.Pod) {
 		delete(b.Members, "args")
 	}
 	clears := c.want.Template != "" && !c.inline
-	if len(command.Entrypoint) > 0 || clears && c.want.Entrypoint.Said() {
+	if len(command.Entrypoint) > 0 || clears && c.want.Entrypoint.IsSet() {
 		b.SetEntrypoint(command.Entrypoint)
 	}
-	if len(command.Cmd) > 0 || clears && c.want.Cmd.Said() {
+	if len(command.Cmd) > 0 || clears && c.want.Cmd.IsSet() {
 		b.SetCmd(command.Cmd)
 	}
 }
@@ -166,7 +166,7 @@ func (c *podCreate) readTemplate(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	c.template, err = c.Session.Template(ctx, GivenTemplate("read template", c.want.Template), c.want.Template)
+	c.template, err = c.Session.Template(ctx, ReferencedTemplate("read template", c.want.Template), c.want.Template)
 	return err
 }
 
@@ -181,32 +181,32 @@ func (c *podCreate) mount(ctx context.Context, b v2.Pod) error {
 		return c.mountNetwork(ctx, b)
 	case c.want.CPU:
 		if size > 0 {
-			c.Warn("volumeInGb", c.Quirks.NoCPUVolume)
+			c.WarnLost("volumeInGb", c.Quirks.NoCPUVolume)
 		}
 		return nil
 	case size > 0:
 		b.SetPersistent(c.volumeSize("volumeInGb", size), textOr(c.want.MountPath, DefaultPath))
 		return nil
-	case c.want.Template == "" || c.inline, !c.want.VolumeGB.Said() && !c.template.Note.NoVolume && path == "":
+	case c.want.Template == "" || c.inline, !c.want.VolumeGB.IsSet() && !c.template.Note.NoVolume && path == "":
 		return nil
 	}
 	var err error
-	c.template, err = c.Session.Template(ctx, GivenTemplate("read template", c.want.Template), c.want.Template)
+	c.template, err = c.Session.Template(ctx, ReferencedTemplate("read template", c.want.Template), c.want.Template)
 	if err != nil {
 		return err
 	}
-	switch have := c.template.SizeOfPersistent(); {
+	switch have := c.template.PersistentSize(); {
 	case have == 0: // nothing to change or to avoid
-	case c.want.VolumeGB.Said() || c.template.Note.NoVolume:
+	case c.want.VolumeGB.IsSet() || c.template.Note.NoVolume:
 		c.inline = true
-	case path != c.template.PathOfPersistent():
+	case path != c.template.PersistentPath():
 		b.SetPersistent(c.volumeSize("volumeInGb", have), path)
 	}
 	return nil
 }
 
 func (c *podCreate) mountNetwork(ctx context.Context, b v2.Pod) error {
-	body, err := c.Read(ctx, About{Verb: "read network volume", Noun: NounVolume, Given: c.want.NetworkVolume}, "getNetworkVolume", c.want.NetworkVolume)
+	body, err := c.Read(ctx, Purpose{Verb: "read network volume", Noun: NounVolume, BodyID: c.want.NetworkVolume}, "getNetworkVolume", c.want.NetworkVolume)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (e *ShortageError) Status() int {
 
 // failed returns why no candidate was placed.
 func (c *podCreate) failed(out *translate.Outcome) error {
-	about := NounPod.About("create")
+	about := NounPod.Purpose("create")
 	switch out.Verdict {
 	case translate.Unfinished:
 		return out.Err
@@ -256,7 +256,7 @@ func (c *podCreate) failed(out *translate.Outcome) error {
 			return &ShortageError{out.Response}
 		}
 	case translate.Stopped:
-		about.Noun, about.Given = c.missing(out.Response.Detail())
+		about.Noun, about.BodyID = c.missing(out.Response.Detail())
 	case translate.Placed, translate.Broken, translate.Forbidden, translate.Refused:
 	}
 	return &RefusedError{about, out.Response, out.Err}
@@ -277,23 +277,23 @@ func (c *podCreate) missing(detail string) (Noun, string) {
 
 // made finishes a create whose pod exists: nothing after this point may turn it
 // into a failure.
-func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) MadePod {
-	note := FirstSight(sent)
+func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) CreatedPod {
+	note := NewPodNote(sent)
 	note.TemplateID = c.want.Template
 	note.InjectedEnv = c.injected(ctx, pod)
 	if c.want.Locked {
 		note.LockedOnCreate = true
 		b := v2.NewPod()
 		b.SetLocked(true)
-		body, err := c.Change(ctx, NounPod.About("lock"), Call("updatePod", pod.ID(), b.Members))
+		body, err := c.Change(ctx, NounPod.Purpose("lock"), Call("updatePod", pod.ID(), b.Members))
 		if locked := v2.PodOf(body); err == nil && locked.ID() != "" {
 			pod = locked
 		} else {
-			c.Remark("locked", "the pod could not be locked")
+			c.Warn("locked", "the pod could not be locked")
 		}
 	}
-	translate.SaveNote(ctx, c.Dialogue, c.Key(translate.KindPod, pod.ID()), note)
-	return MadePod{Pod: pod, Note: note, Types: c.types}
+	translate.SaveNote(ctx, c.Client, c.Key(translate.KindPod, pod.ID()), note)
+	return CreatedPod{Pod: pod, Note: note, Types: c.types}
 }
 
 // injected names the variables that the platform added to the pod: those that
@@ -308,7 +308,7 @@ func (c *podCreate) injected(ctx context.Context, pod v2.Pod) []string {
 	}
 	if c.template.Members == nil {
 		var err error
-		if c.template, err = c.Session.Template(ctx, NounTemplate.About("get"), c.want.Template); err != nil {
+		if c.template, err = c.Session.Template(ctx, NounTemplate.Purpose("get"), c.want.Template); err != nil {
 			return names
 		}
 	}

@@ -22,10 +22,10 @@ type Placement struct {
 	// TypesField is the caller's name of them.
 	Types      []string
 	TypesField string
-	// InOrder tries the types in the caller's order, not by availability.
-	InOrder bool
-	// Unchecked takes flavours as they are given, without a look at the catalog.
-	Unchecked bool
+	// KeepOrder tries the types in the caller's order, not by availability.
+	KeepOrder bool
+	// SkipCatalogCheck takes flavours as they are given, without a look at the catalog.
+	SkipCatalogCheck bool
 	// Count is the number of GPUs, or of vCPUs.
 	Count int64
 	// MemoryGB is the least memory of flavours that are chosen for the caller.
@@ -35,8 +35,8 @@ type Placement struct {
 	Clouds []string
 	// DataCenters are those that may do, in order, none for any. OneByOne makes
 	// each an attempt of its own, outside the types unless they are InOrder.
-	DataCenters []string
-	OneByOne    bool
+	DataCenters      []string
+	SplitDataCenters bool
 	// Countries are codes of two letters, none for any.
 	Countries []string
 	CUDA      CUDA
@@ -88,7 +88,7 @@ func (c *podCreate) candidates(ctx context.Context, base v2.Pod) ([]translate.Ca
 	if err != nil {
 		return nil, err
 	}
-	if len(c.want.Types) > 0 && !c.want.InOrder {
+	if len(c.want.Types) > 0 && !c.want.KeepOrder {
 		slices.SortStableFunc(choices, func(a, b choice) int { return a.level - b.level })
 	}
 	var list []translate.Candidate
@@ -124,13 +124,13 @@ func (c *podCreate) nest(choices []choice) iter.Seq2[choice, []string] {
 			return !slices.Contains(ch.centres, centre) || yield(ch, []string{centre})
 		}
 		switch {
-		case !c.want.OneByOne || len(c.want.DataCenters) < 2:
+		case !c.want.SplitDataCenters || len(c.want.DataCenters) < 2:
 			for _, ch := range choices {
 				if !yield(ch, ch.centres) {
 					return
 				}
 			}
-		case c.want.InOrder:
+		case c.want.KeepOrder:
 			for _, ch := range choices {
 				for _, centre := range c.want.DataCenters {
 					if !in(ch, centre) {
@@ -182,7 +182,7 @@ func (c *podCreate) gpuChoices(ctx context.Context) ([]choice, error) {
 		}
 	}
 	if c.types = offered[c.want.Clouds[0]]; len(c.want.Types) == 0 {
-		c.want.Types, c.want.InOrder = c.cheapest(c.types), true
+		c.want.Types, c.want.KeepOrder = c.cheapest(c.types), true
 	} else if err := c.dropUnknown(ctx, offered); err != nil {
 		return nil, err
 	}
@@ -222,14 +222,14 @@ func (c *podCreate) affords(ch choice) bool {
 // caller allows.
 func (c *podCreate) offers(ctx context.Context, cloud string) (all, there []any, err error) {
 	q := translate.GPUQuery{Product: "POD", Count: c.want.Count, Cloud: cloud, CUDAVersions: c.want.CUDA.Versions, MinCUDA: c.want.CUDA.Floor}
-	if len(c.want.Countries) == 0 || c.Quirks.CountriesApart {
+	if len(c.want.Countries) == 0 || c.Quirks.QueryCountriesSeparately {
 		if all, err = c.GPUs(ctx, q); err != nil || len(c.want.Countries) == 0 {
 			return all, all, err
 		}
 	}
 	q.CountryCodes = c.want.Countries
 	there, err = c.GPUs(ctx, q)
-	if !c.Quirks.CountriesApart {
+	if !c.Quirks.QueryCountriesSeparately {
 		all = there
 	}
 	return all, there, err
@@ -271,7 +271,7 @@ func (c *podCreate) dropUnknown(ctx context.Context, offered map[string][]any) e
 		}
 		all, _ := c.GPUs(ctx, translate.GPUQuery{})
 		meant := " is not in the catalog" + didYouMean(id, all)
-		c.Remark(c.want.TypesField, id+meant+", skipped")
+		c.Warn(c.want.TypesField, id+meant+", skipped")
 		if len(lacking) < maxUnknownTypes {
 			lacking = append(lacking, translate.Clip(id, 64)+meant)
 		}
@@ -324,7 +324,7 @@ func (c *podCreate) locate(ch *choice, record any) bool {
 	if len(named) == 0 {
 		loose := ch.cloud == v2.Community && ch.anywhere && record != nil && translate.Text(record, "availability") != "NONE"
 		if loose {
-			c.Remark(c.Quirks.CountriesField, ch.id+" is placed by the catalog's word that it is there, without a data centre")
+			c.Warn(c.Quirks.CountriesField, ch.id+" is placed by the catalog's word that it is there, without a data centre")
 		}
 		return loose
 	}
@@ -344,9 +344,9 @@ func (ch *choice) within(allowed []string) bool {
 // cpuChoices are the flavours to try.
 func (c *podCreate) cpuChoices(ctx context.Context) ([]choice, error) {
 	flavours, records := c.want.Types, []any(nil)
-	if !c.want.Unchecked || c.want.MaxPrice > 0 {
+	if !c.want.SkipCatalogCheck || c.want.MaxPrice > 0 {
 		var err error
-		w := &FlavourWishes{IDs: c.want.Types, Field: c.want.TypesField, VCPUs: c.want.Count, VCPUsField: c.Quirks.VCPUsField, MemoryGB: c.want.MemoryGB}
+		w := &FlavourInput{IDs: c.want.Types, Field: c.want.TypesField, VCPUs: c.want.Count, VCPUsField: c.Quirks.VCPUsField, MemoryGB: c.want.MemoryGB}
 		if flavours, records, err = c.Flavours(ctx, w, "POD", "securePerVcpu", translate.MaxCandidates); err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ var injectable = []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"}
 // PodNote reads the note of a pod; known is false when nothing is. An error means that the
 // store cannot tell.
 func (s *Session) PodNote(ctx context.Context, id string) (note translate.PodNote, known bool, err error) {
-	return translate.LoadNote[translate.PodNote](ctx, s.Dialogue, s.Key(translate.KindPod, id))
+	return translate.LoadNote[translate.PodNote](ctx, s.Client, s.Key(translate.KindPod, id))
 }
 
 // TemplateIDOfPod is the template that a pod was made from, "" when that is not
@@ -48,42 +48,42 @@ func AppendLastStatusChange(buf []byte, p v2.Pod) []byte {
 
 // Pods lists the account's pods, which are Records or maps.
 func (s *Session) Pods(ctx context.Context) ([]any, error) {
-	return s.list(ctx, About{Verb: "list pods", Noun: NounPod}, &translate.Request{Operation: "listPods", Read: true}, "pods")
+	return s.list(ctx, Purpose{Verb: "list pods", Noun: NounPod}, &translate.Request{Operation: "listPods", Read: true}, "pods")
 }
 
 // AllPods is Pods with the members of clusters. verb is for the words of a refusal.
 func (s *Session) AllPods(ctx context.Context, verb string) ([]any, error) {
 	all := &translate.Request{Operation: "listPods", Query: url.Values{"includeClusterPods": {"true"}}, Read: true}
-	return s.list(ctx, About{Verb: verb, Noun: NounPod}, all, "pods")
+	return s.list(ctx, Purpose{Verb: verb, Noun: NounPod}, all, "pods")
 }
 
 // Pod reads one pod.
 func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
-	body, err := s.Read(ctx, NounPod.About("get"), "getPod", id)
+	body, err := s.Read(ctx, NounPod.Purpose("get"), "getPod", id)
 	return v2.PodOf(body), err
 }
 
 // PodNotes returns the notes of listed pods by id, never nil. A pod that is seen for the
 // first time gets a note: billing asks for the GPU types of pods after they are gone.
 func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]translate.PodNote {
-	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Dialogue, translate.KindPod, IDs(listed))
+	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Client, translate.KindPod, IDs(listed))
 	fresh := make(map[string]translate.PodNote)
 	for _, body := range listed {
 		p := v2.PodOf(body)
 		if _, seen := notes[p.ID()]; !seen && p.ID() != "" && p.Status() != v2.StatusTerminated {
-			fresh[p.ID()] = FirstSight(p)
+			fresh[p.ID()] = NewPodNote(p)
 			notes[p.ID()] = fresh[p.ID()]
 		}
 	}
 	if err == nil {
-		translate.AddNotes(ctx, s.Dialogue, translate.KindPod, fresh)
+		translate.AddNotes(ctx, s.Client, translate.KindPod, fresh)
 	}
 	return notes
 }
 
 // DeletePod deletes a pod. Its note stays: billing asks for its GPU type later.
 func (s *Session) DeletePod(ctx context.Context, id string) error {
-	return s.Remove(ctx, About{Verb: "delete pod", Noun: NounTerminated}, "deletePod", id)
+	return s.Remove(ctx, Purpose{Verb: "delete pod", Noun: NounTerminated}, "deletePod", id)
 }
 
 // Action is an action on a pod.
@@ -96,8 +96,8 @@ const (
 	Restart Action = "restart"
 )
 
-// Intent is the desiredStatus of a pod that was told to do it.
-func (a Action) Intent() string {
+// DesiredStatus is the desiredStatus of a pod that was told to do it.
+func (a Action) DesiredStatus() string {
 	if a == Stop {
 		return translate.Exited
 	}
@@ -120,16 +120,16 @@ func starting(status string) bool {
 	return status == v2.StatusProvisioning || status == v2.StatusStarting
 }
 
-// Act tells a pod to do something. The pod is read only when v2 says that it does
+// PerformAction tells a pod to do something. The pod is read only when v2 says that it does
 // not fit its status: the retired interfaces took most of those as done already.
-func (s *Session) Act(ctx context.Context, id string, a Action) (v2.Pod, error) {
-	return s.act(ctx, NounPod.About(string(a)), id, a)
+func (s *Session) PerformAction(ctx context.Context, id string, a Action) (v2.Pod, error) {
+	return s.act(ctx, NounPod.Purpose(string(a)), id, a)
 }
 
-func (s *Session) act(ctx context.Context, about About, id string, a Action) (v2.Pod, error) {
-	about.Places = true
-	resp, err := s.Send(ctx, Call("podAction", id, map[string]any{"action": string(a)}), translate.Again)
-	s.Forget()
+func (s *Session) act(ctx context.Context, about Purpose, id string, a Action) (v2.Pod, error) {
+	about.MayBeShortage = true
+	resp, err := s.Send(ctx, Call("podAction", id, map[string]any{"action": string(a)}), translate.RetryAction)
+	s.Invalidate()
 	refusal := &RefusedError{about, resp, err}
 	if err != nil || !resp.OK() && resp.Status != 409 {
 		return v2.Pod{}, refusal
@@ -138,7 +138,7 @@ func (s *Session) act(ctx context.Context, about About, id string, a Action) (v2
 	case resp.OK() && p.ID() != "":
 		return p, nil
 	case resp.OK() && resp.Status != http.StatusNoContent:
-		return v2.Pod{}, Unusable(about)
+		return v2.Pod{}, UnusableResponse(about)
 	}
 	body, err := s.Read(ctx, about, "getPod", id)
 	p := v2.PodOf(body)
@@ -158,7 +158,7 @@ func (s *Session) act(ctx context.Context, about About, id string, a Action) (v2
 // ResetPod wipes the container disk and keeps volume and GPU, as a restart does in v2;
 // stop and start would give the GPU away.
 func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
-	about := NounPod.About("reset")
+	about := NounPod.Purpose("reset")
 	body, err := s.Read(ctx, about, "getPod", id)
 	p := v2.PodOf(body)
 	switch status := p.Status(); {
@@ -174,18 +174,18 @@ func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	return s.act(ctx, about, id, Restart)
 }
 
-// FirstSight is the note of a pod that was made elsewhere: billing asks for its GPU type
+// NewPodNote is the note of a pod that was made elsewhere: billing asks for its GPU type
 // after it is gone.
-func FirstSight(p v2.Pod) translate.PodNote {
+func NewPodNote(p v2.Pod) translate.PodNote {
 	note := translate.PodNote{GPUTypeID: p.GPU(), GPUCount: p.GPUCount()}
 	if p.IsCPU() {
-		note.GPUTypeID = CPUPods
+		note.GPUTypeID = CPUType
 	}
 	return note
 }
 
-// CPUPods is the GPU type that billing files pods without a GPU under.
-const CPUPods = "CPU"
+// CPUType is the GPU type that billing files pods without a GPU under.
+const CPUType = "CPU"
 
 // keepInjected adds the variables that the platform put into the pod itself to an
 // environment that shall replace the pod's, and returns their names: callers who

@@ -10,23 +10,23 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// PodWishes are a caller's wishes about a pod.
-type PodWishes struct {
+// PodInput are a caller's wishes about a pod.
+type PodInput struct {
 	Container
-	Plain
-	Name, MountPath Wish[string]
-	VolumeGB        Wish[int64]
+	PassThrough
+	Name, MountPath Optional[string]
+	VolumeGB        Optional[int64]
 }
 
 // recreates reports whether the wishes are about the container.
-func (w *PodWishes) recreates() bool {
-	return w.Image.Said() || w.Args.Said() || w.splitCommand() || w.Disk.Said() || w.Ports.Said() || w.Env.Said() ||
-		w.Registry.Said() || w.VolumeGB.Said() || w.MountPath.Said()
+func (w *PodInput) recreates() bool {
+	return w.Image.IsSet() || w.Args.IsSet() || w.splitCommand() || w.Disk.IsSet() || w.Ports.IsSet() || w.Env.IsSet() ||
+		w.Registry.IsSet() || w.VolumeGB.IsSet() || w.MountPath.IsSet()
 }
 
 // UpdatePod changes a pod. Members that the caller does not mention stay.
-func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Pod, error) {
-	p := patch{about: NounPod.About("update"), read: "getPod", update: "updatePod", id: id}
+func (s *Session) UpdatePod(ctx context.Context, id string, w *PodInput) (v2.Pod, error) {
+	p := patch{about: NounPod.Purpose("update"), read: "getPod", update: "updatePod", id: id}
 	var current map[string]any
 	if w.recreates() {
 		var err error
@@ -34,30 +34,30 @@ func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Po
 			return v2.Pod{}, err
 		}
 		if registry := w.Registry.Value(); registry != "" {
-			p.about.Noun, p.about.Given = NounRegistry, registry
+			p.about.Noun, p.about.BodyID = NounRegistry, registry
 		}
 	}
 	b, now := v2.NewPod(), v2.PodOf(current)
-	w.Entrypoint.To(b.SetEntrypoint) // v2 has the halves of a pod's command apart
-	w.Cmd.To(b.SetCmd)
+	w.Entrypoint.Apply(b.SetEntrypoint) // v2 has the halves of a pod's command apart
+	w.Cmd.Apply(b.SetCmd)
 	container := w.Container
-	container.Entrypoint, container.Cmd = Wish[[]string]{}, Wish[[]string]{}
-	container.Change(b.Container, now.Container)
+	container.Entrypoint, container.Cmd = Optional[[]string]{}, Optional[[]string]{}
+	container.WriteUpdate(b.Container, now.Container)
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
-	w.Plain.To(b.Object)
+	w.PassThrough.Apply(b.Object)
 	if err := s.changeMount(w, b, now); err != nil {
 		return now, err
 	}
 	remember := func() {}
-	if w.Env.Said() {
+	if w.Env.IsSet() {
 		note, _, err := s.PodNote(ctx, id)
 		kept := s.keepInjected(now, b.Env(), note, err)
 		remember = func() {
 			if !slices.Equal(kept, note.InjectedEnv) || note.InjectedEnv == nil {
 				note.InjectedEnv = kept
-				translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindPod, id), note)
+				translate.SaveNote(ctx, s.Client, s.Key(translate.KindPod, id), note)
 			}
 		}
 	}
@@ -79,14 +79,14 @@ func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Po
 }
 
 // changeMount decides about the volume, which v2 takes whole.
-func (s *Session) changeMount(w *PodWishes, b, now v2.Pod) error {
+func (s *Session) changeMount(w *PodInput, b, now v2.Pod) error {
 	size, sized := w.VolumeGB.Get()
-	have, path := now.SizeOfPersistent(), w.MountPath.Value()
+	have, path := now.PersistentSize(), w.MountPath.Value()
 	volume, at := now.NetworkVolume()
 	switch {
 	case volume != "":
 		if size > 0 {
-			s.Warn("volumeInGb", "the size of a network volume is not changed through a pod, ignored")
+			s.WarnLost("volumeInGb", "the size of a network volume is not changed through a pod, ignored")
 		}
 		if path != "" && path != at {
 			b.SetNetworkVolume(volume, path)
@@ -96,11 +96,11 @@ func (s *Session) changeMount(w *PodWishes, b, now v2.Pod) error {
 	case have == 0:
 	case sized && size == 0:
 		return invalid("", "volume cannot be removed from an existing pod")
-	case sized && size < SmallestVolume && size != have:
-		return invalid("volumeInGb", "must be at least %d", SmallestVolume)
+	case sized && size < MinVolumeGB && size != have:
+		return invalid("volumeInGb", "must be at least %d", MinVolumeGB)
 	default:
-		size, path = cmp.Or(size, have), cmp.Or(path, now.PathOfPersistent())
-		if size != have || path != now.PathOfPersistent() {
+		size, path = cmp.Or(size, have), cmp.Or(path, now.PersistentPath())
+		if size != have || path != now.PersistentPath() {
 			b.SetPersistent(size, path)
 		}
 	}
@@ -143,9 +143,9 @@ func (s *Session) restartEdited(ctx context.Context, before, after v2.Pod) v2.Po
 	if before.Status() != v2.StatusRunning || after.Status() != v2.StatusRunning || before.StartedAt() != after.StartedAt() {
 		return after
 	}
-	restarted, err := s.Act(ctx, after.ID(), Restart)
+	restarted, err := s.PerformAction(ctx, after.ID(), Restart)
 	if err != nil {
-		s.Remark("restart", "the pod was changed and must be restarted to use it")
+		s.Warn("restart", "the pod was changed and must be restarted to use it")
 		return after
 	}
 	return restarted

@@ -13,18 +13,18 @@ type Quirks struct {
 	RaisedSize, NoVolume, NoCPUVolume string
 	// GPUsField is the dialect's name of an endpoint's choice of GPUs. PicksPools
 	// chooses when there is none.
-	GPUsField  string
-	PicksPools bool
+	GPUsField         string
+	PicksDefaultPools bool
 	// DefaultIdle is the idle timeout in seconds of endpoints made without one.
 	DefaultIdle int64
-	// StrictFamily refuses any GPU option for a CPU endpoint: v1 did; GraphQL's clients write
+	// StrictComputeType refuses any GPU option for a CPU endpoint: v1 did; GraphQL's clients write
 	// back all options, for CPU and GPU endpoints alike.
-	StrictFamily bool
+	StrictComputeType bool
 	// DataCentersField, CountriesField and VCPUsField are the dialect's names.
 	DataCentersField, CountriesField, VCPUsField string
 	// UnknownTypes begins the refusal of GPU types of which the catalog has none.
 	UnknownTypes string
-	// CountriesApart asks the catalog twice when countries are named: v1 also
+	// QueryCountriesSeparately asks the catalog twice when countries are named: v1 also
 	// chooses from and shows types that are elsewhere.
-	CountriesApart bool
+	QueryCountriesSeparately bool
 }

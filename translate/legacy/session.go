@@ -15,7 +15,7 @@ import (
 // Session is one legacy request under way: its conversation with v2, and the answers that
 // were read there. It may be used from several goroutines at once.
 type Session struct {
-	*translate.Dialogue
+	*translate.Client
 	Quirks *Quirks
 
 	mu    sync.Mutex // guards reads
@@ -30,15 +30,15 @@ type read struct {
 }
 
 // NewSession begins a session of the dialogue.
-func NewSession(d *translate.Dialogue, q *Quirks) *Session {
-	return &Session{Dialogue: d, Quirks: q, reads: make(map[string]*read)}
+func NewSession(d *translate.Client, q *Quirks) *Session {
+	return &Session{Client: d, Quirks: q, reads: make(map[string]*read)}
 }
 
-// lastingPrefix begins the keys of values that writes do not change.
-const lastingPrefix = "lasting\x00"
+// immutablePrefix begins the keys of values that writes do not change.
+const immutablePrefix = "lasting\x00"
 
-// Once calls f once per key until the session forgets, and returns its result.
-func (s *Session) Once(key string, f func() (any, error)) (any, error) {
+// Memoize calls f once per key until the session forgets, and returns its result.
+func (s *Session) Memoize(key string, f func() (any, error)) (any, error) {
 	s.mu.Lock()
 	r := s.reads[key]
 	if r == nil {
@@ -50,17 +50,17 @@ func (s *Session) Once(key string, f func() (any, error)) (any, error) {
 	return r.value, r.err
 }
 
-// Lasting is Once for values that no write of a caller changes, such as the catalog.
-func (s *Session) Lasting(key string, f func() (any, error)) (any, error) {
-	return s.Once(lastingPrefix+key, f)
+// MemoizeForRequest is Once for values that no write of a caller changes, such as the catalog.
+func (s *Session) MemoizeForRequest(key string, f func() (any, error)) (any, error) {
+	return s.Memoize(immutablePrefix+key, f)
 }
 
-// Forget drops the answers that were read: after a write it may be out of date.
-func (s *Session) Forget() {
+// Invalidate drops the answers that were read: after a write it may be out of date.
+func (s *Session) Invalidate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key := range s.reads {
-		if !strings.HasPrefix(key, lastingPrefix) {
+		if !strings.HasPrefix(key, immutablePrefix) {
 			delete(s.reads, key)
 		}
 	}
@@ -79,9 +79,9 @@ func Call(operation, id string, body map[string]any) *translate.Request {
 }
 
 // Get makes a read call, each distinct one once per request.
-func (s *Session) Get(ctx context.Context, about About, call *translate.Request) (any, error) {
-	return s.Once(call.Operation+"\x00"+call.Params["id"]+"\x00"+call.Query.Encode(), func() (any, error) {
-		resp, err := s.Send(ctx, call, translate.Read)
+func (s *Session) Get(ctx context.Context, about Purpose, call *translate.Request) (any, error) {
+	return s.Memoize(call.Operation+"\x00"+call.Params["id"]+"\x00"+call.Query.Encode(), func() (any, error) {
+		resp, err := s.Send(ctx, call, translate.RetryRead)
 		if err != nil || !resp.OK() {
 			return nil, &RefusedError{about, resp, err}
 		}
@@ -91,55 +91,55 @@ func (s *Session) Get(ctx context.Context, about About, call *translate.Request)
 
 // Read gets one resource. An answer that is none, for lack of an id, is a
 // RefusedError too.
-func (s *Session) Read(ctx context.Context, about About, operation, id string) (map[string]any, error) {
+func (s *Session) Read(ctx context.Context, about Purpose, operation, id string) (map[string]any, error) {
 	body, err := s.Get(ctx, about, Call(operation, id, nil))
 	if err != nil {
 		return nil, err
 	}
 	if translate.Text(body, "id") == "" {
-		return nil, Unusable(about)
+		return nil, UnusableResponse(about)
 	}
 	return translate.Members(body), nil
 }
 
-// Unusable is a success in another shape than the operation's answer.
-func Unusable(about About) *RefusedError {
+// UnusableResponse is a success in another shape than the operation's answer.
+func UnusableResponse(about Purpose) *RefusedError {
 	return &RefusedError{about, &translate.Response{Status: http.StatusOK}, nil}
 }
 
 // List gets a collection, the array under member. An answer without it is a
 // RefusedError too: it does not mean that there is nothing.
-func (s *Session) List(ctx context.Context, about About, operation, member string, query url.Values) ([]any, error) {
+func (s *Session) List(ctx context.Context, about Purpose, operation, member string, query url.Values) ([]any, error) {
 	return s.list(ctx, about, &translate.Request{Operation: operation, Query: query}, member)
 }
 
-func (s *Session) list(ctx context.Context, about About, call *translate.Request, member string) ([]any, error) {
+func (s *Session) list(ctx context.Context, about Purpose, call *translate.Request, member string) ([]any, error) {
 	body, err := s.Get(ctx, about, call)
 	items, ok := translate.At(body, member).([]any)
 	if err == nil && !ok {
-		err = Unusable(about)
+		err = UnusableResponse(about)
 	}
 	return items, err
 }
 
-// Change sends a change and returns the resource afterwards. An answer that is no record
+// WriteUpdate sends a change and returns the resource afterwards. An answer that is no record
 // is a RefusedError too.
-func (s *Session) Change(ctx context.Context, about About, call *translate.Request) (map[string]any, error) {
-	resp, err := s.Send(ctx, call, translate.Change)
-	s.Forget()
+func (s *Session) Change(ctx context.Context, about Purpose, call *translate.Request) (map[string]any, error) {
+	resp, err := s.Send(ctx, call, translate.RetryChange)
+	s.Invalidate()
 	if err != nil || !resp.OK() {
 		return nil, &RefusedError{about, resp, err}
 	}
 	if call.Params["id"] != "" && translate.Text(resp.Body, "id") == "" {
-		return nil, Unusable(about)
+		return nil, UnusableResponse(about)
 	}
 	return translate.Members(resp.Body), nil
 }
 
-// Create makes a resource for which there are no candidates.
-func (s *Session) Create(ctx context.Context, about About, call *translate.Request) (map[string]any, error) {
-	resp, err := translate.Create(ctx, s.Dialogue, call)
-	s.Forget()
+// WriteCreate makes a resource for which there are no candidates.
+func (s *Session) Create(ctx context.Context, about Purpose, call *translate.Request) (map[string]any, error) {
+	resp, err := translate.Create(ctx, s.Client, call)
+	s.Invalidate()
 	switch {
 	case errors.As(err, new(*translate.UnfinishedError)):
 		return nil, err
@@ -151,7 +151,7 @@ func (s *Session) Create(ctx context.Context, about About, call *translate.Reque
 
 // patch is a change of a resource that may have to be read first.
 type patch struct {
-	about        About
+	about        Purpose
 	read, update string // operations
 	id           string
 	origin       *translate.Origin
@@ -184,10 +184,10 @@ const pause = 500 * time.Millisecond
 
 // Remove deletes a resource. A 404 after a lost answer is the success of the try
 // before.
-func (s *Session) Remove(ctx context.Context, about About, operation, id string) error {
-	defer s.Forget()
+func (s *Session) Remove(ctx context.Context, about Purpose, operation, id string) error {
+	defer s.Invalidate()
 	for try := 0; ; try++ {
-		resp, err := s.Send(ctx, Call(operation, id, nil), translate.Once)
+		resp, err := s.Send(ctx, Call(operation, id, nil), translate.NoRetry)
 		if err == nil && (resp.OK() || resp.Status == http.StatusNotFound && try > 0) {
 			return nil
 		}
@@ -211,8 +211,8 @@ func (s *Session) Key(kind, id string) translate.Key {
 // Notes returns all records of a kind by id, read once per request; it is never
 // nil. An error means that the store cannot tell.
 func Notes[T any](ctx context.Context, s *Session, kind string) (map[string]T, error) {
-	v, err := s.Once("notes\x00"+kind, func() (any, error) {
-		return translate.LoadNotes[T](ctx, s.Dialogue, kind)
+	v, err := s.Memoize("notes\x00"+kind, func() (any, error) {
+		return translate.LoadNotes[T](ctx, s.Client, kind)
 	})
 	notes, _ := v.(map[string]T)
 	return notes, err

@@ -30,20 +30,20 @@ type Template struct {
 // IsVirtual reports whether a template's id stands for an endpoint.
 func IsVirtual(id string) bool { return strings.HasPrefix(id, VirtualPrefix) }
 
-// TemplateWishes are a caller's wishes about a template.
-type TemplateWishes struct {
+// TemplateInput are a caller's wishes about a template.
+type TemplateInput struct {
 	Container
-	Plain
-	Name, MountPath Wish[string]
-	VolumeGB        Wish[int64]
+	PassThrough
+	Name, MountPath Optional[string]
+	VolumeGB        Optional[int64]
 	// The settings below are kept in the note beside the template.
-	Readme, Config, StartScript Wish[string]
-	AdvancedStart               Wish[bool]
+	Readme, Config, StartScript Optional[string]
+	AdvancedStart               Optional[bool]
 	PortsConfig                 json.RawMessage // nil leaves it
 }
 
 // note writes the settings that v2 does not keep.
-func (w *TemplateWishes) note(n *translate.TemplateNote) {
+func (w *TemplateInput) note(n *translate.TemplateNote) {
 	n.Readme, n.Config, n.StartScript = w.Readme.Or(n.Readme), w.Config.Or(n.Config), w.StartScript.Or(n.StartScript)
 	n.AdvancedStart = w.AdvancedStart.Or(n.AdvancedStart)
 	if w.PortsConfig != nil {
@@ -51,12 +51,14 @@ func (w *TemplateWishes) note(n *translate.TemplateNote) {
 	}
 }
 
-// GivenTemplate is the look-up of a template that the caller's body names.
-func GivenTemplate(verb, id string) About { return About{Verb: verb, Noun: NounTemplate, Given: id} }
+// ReferencedTemplate is the look-up of a template that the caller's body names.
+func ReferencedTemplate(verb, id string) Purpose {
+	return Purpose{Verb: verb, Noun: NounTemplate, BodyID: id}
+}
 
 // TemplateNote reads the note of a template.
 func (s *Session) TemplateNote(ctx context.Context, id string) translate.TemplateNote {
-	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, s.Dialogue, s.Key(translate.KindTemplate, id))
+	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, s.Client, s.Key(translate.KindTemplate, id))
 	return note
 }
 
@@ -69,7 +71,7 @@ func (s *Session) ResolveTemplate(ctx context.Context, id string) string {
 }
 
 // Template reads one template. A virtual one is made from its endpoint.
-func (s *Session) Template(ctx context.Context, about About, id string) (Template, error) {
+func (s *Session) Template(ctx context.Context, about Purpose, id string) (Template, error) {
 	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
 		body, err := s.Read(ctx, about, "getEndpoint", endpoint)
 		if err != nil {
@@ -119,7 +121,7 @@ func (t Template) VolumeGB() int64 {
 	if t.Note.NoVolume {
 		return 0
 	}
-	return t.SizeOfPersistent()
+	return t.PersistentSize()
 }
 
 // MountPath returns where the volume is, or would be.
@@ -127,7 +129,7 @@ func (t Template) MountPath() string { return mountPath(t.Container) }
 
 // OwnTemplates lists the account's templates.
 func (s *Session) OwnTemplates(ctx context.Context, verb string) ([]any, error) {
-	return s.List(ctx, About{Verb: verb, Noun: NounTemplate}, "listTemplates", "templates", nil)
+	return s.List(ctx, Purpose{Verb: verb, Noun: NounTemplate}, "listTemplates", "templates", nil)
 }
 
 // TemplatesByID reads templates, own ones as one list and the others one by one.
@@ -142,14 +144,14 @@ func (s *Session) TemplatesByID(ctx context.Context, wanted []string) map[string
 	if len(wanted) > 1 {
 		own, _ = s.OwnTemplates(ctx, "list templates")
 	}
-	notes, _ := translate.FindNotes[translate.TemplateNote](ctx, s.Dialogue, translate.KindTemplate, wanted)
+	notes, _ := translate.FindNotes[translate.TemplateNote](ctx, s.Client, translate.KindTemplate, wanted)
 	var mu sync.Mutex
 	s.Each(ctx, len(wanted), func(ctx context.Context, i int) {
 		t := Template{KnownAs: wanted[i], Note: notes[wanted[i]]}
 		body := translate.Members(translate.ByID(own, t.realID()))
 		if body == nil {
 			var err error
-			if body, err = s.Read(ctx, NounTemplate.About("get"), "getTemplate", t.realID()); err != nil {
+			if body, err = s.Read(ctx, NounTemplate.Purpose("get"), "getTemplate", t.realID()); err != nil {
 				return
 			}
 		}
@@ -162,24 +164,24 @@ func (s *Session) TemplatesByID(ctx context.Context, wanted []string) map[string
 }
 
 // CreateTemplate makes a template.
-func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Template, error) {
+func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Template, error) {
 	b := v2.NewTemplate()
-	w.Name.To(b.SetName)
-	w.Create(b.Container)
-	w.Plain.Set("startSsh", true)
-	w.Plain.Set("startJupyter", false) // v2 would start one
-	w.Plain.To(b.Object)
+	w.Name.Apply(b.SetName)
+	w.WriteCreate(b.Container)
+	w.PassThrough.Set("startSsh", true)
+	w.PassThrough.Set("startJupyter", false) // v2 would start one
+	w.PassThrough.Apply(b.Object)
 	switch size := w.VolumeGB.Value(); {
 	case size < 0:
 		return Template{}, invalid("volumeInGb", "must not be negative")
 	case size > 0 && (b.Serverless() || b.Category() == "CPU"):
-		s.Warn("volumeInGb", s.Quirks.NoVolume)
+		s.WarnLost("volumeInGb", s.Quirks.NoVolume)
 	case size > 0:
 		b.SetPersistent(s.volumeSize("volumeInGb", size), textOr(w.MountPath, DefaultPath))
 	}
-	about := NounTemplate.About("create")
+	about := NounTemplate.Purpose("create")
 	if id := b.Registry(); id != "" {
-		about.Noun, about.Given = NounRegistry, id
+		about.Noun, about.BodyID = NounRegistry, id
 	}
 	made, err := s.Create(ctx, about, Call("createTemplate", "", b.Members))
 	if err != nil {
@@ -191,7 +193,7 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Templa
 	return t, nil
 }
 
-func textOr(w Wish[string], other string) string {
+func textOr(w Optional[string], other string) string {
 	if s := w.Value(); s != "" {
 		return s
 	}
@@ -200,24 +202,24 @@ func textOr(w Wish[string], other string) string {
 
 // UpdateTemplate changes a template, or the endpoint behind a virtual one. Members that
 // the caller does not mention stay.
-func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateWishes) (Template, error) {
-	about := NounTemplate.About("update")
+func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateInput) (Template, error) {
+	about := NounTemplate.Purpose("update")
 	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
 		return s.updateVirtual(ctx, about, endpoint, w)
 	}
 	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}
 	p := patch{about: about, read: "getTemplate", update: "updateTemplate", id: t.realID()}
-	now, err := s.before(ctx, &p, w.VolumeGB.Said() || w.MountPath.Value() != "" || w.splitCommand())
+	now, err := s.before(ctx, &p, w.VolumeGB.IsSet() || w.MountPath.Value() != "" || w.splitCommand())
 	if err != nil {
 		return t, err
 	}
 	b := v2.NewTemplate()
-	w.Change(b.Container, v2.ContainerOf(now))
+	w.WriteUpdate(b.Container, v2.ContainerOf(now))
 	rolls := !b.Empty()
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
-	w.Plain.To(b.Object)
+	w.PassThrough.Apply(b.Object)
 	note := t.Note
 	if err := s.changeVolume(w, b, v2.TemplateOf(now), &note); err != nil {
 		return t, err
@@ -236,20 +238,20 @@ func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateWish
 
 // changeVolume changes the volume. v2 cannot take a mount off a template, so that
 // wish is remembered and honoured for pods made here.
-func (s *Session) changeVolume(w *TemplateWishes, b, now v2.Template, note *translate.TemplateNote) error {
+func (s *Session) changeVolume(w *TemplateInput, b, now v2.Template, note *translate.TemplateNote) error {
 	size, sized := w.VolumeGB.Get()
-	have, path := now.SizeOfPersistent(), textOr(w.MountPath, mountPath(now.Container))
+	have, path := now.PersistentSize(), textOr(w.MountPath, mountPath(now.Container))
 	switch {
 	case size < 0:
 		return invalid("volumeInGb", "must not be negative")
 	case sized && size == 0:
 		if have > 0 {
 			note.NoVolume = true
-			s.Warn("volumeInGb", "the template keeps its volume on the platform; pods made through "+s.Quirks.Interface+" go without")
+			s.WarnLost("volumeInGb", "the template keeps its volume on the platform; pods made through "+s.Quirks.Interface+" go without")
 		}
 		return nil
 	case sized && (b.Serverless() || now.Serverless() && !b.Has("serverless")):
-		s.Warn("volumeInGb", s.Quirks.NoVolume)
+		s.WarnLost("volumeInGb", s.Quirks.NoVolume)
 		return nil
 	case sized:
 		note.NoVolume = false
@@ -267,21 +269,21 @@ func (s *Session) changeVolume(w *TemplateWishes, b, now v2.Template, note *tran
 
 // updateVirtual changes the endpoint that a virtual template stands for. The template's name is kept in
 // the endpoint's note: the endpoint keeps its own.
-func (s *Session) updateVirtual(ctx context.Context, about About, endpoint string, w *TemplateWishes) (Template, error) {
+func (s *Session) updateVirtual(ctx context.Context, about Purpose, endpoint string, w *TemplateInput) (Template, error) {
 	p := patch{about: about, read: "getEndpoint", update: "updateEndpoint", id: endpoint}
 	now, err := s.before(ctx, &p, w.splitCommand())
 	if err != nil {
 		return Template{}, err
 	}
 	b := v2.NewTemplate()
-	w.Change(b.Container, v2.ContainerOf(now))
+	w.WriteUpdate(b.Container, v2.ContainerOf(now))
 	var note translate.TemplateNote
 	w.note(&note)
 	for field, lost := range map[string]bool{
-		"isPublic": w.Plain.Get("public") == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
+		"isPublic": w.PassThrough.Get("public") == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
 	} {
 		if lost {
-			s.Warn(field, "the template is an endpoint's own and has none, ignored")
+			s.WarnLost(field, "the template is an endpoint's own and has none, ignored")
 		}
 	}
 	after, err := s.apply(ctx, &p, b.Members, now)
@@ -291,24 +293,24 @@ func (s *Session) updateVirtual(ctx context.Context, about About, endpoint strin
 	known := s.EndpointNote(ctx, endpoint)
 	if name := w.Name.Value(); name != "" && name != known.TemplateName {
 		known.TemplateName = name
-		translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindEndpoint, endpoint), known)
+		translate.SaveNote(ctx, s.Client, s.Key(translate.KindEndpoint, endpoint), known)
 	}
 	return VirtualTemplate(after, known), nil
 }
 
 // rememberTemplate stores the values that v2 does not keep, if they change.
-func (s *Session) rememberTemplate(ctx context.Context, t *Template, w *TemplateWishes, noVolume bool) {
+func (s *Session) rememberTemplate(ctx context.Context, t *Template, w *TemplateInput, noVolume bool) {
 	before := t.Note
 	t.Note.NoVolume = noVolume
 	w.note(&t.Note)
 	if !reflect.DeepEqual(before, t.Note) {
-		translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindTemplate, t.KnownAs), t.Note)
+		translate.SaveNote(ctx, s.Client, s.Key(translate.KindTemplate, t.KnownAs), t.Note)
 	}
 }
 
-// Followers lists the endpoints that were made from the template here. An error
+// BoundEndpoints lists the endpoints that were made from the template here. An error
 // means that the store cannot tell.
-func (s *Session) Followers(ctx context.Context, template string) ([]string, error) {
+func (s *Session) BoundEndpoints(ctx context.Context, template string) ([]string, error) {
 	notes, err := Notes[translate.EndpointNote](ctx, s, translate.KindEndpoint)
 	var followers []string
 	for _, id := range slices.Sorted(maps.Keys(notes)) {
@@ -323,22 +325,22 @@ func (s *Session) Followers(ctx context.Context, template string) ([]string, err
 // an endpoint followed its template. A failure is a warning, for the template
 // itself was changed.
 func (s *Session) rollOut(ctx context.Context, t *Template) {
-	followers, err := s.Followers(ctx, t.KnownAs)
+	followers, err := s.BoundEndpoints(ctx, t.KnownAs)
 	if err != nil {
-		s.Remark("template", "the endpoints made from it are not known at the moment and did not take the change over")
+		s.Warn("template", "the endpoints made from it are not known at the moment and did not take the change over")
 	}
 	errs := make([]error, len(followers))
 	s.Each(ctx, len(followers), func(ctx context.Context, i int) {
 		b := v2.NewEndpoint()
 		b.SetTemplateID(t.realID())
-		_, errs[i] = s.Change(ctx, NounEndpoint.About("update"), Call("updateEndpoint", followers[i], b.Members))
+		_, errs[i] = s.Change(ctx, NounEndpoint.Purpose("update"), Call("updateEndpoint", followers[i], b.Members))
 	})
 	for i, id := range followers {
 		switch {
 		case IsMissing(errs[i]):
 			s.unbind(ctx, id)
 		case errs[i] != nil:
-			s.Remark("template", "endpoint "+id+" did not take the change over")
+			s.Warn("template", "endpoint "+id+" did not take the change over")
 		}
 	}
 }
@@ -349,15 +351,15 @@ func (s *Session) DeleteTemplate(ctx context.Context, id string) error {
 	if IsVirtual(id) {
 		return nil
 	}
-	followers, _ := s.Followers(ctx, id)
+	followers, _ := s.BoundEndpoints(ctx, id)
 	for _, endpoint := range followers {
-		if _, err := s.Endpoint(ctx, NounEndpoint.About("get"), endpoint); !IsMissing(err) {
+		if _, err := s.Endpoint(ctx, NounEndpoint.Purpose("get"), endpoint); !IsMissing(err) {
 			return invalid("", "template is bound to endpoint %s", endpoint)
 		} // else it was deleted past this gateway
 	}
-	if err := s.Remove(ctx, NounTemplate.About("delete"), "deleteTemplate", s.ResolveTemplate(ctx, id)); err != nil {
+	if err := s.Remove(ctx, NounTemplate.Purpose("delete"), "deleteTemplate", s.ResolveTemplate(ctx, id)); err != nil {
 		return err
 	}
-	translate.DropNote(ctx, s.Dialogue, s.Key(translate.KindTemplate, id))
+	translate.DropNote(ctx, s.Client, s.Key(translate.KindTemplate, id))
 	return nil
 }

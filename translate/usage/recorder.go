@@ -53,7 +53,7 @@ type Recorder struct {
 
 // pending is the sums of one organisation not yet written.
 type pending struct {
-	rows   map[Who]*Sum
+	rows   map[RowKey]*Totals
 	agents map[string]struct{}
 }
 
@@ -69,14 +69,14 @@ func NewRecorder(deps Deps) (*Recorder, error) {
 	return r, nil
 }
 
-// Note counts a call. It never waits for anything but another Note.
-func (r *Recorder) Note(ctx context.Context, c Call) {
+// Record counts a call. It never waits for anything but another Note.
+func (r *Recorder) Record(ctx context.Context, c Call) {
 	now := r.deps.Now()
 	agent := Agent(c.Agent)
 	r.mu.Lock()
 	dropped := 0
 	for _, op := range c.Operations {
-		if s := r.sumLocked(c.Org, Who{Key: c.Key, Dialect: c.Dialect, Operation: op, Agent: agent}); s != nil {
+		if s := r.totalsLocked(c.Org, RowKey{Key: c.Key, Dialect: c.Dialect, Operation: op, Agent: agent}); s != nil {
 			s.add(&c, now)
 		} else {
 			dropped++
@@ -88,11 +88,11 @@ func (r *Recorder) Note(ctx context.Context, c Call) {
 	}
 }
 
-// sumLocked finds the sum of a row, nil when there is no room for it.
-func (r *Recorder) sumLocked(org string, who Who) *Sum {
+// totalsLocked finds the sum of a row, nil when there is no room for it.
+func (r *Recorder) totalsLocked(org string, who RowKey) *Totals {
 	p := r.pending[org]
 	if p == nil {
-		p = &pending{rows: make(map[Who]*Sum), agents: make(map[string]struct{})}
+		p = &pending{rows: make(map[RowKey]*Totals), agents: make(map[string]struct{})}
 		r.pending[org] = p
 	}
 	if _, known := p.agents[who.Agent]; !known && len(p.agents) >= MaxAgents {
@@ -105,7 +105,7 @@ func (r *Recorder) sumLocked(org string, who Who) *Sum {
 	if r.rows >= maxPending {
 		return nil
 	}
-	s = new(Sum)
+	s = new(Totals)
 	p.rows[who] = s
 	p.agents[who.Agent] = struct{}{}
 	r.rows++
@@ -122,7 +122,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			last := context.WithoutCancel(ctx)
 			if err := r.Flush(last); err != nil {
-				r.giveUp(last)
+				r.countUnwritten(last)
 			}
 			return nil
 		case <-ticker.C:
@@ -131,8 +131,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// giveUp counts the calls that will never be written.
-func (r *Recorder) giveUp(ctx context.Context) {
+// countUnwritten counts the calls that will never be written.
+func (r *Recorder) countUnwritten(ctx context.Context) {
 	r.flushing.Lock()
 	defer r.flushing.Unlock()
 	var calls int64

@@ -104,38 +104,38 @@ func TestCallsAreSummedUp(t *testing.T) {
 		p := new(paper)
 		r, dropped := recorder(t, p)
 		first := time.Now()
-		r.Note(t.Context(), usage.Call{
+		r.Record(t.Context(), usage.Call{
 			Org: "acme", Key: "ann", Dialect: "v1", Operations: []string{"createPod"}, Agent: "launcher/1.2", Status: 201,
 			V2: []string{"createPod", "updatePod"}, Lost: []string{"locked", "locked", "minUploadMbps", "no field"},
 		})
 		time.Sleep(time.Second)
 		again := call("ann", "createPod")
 		again.Status, again.V2 = 503, []string{"createPod"}
-		r.Note(t.Context(), again)
+		r.Record(t.Context(), again)
 		other := call("ann", "createPod")
 		other.Agent = ""
-		r.Note(t.Context(), other)
-		r.Note(t.Context(), usage.Call{Org: "acme", Key: "ann", Dialect: "graphql", Operations: []string{"myself", "gpuTypes"}, Agent: "launcher/1.9", Status: 200})
+		r.Record(t.Context(), other)
+		r.Record(t.Context(), usage.Call{Org: "acme", Key: "ann", Dialect: "graphql", Operations: []string{"myself", "gpuTypes"}, Agent: "launcher/1.9", Status: 200})
 		if err := r.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		sum := func(n int64, from, to time.Time, statuses map[string]int64) usage.Sum {
-			return usage.Sum{Count: n, First: from, Last: to, Statuses: statuses}
+		sum := func(n int64, from, to time.Time, statuses map[string]int64) usage.Totals {
+			return usage.Totals{Count: n, First: from, Last: to, Statuses: statuses}
 		}
 		made := sum(2, first, first.Add(time.Second), map[string]int64{"2xx": 1, "5xx": 1})
 		made.V2 = map[string]int64{"createPod": 2, "updatePod": 1}
 		made.Lost = map[string]int64{"locked": 1, "minUploadMbps": 1, "other": 1}
 		once := sum(1, first.Add(time.Second), first.Add(time.Second), map[string]int64{"2xx": 1})
 		want := []usage.Row{
-			{Who: usage.Who{Key: "ann", Dialect: "graphql", Operation: "gpuTypes", Agent: "launcher/1"}, Sum: once},
-			{Who: usage.Who{Key: "ann", Dialect: "graphql", Operation: "myself", Agent: "launcher/1"}, Sum: once},
-			{Who: usage.Who{Key: "ann", Dialect: "v1", Operation: "createPod", Agent: "launcher/1"}, Sum: made},
-			{Who: usage.Who{Key: "ann", Dialect: "v1", Operation: "createPod", Agent: "none"}, Sum: once},
+			{RowKey: usage.RowKey{Key: "ann", Dialect: "graphql", Operation: "gpuTypes", Agent: "launcher/1"}, Totals: once},
+			{RowKey: usage.RowKey{Key: "ann", Dialect: "graphql", Operation: "myself", Agent: "launcher/1"}, Totals: once},
+			{RowKey: usage.RowKey{Key: "ann", Dialect: "v1", Operation: "createPod", Agent: "launcher/1"}, Totals: made},
+			{RowKey: usage.RowKey{Key: "ann", Dialect: "v1", Operation: "createPod", Agent: "none"}, Totals: once},
 		}
 		if len(p.taken) != 1 {
 			t.Fatalf("%d batches, want 1", len(p.taken))
 		}
-		byName := cmpopts.SortSlices(func(a, b usage.Row) bool { return fmt.Sprint(a.Who) < fmt.Sprint(b.Who) })
+		byName := cmpopts.SortSlices(func(a, b usage.Row) bool { return fmt.Sprint(a.RowKey) < fmt.Sprint(b.RowKey) })
 		if diff := cmp.Diff(want, p.taken[0].Rows, byName); diff != "" {
 			t.Errorf("rows (-want +got):\n%s", diff)
 		}
@@ -153,13 +153,13 @@ func TestRunWritesEveryIntervalAndAtTheEnd(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		for range 1000 {
-			r.Note(ctx, call("ann", "listPods"))
+			r.Record(ctx, call("ann", "listPods"))
 		}
 		time.Sleep(usage.Interval + time.Millisecond)
 		if n := p.calls(); n != 1000 || len(p.taken) != 1 {
 			t.Errorf("%d calls in %d batches after an interval, want 1000 in one", n, len(p.taken))
 		}
-		r.Note(ctx, call("ann", "listPods"))
+		r.Record(ctx, call("ann", "listPods"))
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Run = %v, want nil", err)
@@ -176,7 +176,7 @@ func TestAStoreThatIsAwayLosesNothingAndCountsNothingTwice(t *testing.T) {
 		r, dropped := recorder(t, p)
 		p.breaks(errors.New("away"))
 		for i := range 3 {
-			r.Note(t.Context(), call("ann", fmt.Sprintf("op%d", i)))
+			r.Record(t.Context(), call("ann", fmt.Sprintf("op%d", i)))
 			if err := r.Flush(t.Context()); err == nil {
 				t.Fatal("Flush = nil, want the fault")
 			}
@@ -214,12 +214,12 @@ func TestNotingNeverWaitsForTheStore(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
-		r.Note(ctx, call("ann", "op"))
+		r.Record(ctx, call("ann", "op"))
 		time.Sleep(usage.Interval)
 		synctest.Wait() // the write hangs
 		begin := time.Now()
 		for i := range 10000 {
-			r.Note(ctx, call(fmt.Sprintf("key%d", i), "op"))
+			r.Record(ctx, call(fmt.Sprintf("key%d", i), "op"))
 		}
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("noting took %v while the store hung", took)
@@ -243,8 +243,8 @@ func TestWhatIsLeftWhenTheStoreIsAwayAtTheEndIsCounted(t *testing.T) {
 		p := new(paper)
 		p.breaks(errors.New("away"))
 		r, dropped := recorder(t, p)
-		r.Note(t.Context(), call("ann", "op"))
-		r.Note(t.Context(), call("ann", "op"))
+		r.Record(t.Context(), call("ann", "op"))
+		r.Record(t.Context(), call("ann", "op"))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := r.Run(ctx); err != nil {
@@ -262,7 +262,7 @@ func TestCallersCannotMakeProgramsWithoutEnd(t *testing.T) {
 	for i := range 100 {
 		c := call("ann", "op")
 		c.Agent = fmt.Sprintf("bot%d/1", i)
-		r.Note(t.Context(), c)
+		r.Record(t.Context(), c)
 	}
 	if err := r.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -292,6 +292,6 @@ func BenchmarkNote(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Note(b.Context(), c)
+		r.Record(b.Context(), c)
 	}
 }

@@ -61,7 +61,7 @@ func NewStore(client redis.Cmdable, prefix string) *Store {
 func (s *Store) base(org string) string { return s.prefix + "{" + url.QueryEscape(org) + "}" }
 
 // id writes a row's name as a key and as a member of the index.
-func (w Who) id() string {
+func (w RowKey) id() string {
 	b, err := json.Marshal([4]string{w.Key, w.Dialect, w.Operation, w.Agent})
 	if err != nil { // texts always encode
 		panic(err)
@@ -69,12 +69,12 @@ func (w Who) id() string {
 	return string(b)
 }
 
-func parseID(id string) (Who, bool) {
+func parseID(id string) (RowKey, bool) {
 	var parts []string
 	if json.Unmarshal([]byte(id), &parts) != nil || len(parts) != 4 {
-		return Who{}, false
+		return RowKey{}, false
 	}
-	return Who{Key: parts[0], Dialect: parts[1], Operation: parts[2], Agent: parts[3]}, true
+	return RowKey{Key: parts[0], Dialect: parts[1], Operation: parts[2], Agent: parts[3]}, true
 }
 
 // Write implements Writer in one script call.
@@ -90,7 +90,7 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 		if row.Last.After(newest) {
 			newest = row.Last
 		}
-		other := row.Who
+		other := row.RowKey
 		other.Agent = OtherAgent
 		keys = append(keys, base+":row:"+row.id(), base+":row:"+other.id())
 		counters := row.counters()
@@ -144,8 +144,8 @@ func (s *Store) Rows(ctx context.Context, org string) ([]Row, error) {
 	return rows, nil
 }
 
-func parseSum(members map[string]string) Sum {
-	s := Sum{Statuses: make(map[string]int64)}
+func parseSum(members map[string]string) Totals {
+	s := Totals{Statuses: make(map[string]int64)}
 	for member, text := range members {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {

@@ -18,8 +18,8 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func row(key, op, agent string, n int64, at time.Time) usage.Row {
 	return usage.Row{
-		Who: usage.Who{Key: key, Dialect: "v1", Operation: op, Agent: agent},
-		Sum: usage.Sum{Count: n, First: at, Last: at, Statuses: map[string]int64{"2xx": n}},
+		RowKey: usage.RowKey{Key: key, Dialect: "v1", Operation: op, Agent: agent},
+		Totals: usage.Totals{Count: n, First: at, Last: at, Statuses: map[string]int64{"2xx": n}},
 	}
 }
 

@@ -29,8 +29,8 @@ type Call struct {
 	Lost []string
 }
 
-// Who names one row: the calls that are counted together.
-type Who struct {
+// RowKey names one row: the calls that are counted together.
+type RowKey struct {
 	Key       string `json:"key"`
 	Dialect   string `json:"dialect"`
 	Operation string `json:"operation"`
@@ -39,8 +39,8 @@ type Who struct {
 	Agent string `json:"agent"`
 }
 
-// Sum is the sum of the calls of a row.
-type Sum struct {
+// Totals is the sum of the calls of a row.
+type Totals struct {
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -54,8 +54,8 @@ type Sum struct {
 
 // Row is one row of an organisation.
 type Row struct {
-	Who
-	Sum
+	RowKey
+	Totals
 }
 
 // Batch is sums to be added to the kept ones.
@@ -155,7 +155,7 @@ func lost(names []string) []string {
 }
 
 // add counts one call.
-func (s *Sum) add(c *Call, now time.Time) {
+func (s *Totals) add(c *Call, now time.Time) {
 	if s.Count == 0 {
 		s.First = now
 		s.Statuses = make(map[string]int64, 1)

@@ -27,8 +27,8 @@ type Operation struct {
 	Mutates bool
 	// Public tells that no credential is needed.
 	Public bool
-	// Bodiless tells that it ignores its body, which need not even be JSON.
-	Bodiless bool
+	// IgnoresBody tells that it ignores its body, which need not even be JSON.
+	IgnoresBody bool
 }
 
 // row is an Operation and how it is served.
@@ -39,9 +39,9 @@ type row struct {
 	successor string
 	// form reads the body; nil ignores it.
 	form form
-	// brief tells that clients of this operation give up after 10 seconds.
-	brief bool
-	serve serve
+	// shortTimeout tells that clients of this operation give up after 10 seconds.
+	shortTimeout bool
+	serve        serve
 	// id is the path parameter, "" for none.
 	id string
 }
@@ -71,10 +71,10 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	a.quirks = legacy.Quirks{
 		Interface: "v1", ReadFirst: true,
 		RaisedSize: "raised to 10, the smallest volume", NoVolume: "such templates have no volume, ignored",
-		GPUsField: "gpuTypeIds", PicksPools: true, StrictFamily: true,
-		NoCPUVolume:      "CPU pods have no volume, ignored",
-		CountriesApart:   true,
-		DataCentersField: "dataCenterIds", CountriesField: "countryCodes", VCPUsField: "vcpuCount", UnknownTypes: "gpuTypeIds",
+		GPUsField: "gpuTypeIds", PicksDefaultPools: true, StrictComputeType: true,
+		NoCPUVolume:              "CPU pods have no volume, ignored",
+		QueryCountriesSeparately: true,
+		DataCentersField:         "dataCenterIds", CountriesField: "countryCodes", VCPUsField: "vcpuCount", UnknownTypes: "gpuTypeIds",
 	}
 	a.byID = make(map[string]*row, len(a.rows))
 	for i := range a.rows {
@@ -97,7 +97,7 @@ type request struct {
 	*legacy.Session
 	api   *API
 	in    *translate.Incoming
-	id    string // of the resource that the path names
+	id    string // lookup the resource that the path names
 	form  form
 	body  input
 	query query
@@ -117,12 +117,12 @@ func (r *request) user() string {
 type reply struct {
 	status      int
 	body        any
-	contentType string // of encoded
+	contentType string // lookup encoded
 	encoded     []byte
 }
 
-// shown answers with the result of a rule, in v1's shape.
-func shown(show func(any) map[string]any) func(body map[string]any, err error) (*reply, error) {
+// resultReply answers with the result of a rule, in v1's shape.
+func resultReply(show func(any) map[string]any) func(body map[string]any, err error) (*reply, error) {
 	return func(body map[string]any, err error) (*reply, error) {
 		if err != nil {
 			return nil, err
@@ -144,21 +144,21 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 		in = &translate.Incoming{}
 	}
 	budget := a.cfg.Budget
-	if row.brief {
+	if row.shortTimeout {
 		budget = a.cfg.VolumeBudget
 	}
 	r := &request{
-		Session: legacy.NewSession(translate.NewDialogue(a.deps, call, in, budget), &a.quirks),
+		Session: legacy.NewSession(translate.NewClient(a.deps, call, in, budget), &a.quirks),
 		api:     a, in: in, id: in.Params[row.id], query: query{values: in.Query},
 	}
-	ctx, cancel := r.Bound(ctx)
+	ctx, cancel := r.WithBudget(ctx)
 	defer cancel()
 	answer, err := a.attempt(ctx, row, r)
 	return a.answer(row, r, answer, err)
 }
 
-// roomForAnswer is room for what most answers are: one resource.
-const roomForAnswer = 2 << 10
+// initialAnswerBytes is room for what most answers are: one resource.
+const initialAnswerBytes = 2 << 10
 
 // attempt runs the row's handler and encodes its reply; a panic of ours is an
 // error like any other.
@@ -181,7 +181,7 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 		return answer, err
 	}
 	answer.contentType = "application/json"
-	if answer.encoded, err = translate.AppendJSON(make([]byte, 0, roomForAnswer), answer.body); err != nil {
+	if answer.encoded, err = translate.AppendJSON(make([]byte, 0, initialAnswerBytes), answer.body); err != nil {
 		return nil, broken()
 	}
 	return answer, nil
@@ -198,7 +198,7 @@ func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
 
 // answer turns the result of a handler into bytes and headers.
 func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.Outgoing {
-	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings(), Lost: r.Lost()}
+	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings(), LostFields: r.LostFields()}
 	out.Header = a.headers(row, r)
 	if err == nil && answer == nil {
 		err = broken()

@@ -133,14 +133,14 @@ func podBilling(ctx context.Context, r *request) (*reply, error) {
 	if podID != "" {
 		query.Set("podId", podID)
 	}
-	records, err := r.List(ctx, legacy.About{Verb: "pod billing", Noun: legacy.NounPod}, "listPodBilling", "records", query)
+	records, err := r.List(ctx, legacy.Purpose{Verb: "pod billing", Noun: legacy.NounPod}, "listPodBilling", "records", query)
 	if err != nil {
 		return nil, err
 	}
 	r.warnDurations()
 	field, typeOf := "podId", func(string) string { return "" }
 	if grouping != "podId" || typeID != "" {
-		typeOf = r.PodTypes(ctx, records)
+		typeOf = r.PodGPUTypes(ctx, records)
 	}
 	if grouping != "podId" {
 		field = "gpuTypeId"
@@ -166,8 +166,8 @@ func podBilling(ctx context.Context, r *request) (*reply, error) {
 }
 
 func (r *request) warnDurations() {
-	r.Warn("timeBilledMs", "the platform bills amounts only, durations are 0")
-	r.Warn("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
+	r.WarnLost("timeBilledMs", "the platform bills amounts only, durations are 0")
+	r.WarnLost("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
 }
 
 func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
@@ -175,11 +175,11 @@ func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	records, err := r.List(ctx, legacy.About{Verb: "network volume billing", Noun: legacy.NounVolume}, "listNetworkVolumeBilling", "records", query)
+	records, err := r.List(ctx, legacy.Purpose{Verb: "network volume billing", Noun: legacy.NounVolume}, "listNetworkVolumeBilling", "records", query)
 	if err != nil {
 		return nil, err
 	}
-	r.Warn("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
+	r.WarnLost("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
 	sums := newLedger("")
 	for _, record := range records {
 		sums.add(record, "")

@@ -39,13 +39,13 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	if only != "" {
 		query.Set("serverlessId", only)
 	}
-	records, err := r.List(ctx, legacy.About{Verb: "endpoint billing", Noun: legacy.NounEndpoint}, "listServerlessBilling", "records", query)
+	records, err := r.List(ctx, legacy.Purpose{Verb: "endpoint billing", Noun: legacy.NounEndpoint}, "listServerlessBilling", "records", query)
 	if err != nil {
 		return nil, err
 	}
 	r.warnDurations()
 	if grouping == "podId" {
-		r.Warn("grouping", "the platform does not bill workers one by one, grouped by endpoint")
+		r.WarnLost("grouping", "the platform does not bill workers one by one, grouped by endpoint")
 	}
 	byType := grouping == "gpuTypeId" || grouping == "gpuId"
 	known := map[string]billedEndpoint{}
@@ -68,7 +68,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 			continue
 		}
 		if !filter.empty() && !live {
-			r.Warn("filter", "deleted endpoints cannot be filtered and are left out")
+			r.WarnLost("filter", "deleted endpoints cannot be filtered and are left out")
 			continue
 		}
 		if !filter.empty() && !endpoint.matches(filter) {
@@ -97,7 +97,7 @@ func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoin
 		return nil, err
 	}
 	notes := r.EndpointNotes(ctx, listed)
-	types := r.poolCards(ctx, listed...)
+	types := r.poolTypes(ctx, listed...)
 	known := make(map[string]billedEndpoint, len(listed))
 	for _, body := range listed {
 		e := v2.EndpointOf(body)
@@ -124,7 +124,7 @@ func (e billedEndpoint) matches(f endpointFilter) bool {
 func (e billedEndpoint) kind() string {
 	switch {
 	case e.cpu:
-		return legacy.CPUPods
+		return legacy.CPUType
 	case len(e.types) == 1:
 		return e.types[0]
 	}
@@ -138,12 +138,12 @@ func (r *request) endpointTypes(ctx context.Context, records []any, live map[str
 	for id, endpoint := range live {
 		known[id] = cmp.Or(endpoint.kind(), legacy.UnknownType)
 	}
-	gone, _ := legacy.Untyped(records, "serverlessId", known)
+	gone, _ := legacy.MissingTypes(records, "serverlessId", known)
 	// Without the store the answer is less exact.
-	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, gone)
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Client, translate.KindEndpoint, gone)
 	for id, note := range notes {
 		known[id] = note.BilledType
 	}
-	r.CountedTypes(ctx, records, "serverlessId", known)
+	r.AddLedgerTypes(ctx, records, "serverlessId", known)
 	return func(id string) string { return cmp.Or(known[id], legacy.UnknownType) }
 }

@@ -35,8 +35,8 @@ func newGPUCatalog(types []any) *gpuCatalog {
 	return &gpuCatalog{types: types, known: make(map[string]listedGPU)}
 }
 
-// of returns the GPU type with the id.
-func (c *gpuCatalog) of(id string) listedGPU {
+// lookup returns the GPU type with the id.
+func (c *gpuCatalog) lookup(id string) listedGPU {
 	known, ok := c.known[id]
 	if !ok {
 		var listed any
@@ -68,7 +68,7 @@ func (r *request) vcpus() (int64, error) {
 		return 0, bad("vcpuCount: %d is beyond every machine", asked)
 	}
 	if count != asked {
-		r.Remark("vcpuCount", "raised to "+translate.Int(count).String()+", the next power of two")
+		r.Warn("vcpuCount", "raised to "+translate.Int(count).String()+", the next power of two")
 	}
 	return count, nil
 }
@@ -85,12 +85,12 @@ func (r *request) flavourIDs() []string {
 
 // flavours chooses the CPU flavours for a body, at most limit.
 func (r *request) flavours(ctx context.Context, product, price string, vcpus int64, limit int) ([]string, []any, error) {
-	w := &legacy.FlavourWishes{IDs: r.flavourIDs(), Field: "cpuFlavorIds", VCPUs: vcpus, VCPUsField: "vcpuCount"}
+	w := &legacy.FlavourInput{IDs: r.flavourIDs(), Field: "cpuFlavorIds", VCPUs: vcpus, VCPUsField: "vcpuCount"}
 	return r.Flavours(ctx, w, product, price, limit)
 }
 
-// cudaWish reads the CUDA constraint of a body.
-func (r *request) cudaWish() (legacy.CUDA, error) {
+// cudaConstraint reads the CUDA constraint of a body.
+func (r *request) cudaConstraint() (legacy.CUDA, error) {
 	versions, _ := r.body["allowedCudaVersions"].([]string) // nil is not given, which is not empty
 	return legacy.CUDAOf(versions, r.body.text("minCudaVersion"))
 }

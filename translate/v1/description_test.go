@@ -51,10 +51,10 @@ func TestEveryDescribedOperationHasARow(t *testing.T) {
 		if op.V2 == "" && op.ID != "getDocs" {
 			t.Errorf("%s names no v2 operation", op.ID)
 		}
-		if act := op.V2 == "podAction"; op.Bodiless != act {
-			t.Errorf("%s: bodiless = %t, want %t", op.ID, op.Bodiless, act)
+		if act := op.V2 == "podAction"; op.IgnoresBody != act {
+			t.Errorf("%s: bodiless = %t, want %t", op.ID, op.IgnoresBody, act)
 		}
-		op.V2, op.Bodiless = "", false
+		op.V2, op.IgnoresBody = "", false
 		rows[op.ID] = op
 	}
 	if len(rows) != 37 {

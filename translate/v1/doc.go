@@ -3,7 +3,7 @@
 //
 // A resource is one row of a table (operations.go), with its create, list, get, update and
 // delete; a file per resource holds the functions the rows name. A handler reads a validated body, makes
-// calls through a translate.Dialogue and returns a value in v1's shape or a
+// calls through a translate.Client and returns a value in v1's shape or a
 // *fault. Nothing of a caller's body is copied into a v2 body: each is built
 // anew from the fields this package knows, so v2 never sees a surprise and
 // policies judge exactly the sent body.

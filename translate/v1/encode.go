@@ -46,8 +46,8 @@ func (w *objectWriter) text(name, s string) {
 	w.keep(translate.AppendText(w.buf, s))
 }
 
-// made writes a string that f puts together.
-func (w *objectWriter) made(name string, f func(buf []byte) []byte) {
+// textFrom writes a string that f puts together.
+func (w *objectWriter) textFrom(name string, f func(buf []byte) []byte) {
 	w.scratch = f(w.scratch[:0])
 	w.name(name)
 	w.keep(translate.AppendText(w.buf, w.scratch))

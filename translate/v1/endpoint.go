@@ -63,11 +63,11 @@ func (r *request) endpoint(e v2.Endpoint, view endpointView) map[string]any {
 // endpointNow writes one endpoint with its current version, which is remembered
 // for lists.
 func (r *request) endpointNow(ctx context.Context, e v2.Endpoint, note translate.EndpointNote) map[string]any {
-	view := endpointView{note: note, types: r.poolCards(ctx, e.Members), version: r.Version(ctx, e.ID())}
+	view := endpointView{note: note, types: r.poolTypes(ctx, e.Members), version: r.Version(ctx, e.ID())}
 	view.version = cmp.Or(view.version, note.Version)
 	if view.version != note.Version {
 		note.Version = view.version
-		translate.SaveNote(ctx, r.Dialogue, r.Key(translate.KindEndpoint, e.ID()), note)
+		translate.SaveNote(ctx, r.Client, r.Key(translate.KindEndpoint, e.ID()), note)
 	}
 	return r.endpoint(e, view)
 }

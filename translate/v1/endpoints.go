@@ -18,7 +18,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 		return nil, err
 	}
 	notes := r.EndpointNotes(ctx, listed)
-	types := r.poolCards(ctx, listed...)
+	types := r.poolTypes(ctx, listed...)
 	var templates map[string]any
 	if withTemplate {
 		var wanted []string
@@ -56,7 +56,7 @@ func getEndpoint(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	e, err := r.Endpoint(ctx, legacy.NounEndpoint.About("get"), r.id)
+	e, err := r.Endpoint(ctx, legacy.NounEndpoint.Purpose("get"), r.id)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ var (
 )
 
 func createEndpoint(ctx context.Context, r *request) (*reply, error) {
-	in, w := r.body, r.endpointWishes()
+	in, w := r.body, r.endpointInput()
 	w.IdleTimeout = legacy.Given(w.IdleTimeout.Or(defaultIdle))
 	w.FlashbootOn = legacy.Given(w.FlashbootOn.Or(true))
 	isCPU := len(in.texts("cpuFlavorIds")) > 0 && len(in.texts("gpuTypeIds")) == 0
@@ -61,24 +61,24 @@ func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 
 // updateEndpoint serves PATCH and POST .../update.
 func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
-	endpoint, note, err := r.UpdateEndpoint(ctx, r.id, r.endpointWishes())
+	endpoint, note, err := r.UpdateEndpoint(ctx, r.id, r.endpointInput())
 	if err != nil {
 		return nil, err
 	}
 	return ok(r.endpointNow(ctx, endpoint, note)), nil
 }
 
-// endpointWishes reads the wishes that both bodies have for an endpoint.
-func (r *request) endpointWishes() *legacy.EndpointWishes {
+// endpointInput reads the wishes that both bodies have for an endpoint.
+func (r *request) endpointInput() *legacy.EndpointInput {
 	in := r.body
-	w := &legacy.EndpointWishes{
-		Name: wish[string](in, "name"), TemplateID: wish[string](in, "templateId"),
-		GPUs: wish[[]string](in, "gpuTypeIds"), GPUCount: wish[int64](in, "gpuCount"),
-		CUDAVersions: wish[[]string](in, "allowedCudaVersions"), MinCUDA: wish[string](in, "minCudaVersion"),
-		WorkersMin: wish[int64](in, "workersMin"), WorkersMax: wish[int64](in, "workersMax"), IdleTimeout: wish[int64](in, "idleTimeout"),
-		Scaler: wish[string](in, "scalerType"), ScalerValue: wish[int64](in, "scalerValue"),
-		TimeoutMS: wish[int64](in, "executionTimeoutMs"), FlashbootOn: wish[bool](in, "flashboot"),
-		CPU: len(in.texts("cpuFlavorIds")) > 0 || in.has("vcpuCount"), Input: endpointInput{r},
+	w := &legacy.EndpointInput{
+		Name: optional[string](in, "name"), TemplateID: optional[string](in, "templateId"),
+		GPUs: optional[[]string](in, "gpuTypeIds"), GPUCount: optional[int64](in, "gpuCount"),
+		CUDAVersions: optional[[]string](in, "allowedCudaVersions"), MinCUDA: optional[string](in, "minCudaVersion"),
+		WorkersMin: optional[int64](in, "workersMin"), WorkersMax: optional[int64](in, "workersMax"), IdleTimeout: optional[int64](in, "idleTimeout"),
+		Scaler: optional[string](in, "scalerType"), ScalerValue: optional[int64](in, "scalerValue"),
+		TimeoutMS: optional[int64](in, "executionTimeoutMs"), FlashbootOn: optional[bool](in, "flashboot"),
+		CPU: len(in.texts("cpuFlavorIds")) > 0 || in.has("vcpuCount"), Hooks: endpointHooks{r},
 	}
 	if in.has("networkVolumeId") || in.has("networkVolumeIds") {
 		w.Volumes = legacy.Given(translate.Unique(append([]string{in.text("networkVolumeId")}, in.texts("networkVolumeIds")...)))
@@ -86,19 +86,19 @@ func (r *request) endpointWishes() *legacy.EndpointWishes {
 	return w
 }
 
-// endpointInput is a body about an endpoint.
-type endpointInput struct{ *request }
+// endpointHooks is a body about an endpoint.
+type endpointHooks struct{ *request }
 
-// Places implements legacy.EndpointInput.
-func (r endpointInput) Places(context.Context) (w legacy.Wish[[]string], err error) {
+// Places implements legacy.EndpointHooks.
+func (r endpointHooks) Places(context.Context) (w legacy.Optional[[]string], err error) {
 	if r.body.has("dataCenterIds") {
 		w = legacy.Given(r.centres())
 	}
 	return w, nil
 }
 
-// Remember implements legacy.EndpointInput.
-func (r endpointInput) Remember(note *translate.EndpointNote, _ v2.Endpoint) {
+// Remember implements legacy.EndpointHooks.
+func (r endpointHooks) Remember(note *translate.EndpointNote, _ v2.Endpoint) {
 	in := r.body
 	if types := in.texts("gpuTypeIds"); len(types) > 0 {
 		note.GPUTypeIDs, note.GPUIDs = translate.Unique(types), ""
@@ -111,9 +111,9 @@ func (r endpointInput) Remember(note *translate.EndpointNote, _ v2.Endpoint) {
 // maxEndpointFlavours is how many flavours an endpoint gets when none are named.
 const maxEndpointFlavours = 3
 
-// CPUs implements legacy.EndpointInput: one instance for each flavour, in order; settings that are not given
+// CPUs implements legacy.EndpointHooks: one instance for each flavour, in order; settings that are not given
 // stay.
-func (r endpointInput) CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error) {
+func (r endpointHooks) CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error) {
 	current := now.CPUs()
 	if len(current) > 0 && !r.body.has("vcpuCount") {
 		r.body["vcpuCount"] = current[0].VCPUs

@@ -60,14 +60,14 @@ func broken() *fault { return &fault{status: http.StatusInternalServerError, tex
 func (a *API) refused(r *legacy.RefusedError) *fault {
 	resp := r.Response
 	if r.Err != nil || resp == nil {
-		return lost(r.Err)
+		return noResponseFault(r.Err)
 	}
 	detail := resp.Detail()
 	f := &fault{status: resp.Status, text: cmp.Or(detail, http.StatusText(resp.Status)), detail: detail}
 	switch {
 	case resp.OK(): // a success that could not be read
 		return &fault{status: http.StatusBadGateway, text: textBroken}
-	case resp.Status == http.StatusBadRequest && r.Places && translate.IsCapacity(detail):
+	case resp.Status == http.StatusBadRequest && r.MayBeShortage && translate.IsCapacity(detail):
 		f.status, f.text = a.shortage(), r.Verb+": "+detail
 	case resp.Status == http.StatusUnauthorized:
 		f.text = textUnauthorized
@@ -76,11 +76,11 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 	case resp.Status == http.StatusForbidden:
 		f.text = legacy.Forbidden(detail)
 	case resp.Status == http.StatusNotFound && r.Noun != "":
-		f.text = missingText(r.About)
-		if r.Given != "" {
+		f.text = missingText(r.Purpose)
+		if r.BodyID != "" {
 			f.status = http.StatusBadRequest
 		}
-	case resp.Kind == "key_reused", resp.Kind == "under_way": // of the header Idempotency-Key, which v1 never had
+	case resp.Kind == "key_reused", resp.Kind == "in_progress": // lookup the header Idempotency-Key, which v1 never had
 		f.wait = resp.RetryAfter()
 	case resp.Status == http.StatusUnprocessableEntity:
 		f.status = http.StatusBadRequest
@@ -90,7 +90,7 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 	case resp.Status >= http.StatusInternalServerError:
 		f.text = legacy.Broken(resp)
 	case resp.Status == http.StatusRequestEntityTooLarge, resp.Status == http.StatusTooManyRequests:
-	case r.About == (legacy.About{}): // raised outside, with a status of its own
+	case r.Purpose == (legacy.Purpose{}): // raised outside, with a status of its own
 	default: // 400 about the request, 409 and whatever else v1 did not know
 		f.status = http.StatusBadRequest
 	}
@@ -109,26 +109,26 @@ func (a *API) faultOf(err error) *fault {
 		return a.podShortage(e)
 	}
 	if u, ok := errors.AsType[*translate.UnfinishedError](err); ok {
-		return &fault{status: http.StatusGatewayTimeout, text: "create " + u.Noun + ": " + u.Error(), wait: translate.ResumeAfter}
+		return &fault{status: http.StatusGatewayTimeout, text: "create " + u.Noun + ": " + u.Error(), wait: translate.UnfinishedRetryAfter}
 	}
 	r, ok := errors.AsType[*legacy.RefusedError](err)
 	if !ok {
-		return lost(err)
+		return noResponseFault(err)
 	}
 	return a.refused(r)
 }
 
 // missingText names the subject of a 404.
-func missingText(about legacy.About) string {
+func missingText(about legacy.Purpose) string {
 	switch {
 	case about.Noun == legacy.NounTerminated:
 		return "pod not found to terminate"
-	case about.Given == "":
+	case about.BodyID == "":
 		return string(about.Noun) + " not found"
 	case about.Noun == legacy.NounDataCenter:
-		return fmt.Sprintf("%s: Data center %q not found", about.Verb, about.Given)
+		return fmt.Sprintf("%s: Data center %q not found", about.Verb, about.BodyID)
 	}
-	return fmt.Sprintf("%s %q not found", about.Noun, about.Given)
+	return fmt.Sprintf("%s %q not found", about.Noun, about.BodyID)
 }
 
 // paymentText is v1's sentence about an empty account, unless the refusal is a
@@ -144,8 +144,8 @@ func paymentText(r *legacy.RefusedError) string {
 	return r.Verb + ": " + text
 }
 
-// lost is the fault of a call without an answer.
-func lost(err error) *fault {
+// noResponseFault is the fault of a call without an answer.
+func noResponseFault(err error) *fault {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, translate.ErrBudget) {
 		return &fault{status: http.StatusGatewayTimeout, text: textBroken}
 	}

@@ -82,8 +82,8 @@ func (in input) flag(name string) bool { b, _ := in[name].(bool); return b }
 
 func (in input) texts(name string) []string { l, _ := in[name].([]string); return l }
 
-// wish reads a key as the caller's wish for a setting.
-func wish[T any](in input, name string) legacy.Wish[T] { return legacy.WishOf[T](in, name) }
+// optional reads a key as the caller's wish for a setting.
+func optional[T any](in input, name string) legacy.Optional[T] { return legacy.OptionalOf[T](in, name) }
 
 // whole returns an integer, absent when it was not given.
 func (in input) whole(name string, absent int64) int64 {
@@ -126,7 +126,7 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 			continue
 		}
 		object, _ := value.(map[string]any)
-		unset := len(object) == 0 && translate.AsksNothing(value)
+		unset := len(object) == 0 && translate.IsBlank(value)
 		value, ok := field.convert(value)
 		if !ok && unset {
 			continue
@@ -154,7 +154,7 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 }
 
 // plain are the values that v2 takes as they are.
-func (f form) plain(in input) (p legacy.Plain) {
+func (f form) plain(in input) (p legacy.PassThrough) {
 	for _, field := range f {
 		if value, given := in[field.name]; given && field.plain {
 			p.Set(cmp.Or(field.v2, field.name), value)
@@ -166,7 +166,7 @@ func (f form) plain(in input) (p legacy.Plain) {
 func (f form) extra(body map[string]any) []string {
 	var unknown, problems []string
 	for key, value := range body {
-		if !translate.AsksNothing(value) && !slices.ContainsFunc(f, func(field field) bool { return field.name == key }) {
+		if !translate.IsBlank(value) && !slices.ContainsFunc(f, func(field field) bool { return field.name == key }) {
 			unknown = append(unknown, key)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// poolCards lists the serverless GPU types when one of the endpoints needs them,
+// poolTypes lists the serverless GPU types when one of the endpoints needs them,
 // nil else.
-func (r *request) poolCards(ctx context.Context, endpoints ...any) []any {
+func (r *request) poolTypes(ctx context.Context, endpoints ...any) []any {
 	for _, e := range endpoints {
 		if len(v2.EndpointOf(e).Pools()) > 0 {
 			types, _ := r.ServerlessTypes(ctx)

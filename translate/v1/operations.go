@@ -21,8 +21,8 @@ type resource struct {
 	path, id, next string
 	// creates and updates read the bodies.
 	creates, updates form
-	// brief tells that its clients give up after 10 seconds.
-	brief bool
+	// shortTimeout tells that its clients give up after 10 seconds.
+	shortTimeout bool
 	// update is nil where there is none; it serves POST .../update, too.
 	create, list, get, update, delete serve
 }
@@ -51,7 +51,7 @@ func (k resource) rows(more ...row) []row {
 	}
 	rows = append(rows, more...)
 	for i := range rows {
-		rows[i].id, rows[i].brief = k.id, k.brief
+		rows[i].id, rows[i].shortTimeout = k.id, k.shortTimeout
 	}
 	return rows
 }
@@ -68,7 +68,9 @@ func lists(show func(any) map[string]any, list func(*legacy.Session, context.Con
 }
 
 func gets(show func(any) map[string]any, get func(*legacy.Session, context.Context, string) (map[string]any, error)) serve {
-	return func(ctx context.Context, r *request) (*reply, error) { return shown(show)(get(r.Session, ctx, r.id)) }
+	return func(ctx context.Context, r *request) (*reply, error) {
+		return resultReply(show)(get(r.Session, ctx, r.id))
+	}
 }
 
 func deletes(remove func(*legacy.Session, context.Context, string) error) serve {
@@ -80,7 +82,7 @@ func deletes(remove func(*legacy.Session, context.Context, string) error) serve 
 // podActs is the row of an action on a pod.
 func podActs(verb string, serve serve) row {
 	o := op(verb+"Pod", http.MethodPost, "/v1/pods/{podId}/"+verb, "podAction")
-	o.Bodiless = true
+	o.IgnoresBody = true
 	return row{Operation: o, successor: "/v2/pods/{podId}/action", serve: serve}
 }
 
@@ -116,7 +118,7 @@ func operations() []row {
 		create: createTemplate, list: listTemplates, get: getTemplate, update: updateTemplate, delete: deletes((*legacy.Session).DeleteTemplate),
 	}.rows(), resource{
 		name: "NetworkVolume", path: "/v1/networkvolumes", id: "networkVolumeId", next: "/v2/network-volumes",
-		creates: volumeCreateForm, updates: volumeUpdateForm, brief: true,
+		creates: volumeCreateForm, updates: volumeUpdateForm, shortTimeout: true,
 		create: createNetworkVolume, list: lists(networkVolume, (*legacy.Session).Volumes), get: gets(networkVolume, (*legacy.Session).Volume),
 		update: updateNetworkVolume, delete: deletes((*legacy.Session).DeleteVolume),
 	}.rows(), resource{

@@ -68,7 +68,7 @@ func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
 		p.write(&w)
 		written++
 		if each := (len(w.buf)-begin)/written + 1; cap(w.buf)-len(w.buf) < 2*each { // the others are much alike
-			w.buf = slices.Grow(w.buf, min((left+1)*each, max(roomForList, 32*len(w.buf))))
+			w.buf = slices.Grow(w.buf, min((left+1)*each, max(maxListGrowth, 32*len(w.buf))))
 		}
 	}
 	for _, body := range l.listed {
@@ -87,8 +87,8 @@ func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
 	return append(w.buf, ']'), w.err
 }
 
-// roomForList bounds the room that is made for a list by its first pods.
-const roomForList = 1 << 20
+// maxListGrowth bounds the room that is made for a list by its first pods.
+const maxListGrowth = 1 << 20
 
 func (p *shownPod) AppendTo(buf []byte) ([]byte, error) {
 	w := objectWriter{buf: buf}
@@ -139,7 +139,7 @@ func (p *shownPod) members(w *objectWriter) {
 	w.text("imageName", p.Image())
 	w.flag("interruptible", false)
 	w.text("lastStartedAt", translate.FormatTime(cmp.Or(p.StartedAt(), p.CreatedAt()), translate.LegacyTime))
-	w.made("lastStatusChange", func(buf []byte) []byte { return legacy.AppendLastStatusChange(buf, p.Pod) })
+	w.textFrom("lastStatusChange", func(buf []byte) []byte { return legacy.AppendLastStatusChange(buf, p.Pod) })
 	w.flag("locked", p.Locked())
 	w.object("machine")
 	p.machineMembers(w, gpu, ports)
@@ -168,7 +168,7 @@ func (p *shownPod) members(w *objectWriter) {
 	w.text("templateId", p.templateID())
 	w.whole("vcpuCount", p.VCPUs())
 	w.flag("volumeEncrypted", false)
-	w.whole("volumeInGb", p.SizeOfPersistent())
+	w.whole("volumeInGb", p.PersistentSize())
 	w.text("volumeMountPath", cmp.Or(p.MountPath(), defaultPath))
 	if p.worker != nil {
 		w.text("workerStatus", translate.Text(p.worker, "status"))
@@ -204,7 +204,7 @@ type gpuType struct {
 }
 
 func (p *shownPod) gpu() gpuType {
-	return gpuType{listedGPU: p.gpus.of(p.GPU()), count: p.GPUCount()}
+	return gpuType{listedGPU: p.gpus.lookup(p.GPU()), count: p.GPUCount()}
 }
 
 // members describe the type with its catalog name and prices. v2 sells by the hour

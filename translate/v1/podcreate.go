@@ -44,11 +44,11 @@ func (r *request) podCreate() (*legacy.PodCreate, error) {
 		return nil, err
 	}
 	want := &legacy.PodCreate{
-		PodWishes: r.podWishes(), Template: in.text("templateId"), NetworkVolume: in.text("networkVolumeId"),
-		Request: string(body), Locked: in.flag("locked"), GlobalNetworking: in.flag("globalNetworking"),
+		PodInput: r.podInput(), Template: in.text("templateId"), NetworkVolume: in.text("networkVolumeId"),
+		FingerprintText: string(body), Locked: in.flag("locked"), GlobalNetworking: in.flag("globalNetworking"),
 	}
 	if args != "" {
-		want.Args, want.Entrypoint, want.Cmd = legacy.Given(args), legacy.Wish[[]string]{}, legacy.Wish[[]string]{}
+		want.Args, want.Entrypoint, want.Cmd = legacy.Given(args), legacy.Optional[[]string]{}, legacy.Optional[[]string]{}
 	}
 	if err := r.placement(&want.Placement); err != nil {
 		return nil, err
@@ -71,16 +71,16 @@ func (r *request) defaults(want *legacy.PodCreate) {
 	}
 	want.Ports = legacy.Given(want.Ports.Or(defaultPorts))
 	if slices.Contains(want.Ports.Value(), "22/tcp") {
-		want.Plain.Set("startSsh", true)
+		want.PassThrough.Set("startSsh", true)
 	}
 }
 
-// podWishes reads the wishes that both bodies have for a pod.
-func (r *request) podWishes() legacy.PodWishes {
+// podInput reads the wishes that both bodies have for a pod.
+func (r *request) podInput() legacy.PodInput {
 	in := r.body
-	return legacy.PodWishes{
-		Container: containerWishes(in), Plain: r.form.plain(in),
-		Name: wish[string](in, "name"), MountPath: wish[string](in, "volumeMountPath"), VolumeGB: wish[int64](in, "volumeInGb"),
+	return legacy.PodInput{
+		Container: containerInput(in), PassThrough: r.form.plain(in),
+		Name: optional[string](in, "name"), MountPath: optional[string](in, "volumeMountPath"), VolumeGB: optional[int64](in, "volumeInGb"),
 	}
 }
 
@@ -90,32 +90,32 @@ func (r *request) placement(p *legacy.Placement) error {
 	cloud := in.textOr("cloudType", "SECURE")
 	for _, name := range [...]string{"minDownloadMbps", "minUploadMbps", "minDiskBandwidthMBps"} {
 		if in.has(name) {
-			r.Warn(name, "not supported any more, ignored")
+			r.WarnLost(name, "not supported any more, ignored")
 		}
 	}
 	if in.flag("supportPublicIp") && cloud == "COMMUNITY" {
-		r.Warn("supportPublicIp", "cannot be asked for on the community cloud any more, ignored")
+		r.WarnLost("supportPublicIp", "cannot be asked for on the community cloud any more, ignored")
 	}
 	p.Clouds, p.DataCenters, p.Countries = []string{cloud}, r.centres(), translate.Unique(in.texts("countryCodes"))
-	p.OneByOne = in.text("dataCenterPriority") == "custom"
+	p.SplitDataCenters = in.text("dataCenterPriority") == "custom"
 	p.CPU = in.text("computeType") == "CPU" ||
 		!in.has("computeType") && len(in.texts("cpuFlavorIds")) > 0 && len(in.texts("gpuTypeIds")) == 0
 	var err error
 	if p.CPU {
-		p.Types, p.TypesField, p.InOrder = r.flavourIDs(), "cpuFlavorIds", in.text("cpuFlavorPriority") == "custom"
+		p.Types, p.TypesField, p.KeepOrder = r.flavourIDs(), "cpuFlavorIds", in.text("cpuFlavorPriority") == "custom"
 		p.Count, err = r.vcpus()
 		return err
 	}
-	p.Types, p.TypesField, p.InOrder = in.texts("gpuTypeIds"), "gpuTypeIds", in.text("gpuTypePriority") == "custom"
+	p.Types, p.TypesField, p.KeepOrder = in.texts("gpuTypeIds"), "gpuTypeIds", in.text("gpuTypePriority") == "custom"
 	p.Count = in.whole("gpuCount", 1)
 	p.MinMemoryGB, p.MinVCPUs = max(in.whole("minRAMPerGPU", defaultRAM), 0), max(in.whole("minVCPUPerGPU", defaultVCPU), 0)
-	p.CUDA, err = r.cudaWish()
+	p.CUDA, err = r.cudaConstraint()
 	return err
 }
 
 // updatePod serves PATCH and POST .../update.
 func updatePod(ctx context.Context, r *request) (*reply, error) {
-	want := r.podWishes()
+	want := r.podInput()
 	pod, err := r.UpdatePod(ctx, r.id, &want)
 	return r.podReply(ctx, pod, "", err)
 }
@@ -132,8 +132,8 @@ func (r *request) podReply(ctx context.Context, pod v2.Pod, intent string, err e
 // podAction serves the actions that v2 has.
 func podAction(a legacy.Action) func(context.Context, *request) (*reply, error) {
 	return func(ctx context.Context, r *request) (*reply, error) {
-		pod, err := r.Act(ctx, r.id, a)
-		return r.podReply(ctx, pod, a.Intent(), err)
+		pod, err := r.PerformAction(ctx, r.id, a)
+		return r.podReply(ctx, pod, a.DesiredStatus(), err)
 	}
 }
 

@@ -222,7 +222,7 @@ func TestCreatePodBodies(t *testing.T) {
 	tests := map[string]struct {
 		body   string
 		script []answer
-		note   string // of template t1
+		note   string // lookup template t1
 		want   string
 	}{
 		"template alone": {

@@ -62,10 +62,10 @@ func TestPlacementIsBounded(t *testing.T) {
 		calls := constant{"createPod": {Status: 400, Body: map[string]any{"detail": short}}}
 		maps.Copy(calls, catalogOf(types))
 		quirks := legacy.Quirks{}
-		session := legacy.NewSession(translate.NewDialogue(translate.Deps{}, calls, &translate.Incoming{Account: "acme"}, 0), &quirks)
+		session := legacy.NewSession(translate.NewClient(translate.Deps{}, calls, &translate.Incoming{Account: "acme"}, 0), &quirks)
 		_, err := session.CreatePod(t.Context(), &legacy.PodCreate{Placement: legacy.Placement{
-			Types: numbered("GPU", types), InOrder: true, Clouds: []string{"SECURE"}, Count: 1,
-			DataCenters: numbered("DC", centres), OneByOne: true,
+			Types: numbered("GPU", types), KeepOrder: true, Clouds: []string{"SECURE"}, Count: 1,
+			DataCenters: numbered("DC", centres), SplitDataCenters: true,
 		}})
 		if _, ok := errors.AsType[*legacy.ShortageError](err); !ok {
 			t.Fatalf("got %v, want a shortage", err)

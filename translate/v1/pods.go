@@ -83,7 +83,7 @@ func (r *request) podExtras(ctx context.Context, include podIncludes, pods []any
 	if include.volume {
 		volumes, err := r.Volumes(ctx)
 		if err != nil {
-			r.Remark("includeNetworkVolume", "the network volumes could not be read")
+			r.Warn("includeNetworkVolume", "the network volumes could not be read")
 		}
 		for _, volume := range volumes {
 			extras.volumes[translate.Text(volume, "id")] = networkVolume(volume)
@@ -128,7 +128,7 @@ func (r *request) workersOf(ctx context.Context, endpoints []string) map[string]
 		id := endpoints[i]
 		listed, err := r.Workers(ctx, id)
 		if err != nil {
-			r.Remark("includeWorkers", "the workers of "+id+" could not be read")
+			r.Warn("includeWorkers", "the workers of "+id+" could not be read")
 			return
 		}
 		workers := []any{}
@@ -181,7 +181,7 @@ func (r *request) podWith(ctx context.Context, pod v2.Pod, include podIncludes, 
 		if volume, err := r.Volume(ctx, id); err == nil {
 			shown.volume = networkVolume(volume)
 		} else {
-			r.Remark("includeNetworkVolume", "the network volume could not be read")
+			r.Warn("includeNetworkVolume", "the network volume could not be read")
 		}
 	}
 	if id := legacy.TemplateIDOfPod(pod, note); include.template && id != "" {

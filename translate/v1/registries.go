@@ -17,5 +17,5 @@ func registryAuth(v any) map[string]any {
 }
 
 func createRegistryAuth(ctx context.Context, r *request) (*reply, error) {
-	return shown(registryAuth)(r.CreateRegistry(ctx, r.form.plain(r.body)))
+	return resultReply(registryAuth)(r.CreateRegistry(ctx, r.form.plain(r.body)))
 }

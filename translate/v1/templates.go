@@ -30,12 +30,12 @@ var templateFields = form{
 	{name: "readme", handling: emulated, keepEmpty: true},
 }
 
-// templateWishes reads the wishes that both bodies have for a template.
-func (r *request) templateWishes() *legacy.TemplateWishes {
+// templateInput reads the wishes that both bodies have for a template.
+func (r *request) templateInput() *legacy.TemplateInput {
 	in := r.body
-	w := &legacy.TemplateWishes{
-		Container: containerWishes(in), Plain: r.form.plain(in),
-		Name: wish[string](in, "name"), MountPath: wish[string](in, "volumeMountPath"), VolumeGB: wish[int64](in, "volumeInGb"),
+	w := &legacy.TemplateInput{
+		Container: containerInput(in), PassThrough: r.form.plain(in),
+		Name: optional[string](in, "name"), MountPath: optional[string](in, "volumeMountPath"), VolumeGB: optional[int64](in, "volumeInGb"),
 	}
 	if in.has("readme") {
 		w.Readme = legacy.Given(in.text("readme"))
@@ -43,14 +43,14 @@ func (r *request) templateWishes() *legacy.TemplateWishes {
 	return w
 }
 
-// containerWishes reads the settings that templates and pods share.
-func containerWishes(in input) legacy.Container {
+// containerInput reads the settings that templates and pods share.
+func containerInput(in input) legacy.Container {
 	w := legacy.Container{
-		Image: wish[string](in, "imageName"), Entrypoint: wish[[]string](in, "dockerEntrypoint"), Cmd: wish[[]string](in, "dockerStartCmd"),
-		Disk: wish[int64](in, "containerDiskInGb"), Ports: wish[[]string](in, "ports"), Env: wish[map[string]string](in, "env"),
-		Registry: wish[string](in, "containerRegistryAuthId"),
+		Image: optional[string](in, "imageName"), Entrypoint: optional[[]string](in, "dockerEntrypoint"), Cmd: optional[[]string](in, "dockerStartCmd"),
+		Disk: optional[int64](in, "containerDiskInGb"), Ports: optional[[]string](in, "ports"), Env: optional[map[string]string](in, "env"),
+		Registry: optional[string](in, "containerRegistryAuthId"),
 	}
-	if w.Registry.Said() && w.Registry.Value() == "" {
+	if w.Registry.IsSet() && w.Registry.Value() == "" {
 		w.Registry = legacy.Null[string]()
 	}
 	return w
@@ -67,7 +67,7 @@ func (r *request) template(ctx context.Context, t legacy.Template, official bool
 		"containerRegistryAuthId": t.Registry(), "isPublic": t.Public(), "isServerless": t.Serverless(),
 		"readme": t.Note.Readme, "earned": 0, "runtimeInMin": 0,
 	}
-	for _, name := range r.Names(ctx, r.api.cfg.Legacy, r.spelled()) {
+	for _, name := range r.PlatformNames(ctx, r.api.cfg.Legacy, r.brandInQuery()) {
 		shown["is"+name] = official
 	}
 	return shown
@@ -87,8 +87,8 @@ type templateIncludes struct{ public, official, bound bool }
 
 // templateIncludes reads the flags, and remembers how the caller spells the platform.
 func (r *request) templateIncludes(ctx context.Context) templateIncludes {
-	name := cmp.Or(r.spelled(), r.api.cfg.Legacy.Name())
-	r.Spelled(ctx, r.api.cfg.Legacy, name)
+	name := cmp.Or(r.brandInQuery(), r.api.cfg.Legacy.Name())
+	r.RememberSpelling(ctx, r.api.cfg.Legacy, name)
 	return templateIncludes{
 		public:   r.query.flag("includePublicTemplates"),
 		official: r.query.flag("include" + name + "Templates"),
@@ -100,9 +100,9 @@ func (r *request) templateIncludes(ctx context.Context) templateIncludes {
 // two of them name the platform.
 var includeTemplates = regexp.MustCompile(`^include([A-Z][A-Za-z0-9]*)Templates$`)
 
-// spelled is the name that the caller has for the platform, "" if it names none or
+// brandInQuery is the name that the caller has for the platform, "" if it names none or
 // the operator has said which it must have.
-func (r *request) spelled() string {
+func (r *request) brandInQuery() string {
 	if r.api.cfg.Legacy.Brand != "" {
 		return ""
 	}
@@ -165,7 +165,7 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 func (r *request) publicTemplates(ctx context.Context, source string) ([]any, error) {
 	list, err := r.PublicTemplates(ctx, source)
 	if len(list) >= maxPublic {
-		r.Remark("templates", "only the first 100 "+source+" ones are listed")
+		r.Warn("templates", "only the first 100 "+source+" ones are listed")
 	}
 	return list, err
 }
@@ -176,7 +176,7 @@ func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, legacy.IDs(endpoints))
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Client, translate.KindEndpoint, legacy.IDs(endpoints))
 	var out []any
 	for _, e := range endpoints {
 		if note := notes[translate.Text(e, "id")]; note.TemplateID == "" {
@@ -191,7 +191,7 @@ func getTemplate(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	t, err := r.Template(ctx, legacy.NounTemplate.About("get"), r.id)
+	t, err := r.Template(ctx, legacy.NounTemplate.Purpose("get"), r.id)
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +199,10 @@ func getTemplate(ctx context.Context, r *request) (*reply, error) {
 }
 
 func createTemplate(ctx context.Context, r *request) (*reply, error) {
-	in, w := r.body, r.templateWishes()
-	w.Plain.Set("category", categories[0])
-	w.Plain.Set("public", false)
-	w.Plain.Set("serverless", false)
+	in, w := r.body, r.templateInput()
+	w.PassThrough.Set("category", categories[0])
+	w.PassThrough.Set("public", false)
+	w.PassThrough.Set("serverless", false)
 	w.Disk = legacy.Given(cmp.Or(in.whole("containerDiskInGb", 0), defaultDisk))
 	if !in.flag("isServerless") {
 		w.Ports = legacy.Given(w.Ports.Or(defaultPorts))
@@ -219,7 +219,7 @@ func createTemplate(ctx context.Context, r *request) (*reply, error) {
 
 // updateTemplate serves PATCH and POST .../update.
 func updateTemplate(ctx context.Context, r *request) (*reply, error) {
-	t, err := r.UpdateTemplate(ctx, r.id, r.templateWishes())
+	t, err := r.UpdateTemplate(ctx, r.id, r.templateInput())
 	if err != nil {
 		return nil, err
 	}

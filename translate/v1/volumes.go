@@ -26,17 +26,17 @@ func networkVolume(body any) map[string]any {
 	return map[string]any{"id": v.ID(), "name": v.Name(), "size": v.Size(), "dataCenterId": v.DataCenter()}
 }
 
-func (r *request) volumeWishes() *legacy.VolumeWishes {
-	return &legacy.VolumeWishes{
-		Name: wish[string](r.body, "name"), DataCenter: wish[string](r.body, "dataCenterId"), SizeGB: wish[int64](r.body, "size"),
+func (r *request) volumeInput() *legacy.VolumeInput {
+	return &legacy.VolumeInput{
+		Name: optional[string](r.body, "name"), DataCenter: optional[string](r.body, "dataCenterId"), SizeGB: optional[int64](r.body, "size"),
 	}
 }
 
 func createNetworkVolume(ctx context.Context, r *request) (*reply, error) {
-	return shown(networkVolume)(r.CreateVolume(ctx, r.volumeWishes()))
+	return resultReply(networkVolume)(r.CreateVolume(ctx, r.volumeInput()))
 }
 
 // updateNetworkVolume serves PATCH and POST .../update.
 func updateNetworkVolume(ctx context.Context, r *request) (*reply, error) {
-	return shown(networkVolume)(r.UpdateVolume(ctx, r.id, r.volumeWishes()))
+	return resultReply(networkVolume)(r.UpdateVolume(ctx, r.id, r.volumeInput()))
 }

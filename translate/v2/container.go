@@ -84,11 +84,11 @@ func (c Container) SetRegistry(id string) {
 	c.set(id, "registry")
 }
 
-// SizeOfPersistent returns the size of the persistent volume in GB, 0 for none.
-func (c Container) SizeOfPersistent() int64 { return c.whole("mounts", "persistent", "size") }
+// PersistentSize returns the size of the persistent volume in GB, 0 for none.
+func (c Container) PersistentSize() int64 { return c.whole("mounts", "persistent", "size") }
 
-// PathOfPersistent returns where the persistent volume is mounted.
-func (c Container) PathOfPersistent() string { return c.text("mounts", "persistent", "path") }
+// PersistentPath returns where the persistent volume is mounted.
+func (c Container) PersistentPath() string { return c.text("mounts", "persistent", "path") }
 
 // SetPersistent mounts a persistent volume, and nothing else.
 func (c Container) SetPersistent(gb int64, path string) {

@@ -145,7 +145,7 @@ func (p Pod) SetNetworkVolume(id, path string) {
 
 // MountPath returns where the volume of whichever kind is mounted.
 func (p Pod) MountPath() string {
-	if path := p.PathOfPersistent(); path != "" {
+	if path := p.PersistentPath(); path != "" {
 		return path
 	}
 	_, path := p.NetworkVolume()

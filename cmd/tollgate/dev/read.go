@@ -151,7 +151,7 @@ func (p *Project) manifest() {
 		Endpoints []described `yaml:"endpoints,required"`
 	}
 	var positions *strictyaml.Positions
-	data, err := files.In(p.Dir, manifestName).Read(strictyaml.MaxSize)
+	data, err := files.ConfinedPath(p.Dir, manifestName).Read(strictyaml.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -171,7 +171,7 @@ func (p *Project) manifest() {
 	for i, d := range content.Endpoints {
 		at := fmt.Sprintf("endpoints[%d]", i)
 		strictyaml.Fill(positions, at, &d.Config, defaults())
-		_, line, column := positions.Of(at)
+		_, line, column := positions.Lookup(at)
 		p.entry(&d, line, column)
 	}
 }

@@ -82,7 +82,7 @@ func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 	if o.Remove {
 		s.RemoveAll(context.WithoutCancel(ctx))
 	}
-	s.Leftovers()
+	s.ListRemaining()
 	return err
 }
 
@@ -140,7 +140,7 @@ func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 
 // follow updates the server when the project changes.
 func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger *slog.Logger) {
-	config.Watch(ctx, p.inputs, config.Requests{}, logger, func(bool) config.Inputs {
+	config.Watch(ctx, p.inputs, config.ReloadRequests{}, logger, func(bool) config.Inputs {
 		now := inputsOf(p.Dir)
 		next, err := s.python.Read(ctx, p.Dir)
 		if err != nil {

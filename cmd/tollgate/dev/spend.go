@@ -181,7 +181,7 @@ func (s *Session) RemoveAll(ctx context.Context) bool {
 }
 
 // ListRemaining prints the endpoints that remain after the session, with their costs.
-func (s *Session) Leftovers() {
+func (s *Session) ListRemaining() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.set.Emulated {

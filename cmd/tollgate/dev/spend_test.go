@@ -89,7 +89,7 @@ func TestEndpointsWithoutAPrice(t *testing.T) {
 	}
 	d := s.serve(t, dir, func(set *dev.Settings) { set.User = "" }) // without a bound
 	d.wants(t, "POST", "/q/runsync", input, 200, "aa")
-	d.Leftovers()
+	d.ListRemaining()
 	if said := d.console.String(); strings.Contains(said, "0 USD") || !strings.Contains(said, "the gateway knows no price") || !strings.Contains(said, "its price is not known") {
 		t.Errorf("console:\n%s", said)
 	}

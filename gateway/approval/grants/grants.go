@@ -59,7 +59,7 @@ func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []
 
 // take returns the grant that covers some refusals, or asks for one and returns nil.
 func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
-	if ex.Once != nil && ex.Ports.Intents.MayRepeat(ctx, ex) {
+	if ex.Idempotency != nil && ex.Ports.Intents.MayRepeat(ctx, ex) {
 		return nil // Once answers it on the way out: the repeated call was allowed
 	}
 	question, err := question(ex)
@@ -75,14 +75,14 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 			case r.State == approval.Pending || r.State == approval.Denied:
 				tell(ex, p, r)
 				return nil
-			case r.State == approval.Used && ex.Approval.Grant != nil && ex.Approval.Grant.Now.Record.Claim == r.Claim && within(ex, r):
-				return ex.Approval.Grant.Was
+			case r.State == approval.Used && ex.Approval.Grant != nil && ex.Approval.Grant.After.Record.Claim == r.Claim && within(ex, r):
+				return ex.Approval.Grant.Before
 			case r.State == approval.Granted && within(ex, r):
 				next := *r
 				next.State, next.UsedBy, next.Claim = approval.Used, ex.DecisionID, ulid.Make().String()
 				next.Until = e.Now.Add(approval.Waiting)
 				if e, swapped, err = f.Store.Swap(ctx, ex.Caller.Org, e, &next); swapped {
-					ex.Approval.Grant = &filter.Grant{Was: r, Now: e}
+					ex.Approval.Grant = &filter.Grant{Before: r, After: e}
 					return r
 				}
 				continue
@@ -113,20 +113,20 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 // ask returns the request for approval of some refusals and of those asked about before.
 func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *approval.Record {
 	op := ex.Operation
-	path, _ := ex.Place()
+	path, _ := ex.PathAndQuery()
 	next := &approval.Record{
 		ID: "ap-" + ulid.Make().String(), State: approval.Pending, Key: ex.Caller.Key, Team: ex.Caller.Team, Operation: op.ID,
 		Call: op.Method + " " + path, Asks: wants(ex), USD: costs(ex), Per: unit(ex), Decision: ex.DecisionID,
 		Refusals: slices.Clone(refusals), Asked: e.Now, Until: e.Now.Add(approval.Waiting),
 	}
-	if r := e.Record; r != nil && (r.State != approval.Used || ex.Approval.Grant != nil && ex.Approval.Grant.Now.Record.Claim == r.Claim) {
+	if r := e.Record; r != nil && (r.State != approval.Used || ex.Approval.Grant != nil && ex.Approval.Grant.After.Record.Claim == r.Claim) {
 		for _, was := range r.Refusals {
 			if !next.Covers([]approval.Refusal{was}) {
 				next.Refusals = append(next.Refusals, was)
 			}
 		}
 	}
-	if named := ex.Named(); named != nil && len(ex.In.Body) <= maxShown {
+	if named := ex.DisplayBody(); named != nil && len(ex.In.Body) <= maxShown {
 		if text, err := strictjson.Append(nil, decisionlog.Masked(named)); err == nil && len(text) <= maxShown {
 			next.Body = text
 		}
@@ -137,12 +137,12 @@ func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *ap
 // question names the question when the call is refused: may this caller make this
 // very call? Secrets are part of that, and do not leave the store.
 func question(ex *filter.Exchange) (string, error) {
-	if ex.Approval.Question != "" {
-		return ex.Approval.Question, nil
+	if ex.Approval.Fingerprint != "" {
+		return ex.Approval.Fingerprint, nil
 	}
-	in := ex.Judged.Input
+	in := ex.Evaluation.Input
 	h := sha256.New()
-	path, query := ex.Place()
+	path, query := ex.PathAndQuery()
 	_, _ = io.WriteString(h, filter.Digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, path, query))
 	docs := []any{in.Request.Body, in.Request.Unknown}
 	switch row, _ := operation.Of(ex.Operation.ID); row.Does(in.Request.Body) { //nolint:exhaustive // the body has all of the others
@@ -157,14 +157,14 @@ func question(ex *filter.Exchange) (string, error) {
 		}
 		_, _ = h.Write([]byte{'\n'})
 	}
-	ex.Approval.Question = hex.EncodeToString(h.Sum(nil))
-	return ex.Approval.Question, nil
+	ex.Approval.Fingerprint = hex.EncodeToString(h.Sum(nil))
+	return ex.Approval.Fingerprint, nil
 }
 
 // wants describes the call for people: its machines, or the parts of its price.
 func wants(ex *filter.Exchange) string {
-	cost := ex.Judged.Input.Cost
-	after, _ := ex.Judged.Input.Resource.After.(map[string]any)
+	cost := ex.Evaluation.Input.Cost
+	after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
 	row, _ := operation.Of(ex.Operation.ID)
 	if machine, _ := spend.Machine(row.Kind, after); machine != "" && cost.GPUs > 0 {
 		return fmt.Sprintf("%d x %s", cost.GPUs, machine)
@@ -182,9 +182,9 @@ func unit(ex *filter.Exchange) approval.Unit {
 
 // costs is the greatest cost of the call, in USD per hour or run, "" if that is not known.
 func costs(ex *filter.Exchange) string {
-	cost := ex.Judged.Input.Cost
+	cost := ex.Evaluation.Input.Cost
 	if unit(ex) == approval.PerRun {
-		if r := ex.Money.Held; r != nil {
+		if r := ex.Cost.Reservation; r != nil {
 			cost.Run = max(cost.Run, catalog.Money(r.After[spend.Cost]))
 		}
 		if cost.Run == 0 {
@@ -195,7 +195,7 @@ func costs(ex *filter.Exchange) string {
 	if !cost.Known {
 		return ""
 	}
-	if r := ex.Money.Held; r != nil && !r.Free {
+	if r := ex.Cost.Reservation; r != nil && !r.Free {
 		return max(cost.Hourly, catalog.Money(r.After[spend.Burn])).String()
 	}
 	return cost.Hourly.String()
@@ -235,12 +235,12 @@ func tell(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
 // GiveBack makes a grant that was taken usable again if the call was not carried out.
 func (f *Grants) GiveBack(ctx context.Context, ex *filter.Exchange) {
 	g := ex.Approval.Grant
-	refused := ex.Sent == filter.Answered && filter.Refuses(ex.Event.UpstreamStatus)
+	refused := ex.Sent == filter.Answered && filter.IsRefusalStatus(ex.Event.UpstreamStatus)
 	if g == nil || ex.Adopted != "" || ex.Sent != filter.NotSent && !refused {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
-	_, _, err := f.Store.Swap(ctx, ex.Caller.Org, g.Now, g.Was)
-	ex.Failed(err) // it is used up, and has to be asked for again
+	_, _, err := f.Store.Swap(ctx, ex.Caller.Org, g.After, g.Before)
+	ex.RecordFailure(err) // it is used up, and has to be asked for again
 }

@@ -45,9 +45,9 @@ function annotate(spec) {
     if (lines.length > 0) {
       operation.summary = "(refused for your key) " + (operation.summary ?? "");
       lines.unshift("**Refused for your key**\n");
-    } else if (verdict?.judgedBy) {
+    } else if (verdict?.conditionalPolicies) {
       lines.push("**Policies for your key**\n");
-      for (const p of access.policies.filter((p) => verdict.judgedBy.includes(p.name))) {
+      for (const p of access.policies.filter((p) => verdict.conditionalPolicies.includes(p.name))) {
         lines.push("- **" + p.name + "** (" + p.mode + ") " + code(JSON.stringify(p.params ?? {})));
       }
     }

@@ -124,7 +124,7 @@ func (b *builder) format(name string) func(any) bool {
 // addBranches adds the schemas that are applied to the value as a whole.
 func (b *builder) addBranches(n *node, s *jsonschema.Schema) {
 	for _, sub := range always(s) {
-		n.values = append(n.values, b.node(sub).judge)
+		n.values = append(n.values, b.node(sub).check)
 	}
 	if len(s.OneOf) > 0 {
 		branches := make([]*node, len(s.OneOf))
@@ -135,7 +135,7 @@ func (b *builder) addBranches(n *node, s *jsonschema.Schema) {
 	}
 	if s.Not != nil {
 		sub := b.node(s.Not)
-		n.values = append(n.values, func(v any) verdict { return not(sub.judge(v)) })
+		n.values = append(n.values, func(v any) verdict { return not(sub.check(v)) })
 	}
 	if s.If != nil && s.Then != nil {
 		n.values = append(n.values, conditional(b.node(s.If), b.node(s.Then)))
@@ -160,7 +160,7 @@ func (b *builder) addLast(n *node, s *jsonschema.Schema) {
 		o, _ := v.(map[string]any)
 		for name, member := range o {
 			if !surely.names[name] {
-				if r := rest.judge(member); r != yes {
+				if r := rest.check(member); r != yes {
 					return r
 				}
 			}

@@ -69,7 +69,7 @@ func mustDecode(tb testing.TB, text string) any {
 // disagreement returns how the program's verdict on v contradicts the schema's, is
 // needlessly unsure, or how the narrowed schema's faults differ; "" when none of it is.
 func disagreement(s *jsonschema.Schema, p *Program, v any) string {
-	got, err := p.root.judge(v), validate(s, v)
+	got, err := p.root.check(v), validate(s, v)
 	switch {
 	case got == yes && err != nil:
 		return fmt.Sprintf("accepted, but jsonschema says: %v", err)

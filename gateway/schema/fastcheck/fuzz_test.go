@@ -31,7 +31,7 @@ func TestRandomSchemas(t *testing.T) {
 			if d := disagreement(s, p, v); d != "" {
 				t.Fatalf("%s: %v: %s", text, v, d)
 			}
-			counts[p.root.judge(v)]++
+			counts[p.root.check(v)]++
 		}
 	}
 	for v, least := range map[verdict]int{yes: schemas / 2, no: schemas / 2, unsure: schemas / 2} {

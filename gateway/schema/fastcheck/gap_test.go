@@ -53,7 +53,7 @@ func TestGaps(t *testing.T) {
 				t.Errorf("gaps = %q, want one about %q", got, tt.want)
 			}
 			for _, v := range []any{nil, true, "a", json.Number("1"), []any{}, map[string]any{}} {
-				if got := p.root.judge(v); got != unsure {
+				if got := p.root.check(v); got != unsure {
 					t.Errorf("%v: verdict %v, want unsure", v, got)
 				}
 			}
@@ -67,7 +67,7 @@ func TestUndecidedValues(t *testing.T) {
 	_, p := mustCompile(t, `{"type": ["integer", "string", "array"], "minimum": 1, "uniqueItems": true}`)
 	long := json.Number("123456789012345678901")
 	for _, v := range []any{1, 1.5, struct{}{}, []string{"a"}, long, json.Number("1e0"), json.Number("x"), json.Number(""), []any{long, long}, make([]any, maxUnique+1)} {
-		if got := p.root.judge(v); got != unsure {
+		if got := p.root.check(v); got != unsure {
 			t.Errorf("%v: verdict %v, want unsure", v, got)
 		}
 	}
@@ -120,7 +120,7 @@ func TestSettings(t *testing.T) {
 			if len(p.Gaps()) != tt.gaps {
 				t.Errorf("gaps = %q, want %d", p.Gaps(), tt.gaps)
 			}
-			if got := p.root.judge("x"); got != tt.want {
+			if got := p.root.check("x"); got != tt.want {
 				t.Errorf("verdict %v, want %v", got, tt.want)
 			}
 		})

@@ -20,7 +20,7 @@ func exactlyOneOf(branches []*node) test[any] {
 	return func(v any) verdict {
 		matched := 0
 		for _, n := range branches {
-			switch n.judge(v) {
+			switch n.check(v) {
 			case yes:
 				matched++
 			case unsure:
@@ -34,9 +34,9 @@ func exactlyOneOf(branches []*node) test[any] {
 
 func conditional(condition, then *node) test[any] {
 	return func(v any) verdict {
-		switch condition.judge(v) {
+		switch condition.check(v) {
 		case yes:
-			return then.judge(v)
+			return then.check(v)
 		case no:
 			return yes
 		case unsure:
@@ -60,7 +60,7 @@ func allStrings(values []any) bool {
 func each(n *node) test[[]any] {
 	return func(items []any) verdict {
 		for _, item := range items {
-			if r := n.judge(item); r != yes {
+			if r := n.check(item); r != yes {
 				return r
 			}
 		}

@@ -36,7 +36,7 @@ func (p *Program) narrow(s *jsonschema.Schema, o map[string]any) *jsonschema.Sch
 		c.AllOf = p.narrowAll(s.AllOf, o)
 	}
 	c.OneOf = p.narrowAll(s.OneOf, o)
-	if s.If != nil && s.Then != nil && (p.nodes[s.If].judge(o) == no || p.absorb(&c, o, s.If, s.Then)) {
+	if s.If != nil && s.Then != nil && (p.nodes[s.If].check(o) == no || p.absorb(&c, o, s.If, s.Then)) {
 		c.If = nil
 	}
 	return &c
@@ -53,7 +53,7 @@ func (p *Program) narrowAll(all []*jsonschema.Schema, o map[string]any) []*jsons
 // member narrows the schema of a member. Evaluation inside the value of a member does
 // not matter to the object around it.
 func (p *Program) member(s *jsonschema.Schema, v any) *jsonschema.Schema {
-	if p.nodes[s].judge(v) == yes {
+	if p.nodes[s].check(v) == yes {
 		return anything
 	}
 	if o, ok := v.(map[string]any); ok {
@@ -70,7 +70,7 @@ var anything = &jsonschema.Schema{Always: new(true)}
 // evaluated members do not depend on it. If not, c remains as it is.
 func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonschema.Schema) bool {
 	for _, s := range all {
-		if n := p.nodes[s]; n.evaluates == nil || n.judge(o) != yes {
+		if n := p.nodes[s]; n.evaluates == nil || n.check(o) != yes {
 			return false
 		}
 	}

@@ -24,7 +24,7 @@ func (b *builder) addObjects(n *node, s *jsonschema.Schema) {
 		})
 	}
 	if m := b.members(s); len(m.byName) > 0 || m.rest != nil {
-		n.objects = append(n.objects, m.judge)
+		n.objects = append(n.objects, m.check)
 	}
 }
 
@@ -69,7 +69,7 @@ func (b *builder) members(s *jsonschema.Schema) *members {
 	return m
 }
 
-func (m *members) judge(o map[string]any) verdict {
+func (m *members) check(o map[string]any) verdict {
 	// Whichever side is smaller is looked up in the other.
 	if m.rest != nil || len(o) < len(m.sorted) {
 		for name, v := range o {
@@ -80,7 +80,7 @@ func (m *members) judge(o map[string]any) verdict {
 			if n == nil {
 				continue
 			}
-			if r := n.judge(v); r != yes {
+			if r := n.check(v); r != yes {
 				return r
 			}
 		}
@@ -88,7 +88,7 @@ func (m *members) judge(o map[string]any) verdict {
 	}
 	for _, known := range m.sorted {
 		if v, ok := o[known.name]; ok {
-			if r := known.judge(v); r != yes {
+			if r := known.check(v); r != yes {
 				return r
 			}
 		}

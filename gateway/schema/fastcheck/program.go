@@ -17,7 +17,7 @@ type Program struct {
 
 // Accepts reports whether v is certain to be valid. False says nothing: v may
 // be invalid, or beyond the program's knowledge.
-func (p *Program) Accepts(v any) bool { return p.root.judge(v) == yes }
+func (p *Program) Accepts(v any) bool { return p.root.check(v) == yes }
 
 // Gaps lists the schemas that keep the program from accepting anything, each as
 // its location and the reason, in a fixed order; none for most programs.
@@ -68,20 +68,20 @@ func (n *node) demandsNothing() bool {
 	return n.types == 0 && len(n.objects)+len(n.arrays)+len(n.strings)+len(n.numbers)+len(n.values) == 0
 }
 
-func (n *node) judge(v any) verdict {
+func (n *node) check(v any) verdict {
 	if n.settled {
 		return n.fixed
 	}
 	var r verdict
 	switch v := v.(type) {
 	case map[string]any:
-		r = judge(n.types.allow(typeObject), n.objects, v)
+		r = firstNotYes(n.types.allow(typeObject), n.objects, v)
 	case []any:
-		r = judge(n.types.allow(typeArray), n.arrays, v)
+		r = firstNotYes(n.types.allow(typeArray), n.arrays, v)
 	case string:
-		r = judge(n.types.allow(typeString), n.strings, v)
+		r = firstNotYes(n.types.allow(typeString), n.strings, v)
 	case json.Number:
-		r = n.judgeNumber(v)
+		r = n.checkNumber(v)
 	case bool:
 		r = n.types.allow(typeBoolean)
 	case nil:
@@ -90,11 +90,11 @@ func (n *node) judge(v any) verdict {
 	if r != yes {
 		return r
 	}
-	return judge(yes, n.values, v)
+	return firstNotYes(yes, n.values, v)
 }
 
-// judgeNumber reads the number only when something depends on its value.
-func (n *node) judgeNumber(v json.Number) verdict {
+// checkNumber reads the number only when something depends on its value.
+func (n *node) checkNumber(v json.Number) verdict {
 	r := n.types.allow(typeNumber)
 	integers := r == no && n.types&typeInteger != 0
 	if !integers && (r == no || len(n.numbers) == 0) {
@@ -107,11 +107,11 @@ func (n *node) judgeNumber(v json.Number) verdict {
 	if integers {
 		r = verdictOf(f == math.Trunc(f))
 	}
-	return judge(r, n.numbers, f)
+	return firstNotYes(r, n.numbers, f)
 }
 
-// judge returns the first verdict that is not yes, beginning with r.
-func judge[T any](r verdict, tests []test[T], v T) verdict {
+// firstNotYes returns the first verdict that is not yes, beginning with r.
+func firstNotYes[T any](r verdict, tests []test[T], v T) verdict {
 	for i := 0; r == yes && i < len(tests); i++ {
 		r = tests[i](v)
 	}

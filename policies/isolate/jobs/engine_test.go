@@ -60,8 +60,8 @@ func TestEndlessRegoIsAFault(t *testing.T) {
 		cfg        policies.Config
 		file, path string
 	}{
-		"directory": {policies.Config{Directory: files.At(dir)}, filepath.Join(dir, "own.rego"), "rego"},
-		"bundle":    {policies.Config{Bundle: &policies.Bundle{File: files.At(file), AllowUnsigned: true}}, file, "bundle"},
+		"directory": {policies.Config{Directory: files.UnrestrictedPath(dir)}, filepath.Join(dir, "own.rego"), "rego"},
+		"bundle":    {policies.Config{Bundle: &policies.Bundle{File: files.UnrestrictedPath(file), AllowUnsigned: true}}, file, "bundle"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := engine(policies.Deps{Isolate: r}, map[string]policies.Config{"acme": c.cfg, "globex": {}})
@@ -78,7 +78,7 @@ func TestEndlessRegoIsAFault(t *testing.T) {
 func TestReloadDoesNotWait(t *testing.T) {
 	r := runner(t, isolate.Config{Compile: time.Minute})
 	dir := directory(t, good)
-	before, err := engine(policies.Deps{Isolate: r}, map[string]policies.Config{"acme": {Directory: files.At(dir)}, "globex": {}})
+	before, err := engine(policies.Deps{Isolate: r}, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}, "globex": {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func TestReloadDoesNotWait(t *testing.T) {
 	}
 	deps := policies.Deps{Isolate: r, Before: before, Patience: 10 * time.Millisecond}
 	began := time.Now()
-	if _, err = engine(deps, map[string]policies.Config{"acme": {Directory: files.At(dir)}, "globex": {}}); !errors.Is(err, isolate.ErrPending) {
+	if _, err = engine(deps, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}, "globex": {}}); !errors.Is(err, isolate.ErrPending) {
 		t.Fatalf("got %v, want %v", err, isolate.ErrPending)
 	}
 	changed := policies.Config{Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 1}}}}
-	after, err := engine(deps, map[string]policies.Config{"acme": {Directory: files.At(dir), Stands: true}, "globex": changed})
+	after, err := engine(deps, map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir), Stands: true}, "globex": changed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestEndlessBundle(t *testing.T) {
 	persisted := filepath.Join(t.TempDir(), "kept.tar.gz")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { http.ServeFile(w, q, *file.Load()) }))
 	t.Cleanup(server.Close)
-	cfg := policies.Config{Bundle: &policies.Bundle{URL: egress.To(server.URL), AllowUnsigned: true, Poll: 20 * time.Millisecond, Persist: files.TargetAt(persisted)}}
+	cfg := policies.Config{Bundle: &policies.Bundle{URL: egress.UnrestrictedURL(server.URL), AllowUnsigned: true, Poll: 20 * time.Millisecond, Persist: files.UnrestrictedTarget(persisted)}}
 	taken, logged := make(chan struct{}, 1), make(chan string, 16)
 	deps := policies.Deps{
 		Isolate: runner(t, isolate.Config{Compile: 2 * time.Second}),

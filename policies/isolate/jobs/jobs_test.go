@@ -107,7 +107,7 @@ func source(t *testing.T) *policies.Source {
 		}
 	}
 	e, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {
-		Directory: files.At(dir), Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 4}}},
+		Directory: files.UnrestrictedPath(dir), Policies: []policies.Entry{{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 4}}},
 	}}, policies.Deps{Isolate: runner(t, isolate.Config{Compile: time.Minute})})
 	if err != nil {
 		t.Fatal(err)

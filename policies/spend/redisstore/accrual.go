@@ -28,17 +28,17 @@ func (s *Store) AdjustAccrual(ctx context.Context, org string, a *spend.AccrualA
 	if a.Kind == spend.Credit {
 		micro = -micro
 	}
-	return s.changeAccrual(ctx, org, a.ID, s.known(org, kind, int64(a.Period.Index())+1, micro, spend.KeepAccruals.Milliseconds()),
-		a.Request(), a.Owner.Team, a.Owner.Key, about(a.About()))
+	return s.changeAccrual(ctx, org, a.ID, s.known(org, kind, int64(a.Period.Index())+1, micro, spend.AccrualRetention.Milliseconds()),
+		a.Fingerprint(), a.Owner.Team, a.Owner.Key, encodeMetadata(a.Metadata()))
 }
 
 // MoveAccrual implements spend.Store.
 func (s *Store) MoveAccrual(ctx context.Context, org string, m *spend.AccrualMove) (spend.AccrualOutcome, error) {
-	keep := spend.KeepAccruals.Milliseconds()
-	if m.Forever {
+	keep := spend.AccrualRetention.Milliseconds()
+	if m.Permanent {
 		keep = 0
 	}
-	return s.changeAccrual(ctx, org, m.ID, s.known(org, accrualMove, 0, 0, keep), m.Request(), m.From, m.Key, m.To)
+	return s.changeAccrual(ctx, org, m.ID, s.known(org, accrualMove, 0, 0, keep), m.Fingerprint(), m.From, m.Key, m.To)
 }
 
 func (s *Store) changeAccrual(ctx context.Context, org, id string, args ...any) (spend.AccrualOutcome, error) {

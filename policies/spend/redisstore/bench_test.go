@@ -48,11 +48,11 @@ func BenchmarkCreate(b *testing.B) {
 	}
 	r := spend.Reservation{
 		Hold: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Kind: "pod", Owner: spend.Owner{Team: "research", Key: "ann"},
-		Note:  &spend.Note{Org: "acme", Wish: "w1", Like: "l1", Answer: "a-", Intent: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Row: "{}", Owner: "ann"},
-		After: spend.Amounts{spend.Burn: 430000, spend.GPUs: 1, spend.Pods: 1},
-		About: spend.About{Operation: "createPod", Decision: "01KAMZ7QJ7D0V7RZ3PX1D3V0C6", Name: "run-1", Print: "0123456789abcdef"},
+		Intent:   &spend.IntentRecord{Org: "acme", Fingerprint: "w1", Lookalike: "l1", Response: "a-", Intent: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Row: "{}", Owner: "ann"},
+		After:    spend.Amounts{spend.Burn: 430000, spend.GPUs: 1, spend.Pods: 1},
+		Metadata: spend.Metadata{Operation: "createPod", Decision: "01KAMZ7QJ7D0V7RZ3PX1D3V0C6", Name: "run-1", Description: "0123456789abcdef"},
 	}
-	s := spend.Settlement{End: spend.Commit, Hold: r.Hold, Kind: r.Kind, Resource: "p1", Owner: r.Owner, Amounts: r.After, About: r.About}
+	s := spend.Settlement{End: spend.Commit, Hold: r.Hold, Kind: r.Kind, Resource: "p1", Owner: r.Owner, Amounts: r.After, Metadata: r.Metadata}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := l.Reserve(b.Context(), "acme", plan, r); err != nil {

@@ -63,9 +63,9 @@ func (s *Store) do(ctx context.Context, org string, c call) (reply, error) {
 	return c.reply, c.err
 }
 
-// make makes calls in one script. If the script fails, it has written nothing: each call is then made by itself, so that a record
+// execute makes calls in one script. If the script fails, it has written nothing: each call is then made by itself, so that a record
 // that cannot be read fails only those that read it.
-func (s *Store) make(ctx context.Context, calls []*call) {
+func (s *Store) execute(ctx context.Context, calls []*call) {
 	ctx, cancel := ratelimit.GroupContext(untraced{ctx}, calls, func(c *call) time.Time { return c.until })
 	defer cancel()
 	err := s.together(ctx, calls)

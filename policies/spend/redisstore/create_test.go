@@ -41,10 +41,10 @@ func newCreator(tb testing.TB, client redis.Cmdable, scopes, resources int) *cre
 		c.plan.Keys[key] = ample
 		c.owners = append(c.owners, spend.Owner{Team: "research", Key: key})
 	}
-	if err := store.Begin(tb.Context(), "acme", "token"); err != nil {
+	if err := store.BeginRebuild(tb.Context(), "acme", "token"); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := store.Finish(tb.Context(), "acme", "token"); err != nil {
+	if _, err := store.FinishRebuild(tb.Context(), "acme", "token"); err != nil {
 		tb.Fatal(err)
 	}
 	all := make([]*spend.Adjustment, resources)
@@ -66,13 +66,13 @@ func (c *creator) create(tb testing.TB) {
 	next := int(c.made.Add(1))
 	id, owner := fmt.Sprintf("01KAMZ7QJ7D0V7RZ3P%08d", next), c.owners[next%len(c.owners)]
 	wish, like := fmt.Sprintf("w%032x", next), fmt.Sprintf("l%032x", next)
-	n := &spend.Note{
-		Org: "acme", Wish: wish, Like: like, Answer: "a-", Intent: id, Owner: owner.Key,
+	n := &spend.IntentRecord{
+		Org: "acme", Fingerprint: wish, Lookalike: like, Response: "a-", Intent: id, Owner: owner.Key,
 		Row: `{"gateway":"01M8JPVXANT2A8M2JCDC82NS7C","print":"70e395aade48dd938b0c6d7225cdb962","name":"a","shape":"NVIDIA L4 x 1, img:1"}`,
 	}
 	r := spend.Reservation{
-		Hold: id, Kind: "pod", Owner: owner, After: c.each, Note: n, Holder: spend.Holder{Incarnation: "01M8JPVXANT2A8M2JCDC82NS7C"},
-		About: spend.About{Operation: "createPod", Decision: "01KAMZ7QJ7D0V7RZ3PX1D3V0C6", Name: "run-1", Print: "NVIDIA L4 x 1, img:1", GPU: "NVIDIA L4"},
+		Hold: id, Kind: "pod", Owner: owner, After: c.each, Intent: n, Holder: spend.Holder{Incarnation: "01M8JPVXANT2A8M2JCDC82NS7C"},
+		Metadata: spend.Metadata{Operation: "createPod", Decision: "01KAMZ7QJ7D0V7RZ3PX1D3V0C6", Name: "run-1", Description: "NVIDIA L4 x 1, img:1", GPU: "NVIDIA L4"},
 	}
 	quote, err := c.ledger.Reserve(tb.Context(), "acme", &c.plan, r)
 	if err != nil || quote.Refused != nil {
@@ -80,10 +80,10 @@ func (c *creator) create(tb testing.TB) {
 		return
 	}
 	err = c.ledger.Settle(tb.Context(), "acme", &spend.Settlement{
-		End: spend.Commit, Hold: id, Kind: r.Kind, Resource: fmt.Sprint("p", next), Owner: owner, Amounts: c.each, About: r.About,
-		Intent: &spend.Ending{
-			Org: "acme", Made: fmt.Sprint("mpod/p", next), Wish: wish, Like: like, Answer: "a-", Intent: id,
-			Was: strconv.FormatInt(quote.Now.UnixMilli(), 10) + " " + n.Row, Known: true, Unlike: true,
+		End: spend.Commit, Hold: id, Kind: r.Kind, Resource: fmt.Sprint("p", next), Owner: owner, Amounts: c.each, Metadata: r.Metadata,
+		Intent: &spend.IntentUpdate{
+			Org: "acme", Created: fmt.Sprint("mpod/p", next), Fingerprint: wish, Lookalike: like, Response: "a-", Intent: id,
+			OldRow: strconv.FormatInt(quote.Now.UnixMilli(), 10) + " " + n.Row, SetCreated: true, UnsetLookalike: true,
 		},
 	})
 	if err != nil {

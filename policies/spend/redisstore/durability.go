@@ -31,8 +31,8 @@ func (s *Store) DurabilityRisks(ctx context.Context) ([]string, error) {
 	return risks, nil
 }
 
-// Earlier returns the organisations that have a ledger under the prefix of a version whose format this one does not read.
-func (s *Store) Earlier(ctx context.Context, prefix string, orgs []string) (found []string, err error) {
+// LegacyLedgers returns the organisations that have a ledger under the prefix of a version whose format this one does not read.
+func (s *Store) LegacyLedgers(ctx context.Context, prefix string, orgs []string) (found []string, err error) {
 	for _, org := range orgs {
 		n, err := s.client.Exists(ctx, prefix+"{"+org+"}:accounts").Result()
 		if err != nil {

@@ -26,36 +26,36 @@ func (s *Store) readHead(ctx context.Context, p redis.Pipeliner, keys []string) 
 	return &head{p.HMGet(ctx, keys[0], "", "@"+s.writer), p.HMGet(ctx, keys[1], ""), p.HMGet(ctx, keys[2], ""), p.ZMScore(ctx, keys[3], "")}
 }
 
-// standing is the state of a ledger by its head.
-type standing struct {
+// stateate is the state of a ledger by its head.
+type ledgerState struct {
 	position
 
 	complete bool
 	repairs  int64
 	// lost is the part of it that the store has lost since it was complete.
-	lost spend.Lost
+	lost spend.LostPart
 }
 
-// standing decodes a head, given the latest state that the Store knew before.
-func (h *head) standing(seen position) (standing, error) {
-	st, complete, token := standing{}, false, ""
+// stateate decodes a head, given the latest state that the Store knew before.
+func (h *head) state(seen position) (ledgerState, error) {
+	st, complete, token := ledgerState{}, false, ""
 	if text, known := h.record.Val()[0].(string); known {
 		n, lines, err := decodeRecord(text)
 		if err != nil || len(n) != 4 || len(lines) != 1 {
-			return standing{}, errReply
+			return ledgerState{}, errReply
 		}
 		st.position, complete, st.repairs, token = position{n[0], n[1], 0}, n[2] == 1, n[3], lines[0]
 	}
 	if text, wrote := h.record.Val()[1].(string); wrote {
 		n, err := split(text, 3)
 		if err != nil {
-			return standing{}, err
+			return ledgerState{}, err
 		}
 		if n[0] == st.epoch {
 			st.writes = n[1]
 		}
 	}
-	behind, missing := st.behind(seen), h.missing(st.epoch)
+	behind, missing := st.before(seen), h.missing(st.epoch)
 	st.complete = complete && missing == "" && !behind
 	switch {
 	case missing == spend.LostAll && seen.epoch == 0 && token != older: // it was never built
@@ -69,15 +69,15 @@ func (h *head) standing(seen position) (standing, error) {
 	return st, nil
 }
 
-// tell fills in the facts of a state that its head has.
-func (h *head) tell(state *spend.State, seen position) error {
-	st, err := h.standing(seen)
+// apply fills in the facts of a state that its head has.
+func (h *head) apply(state *spend.State, seen position) error {
+	st, err := h.state(seen)
 	state.Epoch, state.Complete, state.Lost, state.Repairs = st.epoch, st.complete, st.lost, st.repairs
 	return err
 }
 
 // missing returns what of a ledger is not of its epoch.
-func (h *head) missing(epoch int64) spend.Lost {
+func (h *head) missing(epoch int64) spend.LostPart {
 	of := func(c *redis.SliceCmd) int64 {
 		text, _ := c.Val()[0].(string)
 		n, _ := strconv.ParseInt(text, 10, 64) // nothing and nonsense are no epoch

@@ -25,8 +25,8 @@ func (s *Store) bucket(org string, u spend.Unit, start time.Time) string {
 	return s.prefix + "{" + org + "}:" + string(u) + ":" + strconv.FormatInt(start.Unix(), 10)
 }
 
-// Rolled implements spend.RollupStore.
-func (s *Store) Rolled(ctx context.Context, org string) (spend.Rolled, error) {
+// RollupProgress implements spend.RollupStore.
+func (s *Store) RollupProgress(ctx context.Context, org string) (spend.RollupProgress, error) {
 	var at *redis.SliceCmd
 	var waiting *redis.IntCmd
 	var clock *redis.TimeCmd
@@ -35,9 +35,9 @@ func (s *Store) Rolled(ctx context.Context, org string) (spend.Rolled, error) {
 		return nil
 	})
 	if err != nil {
-		return spend.Rolled{}, fmt.Errorf("rolled: %w: %w", spend.ErrUnavailable, err)
+		return spend.RollupProgress{}, fmt.Errorf("rolled: %w: %w", spend.ErrUnavailable, err)
 	}
-	r := spend.Rolled{Now: time.UnixMilli(clock.Val().UnixMilli()), Waiting: waiting.Val()}
+	r := spend.RollupProgress{Now: time.UnixMilli(clock.Val().UnixMilli()), Pending: waiting.Val()}
 	for i, to := range []func(n int64){func(n int64) { r.Version = n }, func(n int64) { r.Until = time.UnixMilli(n) }} {
 		text, known := at.Val()[i].(string)
 		if !known {
@@ -52,18 +52,18 @@ func (s *Store) Rolled(ctx context.Context, org string) (spend.Rolled, error) {
 	return r, nil
 }
 
-// Tally implements spend.RollupStore. Other postings between its steps make a posting from it
+// RollupInput implements spend.RollupStore. Other postings between its steps make a posting from it
 // fail, and changes that are entered between them are those of the next.
-func (s *Store) Tally(ctx context.Context, org string) (t spend.Tally, err error) {
-	if t.Rolled, err = s.Rolled(ctx, org); err != nil {
+func (s *Store) RollupInput(ctx context.Context, org string) (t spend.RollupInput, err error) {
+	if t.RollupProgress, err = s.RollupProgress(ctx, org); err != nil {
 		return t, err
 	}
 	if t.Until.IsZero() {
 		return t, s.first(ctx, org, &t)
 	}
-	for t.Waiting > int64(len(t.Changes)) {
+	for t.Pending > int64(len(t.Changes)) {
 		n := int64(len(t.Changes))
-		texts, err := s.client.LRange(ctx, s.keys(org)[4], n, min(n+page, t.Waiting)-1).Result()
+		texts, err := s.client.LRange(ctx, s.keys(org)[4], n, min(n+page, t.Pending)-1).Result()
 		if err != nil {
 			return t, fmt.Errorf("tally: %w: %w", spend.ErrUnavailable, err)
 		}
@@ -90,7 +90,7 @@ func (s *Store) Tally(ctx context.Context, org string) (t spend.Tally, err error
 
 // first reads the beginning of the first roll-ups in one step: the content of the ledger,
 // and the changes that have led to it.
-func (s *Store) first(ctx context.Context, org string, t *spend.Tally) error {
+func (s *Store) first(ctx context.Context, org string, t *spend.RollupInput) error {
 	keys := s.keys(org)
 	var resources *redis.MapStringStringCmd
 	var changes *redis.StringSliceCmd
@@ -113,7 +113,7 @@ func (s *Store) first(ctx context.Context, org string, t *spend.Tally) error {
 	return enter(t, changes.Val())
 }
 
-func enter(t *spend.Tally, changes []string) error {
+func enter(t *spend.RollupInput, changes []string) error {
 	for _, text := range changes {
 		c, err := decodeChange(text)
 		if err != nil {
@@ -130,16 +130,16 @@ func decodeChange(text string) (spend.Change, error) {
 	if err != nil || len(n) != 3 || len(lines) != 5 {
 		return spend.Change{}, errReply
 	}
-	var about spend.About
+	var about spend.Metadata
 	if err := json.Unmarshal([]byte(lines[4]), &about); err != nil {
 		return spend.Change{}, err
 	}
 	c := spend.Change{At: time.UnixMilli(n[0]), Rate: n[1], Once: n[2]}
 	owner := spend.Owner{Team: lines[2], Key: lines[3]}
 	if c.Once != 0 {
-		c.Item = spend.RunOf(lines[0], owner, about)
+		c.Item = spend.NewRunItem(lines[0], owner, about)
 	} else {
-		c.Item = spend.ItemOf(lines[1], lines[0], owner, about)
+		c.Item = spend.NewItem(lines[1], lines[0], owner, about)
 	}
 	return c, nil
 }
@@ -183,7 +183,7 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 		}
 	}
 	corrections := p.Billed
-	if p.Quiet {
+	if p.HistoryOnly {
 		corrections = nil
 	}
 	args = append(args, len(corrections))

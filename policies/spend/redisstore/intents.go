@@ -50,7 +50,7 @@ type Intents struct {
 	note, end, claim, recovery, restoring *redis.Script
 	forget                                *redis.Script
 	name                                  string // of this gateway
-	remembered                            func(org string) []spend.Remembered
+	remembered                            func(org string) []spend.RestoredIntent
 	peers                                 func() []string
 
 	answered atomic.Int64 // the epoch of the latest announcement that was answered
@@ -79,9 +79,9 @@ func NewIntents(client redis.Cmdable, prefix string) *Intents {
 	}
 }
 
-// Follow sets the name of the gateway whose intents the store restores after a loss, what returns the intents of an organisation that the gateway
+// SetPeers sets the name of the gateway whose intents the store restores after a loss, what returns the intents of an organisation that the gateway
 // remembers, and what returns the names of all gateways that a recovery waits for. It is called before the store is used.
-func (s *Intents) Follow(name string, remembered func(org string) []spend.Remembered, peers func() []string) {
+func (s *Intents) SetPeers(name string, remembered func(org string) []spend.RestoredIntent, peers func() []string) {
 	s.name, s.remembered, s.peers = name, remembered, peers
 }
 
@@ -116,28 +116,28 @@ func (s *Intents) saw(org string, epoch, writes int64) {
 	}
 }
 
-// Noted holds the intents found for a wish.
-type Noted struct {
+// RecordResult holds the intents found for a wish.
+type RecordResult struct {
 	// Now is the store's clock, Sent when the request to the store was sent, by this gateway's clock.
 	Now, Sent time.Time
-	// Answer is the stored response.
-	Answer string
+	// RestoreAnnouncedse is the stored response.
+	Response string
 	// Others are the rows of other intents, by their IDs.
 	Others map[string]string
 }
 
-// Note records an intent, unless there is a response or another intent of the wish, except
+// Record records an intent, unless there is a response or another intent of the wish, except
 // for those that are past.
-func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
-	list, at, sent, err := s.run(ctx, s.note, n.Org, appendTexts([]any{strings.Join(n.Past, " "), n.Answer}, noteArgs(n)), true)
+func (s *Intents) Record(ctx context.Context, n *spend.IntentRecord) (RecordResult, error) {
+	list, at, sent, err := s.run(ctx, s.note, n.Org, appendTexts([]any{strings.Join(n.Ignored, " "), n.Response}, noteArgs(n)), true)
 	if err != nil {
-		return Noted{}, fmt.Errorf("note: %w", err)
+		return RecordResult{}, fmt.Errorf("note: %w", err)
 	}
 	texts, ok := textsOf(list)
 	if !ok || len(texts)%2 != 1 {
-		return Noted{}, errReply
+		return RecordResult{}, errReply
 	}
-	out := Noted{Now: at, Sent: sent, Answer: texts[0], Others: make(map[string]string, len(texts)/2)}
+	out := RecordResult{Now: at, Sent: sent, Response: texts[0], Others: make(map[string]string, len(texts)/2)}
 	for i := 1; i < len(texts); i += 2 {
 		out.Others[texts[i]] = texts[i+1]
 	}
@@ -145,10 +145,12 @@ func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
 }
 
 // noteArgs are the arguments of noteIntent in noting.lua.
-func noteArgs(n *spend.Note) []string { return []string{n.Wish, n.Like, n.Intent, n.Row, n.Owner} }
+func noteArgs(n *spend.IntentRecord) []string {
+	return []string{n.Fingerprint, n.Lookalike, n.Intent, n.Row, n.Owner}
+}
 
 // End ends intents of one organisation or replaces their rows, and returns how many rows were replaced.
-func (s *Intents) End(ctx context.Context, all []spend.Ending) (int, error) {
+func (s *Intents) End(ctx context.Context, all []spend.IntentUpdate) (int, error) {
 	args := make([]any, 0, 9*len(all))
 	for i := range all {
 		args = appendTexts(args, endArgs(&all[i]))
@@ -164,22 +166,22 @@ func (s *Intents) End(ctx context.Context, all []spend.Ending) (int, error) {
 }
 
 // endArgs are the arguments of finish in finishing.lua.
-func endArgs(e *spend.Ending) []string {
+func endArgs(e *spend.IntentUpdate) []string {
 	what := make([]byte, 0, 3)
 	for _, field := range []struct {
 		mark byte
 		set  bool
-	}{{'m', e.Known}, {'l', e.Unlike}, {'a', e.Text != ""}} {
+	}{{'m', e.SetCreated}, {'l', e.UnsetLookalike}, {'a', e.Text != ""}} {
 		if field.set {
 			what = append(what, field.mark)
 		}
 	}
-	return []string{e.Made, e.Wish, e.Like, e.Answer, e.Intent, e.Was, e.Row, string(what), e.Text}
+	return []string{e.Created, e.Fingerprint, e.Lookalike, e.Response, e.Intent, e.OldRow, e.Row, string(what), e.Text}
 }
 
 // Claim reports whether a resource is an intent's.
 func (s *Intents) Claim(ctx context.Context, c *spend.Claim) (bool, error) {
-	list, _, _, err := s.run(ctx, s.claim, c.Org, []any{c.Made, c.Like, c.Intent, c.Owner, flag(c.Named)}, true)
+	list, _, _, err := s.run(ctx, s.claim, c.Org, []any{c.Created, c.Lookalike, c.Intent, c.Owner, flag(c.Named)}, true)
 	if err != nil {
 		return false, fmt.Errorf("claim: %w", err)
 	}

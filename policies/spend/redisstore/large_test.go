@@ -60,7 +60,7 @@ func TestALargeOrganisation(t *testing.T) {
 		t.Errorf("a quiet pass: %.2f commands a resource, %+v, %v", per, r, err)
 	}
 	began := time.Now()
-	if err := reconciler.History.Roll(t.Context(), "acme"); err != nil {
+	if err := reconciler.History.RollUp(t.Context(), "acme"); err != nil {
 		t.Error(err)
 	}
 	t.Logf("all was rolled up in %s", time.Since(began))
@@ -70,9 +70,9 @@ func TestALargeOrganisation(t *testing.T) {
 // reconcilerOf follows a platform with so many pods.
 func reconcilerOf(client redistest.Conn, n int) *spend.Loop {
 	store := redisstore.New(client, "tg:spend:", nil)
-	found := make([]spend.Found, n)
+	found := make([]spend.PlatformResource, n)
 	for i := range found {
-		found[i] = spend.Found{
+		found[i] = spend.PlatformResource{
 			Kind: operation.KindPod, ID: fmt.Sprintf("pod%010d", i), Name: fmt.Sprint("run-", i), Print: "NVIDIA L4 x 1, img:1", GPU: "NVIDIA L4",
 			Amounts: spend.Amounts{spend.Burn: 430_000, spend.GPUs: 1, spend.Pods: 1}, Priced: true,
 		}

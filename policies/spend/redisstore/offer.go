@@ -20,9 +20,9 @@ const (
 	offerKept = time.Hour
 	// offerBatch bounds how many scopes, or owners, one step takes.
 	offerBatch = 100
-	// nobodys begins the fields of resources that are offered without an owner. They stand apart from those with one, so that neither
+	// unowned begins the fields of resources that are offered without an owner. They stand apart from those with one, so that neither
 	// hides the other.
-	nobodys = "-"
+	unowned = "-"
 )
 
 // offers returns the keys of the offers for a rebuild: owners by resource, and the
@@ -32,11 +32,11 @@ func (s *Store) offers(org string, epoch int64) (owners, gateways string) {
 	return stem, stem + ":by"
 }
 
-// Heads implements spend.Memorial.
+// Heads implements spend.RecoveryStore.
 func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) {
 	heads, seen, out := make([]*head, len(orgs)), make([]position, len(orgs)), make([]spend.Head, len(orgs))
 	for i, org := range orgs {
-		if err := s.desert(ctx, org); err != nil {
+		if err := s.closeAfterDesertion(ctx, org); err != nil {
 			return nil, err
 		}
 		seen[i] = s.seen(org)
@@ -51,12 +51,12 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) 
 		return nil, fmt.Errorf("heads: %w: %w", spend.ErrUnavailable, err)
 	}
 	for i := range orgs {
-		st, err := heads[i].standing(seen[i])
+		st, err := heads[i].state(seen[i])
 		if err != nil {
 			return nil, fmt.Errorf("heads: %w", err)
 		}
 		if st.lost == "" && (s.server == nil || !s.server.Pausing()) { // what others have written is known from now on
-			s.saw(orgs[i], position{st.epoch, st.seq, unsaid})
+			s.saw(orgs[i], position{st.epoch, st.seq, unknownWrites})
 		}
 		out[i] = spend.Head{Epoch: st.epoch, Seq: st.seq, Complete: st.complete, Lost: st.lost}
 	}
@@ -76,7 +76,7 @@ end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1`)
 
-// Offer implements spend.Memorial.
+// Offer implements spend.RecoveryStore.
 func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
 	owners, _ := s.offers(org, o.Epoch)
 	var fields []any
@@ -86,7 +86,7 @@ func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
 			return err
 		}
 		if owned.Owner == (spend.Owner{}) {
-			id = nobodys + id
+			id = unowned + id
 		}
 		fields = append(fields, id, string(text))
 	}
@@ -99,7 +99,7 @@ func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
 	for batch := range slices.Chunk(o.Balances, offerBatch) {
 		args := []any{s.known(org), len(batch)}
 		for _, b := range batch {
-			args = append(args, nameOf(b.Scope), integers(b.Account(o.At, o.Zone)...))
+			args = append(args, nameOf(b.Scope), integers(b.Encode(o.At, o.Zone)...))
 		}
 		if _, err := s.run(ctx, s.offer, org, s.keys(org), args); err != nil {
 			return fmt.Errorf("offer: %w", err)
@@ -114,7 +114,7 @@ const restoreBatch = 64
 // otherEpoch is the status of a restore into a ledger of another epoch.
 const otherEpoch = -2
 
-// Restore implements spend.Memorial.
+// Restore implements spend.RecoveryStore.
 func (s *Store) Restore(ctx context.Context, org string, r *spend.Restoration) (restored []spend.Hold, err error) {
 	holds, ended := r.Holds, r.Ended
 	for len(holds)+len(ended) > 0 {
@@ -135,14 +135,14 @@ func (s *Store) Restore(ctx context.Context, org string, r *spend.Restoration) (
 			}
 			amounts := h.Amounts.Clamped()
 			args = append(args, integers(slices.Concat([]int64{h.At.UnixMilli(), flag(h.Open), until, flag(h.Accrued)}, amounts[:])...),
-				h.ID, h.Kind, h.Resource, h.Owner.Team, h.Owner.Key, about(h.About), h.Holder.String())
+				h.ID, h.Kind, h.Resource, h.Owner.Team, h.Owner.Key, encodeMetadata(h.Metadata), h.Holder.String())
 		}
 		reply, err := s.run(ctx, s.restore, org, s.keys(org), args)
 		switch {
 		case err != nil:
 			return restored, fmt.Errorf("restore: %w", err)
 		case reply.status == otherEpoch:
-			return restored, spend.ErrOtherEpoch
+			return restored, spend.ErrEpochChanged
 		case len(reply.numbers) != len(some):
 			return restored, errReply
 		}
@@ -171,8 +171,8 @@ func (s *Store) Restore(ctx context.Context, org string, r *spend.Restoration) (
 	return restored, nil
 }
 
-// Sign implements spend.Memorial.
-func (s *Store) Sign(ctx context.Context, org string, epoch int64, gateway string) error {
+// MarkRestored implements spend.RecoveryStore.
+func (s *Store) MarkRestored(ctx context.Context, org string, epoch int64, gateway string) error {
 	_, gateways := s.offers(org, epoch)
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.SAdd(ctx, gateways, gateway)
@@ -185,8 +185,8 @@ func (s *Store) Sign(ctx context.Context, org string, epoch int64, gateway strin
 	return nil
 }
 
-// Offered implements spend.Memorial.
-func (s *Store) Offered(ctx context.Context, org string, epoch int64) (map[string]spend.Owned, []string, error) {
+// Offers implements spend.RecoveryStore.
+func (s *Store) Offers(ctx context.Context, org string, epoch int64) (map[string]spend.Ownership, []string, error) {
 	owners, gateways := s.offers(org, epoch)
 	var texts *redis.MapStringStringCmd
 	var names *redis.StringSliceCmd
@@ -197,13 +197,13 @@ func (s *Store) Offered(ctx context.Context, org string, epoch int64) (map[strin
 	if err != nil {
 		return nil, nil, fmt.Errorf("offered: %w: %w", spend.ErrUnavailable, err)
 	}
-	all := make(map[string]spend.Owned, len(texts.Val()))
+	all := make(map[string]spend.Ownership, len(texts.Val()))
 	for id, text := range texts.Val() {
-		id, without := strings.CutPrefix(id, nobodys)
+		id, without := strings.CutPrefix(id, unowned)
 		if _, owned := all[id]; owned && without {
 			continue
 		}
-		var owned spend.Owned
+		var owned spend.Ownership
 		_, text, _ = strings.Cut(text, " ")
 		if err := json.Unmarshal([]byte(text), &owned); err != nil {
 			return nil, nil, fmt.Errorf("offered: %w", err)

@@ -34,7 +34,7 @@ func (s *Store) Owners(ctx context.Context, org string, resources []string, jobs
 	if err != nil {
 		return nil, false, err
 	}
-	st, err := head.standing(seen)
+	st, err := head.state(seen)
 	return owners, st.complete, err
 }
 
@@ -59,8 +59,8 @@ func ownersIn(resources []string, records, notes []any) ([]spend.Owner, error) {
 	return owners, nil
 }
 
-// NoteJob implements spend.Store.
-func (s *Store) NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error {
+// SetJobOwner implements spend.Store.
+func (s *Store) SetJobOwner(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error {
 	key := s.jobs(org, []spend.Job{j})[0]
 	if err := s.client.SetArgs(ctx, key, o.Team+"\n"+o.Key, redis.SetArgs{Mode: "NX", TTL: keep}).Err(); err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("note a job: %w: %w", spend.ErrUnavailable, err)

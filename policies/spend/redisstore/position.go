@@ -11,8 +11,8 @@ import (
 // Store has written in the epoch.
 type position struct{ epoch, seq, writes int64 }
 
-// behind reports whether p is an earlier state than another, or knows of less.
-func (p position) behind(other position) bool {
+// before reports whether p is an earlier state than another, or knows of less.
+func (p position) before(other position) bool {
 	return p.epoch < other.epoch || p.epoch == other.epoch && (p.seq < other.seq || p.writes < other.writes)
 }
 
@@ -20,8 +20,8 @@ func (p position) behind(other position) bool {
 // not as long as the ledger does; see ledger.lua.
 const writesKept = 12 * time.Hour
 
-// unsaid stands for the number of the Store's writes in a reply that does not tell it.
-const unsaid = -1
+// unknownWrites stands for the number of the Store's writes in a reply that does not tell it.
+const unknownWrites = -1
 
 // saw notes the latest state of a ledger. The same count of writes as before is no new
 // write, and does not make the Store know it for longer.
@@ -38,7 +38,7 @@ func (s *Store) saw(org string, p position) {
 		l.wrote = s.Now()
 		l.seen = p
 		return
-	case p.writes == unsaid, p.writes == was.writes, p.writes < was.writes && !s.forgot(l):
+	case p.writes == unknownWrites, p.writes == was.writes, p.writes < was.writes && !s.forgot(l):
 		p.writes = was.writes
 	default:
 		l.wrote = s.Now()
@@ -47,11 +47,13 @@ func (s *Store) saw(org string, p position) {
 	l.seen = p
 }
 
-// Saw tells the Store of a position that an earlier process of this gateway has seen. A ledger that is behind it was lost.
-func (s *Store) Saw(org string, p spend.Position) { s.saw(org, position{p.Epoch, p.Seq, unsaid}) }
+// SetPosition tells the Store of a position that an earlier process of this gateway has seen. A ledger that is behind it was lost.
+func (s *Store) SetPosition(org string, p spend.Position) {
+	s.saw(org, position{p.Epoch, p.Seq, unknownWrites})
+}
 
-// Seen returns the latest position of a ledger that the Store was told of.
-func (s *Store) Seen(org string) spend.Position {
+// Position returns the latest position of a ledger that the Store was told of.
+func (s *Store) Position(org string) spend.Position {
 	p := s.seen(org)
 	return spend.Position{Epoch: p.epoch, Seq: p.seq}
 }
@@ -64,7 +66,7 @@ func (s *Store) seen(org string) position {
 }
 
 // current returns the latest position of a ledger that the Store still knows. The caller holds mu.
-func (s *Store) current(l *ledger) position {
+func (s *Store) current(l *orgLedger) position {
 	p := l.seen
 	if s.forgot(l) {
 		p.writes = 0
@@ -74,4 +76,4 @@ func (s *Store) current(l *ledger) position {
 
 // forgot reports whether the Store does not know any more how often it has written to a
 // ledger, with mu held.
-func (s *Store) forgot(l *ledger) bool { return s.Now().Sub(l.wrote) > writesKept }
+func (s *Store) forgot(l *orgLedger) bool { return s.Now().Sub(l.wrote) > writesKept }

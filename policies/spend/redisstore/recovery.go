@@ -95,8 +95,8 @@ func (s *Intents) announce(ctx context.Context, org string, epoch int64) error {
 	return nil
 }
 
-// Answer restores the intents of this gateway for the recoveries that other gateways have announced.
-func (s *Intents) Answer(ctx context.Context) error {
+// RestoreAnnouncedse restores the intents of this gateway for the recoveries that other gateways have announced.
+func (s *Intents) RestoreAnnounced(ctx context.Context) error {
 	since := s.answered.Load() - announceSlack.Milliseconds()
 	announced, err := s.client.ZRangeByScoreWithScores(ctx, s.lost(), &redis.ZRangeBy{Min: strconv.FormatInt(since, 10), Max: "+inf"}).Result()
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Intents) Answer(ctx context.Context) error {
 // restore restores what this gateway remembers for an epoch, and signs. Complete intents need no signature of a gateway that remembers
 // nothing.
 func (s *Intents) restore(ctx context.Context, org string, o *intents, epoch int64, complete bool) error {
-	var all []spend.Remembered
+	var all []spend.RestoredIntent
 	if s.remembered != nil {
 		all = s.remembered(org)
 	}
@@ -143,7 +143,7 @@ func (s *Intents) restore(ctx context.Context, org string, o *intents, epoch int
 		args := append(slices.Clip(first), strconv.FormatInt(epoch, 10), name)
 		for i := range batch {
 			r := &batch[i]
-			args = append(args, r.Made, r.Wish, r.Like, r.Answer, r.Intent, r.Row, r.Taken, r.Owner, r.Text)
+			args = append(args, r.Created, r.Fingerprint, r.Lookalike, r.Response, r.Intent, r.Row, r.Adoptions, r.Owner, r.Text)
 		}
 		list, err := s.restoring.Run(ctx, s.client, keys, args...).Slice()
 		if err != nil {

@@ -43,8 +43,8 @@ func script(source string) *redis.Script {
 
 // callsScript returns the script that makes reservations and settlements. It makes the functions of either only if there is one.
 func callsScript() *redis.Script {
-	return nested(clockSource, intentSource, ledgerSource, commonSource, maker("reserving", notingSource, reserveSource)+
-		maker("settling", finishingSource, changingSource, settleSource)+callsSource)
+	return nested(clockSource, intentSource, ledgerSource, commonSource, localFunction("reserving", notingSource, reserveSource)+
+		localFunction("settling", finishingSource, changingSource, settleSource)+callsSource)
 }
 
 // nested returns a script of sources, each in a function inside that of the one before: Lua finds a variable for a new closure faster among
@@ -53,7 +53,7 @@ func nested(sources ...string) *redis.Script {
 	return redis.NewScript(strings.Join(sources, "\nreturn (function()\n") + strings.Repeat("\nend)()", len(sources)-1))
 }
 
-// maker declares a function that returns what the last of its sources returns.
-func maker(name string, sources ...string) string {
+// localFunction declares a function that returns what the last of its sources returns.
+func localFunction(name string, sources ...string) string {
 	return "local function " + name + "()\n" + strings.Join(sources, "") + "end\n"
 }

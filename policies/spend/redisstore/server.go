@@ -9,22 +9,22 @@ import (
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Watch has the store ask the limiter's store, which is on the same server, before it admits what raises cost: when another server has taken
-// its place, which may know less, there is a pause in which every gateway compares its memory with it; see [Store.Prove]. Watch is called
+// SetServer has the store ask the limiter's store, which is on the same server, before it admits what raises cost: when another server has taken
+// its place, which may know less, there is a pause in which every gateway compares its memory with it; see [Store.DetectLosses]. Watch is called
 // before the store is used.
-func (s *Store) Watch(server limits.Server) { s.server = &server }
+func (s *Store) SetServer(server limits.Server) { s.server = &server }
 
 var errServer = errors.New("another server has taken the store's place, and gateways are asked what they know of the old one")
 
-// steady runs a reservation that raises cost on a server that is the one it was.
-func (s *Store) steady(ctx context.Context, org string, reserve func() (reply, error)) (reply, error) {
+// onSameServer runs a reservation that raises cost on a server that is the one it was.
+func (s *Store) onSameServer(ctx context.Context, org string, reserve func() (reply, error)) (reply, error) {
 	if s.server == nil {
 		return reserve()
 	}
 	if s.server.Pausing() {
 		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, errServer)
 	}
-	if err := s.desert(ctx, org); err != nil {
+	if err := s.closeAfterDesertion(ctx, org); err != nil {
 		return reply{}, err
 	}
 	epoch := s.server.Epoch()
@@ -38,13 +38,13 @@ func (s *Store) steady(ctx context.Context, org string, reserve func() (reply, e
 	return r, nil
 }
 
-// desert closes the ledger, once, if a gateway that may have written to another server
+// closeAfterDesertion closes the ledger, once, if a gateway that may have written to another server
 // did not come back: what that has lost is not known.
-func (s *Store) desert(ctx context.Context, org string) error {
+func (s *Store) closeAfterDesertion(ctx context.Context, org string) error {
 	if s.server == nil {
 		return nil
 	}
-	epoch := s.server.Deserted()
+	epoch := s.server.LastDesertion()
 	s.mu.Lock()
 	l := s.of(org)
 	done, seen := l.deserted >= epoch, l.seen.epoch
@@ -69,9 +69,9 @@ func (s *Store) close(ctx context.Context, org string, epoch int64) error {
 	return nil
 }
 
-// Prove compares this gateway's memory of ledgers with the store, and closes the ledgers
+// DetectLosses compares this gateway's memory of ledgers with the store, and closes the ledgers
 // that have lost something.
-func (s *Store) Prove(ctx context.Context, orgs []string) error {
+func (s *Store) DetectLosses(ctx context.Context, orgs []string) error {
 	heads, err := s.Heads(ctx, orgs)
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (s *Store) Show(ctx context.Context, org string) (spend.State, error) {
 	}
 	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
 	if err == nil {
-		err = errors.Join(head.tell(&state, seen), decode(&state, parts[0].Val(), resources, holds))
+		err = errors.Join(head.apply(&state, seen), decode(&state, parts[0].Val(), resources, holds))
 	}
 	if err != nil {
 		return spend.State{}, fmt.Errorf("show: %w", err)
@@ -101,11 +101,11 @@ func decode(state *spend.State, accounts, resources, holds map[string]string) er
 		if name == "" || name[0] == '@' {
 			continue
 		}
-		n, err := split(text, 1+2*spend.First+6) // of an earlier version; see ledger.lua
+		n, err := split(text, 1+2*spend.LegacyDimensions+6) // of an earlier version; see ledger.lua
 		if err != nil {
 			return err
 		}
-		state.Balances = append(state.Balances, spend.BalanceOf(scopeOf(name), n, state.Now, state.Zone))
+		state.Balances = append(state.Balances, spend.DecodeBalance(scopeOf(name), n, state.Now, state.Zone))
 	}
 	delete(resources, "")
 	delete(holds, "")
@@ -128,29 +128,29 @@ func decode(state *spend.State, accounts, resources, holds map[string]string) er
 
 func decodeHold(id, text string) (spend.Hold, error) {
 	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) < 4+spend.First || len(lines) != 6 {
+	if err != nil || len(n) < 4+spend.LegacyDimensions || len(lines) != 6 {
 		return spend.Hold{}, errReply
 	}
 	h := spend.Hold{
-		ID: id, At: time.UnixMilli(n[0]), Open: n[1] == 1, Amounts: spend.AmountsOf(n, 4, n[4+spend.First:]),
+		ID: id, At: time.UnixMilli(n[0]), Open: n[1] == 1, Amounts: spend.DecodeAmounts(n, 4, n[4+spend.LegacyDimensions:]),
 		Kind: lines[0], Resource: lines[1], Owner: spend.Owner{Team: lines[2], Key: lines[3]}, Holder: spend.HolderOf(lines[5]),
 	}
 	if h.Open {
 		h.Until = time.UnixMilli(n[2])
 	}
-	return h, json.Unmarshal([]byte(lines[4]), &h.About)
+	return h, json.Unmarshal([]byte(lines[4]), &h.Metadata)
 }
 
 func decodeResource(id, text string) (spend.Record, error) {
 	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) < 4+spend.First || len(lines) != 4 {
+	if err != nil || len(n) < 4+spend.LegacyDimensions || len(lines) != 4 {
 		return spend.Record{}, errReply
 	}
 	r := spend.Record{
-		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(n[3+spend.First]), Pending: n[2], Amounts: spend.AmountsOf(n, 3, n[4+spend.First:]),
+		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(n[3+spend.LegacyDimensions]), Pending: n[2], Amounts: spend.DecodeAmounts(n, 3, n[4+spend.LegacyDimensions:]),
 		Kind: lines[0], Owner: spend.Owner{Team: lines[1], Key: lines[2]},
 	}
-	return r, json.Unmarshal([]byte(lines[3]), &r.About)
+	return r, json.Unmarshal([]byte(lines[3]), &r.Metadata)
 }
 
 // Balances implements spend.Store.
@@ -178,7 +178,7 @@ func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.
 		}
 	}
 	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
-	if err := errors.Join(head.tell(&state, seen), decode(&state, accounts, nil, nil)); err != nil {
+	if err := errors.Join(head.apply(&state, seen), decode(&state, accounts, nil, nil)); err != nil {
 		return spend.State{}, fmt.Errorf("balances: %w", err)
 	}
 	balances := make([]spend.Balance, len(scopes))

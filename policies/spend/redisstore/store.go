@@ -40,13 +40,13 @@ type Store struct {
 	Now func() time.Time
 
 	mu      sync.Mutex // guards ledgers, and what they have seen
-	ledgers map[string]*ledger
+	ledgers map[string]*orgLedger
 }
 
 var _ spend.Store = (*Store)(nil)
 
-// ledger holds the known facts of an organisation's ledger.
-type ledger struct {
+// orgLedger holds the known facts of an organisation's ledger.
+type orgLedger struct {
 	// keys are as ledger.lua lists them.
 	keys []string
 	// seen is its latest state, and wrote when the Store has written it last; deserted is
@@ -65,22 +65,22 @@ type ledger struct {
 // It does not dial.
 func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 	s := &Store{
-		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
+		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*orgLedger),
 		script: callsScript(),
 		adjust: script(adjustSource), rebuild: script(rebuildSource), restore: script(restoreSource),
 		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), accrual: script(accrualSource),
 	}
-	s.calls = ratelimit.NewGroup(flights, callBatch, s.make)
+	s.calls = ratelimit.NewGroup(flights, callBatch, s.execute)
 	return s
 }
 
 // of returns the ledger of an organisation, with s.mu held. An organisation's id has no
 // braces; see ratelimit.CheckID.
-func (s *Store) of(org string) *ledger {
+func (s *Store) of(org string) *orgLedger {
 	l := s.ledgers[org]
 	if l == nil {
 		stem := s.prefix + "{" + org + "}:"
-		l = &ledger{keys: []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"}}
+		l = &orgLedger{keys: []string{stem + "accounts", stem + "resources", stem + "holds", stem + "ended", stem + "changes"}}
 		s.ledgers[org] = l
 	}
 	return l
@@ -94,10 +94,10 @@ func (s *Store) keys(org string, others ...string) []string {
 	return append(slices.Clip(keys), others...)
 }
 
-// notices is the key of what spend.Notices remembers of an organisation.
+// notices is the key of what spend.NoticeStore remembers of an organisation.
 func (s *Store) notices(org string) string { return s.prefix + "{" + org + "}:notices" }
 
-// Noticed implements spend.Notices.
+// Noticed implements spend.NoticeStore.
 func (s *Store) Noticed(ctx context.Context, org string) (map[string]string, error) {
 	list, err := s.client.HGetAll(ctx, s.notices(org)).Result()
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) Noticed(ctx context.Context, org string) (map[string]string, err
 	return list, nil
 }
 
-// Notice implements spend.Notices.
+// Notice implements spend.NoticeStore.
 func (s *Store) Notice(ctx context.Context, org, name, value string) error {
 	var cmd redis.Cmder
 	if value == "" {
@@ -123,18 +123,18 @@ func (s *Store) Notice(ctx context.Context, org, name, value string) error {
 // Reserve implements spend.Store.
 func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (spend.Outcome, error) {
 	horizon := int64(-1)
-	if r.Horizon != spend.Period {
+	if r.Horizon != spend.UntilPeriodEnd {
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
 	after := r.After.Clamped()
-	c := newCall(r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String())
+	c := newCall(r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, encodeMetadata(r.Metadata), r.Holder.String())
 	c.numbers = append(append(c.numbers, flag(r.Free), horizon), after[:]...)
 	for i := range r.Limits {
 		c.numbers = appendCeilings(c.numbers, &r.Limits[i])
 	}
-	if n := r.Note; n != nil {
+	if n := r.Intent; n != nil {
 		c.intent = true
-		c.texts = append(append(append(c.texts, n.Answer), noteArgs(n)...), strings.Join(n.Past, " "))
+		c.texts = append(append(append(c.texts, n.Response), noteArgs(n)...), strings.Join(n.Ignored, " "))
 	}
 	ask := func() (reply, error) { return s.reserved(ctx, org, c) }
 	var reply reply
@@ -142,7 +142,7 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	if r.Free {
 		reply, err = ask()
 	} else {
-		reply, err = s.steady(ctx, org, ask)
+		reply, err = s.onSameServer(ctx, org, ask)
 	}
 	if err != nil {
 		return spend.Outcome{}, fmt.Errorf("reserve: %w", err)
@@ -209,9 +209,9 @@ func (s *Store) reserved(ctx context.Context, org string, c call) (reply, error)
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	amounts := p.Amounts.Clamped()
-	c := newCall(p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As)
+	c := newCall(p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, encodeMetadata(p.Metadata), p.NewID)
 	c.settles = true
-	c.numbers = append(append(append(c.numbers, int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)), amounts[:]...), instant(p.From))
+	c.numbers = append(append(append(c.numbers, int64(p.End), p.ResolveWithin.Milliseconds(), flag(p.Gone), flag(p.WholeReservation)), amounts[:]...), unixMilli(p.From))
 	if e := p.Intent; e != nil {
 		c.intent, c.texts = true, append(c.texts, endArgs(e)...)
 	}
@@ -225,8 +225,8 @@ func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) err
 }
 
 // Adjust implements spend.Store.
-func (s *Store) Adjust(ctx context.Context, org string, list ...*spend.Adjustment) ([]spend.Adjusted, error) {
-	made := make([]spend.Adjusted, 0, len(list))
+func (s *Store) Adjust(ctx context.Context, org string, list ...*spend.Adjustment) ([]spend.AdjustResult, error) {
+	made := make([]spend.AdjustResult, 0, len(list))
 	for part := range slices.Chunk(list, adjustSize) {
 		some, err := s.adjusted(ctx, org, part)
 		if err != nil {
@@ -240,12 +240,12 @@ func (s *Store) Adjust(ctx context.Context, org string, list ...*spend.Adjustmen
 // adjustSize is how many adjustments one script makes, which takes about a millisecond.
 const adjustSize = 64
 
-func (s *Store) adjusted(ctx context.Context, org string, list []*spend.Adjustment) ([]spend.Adjusted, error) {
+func (s *Store) adjusted(ctx context.Context, org string, list []*spend.Adjustment) ([]spend.AdjustResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	keys := s.keys(org)
-	args := append(make([]any, 0, 2+6*len(list)), s.known(org, int64(len(list)), spend.KeepOwners.Milliseconds()))
+	args := append(make([]any, 0, 2+6*len(list)), s.known(org, int64(len(list)), spend.OwnerRetention.Milliseconds()))
 	for _, a := range list {
 		var owner spend.Owner
 		if a.Owner != nil {
@@ -253,28 +253,28 @@ func (s *Store) adjusted(ctx context.Context, org string, list []*spend.Adjustme
 		}
 		keys = append(keys, s.prefix+"{"+org+"}:gone:"+a.Resource)
 		amounts := a.Amounts.Clamped()
-		numbers := slices.Concat([]int64{a.Version, flag(a.Gone)}, amounts[:], []int64{flag(a.Owner != nil), instant(a.From)})
-		args = append(args, integers(numbers...), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key)
+		numbers := slices.Concat([]int64{a.Version, flag(a.Gone)}, amounts[:], []int64{flag(a.Owner != nil), unixMilli(a.From)})
+		args = append(args, integers(numbers...), a.Kind, a.Resource, encodeMetadata(a.Metadata), owner.Team, owner.Key)
 	}
 	reply, err := s.run(ctx, s.adjust, org, keys, args)
 	if err != nil || len(reply.numbers) != len(list) {
 		return nil, cmp.Or(err, errReply)
 	}
-	made := make([]spend.Adjusted, len(list))
+	made := make([]spend.AdjustResult, len(list))
 	for i, n := range reply.numbers {
-		made[i] = spend.Adjusted(n)
+		made[i] = spend.AdjustResult(n)
 	}
 	return made, nil
 }
 
-// Begin implements spend.Store.
-func (s *Store) Begin(ctx context.Context, org, token string) error {
+// BeginRebuild implements spend.Store.
+func (s *Store) BeginRebuild(ctx context.Context, org, token string) error {
 	_, err := s.rebuilt(ctx, org, token, false)
 	return err
 }
 
-// Finish implements spend.Store.
-func (s *Store) Finish(ctx context.Context, org, token string) (bool, error) {
+// FinishRebuild implements spend.Store.
+func (s *Store) FinishRebuild(ctx context.Context, org, token string) (bool, error) {
 	return s.rebuilt(ctx, org, token, true)
 }
 
@@ -450,16 +450,16 @@ func flag(set bool) int64 {
 	return 0
 }
 
-// instant is a time in Unix milliseconds, 0 for the zero time.
-func instant(t time.Time) int64 {
+// unixMilli is a time in Unix milliseconds, 0 for the zero time.
+func unixMilli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixMilli()
 }
 
-// about is one line of text.
-func about(a spend.About) string {
+// encodeMetadata is one line of text.
+func encodeMetadata(a spend.Metadata) string {
 	text, err := json.Marshal(a)
 	if err != nil { // strings always encode
 		panic(err)

@@ -55,10 +55,10 @@ func clock(server *miniredis.Miniredis) func(time.Time) {
 // rebuild makes a ledger complete.
 func rebuild(t *testing.T, s *redisstore.Store, token string) {
 	t.Helper()
-	if err := s.Begin(t.Context(), "acme", token); err != nil {
+	if err := s.BeginRebuild(t.Context(), "acme", token); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := s.Finish(t.Context(), "acme", token); err != nil || !done {
+	if done, err := s.FinishRebuild(t.Context(), "acme", token); err != nil || !done {
 		t.Fatalf("Finish = %t, %v, want a complete ledger", done, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestALostStoreIsClosed(t *testing.T) {
 		return func(server *miniredis.Miniredis, _ map[string]string) { server.Del("tg:spend:{acme}:" + name) }
 	}
 	for _, tt := range []struct {
-		lost spend.Lost
+		lost spend.LostPart
 		lose func(server *miniredis.Miniredis, old map[string]string)
 	}{
 		{spend.LostAll, func(server *miniredis.Miniredis, _ map[string]string) { server.FlushAll() }},
@@ -202,7 +202,7 @@ func TestARepeatedNoteEnds(t *testing.T) {
 	rebuild(t, s, "one")
 	r := &spend.Reservation{
 		Hold: "h1", Kind: "pod", After: spend.Amounts{1}, Limits: make([][spend.Ceilings]int64, 1),
-		Note: &spend.Note{Org: "acme", Wish: "w", Like: "l", Answer: "a-", Intent: "h1", Row: "{}", Owner: "ann"},
+		Intent: &spend.IntentRecord{Org: "acme", Fingerprint: "w", Lookalike: "l", Response: "a-", Intent: "h1", Row: "{}", Owner: "ann"},
 	}
 	var out spend.Outcome
 	for range 2 {
@@ -212,9 +212,9 @@ func TestARepeatedNoteEnds(t *testing.T) {
 		}
 		set(now.Add(time.Second))
 	}
-	end := &spend.Ending{
-		Org: "acme", Made: "m-", Wish: "w", Like: r.Note.Like, Answer: r.Note.Answer,
-		Intent: "h1", Was: fmt.Sprint(out.Now.UnixMilli(), " {}"), Unlike: true,
+	end := &spend.IntentUpdate{
+		Org: "acme", Created: "m-", Fingerprint: "w", Lookalike: r.Intent.Lookalike, Response: r.Intent.Response,
+		Intent: "h1", OldRow: fmt.Sprint(out.Now.UnixMilli(), " {}"), UnsetLookalike: true,
 	}
 	if err := s.Settle(t.Context(), "acme", &spend.Settlement{Hold: "h1", End: spend.Release, Intent: end}); err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ type peered struct {
 func (p *peered) Peers() []string { return p.peers() }
 
 // List implements spend.Platform.
-func (p *peered) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
+func (p *peered) List(context.Context, string, func(operation.Kind) bool) ([]spend.PlatformResource, error) {
 	if p.listed == nil {
 		return p.Found, nil
 	}
@@ -249,16 +249,16 @@ func (p *peered) List(context.Context, string, func(operation.Kind) bool) ([]spe
 }
 
 // Recorded implements spend.Gateway.
-func (*peered) Recorded(_ context.Context, _ string, ids []string) map[string]spend.Owned {
-	owners := make(map[string]spend.Owned)
+func (*peered) RecordedOwners(_ context.Context, _ string, ids []string) map[string]spend.Ownership {
+	owners := make(map[string]spend.Ownership)
 	for _, id := range ids {
-		owners[id] = spend.Owned{Owner: spend.Owner{Team: "research"}}
+		owners[id] = spend.Ownership{Owner: spend.Owner{Team: "research"}}
 	}
 	return owners
 }
 
 // Passed implements spend.Events.
-func (p *peered) Passed(_ context.Context, _ string, r *spend.Report, _ error) {
+func (p *peered) PassEnded(_ context.Context, _ string, r *spend.Report, _ error) {
 	if r.Loss != nil {
 		p.told = append(p.told, *r.Loss)
 	}
@@ -273,7 +273,7 @@ func TestALossOutlivesItsFirstRebuild(t *testing.T) {
 	server.Del("tg:spend:{acme}:holds")
 	w := new(peered)
 	deps := storetest.Deps(s, w)
-	deps.Self.Gateway, deps.PeerPatience = "a", time.Minute
+	deps.Self.Gateway, deps.PeerTimeout = "a", time.Minute
 	loop := spend.New(deps).Loop
 	ctx, stop := context.WithCancel(t.Context())
 	w.peers = func() []string { stop(); return []string{"b"} }
@@ -317,16 +317,16 @@ func TestRebuildsOfOneLossAddUp(t *testing.T) {
 	s := open(t, server.Addr(), nil)
 	rebuild(t, s, "one")
 	server.FlushAll()
-	w := &peered{peers: func() []string { return nil }, listed: func() error { return s.Begin(t.Context(), "acme", "other") }}
+	w := &peered{peers: func() []string { return nil }, listed: func() error { return s.BeginRebuild(t.Context(), "acme", "other") }}
 	deps := storetest.Deps(s, w)
 	deps.Self.Gateway = "a"
 	r := spend.New(deps).Loop
-	w.Found = []spend.Found{{ID: "p1", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}}}
-	if err := r.Rebuild(t.Context(), "acme"); !errors.Is(err, spend.ErrOtherEpoch) {
-		t.Errorf("the first rebuild = %v, want %v", err, spend.ErrOtherEpoch)
+	w.Found = []spend.PlatformResource{{ID: "p1", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}}}
+	if err := r.Rebuild(t.Context(), "acme"); !errors.Is(err, spend.ErrEpochChanged) {
+		t.Errorf("the first rebuild = %v, want %v", err, spend.ErrEpochChanged)
 	}
 	w.listed = nil
-	w.Found = append(w.Found, spend.Found{ID: "p2", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}})
+	w.Found = append(w.Found, spend.PlatformResource{ID: "p2", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}})
 	for range 2 {
 		if err := r.Rebuild(t.Context(), "acme"); err != nil {
 			t.Fatal(err)
@@ -345,11 +345,11 @@ func TestRebuildsOfOneLossAddUp(t *testing.T) {
 func TestARebuildThatIsLostOpensNothing(t *testing.T) {
 	server := miniredis.RunT(t)
 	s := open(t, server.Addr(), nil)
-	if err := s.Begin(t.Context(), "acme", "one"); err != nil {
+	if err := s.BeginRebuild(t.Context(), "acme", "one"); err != nil {
 		t.Fatal(err)
 	}
 	server.FlushAll()
-	if done, err := s.Finish(t.Context(), "acme", "one"); err != nil || done {
+	if done, err := s.FinishRebuild(t.Context(), "acme", "one"); err != nil || done {
 		t.Errorf("Finish = %t, %v, want false", done, err)
 	}
 }
@@ -390,7 +390,7 @@ func TestEarlierLedgers(t *testing.T) {
 	server := miniredis.RunT(t)
 	server.HSet("old:{acme}:accounts", "", "1 2 1")
 	s := open(t, server.Addr(), nil)
-	if found, err := s.Earlier(t.Context(), "old:", []string{"acme", "other"}); err != nil || !slices.Equal(found, []string{"acme"}) {
+	if found, err := s.LegacyLedgers(t.Context(), "old:", []string{"acme", "other"}); err != nil || !slices.Equal(found, []string{"acme"}) {
 		t.Errorf("Earlier = %q, %v, want acme", found, err)
 	}
 	if state, err := s.Show(t.Context(), "acme"); err != nil || state.Complete {

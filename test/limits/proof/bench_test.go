@@ -34,7 +34,7 @@ func BenchmarkTake(b *testing.B) {
 			{"leased-64-organisations", manyOrgs(), leased},
 			{"exact", oneOrg(), nil},
 			{"exact-without-groups", oneOrg(), func(c *ratelimit.Config) {
-				c.Commit = ratelimit.CommitConfig{Flights: 64, Batch: 1}
+				c.Commit = ratelimit.CommitConfig{MaxInFlight: 64, MaxBatch: 1}
 			}},
 		} {
 			b.Run(fmt.Sprintf("%s/callers=%d", tt.name, callers), func(b *testing.B) {

@@ -142,7 +142,7 @@ func (s *scene) charged() (charged, held map[string]int64) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	snap, err := store.Show(s.t.Context(), "org_a")
+	snap, err := store.Snapshot(s.t.Context(), "org_a")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func (s *scene) unseen() int64 {
 		block = callers * int64(ratelimit.DefaultConfig().Lease.Horizon/s.order.Every)
 	}
 	turns := time.Now().Unix()/60 - s.began.Unix()/60
-	beats := 2 * gateways * callers * int64(ratelimit.Beat/s.order.Every)
+	beats := 2 * gateways * callers * int64(ratelimit.HeartbeatInterval/s.order.Every)
 	return int64(s.killed)*(callers+block) + turns*gateways*callers + int64(s.deserted)*beats
 }
 

@@ -208,9 +208,9 @@ func (h *harness) beat(gateway string, within time.Duration) int {
 	return h.pulse(gateway, within).Live
 }
 
-func (h *harness) pulse(gateway string, within time.Duration) ratelimit.Pulse {
+func (h *harness) pulse(gateway string, within time.Duration) ratelimit.HeartbeatResult {
 	h.Helper()
-	p, err := h.Store.Beat(h.Context(), gateway, within)
+	p, err := h.Store.Heartbeat(h.Context(), gateway, within)
 	if err != nil {
 		h.Fatalf("Beat: %v", err)
 	}

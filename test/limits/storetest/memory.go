@@ -338,8 +338,8 @@ func (m *Memory) Leases(_ context.Context, org string, day int64, scopes []ratel
 	return leases, nil
 }
 
-// Show implements [ratelimit.Store].
-func (m *Memory) Show(_ context.Context, org string) (ratelimit.Snapshot, error) {
+// Snapshot implements [ratelimit.Store].
+func (m *Memory) Snapshot(_ context.Context, org string) (ratelimit.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, err := m.enter()
@@ -375,16 +375,16 @@ func (m *Memory) Restore(ctx context.Context, _ string, _ time.Duration, adjust 
 	return adjust(ctx)
 }
 
-// Beat implements [ratelimit.Store].
-func (m *Memory) Beat(_ context.Context, gateway string, within time.Duration) (ratelimit.Pulse, error) {
+// Heartbeat implements [ratelimit.Store].
+func (m *Memory) Heartbeat(_ context.Context, gateway string, within time.Duration) (ratelimit.HeartbeatResult, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, err := m.enter()
 	if err != nil {
-		return ratelimit.Pulse{}, err
+		return ratelimit.HeartbeatResult{}, err
 	}
 	m.gateways[gateway] = now
-	p := ratelimit.Pulse{Resets: m.resets, Deserted: m.deserted}
+	p := ratelimit.HeartbeatResult{Resets: m.resets, GatewayLost: m.deserted}
 	for _, seen := range m.gateways {
 		if seen > now-within.Milliseconds() {
 			p.Live++

@@ -188,7 +188,7 @@ const calm = 3 * time.Second
 // does not say when it acted must act in the minute the model takes it to be.
 func (m *modelRun) steady(t *rapid.T, org string) {
 	for m.h.SetTime == nil {
-		got, err := m.h.Store.Show(m.h.Context(), org)
+		got, err := m.h.Store.Snapshot(m.h.Context(), org)
 		if err != nil {
 			t.Fatalf("Show: %v", err)
 		}
@@ -244,12 +244,12 @@ func (m *modelRun) shown() cmp.Option {
 func (m *modelRun) compare(t *rapid.T) {
 	for _, name := range []string{"a", "b"} {
 		org := fmt.Sprintf("round-%d-%s", m.round, name)
-		got, err := m.h.Store.Show(m.h.Context(), org)
+		got, err := m.h.Store.Snapshot(m.h.Context(), org)
 		if err != nil {
 			t.Fatalf("Show: %v", err)
 		}
 		m.told = time.UnixMilli(got.Now)
-		want, err := m.model.Show(m.h.Context(), org)
+		want, err := m.model.Snapshot(m.h.Context(), org)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -141,7 +141,7 @@ func (h *harness) adjust(adjustments ...ratelimit.Adjustment) {
 
 func (h *harness) show(org string) ratelimit.Snapshot {
 	h.Helper()
-	snap, err := h.Store.Show(h.Context(), org)
+	snap, err := h.Store.Snapshot(h.Context(), org)
 	if err != nil {
 		h.Fatalf("Show: %v", err)
 	}

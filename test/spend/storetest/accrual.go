@@ -15,8 +15,8 @@ func (h *harness) accrue(o spend.Owner, micro int64) {
 	h.Helper()
 	h.n++
 	id := fmt.Sprintf("run-%d", h.n)
-	h.ask(&spend.Plan{}, &spend.Reservation{Hold: id, Kind: "job", Owner: o, After: spend.Amounts{spend.Cost: micro}, About: spend.About{Name: "model"}})
-	h.settle(spend.Settlement{Hold: id, End: spend.Commit, Full: true})
+	h.ask(&spend.Plan{}, &spend.Reservation{Hold: id, Kind: "job", Owner: o, After: spend.Amounts{spend.Cost: micro}, Metadata: spend.Metadata{Name: "model"}})
+	h.settle(spend.Settlement{Hold: id, End: spend.Commit, WholeReservation: true})
 }
 
 // amend makes an adjustment of an owner.
@@ -54,32 +54,32 @@ var (
 func testAdjustAccrual(h *harness) {
 	const key, research, organisation = "key ann", "team research", "organisation"
 	h.accrue(ann, 10*usd)
-	out := h.amend("a", ann, spend.Credit, spend.OfDay, 3*usd)
+	out := h.amend("a", ann, spend.Credit, spend.PeriodDay, 3*usd)
 	want := spend.AccrualOutcome{Change: every(-3 * usd), Accrued: every(7 * usd)}
 	if out != want {
 		h.Errorf("a credit: %+v, want %+v", out, want)
 	}
 	h.accruals("a credit of the day counts in the month and in all scopes", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {7 * usd, 7 * usd}, organisation: {7 * usd, 7 * usd}})
 	want.Status = spend.AccrualRepeated
-	if out := h.amend("a", ann, spend.Credit, spend.OfDay, 3*usd); out != want {
+	if out := h.amend("a", ann, spend.Credit, spend.PeriodDay, 3*usd); out != want {
 		h.Errorf("the same again: %+v, want %+v", out, want)
 	}
-	for _, other := range []spend.AccrualOutcome{h.amend("a", ann, spend.Credit, spend.OfDay, 2*usd), h.amend("a", team, spend.Credit, spend.OfDay, 3*usd), h.amend("a", ann, spend.Credit, spend.OfMonth, 3*usd)} {
+	for _, other := range []spend.AccrualOutcome{h.amend("a", ann, spend.Credit, spend.PeriodDay, 2*usd), h.amend("a", team, spend.Credit, spend.PeriodDay, 3*usd), h.amend("a", ann, spend.Credit, spend.PeriodMonth, 3*usd)} {
 		if other.Status != spend.AccrualConflict {
 			h.Errorf("another adjustment with the id: %+v, want a conflict", other)
 		}
 	}
-	h.amend("b", team, spend.Correction, spend.OfMonth, -2*usd)
-	h.amend("c", team, spend.Correction, spend.OfDay, usd)
+	h.amend("b", team, spend.Correction, spend.PeriodMonth, -2*usd)
+	h.amend("c", team, spend.Correction, spend.PeriodDay, usd)
 	h.accruals("corrections of the team", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {8 * usd, 6 * usd}, organisation: {8 * usd, 6 * usd}})
-	if out := h.amend("d", team, spend.Credit, spend.OfDay, 6*usd+1); out.Status != spend.AccrualBelowZero || out.Day != 8*usd || out.Month != 6*usd {
+	if out := h.amend("d", team, spend.Credit, spend.PeriodDay, 6*usd+1); out.Status != spend.AccrualBelowZero || out.Day != 8*usd || out.Month != 6*usd {
 		h.Errorf("more than has accrued: %+v, want a refusal with what has", out)
 	}
-	h.amend("d", all, spend.Reset, spend.OfDay, 0)
+	h.amend("d", all, spend.Reset, spend.PeriodDay, 0)
 	h.accruals("the day of the organisation", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {8 * usd, 6 * usd}, organisation: {0, 0}})
-	h.amend("e", ann, spend.Reset, spend.OfMonth, 0)
+	h.amend("e", ann, spend.Reset, spend.PeriodMonth, 0)
 	h.accruals("the month of the key", map[string][2]int64{key: {0, 0}, research: {usd, 0}, organisation: {0, 0}})
-	if out := h.amend("f", spend.Owner{Team: "new"}, spend.Reset, spend.OfDay, 0); out != (spend.AccrualOutcome{}) {
+	if out := h.amend("f", spend.Owner{Team: "new"}, spend.Reset, spend.PeriodDay, 0); out != (spend.AccrualOutcome{}) {
 		h.Errorf("nothing: %+v", out)
 	}
 	h.accrue(ann, usd)
@@ -102,7 +102,7 @@ func testMoveAccrual(h *harness) {
 	}
 	h.accrue(ann, 3*usd)
 	h.accrue(bob, 2*usd)
-	h.amend("a", bob, spend.Correction, spend.OfMonth, usd)
+	h.amend("a", bob, spend.Correction, spend.PeriodMonth, usd)
 	for range 2 {
 		move(spend.AccrualMove{From: "research", To: "ops", Key: "bob", ID: "m"})
 	}
@@ -117,7 +117,7 @@ func testMoveAccrual(h *harness) {
 	h.accruals("everything", map[string][2]int64{
 		"key ann": {3 * usd, 3 * usd}, "key bob": {2 * usd, 3 * usd}, "team research": {0, 0}, "team science": {3 * usd, 3 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {5 * usd, 6 * usd},
 	})
-	h.settle(spend.Settlement{Hold: "under way", End: spend.Commit, Full: true})
+	h.settle(spend.Settlement{Hold: "under way", End: spend.Commit, WholeReservation: true})
 	move(spend.AccrualMove{From: "research", To: "science"})
 	h.accruals("the rest", map[string][2]int64{
 		"key ann": {4 * usd, 4 * usd}, "key bob": {2 * usd, 3 * usd}, "team science": {4 * usd, 4 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {6 * usd, 7 * usd},
@@ -144,10 +144,10 @@ func (h *harness) adjustments() (items map[string]int64, sum int64) {
 func testAdjustmentHistory(h *harness) {
 	h.roll()
 	h.accrue(ann, 5*usd)
-	h.amend("a", ann, spend.Credit, spend.OfDay, 2*usd)
-	h.amend("a", ann, spend.Credit, spend.OfDay, 2*usd)
-	h.amend("b", team, spend.Correction, spend.OfMonth, 0.5*usd)
-	h.amend("c", all, spend.Reset, spend.OfDay, 0)
+	h.amend("a", ann, spend.Credit, spend.PeriodDay, 2*usd)
+	h.amend("a", ann, spend.Credit, spend.PeriodDay, 2*usd)
+	h.amend("b", team, spend.Correction, spend.PeriodMonth, 0.5*usd)
+	h.amend("c", all, spend.Reset, spend.PeriodDay, 0)
 	h.roll()
 	want := map[string]int64{
 		"a research/ann credit: a wrong price (day)": -2 * usd, "b research/ correction: a wrong price (month)": 0.5 * usd, "c / reset: a wrong price (day)": -3 * usd,
@@ -174,9 +174,9 @@ func testAdjustmentBilled(h *harness) {
 	for hour := range 4 {
 		s.charge("p1", operation.KindPod, hour, 0.4*usd)
 	}
-	h.amend("a", team, spend.Credit, spend.OfDay, 0.9*usd)
-	h.amend("b", spend.Owner{Team: "other"}, spend.Correction, spend.OfDay, usd)
-	h.amend("c", team, spend.Credit, spend.OfMonth, 0.1*usd)
+	h.amend("a", team, spend.Credit, spend.PeriodDay, 0.9*usd)
+	h.amend("b", spend.Owner{Team: "other"}, spend.Correction, spend.PeriodDay, usd)
+	h.amend("c", team, spend.Credit, spend.PeriodMonth, 0.1*usd)
 	h.set(start.Add(5 * time.Hour)) // 13:00 and 14:00 have closed: 0.6 USD each were too much
 	h.follow(b)
 	h.set(start.Add(6 * time.Hour))
@@ -195,23 +195,23 @@ func testAdjustmentBilled(h *harness) {
 // testAccrualIDs: the id of an adjustment is remembered for its time, and that of a move for good where it says so.
 func testAccrualIDs(h *harness) {
 	h.movable()
-	m := spend.AccrualMove{From: "research", To: "ops", Key: "ann", ID: "m", Forever: true}
+	m := spend.AccrualMove{From: "research", To: "ops", Key: "ann", ID: "m", Permanent: true}
 	statuses := func() (out [2]spend.AccrualStatus) {
 		h.Helper()
 		moved, err := h.Store.MoveAccrual(h.Context(), h.org, &m)
 		if err != nil {
 			h.Fatalf("MoveAccrual: %v", err)
 		}
-		return [2]spend.AccrualStatus{h.amend("a", ann, spend.Correction, spend.OfDay, usd).Status, moved.Status}
+		return [2]spend.AccrualStatus{h.amend("a", ann, spend.Correction, spend.PeriodDay, usd).Status, moved.Status}
 	}
 	h.accrue(ann, usd)
 	for _, tt := range []struct {
 		after time.Duration
 		want  [2]spend.AccrualStatus
 	}{
-		{0, [2]spend.AccrualStatus{spend.AccrualMade, spend.AccrualMade}},
-		{spend.KeepAccruals - time.Minute, [2]spend.AccrualStatus{spend.AccrualRepeated, spend.AccrualRepeated}},
-		{2 * time.Minute, [2]spend.AccrualStatus{spend.AccrualMade, spend.AccrualRepeated}},
+		{0, [2]spend.AccrualStatus{spend.AccrualApplied, spend.AccrualApplied}},
+		{spend.AccrualRetention - time.Minute, [2]spend.AccrualStatus{spend.AccrualRepeated, spend.AccrualRepeated}},
+		{2 * time.Minute, [2]spend.AccrualStatus{spend.AccrualApplied, spend.AccrualRepeated}},
 	} {
 		h.advance(tt.after)
 		if got := statuses(); got != tt.want {
@@ -234,19 +234,19 @@ func testAdjustPeriods(h *harness) {
 		micro  int64
 		want   spend.Accrued
 	}{
-		{usd, spend.Correction, spend.OfTotal, 5 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: usd, Total: 16 * usd}},
-		{0, spend.Correction, spend.OfQuarter, 2 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: 3 * usd, Total: 18 * usd}},
-		{0, spend.Correction, spend.OfWeek, usd, spend.Accrued{Day: usd, Week: 12 * usd, Month: 2 * usd, Quarter: 4 * usd, Total: 19 * usd}},
-		{0, spend.Credit, spend.OfWeek, 3 * usd, spend.Accrued{Day: usd, Week: 9 * usd, Month: 0, Quarter: usd, Total: 16 * usd}}, // the month is younger
-		{0, spend.Reset, spend.OfWeek, 0, spend.Accrued{Total: 7 * usd}},
-		{10 * usd, spend.Credit, spend.OfWeek, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 6 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
-		{0, spend.Reset, spend.OfWeek, 0, spend.Accrued{Total: 7 * usd}},
-		{10 * usd, spend.Credit, spend.OfMonth, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
-		{0, spend.Reset, spend.OfMonth, 0, spend.Accrued{Week: 4 * usd, Total: 7 * usd}}, // the week began before the month
-		{10 * usd, spend.Credit, spend.OfQuarter, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 14 * usd, Month: 10 * usd, Quarter: 6 * usd, Total: 13 * usd}},
-		{0, spend.Reset, spend.OfQuarter, 0, spend.Accrued{Week: 8 * usd, Total: 7 * usd}},
-		{0, spend.Reset, spend.OfWeek, 0, spend.Accrued{}}, // the total has less than the week
-		{10 * usd, spend.Credit, spend.OfTotal, 3 * usd, spend.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 10 * usd, Quarter: 10 * usd, Total: 7 * usd}},
+		{usd, spend.Correction, spend.PeriodTotal, 5 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: usd, Total: 16 * usd}},
+		{0, spend.Correction, spend.PeriodQuarter, 2 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: 3 * usd, Total: 18 * usd}},
+		{0, spend.Correction, spend.PeriodWeek, usd, spend.Accrued{Day: usd, Week: 12 * usd, Month: 2 * usd, Quarter: 4 * usd, Total: 19 * usd}},
+		{0, spend.Credit, spend.PeriodWeek, 3 * usd, spend.Accrued{Day: usd, Week: 9 * usd, Month: 0, Quarter: usd, Total: 16 * usd}}, // the month is younger
+		{0, spend.Reset, spend.PeriodWeek, 0, spend.Accrued{Total: 7 * usd}},
+		{10 * usd, spend.Credit, spend.PeriodWeek, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 6 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, spend.Reset, spend.PeriodWeek, 0, spend.Accrued{Total: 7 * usd}},
+		{10 * usd, spend.Credit, spend.PeriodMonth, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, spend.Reset, spend.PeriodMonth, 0, spend.Accrued{Week: 4 * usd, Total: 7 * usd}}, // the week began before the month
+		{10 * usd, spend.Credit, spend.PeriodQuarter, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 14 * usd, Month: 10 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, spend.Reset, spend.PeriodQuarter, 0, spend.Accrued{Week: 8 * usd, Total: 7 * usd}},
+		{0, spend.Reset, spend.PeriodWeek, 0, spend.Accrued{}}, // the total has less than the week
+		{10 * usd, spend.Credit, spend.PeriodTotal, 3 * usd, spend.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 10 * usd, Quarter: 10 * usd, Total: 7 * usd}},
 	} {
 		if step.cost > 0 {
 			h.accrue(ann, step.cost)
@@ -254,14 +254,14 @@ func testAdjustPeriods(h *harness) {
 		h.amended(step.kind, step.period, step.micro, step.want)
 	}
 	before := h.balance(each()[1]).Accrued
-	for _, period := range []spend.AccrualPeriod{spend.OfWeek, spend.OfTotal} {
+	for _, period := range []spend.AccrualPeriod{spend.PeriodWeek, spend.PeriodTotal} {
 		if out := h.amend("", team, spend.Credit, period, 8*usd); out.Status != spend.AccrualBelowZero || out.Accrued != before || h.balance(each()[1]).Accrued != before {
 			h.Errorf("more than the %s has accrued: %+v, want a refusal", period, out)
 		}
 	}
-	h.amended(spend.Reset, spend.OfTotal, 0, spend.Accrued{})
+	h.amended(spend.Reset, spend.PeriodTotal, 0, spend.Accrued{})
 	h.set(time.Date(2027, 4, 14, 12, 0, 0, 0, time.UTC)) // the week is within the month
-	for _, period := range []spend.AccrualPeriod{spend.OfMonth, spend.OfQuarter, spend.OfTotal} {
+	for _, period := range []spend.AccrualPeriod{spend.PeriodMonth, spend.PeriodQuarter, spend.PeriodTotal} {
 		h.accrue(ann, usd)
 		h.amend("", team, spend.Credit, period, 0.4*usd)
 		h.amended(spend.Reset, period, 0, spend.Accrued{})

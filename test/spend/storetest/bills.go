@@ -14,7 +14,7 @@ import (
 )
 
 // post corrects an hour of a pod of ann's, and reports whether it was done.
-func (h *harness) post(t *spend.Tally, hour time.Time, micro int64) bool {
+func (h *harness) post(t *spend.RollupInput, hour time.Time, micro int64) bool {
 	h.Helper()
 	done, err := h.Store.Post(h.Context(), h.org, &spend.Posting{
 		Version: t.Version, Until: t.Until, Retention: retention,
@@ -127,10 +127,10 @@ func (s *statement) charge(resource string, kind operation.Kind, hour int, micro
 
 // follower follows bills two hours after the end of each hour.
 func (h *harness) follower(s *statement) *spend.Bills {
-	return &spend.Bills{Store: h.Store, Platform: s, After: 2 * time.Hour, Retention: retention}
+	return &spend.Bills{Store: h.Store, Platform: s, Delay: 2 * time.Hour, Retention: retention}
 }
 
-func (h *harness) follow(b *spend.Bills) spend.Corrected {
+func (h *harness) follow(b *spend.Bills) spend.Corrections {
 	h.Helper()
 	h.roll()
 	c, err := b.Follow(h.Context(), h.org, h.at)
@@ -176,7 +176,7 @@ func testBillsOnce(h *harness) {
 	s.err = nil
 	dies := h.follower(s)
 	dies.Store = forgetful{dies.Store}
-	if c, err := dies.Follow(h.Context(), h.org, h.at); !errors.Is(err, errDied) || c != (spend.Corrected{Hours: 2, Less: 1.2 * usd}) {
+	if c, err := dies.Follow(h.Context(), h.org, h.at); !errors.Is(err, errDied) || c != (spend.Corrections{Hours: 2, Subtracted: 1.2 * usd}) {
 		h.Errorf("Follow = %+v, %v, want two hours corrected and the error", c, err)
 	}
 	for range 3 { // others repeat it
@@ -192,7 +192,7 @@ func testBillsOnce(h *harness) {
 	}
 	s.bills[1].Micro = 0.9 * usd // revised
 	h.advance(time.Hour)
-	if got, want := h.follow(h.follower(s)), (spend.Corrected{Hours: 2, More: 0.5 * usd, Less: 0.6 * usd}); got != want {
+	if got, want := h.follow(h.follower(s)), (spend.Corrections{Hours: 2, Added: 0.5 * usd, Subtracted: 0.6 * usd}); got != want {
 		h.Errorf("with a revised bill: %+v, want %+v", got, want)
 	}
 	h.costs(spend.Hourly, map[string]int64{
@@ -225,7 +225,7 @@ func testBillsRace(h *harness) {
 	h.roll()
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	total := spend.Corrected{}
+	total := spend.Corrections{}
 	for range 4 {
 		b := h.follower(&statement{bills: slices.Clone(s.bills)})
 		all.Go(func() {
@@ -235,11 +235,11 @@ func testBillsRace(h *harness) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			total.Hours, total.Less, total.More = total.Hours+c.Hours, total.Less+c.Less, total.More+c.More
+			total.Hours, total.Subtracted, total.Added = total.Hours+c.Hours, total.Subtracted+c.Subtracted, total.Added+c.Added
 		})
 	}
 	all.Wait()
-	if want := (spend.Corrected{Hours: 5, Less: 2.5 * usd}); total != want {
+	if want := (spend.Corrections{Hours: 5, Subtracted: 2.5 * usd}); total != want {
 		h.Errorf("all have corrected %+v, want %+v", total, want)
 	}
 	h.accrued(5.5*usd, 5.5*usd)

@@ -48,16 +48,16 @@ func testCost(h *harness) {
 	h.settle(spend.Settlement{Hold: "b", End: spend.Release})
 	h.spent(0.25*usd, 0)
 	h.run(p, "c", 0.5*usd)
-	h.settle(spend.Settlement{Hold: "c", End: spend.Commit, Full: true})
+	h.settle(spend.Settlement{Hold: "c", End: spend.Commit, WholeReservation: true})
 	h.spent(0.75*usd, 0)
 	h.status(h.ask(p, &spend.Reservation{
-		Hold: "f", Kind: "job", Owner: ann, After: spend.Amounts{spend.Cost: 0.01 * usd}, About: spend.About{Name: "\"most\":1", Most: 0.05 * usd},
+		Hold: "f", Kind: "job", Owner: ann, After: spend.Amounts{spend.Cost: 0.01 * usd}, Metadata: spend.Metadata{Name: "\"most\":1", MaxCost: 0.05 * usd},
 	}), spend.Admitted)
 	h.spent(0.75*usd, 0.01*usd)
 	if s := h.show(); s.Unreserved(spend.Scope{Kind: spend.KindTeam, ID: "research"}) != 0.04*usd || s.Unreserved(spend.Scope{Kind: spend.KindTeam, ID: "other"}) != 0 {
 		h.Errorf("holds %+v: want 0.04 USD beyond what is reserved", s.Holds)
 	}
-	h.settle(spend.Settlement{Hold: "f", End: spend.Commit, Full: true})
+	h.settle(spend.Settlement{Hold: "f", End: spend.Commit, WholeReservation: true})
 	h.spent(0.8*usd, 0)
 	h.status(h.run(p, "d", 0.2*usd), spend.Admitted)
 	h.status(h.run(p, "e", 1), spend.Refused)
@@ -88,7 +88,7 @@ func testAs(h *harness) {
 	p := perDay(usd)
 	h.run(p, "a", 0.4*usd)
 	for range 2 {
-		h.settle(spend.Settlement{Hold: "a", End: spend.Open, As: "job 1", Wait: time.Minute})
+		h.settle(spend.Settlement{Hold: "a", End: spend.Open, NewID: "job 1", ResolveWithin: time.Minute})
 	}
 	h.spent(0, 0.4*usd)
 	if s := h.show(); len(s.Holds) != 1 || s.Holds[0].ID != "job 1" || !s.Holds[0].Open {
@@ -102,10 +102,10 @@ func testAs(h *harness) {
 	h.spent(0.1*usd, 0)
 	// The job is run again, twice, the second time before the end of the first was seen.
 	h.run(p, "b", 0.4*usd)
-	h.settle(spend.Settlement{Hold: "b", End: spend.Open, As: "job 1", Wait: time.Minute})
+	h.settle(spend.Settlement{Hold: "b", End: spend.Open, NewID: "job 1", ResolveWithin: time.Minute})
 	h.spent(0.1*usd, 0.4*usd)
 	h.run(p, "c", 0.3*usd)
-	h.settle(spend.Settlement{Hold: "c", End: spend.Open, As: "job 1", Wait: time.Minute})
+	h.settle(spend.Settlement{Hold: "c", End: spend.Open, NewID: "job 1", ResolveWithin: time.Minute})
 	h.spent(0.5*usd, 0.3*usd)
 	h.settle(spend.Settlement{Hold: "job 1", End: spend.Commit, Amounts: spend.Amounts{spend.Cost: 0.2 * usd}})
 	h.spent(0.7*usd, 0)

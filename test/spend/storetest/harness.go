@@ -9,10 +9,10 @@ import (
 
 func (h *harness) rebuild() {
 	h.Helper()
-	if err := h.Store.Begin(h.Context(), h.org, "first"); err != nil {
+	if err := h.Store.BeginRebuild(h.Context(), h.org, "first"); err != nil {
 		h.Fatalf("Begin: %v", err)
 	}
-	if done, err := h.Store.Finish(h.Context(), h.org, "first"); err != nil || !done {
+	if done, err := h.Store.FinishRebuild(h.Context(), h.org, "first"); err != nil || !done {
 		h.Fatalf("Finish = %t, %v, want a complete ledger", done, err)
 	}
 }

@@ -14,7 +14,7 @@ var retention = spend.Retention{Hourly: 2, Daily: 40}
 
 func (h *harness) roll() {
 	h.Helper()
-	if err := (&spend.History{Store: h.Store, Retention: retention}).Roll(h.Context(), h.org); err != nil {
+	if err := (&spend.History{Store: h.Store, Retention: retention}).RollUp(h.Context(), h.org); err != nil {
 		h.Fatalf("Roll: %v", err)
 	}
 }
@@ -77,14 +77,14 @@ func testOnce(h *harness) {
 	for i, micro := range []int64{0.5 * usd, 0.25 * usd, 0} {
 		r := spend.Reservation{
 			Hold: string(rune('a' + i)), Kind: "job", Owner: ann, After: spend.Amounts{spend.Cost: usd}, Limits: limits(p, ann),
-			About: spend.About{Operation: "run", Name: "k2n5x8", Decision: string(rune('A' + i))},
+			Metadata: spend.Metadata{Operation: "run", Name: "k2n5x8", Decision: string(rune('A' + i))},
 		}
 		h.ask(p, &r)
 		h.settle(spend.Settlement{Hold: r.Hold, End: spend.Commit, Amounts: spend.Amounts{spend.Cost: micro}})
 	}
 	h.advance(time.Hour)
 	h.run(p, "full", 0.125*usd)
-	h.settle(spend.Settlement{Hold: "full", End: spend.Commit, Full: true})
+	h.settle(spend.Settlement{Hold: "full", End: spend.Commit, WholeReservation: true})
 	h.roll()
 	h.roll()
 	want := map[string]int64{"14T12 k2n5x8 of team research": 0.75 * usd, "14T13  of team research": 0.125 * usd}
@@ -104,9 +104,9 @@ func (h *harness) adjust(id string, to *spend.Owner, a spend.Amounts) {
 	}
 }
 
-func (h *harness) tally() spend.Tally {
+func (h *harness) tally() spend.RollupInput {
 	h.Helper()
-	t, err := h.Store.Tally(h.Context(), h.org)
+	t, err := h.Store.RollupInput(h.Context(), h.org)
 	if err != nil {
 		h.Fatalf("Tally: %v", err)
 	}
@@ -227,9 +227,9 @@ func testLabels(h *harness) {
 	h.movable()
 	h.roll() // from now on
 	p := teamPerHour(10 * usd)
-	about := spend.About{Operation: "createPod", Labels: "project=llm,stage=test"}
-	h.ask(p, &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(usd), About: about, Limits: limits(p, ann)})
-	if s := h.show(); len(s.Holds) != 1 || s.Holds[0].About.Labels != about.Labels {
+	about := spend.Metadata{Operation: "createPod", Labels: "project=llm,stage=test"}
+	h.ask(p, &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(usd), Metadata: about, Limits: limits(p, ann)})
+	if s := h.show(); len(s.Holds) != 1 || s.Holds[0].Metadata.Labels != about.Labels {
 		h.Errorf("holds = %+v, want one with the labels %s", s.Holds, about.Labels)
 	}
 	h.commit("h", "p1", pod(usd))
@@ -238,7 +238,7 @@ func testLabels(h *harness) {
 	h.commit("more", "p1", pod(2*usd))
 	h.advance(30 * time.Minute)
 	h.adjust("p1", &spend.Owner{Team: "ops"}, pod(2*usd))
-	if got := h.record("p1").About.Labels; got != about.Labels {
+	if got := h.record("p1").Metadata.Labels; got != about.Labels {
 		h.Errorf("labels of the record = %q, want %q", got, about.Labels)
 	}
 	h.advance(30 * time.Minute)
@@ -259,7 +259,7 @@ func testLabels(h *harness) {
 		{[]spend.Dimension{spend.ByResource}, map[spend.Dimension][]string{"label:none": {""}}, map[spend.Labels]int64{about.Labels: 2.5 * usd}},
 	} {
 		q.By, q.Where = tt.by, tt.where
-		rows, err := history.Ask(h.Context(), h.org, &q, h.at)
+		rows, err := history.Query(h.Context(), h.org, &q, h.at)
 		if err != nil {
 			h.Fatalf("Ask: %v", err)
 		}

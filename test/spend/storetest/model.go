@@ -26,8 +26,8 @@ func testModel(h *harness) {
 		m.memory = spend.NewMemory(func() time.Time { return m.now }, func(string) spend.Zone { return h.zone })
 		h.SetTime(m.now)
 		h.in("UTC")
-		m.both(func(s spend.Store) (any, error) { return nil, s.Begin(h.Context(), m.org, "t") })
-		m.both(func(s spend.Store) (any, error) { return s.Finish(h.Context(), m.org, "t") })
+		m.both(func(s spend.Store) (any, error) { return nil, s.BeginRebuild(h.Context(), m.org, "t") })
+		m.both(func(s spend.Store) (any, error) { return s.FinishRebuild(h.Context(), m.org, "t") })
 		t.Repeat(map[string]func(*rapid.T){
 			"":        m.check,
 			"create":  m.create,
@@ -144,7 +144,7 @@ func (m *model) budget(t *rapid.T) {
 	}
 	m.plan = spend.Plan{
 		Org: draw("org"), Teams: map[string]spend.Budget{"research": draw("research")}, Keys: map[string]spend.Budget{"ann": draw("ann")},
-		Horizon: rapid.SampledFrom([]spend.Horizon{0, spend.Period, spend.Horizon(20 * time.Minute)}).Draw(t, "horizon"),
+		Horizon: rapid.SampledFrom([]spend.Horizon{0, spend.UntilPeriodEnd, spend.Horizon(20 * time.Minute)}).Draw(t, "horizon"),
 	}
 }
 
@@ -202,7 +202,7 @@ func (m *model) change(t *rapid.T) {
 func (m *model) settle(t *rapid.T) {
 	m.T = t
 	s := spend.Settlement{
-		End: spend.End(rapid.IntRange(0, 2).Draw(t, "end")), Hold: "unheard-of", Wait: time.Minute, Kind: "pod",
+		End: spend.End(rapid.IntRange(0, 2).Draw(t, "end")), Hold: "unheard-of", ResolveWithin: time.Minute, Kind: "pod",
 		Owner: rapid.SampledFrom(owners).Draw(t, "owner"), Amounts: amounts(t), Gone: rapid.IntRange(0, 3).Draw(t, "gone") == 0, From: m.from(t),
 	}
 	if len(m.holds) > 0 {
@@ -218,9 +218,9 @@ func (m *model) settle(t *rapid.T) {
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "once") {
 	case 0:
-		s.Resource, s.Full = "", rapid.Bool().Draw(t, "full")
+		s.Resource, s.WholeReservation = "", rapid.Bool().Draw(t, "full")
 	case 1:
-		s.As = rapid.SampledFrom(append([]string{"unheard-of"}, m.holds...)).Draw(t, "as")
+		s.NewID = rapid.SampledFrom(append([]string{"unheard-of"}, m.holds...)).Draw(t, "as")
 	}
 	if len(known.Resources) > 0 && rapid.IntRange(0, 5).Draw(t, "other") == 0 {
 		s.Resource = rapid.SampledFrom(known.Resources).Draw(t, "resource").ID
@@ -256,12 +256,12 @@ func (m *model) roll(t *rapid.T) {
 	m.T = t
 	m.both(func(s spend.Store) (any, error) {
 		h := spend.History{Store: s, Retention: spend.Retention{Hourly: 400, Daily: 400}}
-		if err := h.Roll(m.harness.Context(), m.org); err != nil {
+		if err := h.RollUp(m.harness.Context(), m.org); err != nil {
 			return nil, err
 		}
 		to := spend.Daily.Start(m.now).Add(spend.Daily.Length())
 		q := spend.Query{From: to.AddDate(0, 0, -3), To: to, Bucket: spend.Daily, By: spend.Dimension.Values("")}
-		return h.Ask(m.harness.Context(), m.org, &q, m.now)
+		return h.Query(m.harness.Context(), m.org, &q, m.now)
 	})
 }
 
@@ -274,7 +274,7 @@ func (m *model) billed(t *rapid.T) {
 		Micro: rapid.Int64Range(-5_000_000, 5_000_000).Draw(t, "micro"),
 	}
 	m.both(func(s spend.Store) (any, error) {
-		at, err := s.Tally(m.harness.Context(), m.org)
+		at, err := s.RollupInput(m.harness.Context(), m.org)
 		if err != nil || at.Version == 0 {
 			return false, err
 		}

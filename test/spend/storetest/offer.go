@@ -21,11 +21,11 @@ func testOffer(h *harness) {
 	}
 	h.advance(time.Hour)
 	epoch := h.show().Epoch + 1
-	bob := spend.Owned{Owner: spend.Owner{Team: "vision", Key: "bob"}}
-	x, y, z := spend.Owned{Owner: ann}, spend.Owned{About: spend.About{Name: "y"}}, spend.Owned{Owner: ann, About: spend.About{Name: "z"}}
+	bob := spend.Ownership{Owner: spend.Owner{Team: "vision", Key: "bob"}}
+	x, y, z := spend.Ownership{Owner: ann}, spend.Ownership{About: spend.Metadata{Name: "y"}}, spend.Ownership{Owner: ann, About: spend.Metadata{Name: "z"}}
 	for _, o := range []*spend.Offer{
-		{Gateway: "one", Epoch: epoch, Owners: map[string]spend.Owned{"x": x, "z": y, "w": x}, Balances: was.Balances, At: was.Now},
-		{Gateway: "two", Epoch: epoch, Owners: map[string]spend.Owned{"x": y, "y": y, "z": z, "w": bob}, At: was.Now, Balances: []spend.Balance{
+		{Gateway: "one", Epoch: epoch, Owners: map[string]spend.Ownership{"x": x, "z": y, "w": x}, Balances: was.Balances, At: was.Now},
+		{Gateway: "two", Epoch: epoch, Owners: map[string]spend.Ownership{"x": y, "y": y, "z": z, "w": bob}, At: was.Now, Balances: []spend.Balance{
 			{Scope: spend.Scope{Kind: spend.KindOrg}, Accrued: spend.Accrued{Day: 5 * usd, Month: 1}},
 			{Scope: spend.Scope{Kind: spend.KindTeam, ID: "gone"}, Accrued: spend.Accrued{Day: 4 * usd, Month: 4 * usd}},
 		}},
@@ -33,26 +33,26 @@ func testOffer(h *harness) {
 		if err := h.Store.Offer(h.Context(), h.org, o); err != nil {
 			h.Fatalf("Offer(%s): %v", o.Gateway, err)
 		}
-		if err := h.Store.Sign(h.Context(), h.org, epoch, o.Gateway); err != nil {
+		if err := h.Store.MarkRestored(h.Context(), h.org, epoch, o.Gateway); err != nil {
 			h.Fatalf("Sign(%s): %v", o.Gateway, err)
 		}
 	}
-	owners, gateways, err := h.Store.Offered(h.Context(), h.org, epoch)
+	owners, gateways, err := h.Store.Offers(h.Context(), h.org, epoch)
 	slices.Sort(gateways)
-	if diff := cmp.Diff(map[string]spend.Owned{"x": x, "y": y, "z": z, "w": x}, owners); diff != "" || err != nil || !slices.Equal(gateways, []string{"one", "two"}) {
+	if diff := cmp.Diff(map[string]spend.Ownership{"x": x, "y": y, "z": z, "w": x}, owners); diff != "" || err != nil || !slices.Equal(gateways, []string{"one", "two"}) {
 		h.Errorf("offered by %v, %v (owners want-, got+):\n%s", gateways, err, diff)
 	}
 	for _, at := range []time.Time{was.Now.Add(time.Second), was.Now} {
-		if err := h.Store.Offer(h.Context(), h.org, &spend.Offer{Gateway: "three", Epoch: epoch, Owners: map[string]spend.Owned{"w": bob, "x": y}, At: at}); err != nil {
+		if err := h.Store.Offer(h.Context(), h.org, &spend.Offer{Gateway: "three", Epoch: epoch, Owners: map[string]spend.Ownership{"w": bob, "x": y}, At: at}); err != nil {
 			h.Fatal(err)
 		}
 		bob.Owner.Key = "older"
 	}
 	bob.Owner.Key = "bob"
-	if owners, _, err := h.Store.Offered(h.Context(), h.org, epoch); err != nil || owners["w"] != bob || owners["x"] != x {
+	if owners, _, err := h.Store.Offers(h.Context(), h.org, epoch); err != nil || owners["w"] != bob || owners["x"] != x {
 		h.Errorf("offered are %+v (%v), want the later owner, and no owner in the place of one", owners, err)
 	}
-	if owners, gateways, err := h.Store.Offered(h.Context(), h.org, epoch+1); err != nil || len(owners)+len(gateways) > 0 {
+	if owners, gateways, err := h.Store.Offers(h.Context(), h.org, epoch+1); err != nil || len(owners)+len(gateways) > 0 {
 		h.Errorf("offered for another rebuild: %v by %v, %v", owners, gateways, err)
 	}
 	for scope, want := range map[spend.Scope][2]int64{
@@ -93,7 +93,7 @@ func testHeads(h *harness) {
 	if next := head(); next.Seq <= first.Seq || next.Epoch != first.Epoch {
 		h.Errorf("head = %+v after a change, was %+v", next, first)
 	}
-	if err := h.Store.Begin(h.Context(), h.org, "again"); err != nil {
+	if err := h.Store.BeginRebuild(h.Context(), h.org, "again"); err != nil {
 		h.Fatal(err)
 	}
 	if next := head(); next.Epoch <= first.Epoch {

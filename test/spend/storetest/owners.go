@@ -55,19 +55,19 @@ func testAssign(h *harness) {
 	id, _ := h.reserve(p, pod(usd))
 	h.commit(id, "p1", pod(usd))
 	bob := spend.Owner{Team: "ml", Key: "bob"}
-	assign := func(version int64, want bool, about spend.About) {
+	assign := func(version int64, want bool, about spend.Metadata) {
 		h.Helper()
-		a := &spend.Adjustment{Kind: "pod", Resource: "p1", Version: version, Amounts: pod(usd), Owner: &bob, About: about}
+		a := &spend.Adjustment{Kind: "pod", Resource: "p1", Version: version, Amounts: pod(usd), Owner: &bob, Metadata: about}
 		if got, err := spend.Adjust(h.Context(), h.Store, h.org, a); err != nil || got != want {
 			h.Errorf("Adjust of version %d = %t, %v, want %t", version, got, err, want)
 		}
 	}
 	version := h.show().Resources[0].Version
-	assign(version+7, false, spend.About{})
-	assign(version, true, spend.About{Name: "trainer", Decision: "d1"})
+	assign(version+7, false, spend.Metadata{})
+	assign(version, true, spend.Metadata{Name: "trainer", Decision: "d1"})
 	// Without anything about it, what was known stays.
-	assign(h.show().Resources[0].Version, true, spend.About{})
-	if got, want := h.show().Resources[0].About, (spend.About{Name: "trainer", Decision: "d1"}); got != want {
+	assign(h.show().Resources[0].Version, true, spend.Metadata{})
+	if got, want := h.show().Resources[0].Metadata, (spend.Metadata{Name: "trainer", Decision: "d1"}); got != want {
 		h.Errorf("about the resource is known %+v, want %+v", got, want)
 	}
 	for _, o := range []spend.Owner{bob, ann, {}} {
@@ -101,7 +101,7 @@ func testJobs(h *harness) {
 	}
 	note := func(o spend.Owner) {
 		h.Helper()
-		if err := h.Store.NoteJob(h.Context(), h.org, mine, o, time.Minute); err != nil {
+		if err := h.Store.SetJobOwner(h.Context(), h.org, mine, o, time.Minute); err != nil {
 			h.Fatal(err)
 		}
 	}
@@ -118,42 +118,42 @@ func testJobs(h *harness) {
 // owner's again, with all that is known of it.
 func testGivenBack(h *harness) {
 	p := teamPerHour(10 * usd)
-	about := spend.About{Operation: "createPod", Decision: "D", Labels: "project=llm"}
-	h.ask(p, &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(usd), About: about})
+	about := spend.Metadata{Operation: "createPod", Decision: "D", Labels: "project=llm"}
+	h.ask(p, &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(usd), Metadata: about})
 	h.commit("h", "p1", pod(usd))
-	adjust := func(a spend.Adjustment, want spend.Adjusted) {
+	adjust := func(a spend.Adjustment, want spend.AdjustResult) {
 		h.Helper()
 		a.Kind, a.Resource = "pod", "p1"
 		if got, err := h.Store.Adjust(h.Context(), h.org, &a); err != nil || got[0] != want {
 			h.Errorf("Adjust(%+v) = %v, %v, want %d", a, got, err, want)
 		}
 	}
-	adjust(spend.Adjustment{Version: h.record("p1").Version, Gone: true}, spend.Made)
+	adjust(spend.Adjustment{Version: h.record("p1").Version, Gone: true}, spend.AdjustApplied)
 	h.counts(spend.Amounts{}, spend.Amounts{})
-	adjust(spend.Adjustment{Amounts: pod(2 * usd), About: spend.About{Name: "listed"}}, spend.GivenBack)
+	adjust(spend.Adjustment{Amounts: pod(2 * usd), Metadata: spend.Metadata{Name: "listed"}}, spend.AdjustReturned)
 	h.counts(pod(2*usd), spend.Amounts{})
-	if r := h.record("p1"); r.Owner != ann || r.About != about {
+	if r := h.record("p1"); r.Owner != ann || r.Metadata != about {
 		h.Errorf("record = %+v, want ann's with %+v", r, about)
 	}
 	if h.SetTime == nil {
 		return
 	}
-	adjust(spend.Adjustment{Version: h.record("p1").Version, Gone: true}, spend.Made)
-	h.advance(spend.KeepOwners)
-	adjust(spend.Adjustment{Amounts: pod(usd)}, spend.Made)
+	adjust(spend.Adjustment{Version: h.record("p1").Version, Gone: true}, spend.AdjustApplied)
+	h.advance(spend.OwnerRetention)
+	adjust(spend.Adjustment{Amounts: pod(usd)}, spend.AdjustApplied)
 	if r := h.record("p1"); r.Owner != (spend.Owner{}) {
-		h.Errorf("after %s the owner is %s, want the organisation", spend.KeepOwners, r.Owner)
+		h.Errorf("after %s the owner is %s, want the organisation", spend.OwnerRetention, r.Owner)
 	}
 }
 
 // testAdjustMany makes more adjustments than go into one script: each on its own.
 func testAdjustMany(h *harness) {
 	var list []*spend.Adjustment
-	var want []spend.Adjusted
+	var want []spend.AdjustResult
 	for i := range 300 {
-		a, made := &spend.Adjustment{Kind: "pod", Resource: fmt.Sprint("p", i), Amounts: pod(usd)}, spend.Made
+		a, made := &spend.Adjustment{Kind: "pod", Resource: fmt.Sprint("p", i), Amounts: pod(usd)}, spend.AdjustApplied
 		if i%3 == 0 {
-			a.Version, made = 7, spend.NotMade
+			a.Version, made = 7, spend.AdjustSkipped
 		}
 		list, want = append(list, a), append(want, made)
 	}

@@ -50,7 +50,7 @@ func testPeriods(h *harness) {
 	}{
 		{15 * time.Hour, 0, spend.Admitted},
 		{16 * time.Hour, 0, spend.Refused},
-		{15 * time.Hour, spend.Period, spend.Refused},
+		{15 * time.Hour, spend.UntilPeriodEnd, spend.Refused},
 		{23*time.Hour + 30*time.Minute, spend.Horizon(30 * time.Minute), spend.Refused},
 	} {
 		h.org = fmt.Sprint("org-", tt.at, "-", int64(tt.horizon))

@@ -12,7 +12,7 @@ import (
 // begin begins a rebuild, and returns its epoch.
 func (h *harness) begin() int64 {
 	h.Helper()
-	if err := h.Store.Begin(h.Context(), h.org, "again"); err != nil {
+	if err := h.Store.BeginRebuild(h.Context(), h.org, "again"); err != nil {
 		h.Fatal(err)
 	}
 	return h.show().Epoch
@@ -55,7 +55,7 @@ func testRestore(h *harness) {
 	h.counts(spend.Amounts{}, three)
 	h.restore(r) // everything exists
 	h.counts(spend.Amounts{}, three)
-	if done, err := h.Store.Finish(h.Context(), h.org, "again"); err != nil || !done {
+	if done, err := h.Store.FinishRebuild(h.Context(), h.org, "again"); err != nil || !done {
 		h.Fatalf("Finish = %t, %v", done, err)
 	}
 	late := h.held("late", pod(5*usd)) // above every ceiling
@@ -114,8 +114,8 @@ func testRestoreAccrual(h *harness) {
 func testRestoreEpoch(h *harness) {
 	epoch := h.begin()
 	h.begin()
-	if _, err := h.Store.Restore(h.Context(), h.org, &spend.Restoration{Epoch: epoch, Holds: []spend.RestoredHold{h.held("h", pod(1))}}); !errors.Is(err, spend.ErrOtherEpoch) {
-		h.Errorf("Restore into another rebuild: %v, want %v", err, spend.ErrOtherEpoch)
+	if _, err := h.Store.Restore(h.Context(), h.org, &spend.Restoration{Epoch: epoch, Holds: []spend.RestoredHold{h.held("h", pod(1))}}); !errors.Is(err, spend.ErrEpochChanged) {
+		h.Errorf("Restore into another rebuild: %v, want %v", err, spend.ErrEpochChanged)
 	}
 	h.counts(spend.Amounts{}, spend.Amounts{})
 }
@@ -126,7 +126,7 @@ func testCostWithoutHold(h *harness) {
 		h.settle(spend.Settlement{Hold: "job e 1", End: spend.Commit, Kind: "job", Owner: ann, Amounts: spend.Amounts{spend.Cost: 0.25 * usd}})
 	}
 	h.spent(0.25*usd, 0)
-	h.settle(spend.Settlement{Hold: "h", End: spend.Commit, Full: true, Kind: "job", Owner: ann, Amounts: spend.Amounts{spend.Cost: 0.1 * usd}, About: spend.About{Most: 0.5 * usd}})
+	h.settle(spend.Settlement{Hold: "h", End: spend.Commit, WholeReservation: true, Kind: "job", Owner: ann, Amounts: spend.Amounts{spend.Cost: 0.1 * usd}, Metadata: spend.Metadata{MaxCost: 0.5 * usd}})
 	h.spent(0.75*usd, 0)
 	if h.SetTime == nil {
 		return
@@ -155,14 +155,14 @@ func testTombstone(h *harness) {
 // a job that was charged under another hold is not charged again.
 func testCostOfAJob(h *harness) {
 	job := spend.Job{Endpoint: "e", ID: "1"}
-	if err := h.Store.NoteJob(h.Context(), h.org, job, ann, time.Hour); err != nil {
+	if err := h.Store.SetJobOwner(h.Context(), h.org, job, ann, time.Hour); err != nil {
 		h.Fatal(err)
 	}
 	result := spend.Settlement{Hold: "job e 1", Job: &job, End: spend.Commit, Kind: "job", Amounts: spend.Amounts{spend.Cost: 0.25 * usd}}
 	h.settle(result)
 	h.spent(0.25*usd, 0)
 	h.run(perDay(usd), "r", 0.1*usd)
-	h.settle(spend.Settlement{Hold: "r", As: "job e 2", End: spend.Commit, Kind: "job", Owner: ann, Amounts: spend.Amounts{spend.Cost: 0.1 * usd}})
+	h.settle(spend.Settlement{Hold: "r", NewID: "job e 2", End: spend.Commit, Kind: "job", Owner: ann, Amounts: spend.Amounts{spend.Cost: 0.1 * usd}})
 	result.Hold = "job e 2"
 	h.settle(result)
 	h.spent(0.35*usd, 0)

@@ -227,14 +227,14 @@ func testRepeats(h *harness) {
 func testIntents(h *harness) {
 	p := teamPerHour(3 * usd)
 	row := func(id string) string { return fmt.Sprintf("{%q:1}", id) }
-	note := func(id string, past ...string) *spend.Note {
-		return &spend.Note{Org: h.org, Wish: "wish", Like: "like", Answer: "answer", Intent: id, Row: row(id), Owner: "ann", Past: past}
+	note := func(id string, past ...string) *spend.IntentRecord {
+		return &spend.IntentRecord{Org: h.org, Fingerprint: "wish", Lookalike: "like", Response: "answer", Intent: id, Row: row(id), Owner: "ann", Ignored: past}
 	}
-	ask := func(n *spend.Note) spend.Outcome {
-		return h.ask(p, &spend.Reservation{Hold: n.Intent, Kind: "pod", Owner: ann, After: pod(0.6 * usd), Note: n})
+	ask := func(n *spend.IntentRecord) spend.Outcome {
+		return h.ask(p, &spend.Reservation{Hold: n.Intent, Kind: "pod", Owner: ann, After: pod(0.6 * usd), Intent: n})
 	}
-	ending := func(id, was, row string) *spend.Ending {
-		return &spend.Ending{Org: h.org, Made: "made", Wish: "wish", Like: "like", Answer: "answer", Intent: id, Was: was, Row: row, Known: true, Unlike: true}
+	ending := func(id, was, row string) *spend.IntentUpdate {
+		return &spend.IntentUpdate{Org: h.org, Created: "made", Fingerprint: "wish", Lookalike: "like", Response: "answer", Intent: id, OldRow: was, Row: row, SetCreated: true, UnsetLookalike: true}
 	}
 	two := pod(1.2 * usd)
 	two[spend.GPUs], two[spend.Pods] = 2, 2
@@ -262,7 +262,7 @@ func testEnded(h *harness) {
 
 func testOpen(h *harness) {
 	id, _ := h.reserve(teamPerHour(usd), pod(0.6*usd))
-	h.settle(spend.Settlement{Hold: id, End: spend.Open, Wait: time.Minute})
+	h.settle(spend.Settlement{Hold: id, End: spend.Open, ResolveWithin: time.Minute})
 	h.counts(spend.Amounts{}, pod(0.6*usd))
 	s := h.show()
 	if len(s.Holds) != 1 || !s.Holds[0].Open || s.Holds[0].Until.Sub(s.Holds[0].At) < time.Minute {
@@ -277,7 +277,7 @@ func testOpen(h *harness) {
 func testHolder(h *harness) {
 	by := spend.Holder{Incarnation: "01J", Gateway: "gw 1"}
 	h.status(h.ask(teamPerHour(usd), &spend.Reservation{Hold: "h", Kind: "pod", Owner: ann, After: pod(1), Holder: by}), spend.Admitted)
-	h.settle(spend.Settlement{Hold: "h", End: spend.Open, Wait: time.Minute})
+	h.settle(spend.Settlement{Hold: "h", End: spend.Open, ResolveWithin: time.Minute})
 	state, err := h.Store.Holds(h.Context(), h.org)
 	if err != nil || len(state.Holds) != 1 || state.Holds[0].Holder != by {
 		h.Errorf("Holds = %+v, %v, want one held by %+v", state.Holds, err, by)
@@ -378,16 +378,16 @@ func testRebuild(h *harness) {
 	if h.show().Complete || complete() {
 		h.Error("the ledger is complete before it was built")
 	}
-	if done, err := h.Store.Finish(h.Context(), h.org, "mine"); err != nil || done {
+	if done, err := h.Store.FinishRebuild(h.Context(), h.org, "mine"); err != nil || done {
 		h.Errorf("Finish without Begin = %t, %v, want false", done, err)
 	}
-	if err := h.Store.Begin(h.Context(), h.org, "mine"); err != nil {
+	if err := h.Store.BeginRebuild(h.Context(), h.org, "mine"); err != nil {
 		h.Fatal(err)
 	}
-	if done, err := h.Store.Finish(h.Context(), h.org, "other"); err != nil || done {
+	if done, err := h.Store.FinishRebuild(h.Context(), h.org, "other"); err != nil || done {
 		h.Errorf("Finish with another token = %t, %v, want false", done, err)
 	}
-	if done, err := h.Store.Finish(h.Context(), h.org, "mine"); err != nil || !done {
+	if done, err := h.Store.FinishRebuild(h.Context(), h.org, "mine"); err != nil || !done {
 		h.Errorf("Finish = %t, %v, want true", done, err)
 	}
 	h.status(h.ask(p, r), spend.Admitted)

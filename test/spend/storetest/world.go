@@ -13,7 +13,7 @@ import (
 // World is a platform, a gateway and a receiver of events for a ledger under test. Tests embed it and replace methods.
 type World struct {
 	// Found are the resources of every organisation, Budgets its plan, nil for none.
-	Found   []spend.Found
+	Found   []spend.PlatformResource
 	Budgets *spend.Plan
 	// Orgs have budgets. Alive are the names of the gateways.
 	Orgs, Alive []string
@@ -29,23 +29,23 @@ type Around interface {
 // Deps returns dependencies in a world, with the clock of the system and without logs.
 func Deps(s spend.Store, w Around) spend.Deps {
 	return spend.Deps{
-		Store: s, Platform: w, Gateway: w, Events: w, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Alone: true, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History},
-		Interval: time.Minute, Patience: time.Minute, Unresolved: time.Minute, Beat: 100 * time.Millisecond,
+		Store: s, Platform: w, Gateway: w, Events: w, Logger: slog.New(slog.DiscardHandler), Now: time.Now, SingleGateway: true, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History},
+		Interval: time.Minute, CallTimeout: time.Minute, Unresolved: time.Minute, PollInterval: 100 * time.Millisecond,
 	}
 }
 
 // List implements spend.Platform.
-func (w *World) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
+func (w *World) List(context.Context, string, func(operation.Kind) bool) ([]spend.PlatformResource, error) {
 	return w.Found, nil
 }
 
 // Get implements spend.Platform.
-func (*World) Get(context.Context, string, operation.Kind, string) (*spend.Found, error) {
+func (*World) Get(context.Context, string, operation.Kind, string) (*spend.PlatformResource, error) {
 	return nil, errors.New("502")
 }
 
-// Ended implements spend.Platform.
-func (*World) Ended(context.Context, string, string) (*spend.Found, error) {
+// EndedSandbox implements spend.Platform.
+func (*World) EndedSandbox(context.Context, string, string) (*spend.PlatformResource, error) {
 	return nil, nil //nolint:nilnil // no sandbox has ended
 }
 
@@ -54,8 +54,8 @@ func (*World) Bills(context.Context, string, time.Time, time.Time) ([]spend.Bill
 	return nil, nil
 }
 
-// JobEnd implements spend.Platform.
-func (*World) JobEnd(context.Context, string, *spend.Hold) (*spend.Settlement, error) {
+// JobOutcome implements spend.Platform.
+func (*World) JobOutcome(context.Context, string, *spend.Hold) (*spend.Settlement, error) {
 	return nil, nil //nolint:nilnil // nothing is known of the job
 }
 
@@ -78,21 +78,23 @@ func (w *World) Peers() []string { return w.Alive }
 func (*World) Dead(context.Context, string) (silent time.Duration, dead bool) { return 0, false }
 
 // Claim implements spend.Gateway.
-func (*World) Claim(context.Context, string, *spend.Found, *spend.Hold) (bool, error) {
+func (*World) Claim(context.Context, string, *spend.PlatformResource, *spend.Hold) (bool, error) {
 	return true, nil
 }
 
 // Forget implements spend.Gateway.
 func (*World) Forget(context.Context, string, ...string) error { return nil }
 
-// Recorded implements spend.Gateway.
-func (*World) Recorded(context.Context, string, []string) map[string]spend.Owned { return nil }
+// RecordedOwners implements spend.Gateway.
+func (*World) RecordedOwners(context.Context, string, []string) map[string]spend.Ownership {
+	return nil
+}
 
 // Observed implements spend.Events.
 func (*World) Observed(context.Context, string, *spend.Plan, *spend.State) {}
 
-// Passed implements spend.Events.
-func (*World) Passed(context.Context, string, *spend.Report, error) {}
+// PassEnded implements spend.Events.
+func (*World) PassEnded(context.Context, string, *spend.Report, error) {}
 
 // Announce implements spend.Events. Every notice is delivered at once.
 func (*World) Announce(_ context.Context, _ *spend.Cause, _ *spend.Record, ended func(error)) {

@@ -88,7 +88,7 @@ func testZoneDays(h *harness) {
 // of the clocks and of the year. Room returns then.
 func testZonePeriods(h *harness) {
 	h.movable()
-	of := map[int]spend.AccrualPeriod{spend.PerWeek: spend.OfWeek, spend.PerMonth: spend.OfMonth, spend.PerQuarter: spend.OfQuarter}
+	of := map[int]spend.AccrualPeriod{spend.PerWeek: spend.PeriodWeek, spend.PerMonth: spend.PeriodMonth, spend.PerQuarter: spend.PeriodQuarter}
 	for _, tt := range []struct {
 		zone, begin, end string // UTC
 		ceiling          int
@@ -158,7 +158,7 @@ func testTotal(h *harness) {
 			h.Errorf("after %d days: %d have accrued, want %d", days, got, want)
 		}
 	}
-	p := &spend.Plan{Teams: map[string]spend.Budget{"research": {Total: 9602 * usd}}, Horizon: spend.Period}
+	p := &spend.Plan{Teams: map[string]spend.Budget{"research": {Total: 9602 * usd}}, Horizon: spend.UntilPeriodEnd}
 	_, out := h.reserve(p, pod(usd))
 	h.status(out, spend.Admitted)
 	if got, want := out.Levels[1][spend.InTotal], (spend.Level{Used: 9600 * usd, Reserved: usd, Needs: usd}); got != want {

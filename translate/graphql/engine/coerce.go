@@ -38,10 +38,10 @@ type coercer struct {
 // use is a variable in a position of some type.
 type use struct{ variable, typ string }
 
-// spend counts one value.
-func (c *coercer) spend() *Error {
+// count counts one value.
+func (c *coercer) count() *Error {
 	if c.values++; c.values > c.most {
-		return Exceeds("values", c.most, "values in arguments")
+		return LimitExceeded("values", c.most, "values in arguments")
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (c *coercer) arguments(f *ast.Field, of *ast.Definition) (map[string]any, *
 	for _, g := range f.Arguments {
 		want := f.Definition.Arguments.ForName(g.Name)
 		if want == nil {
-			c.miss(g.Value, invalid(`Unknown argument "`+Clip(g.Name)+`" on field "`+of.Name+"."+f.Name+`".`).at(g.Position))
+			c.recordUnknown(g.Value, invalid(`Unknown argument "`+Clip(g.Name)+`" on field "`+of.Name+"."+f.Name+`".`).at(g.Position))
 			continue
 		}
 		v, fault := c.value(g.Value, want.Type, g.Name)
@@ -103,7 +103,7 @@ func plain(v *ast.Value) any {
 // value coerces a literal of the document or a decoded JSON value. nil means
 // absent.
 func (c *coercer) value(v any, t *ast.Type, path string) (any, *Error) {
-	if fault := c.spend(); fault != nil {
+	if fault := c.count(); fault != nil {
 		return nil, fault
 	}
 	if literal, ok := v.(*ast.Value); ok {
@@ -183,7 +183,7 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 		field := def.Fields.ForName(name)
 		if field == nil {
 			text := `Field "` + Clip(m.name) + `" is not defined by type "` + def.Name + `".` + suggestion(m.name, def.Fields)
-			c.miss(m.value, badInput(text).at(m.at))
+			c.recordUnknown(m.value, badInput(text).at(m.at))
 			continue
 		}
 		v, fault := c.value(m.value, field.Type, path+"."+m.name)
@@ -197,8 +197,8 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 	return out, nil
 }
 
-// mostUnknown bounds the unknown members that one refusal names.
-const mostUnknown = 20
+// maxUnknown bounds the unknown members that one refusal names.
+const maxUnknown = 20
 
 // suggestion returns a sentence with the field that was probably meant by a misspelt name, "" for none.
 func suggestion(name string, fields ast.FieldList) string {
@@ -212,28 +212,28 @@ func suggestion(name string, fields ast.FieldList) string {
 	return ""
 }
 
-// miss records the fault of an unknown argument or member whose value asks for
+// recordUnknown records the fault of an unknown argument or member whose value asks for
 // something. The others are coerced all the same, so that one refusal names all.
-func (c *coercer) miss(value any, fault *Error) {
-	asks, exceeded := c.asks(value)
+func (c *coercer) recordUnknown(value any, fault *Error) {
+	asks, exceeded := c.isSet(value)
 	if exceeded != nil {
 		fault = exceeded
 	}
-	if asks && len(c.unknown) < mostUnknown {
+	if asks && len(c.unknown) < maxUnknown {
 		c.unknown = append(c.unknown, fault)
 	}
 }
 
-// asks reports whether a value is anything but null, a variable without a value, an
+// isSet reports whether a value is anything but null, a variable without a value, an
 // empty string, list or object, or a list or object of such values. Clients send these
 // for options that their callers left out.
-func (c *coercer) asks(v any) (bool, *Error) {
-	if fault := c.spend(); fault != nil {
+func (c *coercer) isSet(v any) (bool, *Error) {
+	if fault := c.count(); fault != nil {
 		return true, fault
 	}
 	if literal, ok := v.(*ast.Value); ok {
 		if literal.Kind == ast.Variable {
-			return c.asks(c.given(literal.Raw))
+			return c.isSet(c.given(literal.Raw))
 		}
 		v = plain(literal)
 	}
@@ -252,7 +252,7 @@ func (c *coercer) asks(v any) (bool, *Error) {
 		return true, nil
 	}
 	for _, item := range below {
-		if asks, fault := c.asks(item); asks || fault != nil {
+		if asks, fault := c.isSet(item); asks || fault != nil {
 			return true, fault
 		}
 	}
@@ -288,7 +288,7 @@ func (c *coercer) variable(name string, t *ast.Type) (any, *Error) {
 // same reports whether two coerced values are equal. One and the same value,
 // such as two uses of a variable, is not looked into.
 func (c *coercer) same(a, b any) (bool, *Error) {
-	if fault := c.spend(); fault != nil {
+	if fault := c.count(); fault != nil {
 		return false, fault
 	}
 	switch a := a.(type) {

@@ -14,25 +14,25 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// mostErrors bounds how many faults of one document are reported, longestMessage
+// maxErrors bounds how many faults of one document are reported, longestMessage
 // the bytes of each: names in it are the caller's.
 const (
-	mostErrors     = 10
-	longestMessage = 400
+	maxErrors       = 10
+	maxMessageBytes = 400
 )
 
 // Bounds of the memory of valid documents: pollers send the same one every few seconds.
 const (
-	keptDocuments = 256
-	keptLength    = 8 << 10
+	cachedDocuments = 256
+	maxCachedBytes  = 8 << 10
 )
 
-// leniently lists the specification's validation rules that hold here. Left
+// validationRules lists the specification's validation rules that hold here. Left
 // out, because clients in the field break them and nothing depends on them:
 // known type names and allowed positions of variables, unused variables, and
 // argument names and correct values, which the coercer checks more leniently. Overlapping fields
 // are checked while fields are merged. None of them looks at the value of a literal.
-func leniently() []core.Rule {
+func validationRules() []core.Rule {
 	list := []core.Rule{
 		fieldsOnCorrectType(),
 		rules.FragmentsOnCompositeTypesRule,
@@ -66,7 +66,7 @@ func fieldsOnCorrectType() core.Rule {
 				return
 			}
 			message := `Cannot query field "` + field.Name + `" on type "` + field.ObjectDefinition.Name + `".`
-			if found++; found <= mostErrors {
+			if found++; found <= maxErrors {
 				message += suggestion(field.Name, field.ObjectDefinition.Fields)
 			}
 			addError(core.Message("%s", message), core.At(field.Position))
@@ -127,7 +127,7 @@ func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
 		return nil, []*Error{invalid("subscriptions are not available")}
 	}
 	asked := roots(doc, def.SelectionSet)
-	if op := e.retired(asked, def); op != nil {
+	if op := e.removed(asked, def); op != nil {
 		return op, nil
 	}
 	if !valid {
@@ -140,16 +140,16 @@ func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	op.Asked = asked
+	op.RequestedRoots = asked
 	return op, nil
 }
 
-// retired returns the operation whose root fields are all retired, else nil.
-func (e *Engine[X]) retired(asked []RootField, def *ast.OperationDefinition) *Operation[X] {
-	op := &Operation[X]{Name: def.Name, Retired: true, Asked: asked, engine: e, of: e.root(def)}
+// removed returns the operation whose root fields are all retired, else nil.
+func (e *Engine[X]) removed(asked []RootField, def *ast.OperationDefinition) *Operation[X] {
+	op := &Operation[X]{Name: def.Name, Removed: true, RequestedRoots: asked, engine: e, of: e.root(def)}
 	seen := map[string]bool{}
 	for _, f := range asked {
-		err := e.cfg.Retired(f)
+		err := e.cfg.Removed(f)
 		if err == nil {
 			return nil
 		}
@@ -204,7 +204,7 @@ func (e *Engine[X]) name(set ast.SelectionSet) {
 // inlined passwords and environments, which must not outlive their request.
 func (e *Engine[X]) keep(source string, doc *ast.QueryDocument) {
 	mutates := func(op *ast.OperationDefinition) bool { return op.Operation != ast.Query }
-	if len(source) <= keptLength && !slices.ContainsFunc(doc.Operations, mutates) {
+	if len(source) <= maxCachedBytes && !slices.ContainsFunc(doc.Operations, mutates) {
 		e.valid.Add(source, doc)
 	}
 }
@@ -212,7 +212,7 @@ func (e *Engine[X]) keep(source string, doc *ast.QueryDocument) {
 // parse reads a document within the limits on its length and tokens.
 func parse(source string, l Limits) (*ast.QueryDocument, *Error) {
 	if len(source) > l.Document {
-		fault := Exceeds("document", l.Document, "bytes")
+		fault := LimitExceeded("document", l.Document, "bytes")
 		fault.Code = CodeTooLarge
 		return nil, fault
 	}
@@ -226,7 +226,7 @@ func parse(source string, l Limits) (*ast.QueryDocument, *Error) {
 	case !located:
 		return nil, &Error{Message: "Syntax Error: " + err.Error(), Code: CodeParse}
 	case len(g.Locations) == 0: // every syntax error has one, and the token limit none
-		return nil, Exceeds("tokens", l.Tokens, "tokens")
+		return nil, LimitExceeded("tokens", l.Tokens, "tokens")
 	}
 	return nil, &Error{
 		Message: "Syntax Error: " + Clip(g.Message), Code: CodeParse,
@@ -253,21 +253,21 @@ func choose(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *Err
 func (e *Engine[X]) validate(doc *ast.QueryDocument) []*Error {
 	shape, directives := shapeOf(doc)
 	if most := e.cfg.Limits.Directives; directives > most {
-		return []*Error{Exceeds("directives", most, "directives")}
+		return []*Error{LimitExceeded("directives", most, "directives")}
 	}
 	if _, known := e.shapes.Get(shape); known {
 		core.Walk(e.schema, doc, &core.Events{})
 		return nil
 	}
-	faults := e.judge(doc)
-	if len(faults) == 0 && len(shape) <= keptLength {
+	faults := e.applyRules(doc)
+	if len(faults) == 0 && len(shape) <= maxCachedBytes {
 		e.shapes.Add(shape, struct{}{})
 	}
 	return faults
 }
 
-// judge applies the rules of the specification.
-func (e *Engine[X]) judge(doc *ast.QueryDocument) []*Error {
+// applyRules applies the rules of the specification.
+func (e *Engine[X]) applyRules(doc *ast.QueryDocument) []*Error {
 	var found []*gqlerror.Error
 	events := &core.Events{}
 	for _, rule := range e.rules {
@@ -282,11 +282,11 @@ func (e *Engine[X]) judge(doc *ast.QueryDocument) []*Error {
 	core.Walk(e.schema, doc, events)
 	var faults []*Error
 	for _, g := range found {
-		fault := invalid(clip(g.Message, longestMessage))
+		fault := invalid(clip(g.Message, maxMessageBytes))
 		if len(g.Locations) > 0 {
 			fault.Line, fault.Column = g.Locations[0].Line, g.Locations[0].Column
 		}
-		if faults = append(faults, fault); len(faults) == mostErrors {
+		if faults = append(faults, fault); len(faults) == maxErrors {
 			break
 		}
 	}

@@ -34,11 +34,11 @@ type Config[X any] struct {
 	Limits Limits
 	// Introspection answers __schema and __type.
 	Introspection bool
-	// Retired returns why a root field is not available any more, and nil for
+	// Removed returns why a root field is not available any more, and nil for
 	// every other field. A document of such fields only is executed to these
 	// errors without being validated against the schema, which need not have
 	// them.
-	Retired func(f RootField) error
+	Removed func(f RootField) error
 	// Named returns the schema's name of a field or a member of an input object
 	// that a document spells otherwise, and any other name as it is; nil knows no
 	// other spellings.
@@ -84,15 +84,15 @@ func New[X any](cfg Config[X]) (*Engine[X], error) {
 	if cfg.Named == nil {
 		cfg.Named = func(name string) string { return name }
 	}
-	e := &Engine[X]{cfg: cfg, schema: schema, words: enumerations(schema), rules: leniently()}
+	e := &Engine[X]{cfg: cfg, schema: schema, words: enumerations(schema), rules: validationRules()}
 	e.cfg.Types = maps.Clone(cfg.Types)
 	query := maps.Clone(cfg.Types[schema.Query.Name])
 	maps.Copy(query, introspection[X](schema))
 	e.cfg.Types[schema.Query.Name] = query
-	if e.valid, err = lru.New[string, *ast.QueryDocument](keptDocuments); err != nil {
+	if e.valid, err = lru.New[string, *ast.QueryDocument](cachedDocuments); err != nil {
 		return nil, err
 	}
-	e.shapes, err = lru.New[string, struct{}](keptDocuments)
+	e.shapes, err = lru.New[string, struct{}](cachedDocuments)
 	return e, err
 }
 

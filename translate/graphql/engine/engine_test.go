@@ -72,7 +72,7 @@ func config() engine.Config[*library] {
 		Limits: engine.Limits{
 			Document: 2000, Tokens: 200, Depth: 4, Fields: 50, Aliases: 5, Directives: 5, Values: 50, Response: 1000,
 		},
-		Retired: func(f engine.RootField) error {
+		Removed: func(f engine.RootField) error {
 			if f.Name == "scroll" {
 				return errors.New("scrolls are gone")
 			}

@@ -42,9 +42,9 @@ func invalid(message string) *Error { return &Error{Message: message, Code: Code
 
 func badInput(message string) *Error { return &Error{Message: message, Code: CodeBadInput} }
 
-// Exceeds returns the error of a request that exceeds the limit of the given
+// LimitExceeded returns the error of a request that exceeds the limit of the given
 // name.
-func Exceeds(limit string, most int, unit string) *Error {
+func LimitExceeded(limit string, most int, unit string) *Error {
 	return &Error{
 		Message: "the request exceeds the limit of " + strconv.Itoa(most) + " " + unit, Code: CodeLimit, Limit: limit,
 	}

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mostParallel is how many root fields of a query run at once.
-const mostParallel = 4
+// maxParallel is how many root fields of a query run at once.
+const maxParallel = 4
 
 // Operation is a request made ready to execute, once.
 type Operation[X any] struct {
 	// Name is the operation's own, "" for an anonymous one.
 	Name string
-	// Retired tells that all its root fields are, so that nothing will be done.
-	Retired bool
-	// Asked lists its root fields as the document has them, those included that are
+	// Removed tells that all its root fields are, so that nothing will be done.
+	Removed bool
+	// RequestedRoots lists its root fields as the document has them, those included that are
 	// skipped.
-	Asked []RootField
+	RequestedRoots []RootField
 	// Unavailable lists the selected fields that are always null, as "Type.field", sorted.
 	// Fields of types that are unavailable as a whole are left out.
 	Unavailable []string
@@ -65,7 +65,7 @@ var errTooLong = errors.New("answer too long")
 func (o *Operation[X]) Execute(ctx context.Context, x X) Result {
 	results := make([]Result, len(o.roots))
 	var group errgroup.Group
-	group.SetLimit(mostParallel)
+	group.SetLimit(maxParallel)
 	for i, n := range o.roots {
 		if o.Mutates() || len(o.roots) == 1 {
 			results[i] = o.root(ctx, x, n)

@@ -91,7 +91,7 @@ type merged[X any] struct {
 // counts fields from the root, most is the bound on it.
 func (p *planner[X]) selection(of *ast.Definition, sets []ast.SelectionSet, depth, most int) ([]*node[X], *Error) {
 	if depth > most {
-		return nil, Exceeds("depth", most, "levels of fields")
+		return nil, LimitExceeded("depth", most, "levels of fields")
 	}
 	g := &gatherer[X]{p: p, of: of, seen: map[string]bool{}, byKey: map[string]*merged[X]{}}
 	for _, set := range sets {
@@ -176,7 +176,7 @@ func (g *gatherer[X]) field(s *ast.Field) *Error {
 	}
 	limits := &g.p.engine.cfg.Limits
 	if g.p.fields++; g.p.fields > limits.Fields {
-		return Exceeds("fields", limits.Fields, "fields")
+		return LimitExceeded("fields", limits.Fields, "fields")
 	}
 	given, fault := g.p.coerce.arguments(s, g.of)
 	if fault != nil {
@@ -186,7 +186,7 @@ func (g *gatherer[X]) field(s *ast.Field) *Error {
 	if m == nil {
 		if g.p.coerce.named(s.Alias) != s.Name {
 			if g.p.aliases++; g.p.aliases > limits.Aliases {
-				return Exceeds("aliases", limits.Aliases, "aliases")
+				return LimitExceeded("aliases", limits.Aliases, "aliases")
 			}
 		}
 		typ := s.Definition.Type
@@ -306,13 +306,13 @@ func (in Input) Texts(list []string) any {
 	return &in.memo.texts
 }
 
-// Room is an empty list with room for strings.
-func (in Input) Room() []string { return in.memo.texts[:0] }
+// Buffer is an empty list with room for strings.
+func (in Input) Buffer() []string { return in.memo.texts[:0] }
 
-// Once works something out the first time a field of the document is resolved,
+// Memoize works something out the first time a field of the document is resolved,
 // its failure included. A field belongs to one root, so it is not resolved
 // concurrently.
-func Once[T any](in Input, work func() (T, error)) (T, error) {
+func Memoize[T any](in Input, work func() (T, error)) (T, error) {
 	if m := in.memo; !m.done {
 		m.value, m.err = work()
 		m.done = true

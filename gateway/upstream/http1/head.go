@@ -1,0 +1,121 @@
+package http1
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Classes of bytes.
+const (
+	token = 1 << iota // tchar (RFC 9110, section 5.6.2)
+	text              // field-vchar, SP and HTAB (RFC 9110, section 5.5)
+)
+
+//nolint:gochecknoglobals // a constant, in all but the language's sense
+var class = classes()
+
+func classes() (t [256]byte) {
+	for c := range 256 {
+		if c >= ' ' && c != 0x7f || c == '\t' {
+			t[c] |= text
+		}
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		digit := c >= '0' && c <= '9'
+		if letter || digit || c > 0 && c < 0x7f && strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0 {
+			t[c] |= token
+		}
+	}
+	return t
+}
+
+func all[T string | []byte](s T, of byte) bool {
+	for i := range len(s) {
+		if class[s[i]]&of == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isToken(s string) bool { return s != "" && all(s, token) }
+
+func isText(s string) bool { return all(s, text) }
+
+// checkHead refuses the head of an answer, with its empty line, that readers could
+// take for different ones: other line ends than CRLF, folded lines, white space
+// before a colon, control characters, and any other framing than one
+// Content-Length or one Transfer-Encoding of chunked.
+func checkHead(head []byte) error {
+	line, rest, _ := bytes.Cut(head, []byte("\r\n"))
+	minor, err := checkStatusLine(line)
+	if err != nil {
+		return err
+	}
+	lengths, codings := 0, 0
+	for {
+		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
+		if len(line) == 0 {
+			break
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if len(name) == len(line) || len(name) == 0 || !all(name, token) {
+			return fmt.Errorf("%w: the name of a header field", ErrMalformed)
+		}
+		if !all(value, text) {
+			return fmt.Errorf("%w: the value of a header field", ErrMalformed)
+		}
+		switch value = bytes.Trim(value, " \t"); {
+		case is(name, "content-length"):
+			if lengths++; !isLength(value) {
+				return fmt.Errorf("%w: Content-Length", ErrMalformed)
+			}
+		case is(name, "transfer-encoding"):
+			if codings++; !is(value, "chunked") || minor == '0' {
+				return fmt.Errorf("%w: Transfer-Encoding", ErrMalformed)
+			}
+		}
+	}
+	if lengths+codings > 1 {
+		return fmt.Errorf("%w: framed twice", ErrMalformed)
+	}
+	return nil
+}
+
+// checkStatusLine reads a status line (RFC 9112, section 4) and returns the minor
+// version.
+func checkStatusLine(line []byte) (minor byte, err error) {
+	const shape = "HTTP/1.1 200"
+	bad := len(line) < len(shape) || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[7] != '0' && line[7] != '1' || line[8] != ' ' ||
+		line[9] < '1' || line[9] > '9' || !digits(line[10:12]) || len(line) > len(shape) && line[12] != ' ' || !all(line, text)
+	if bad {
+		return 0, fmt.Errorf("%w: the status line", ErrMalformed)
+	}
+	return line[7], nil
+}
+
+func is(b []byte, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func isLength(b []byte) bool { return len(b) > 0 && len(b) <= 18 && digits(b) }
+
+func digits(b []byte) bool {
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}

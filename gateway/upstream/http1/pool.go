@@ -1,0 +1,145 @@
+package http1
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// destination is the target of a connection, and its caller: credential is the value of
+// Authorization, which all requests on a connection share.
+type destination struct{ scheme, host, credential string }
+
+func destinationOf(req *http.Request) destination {
+	d := destination{scheme: req.URL.Scheme, host: req.URL.Host}
+	if values := req.Header["Authorization"]; len(values) > 0 {
+		d.credential = values[0]
+	}
+	return d
+}
+
+// pool holds idle connections.
+type pool struct {
+	mu    sync.Mutex              // guards what follows
+	idle  map[destination][]*conn // the one used last is last
+	count int
+	armed bool // a timer will look for those to close
+	// closed says that none are kept until one is asked for.
+	closed bool
+}
+
+// take returns a connection that has been idle for less than timeout, began less than
+// maxAge ago, unless that is 0, and is still good, or nil.
+func (p *pool) take(to destination, timeout, maxAge time.Duration) *conn {
+	for {
+		c := p.pop(to)
+		if c == nil {
+			return nil
+		}
+		if time.Since(c.since) < timeout && (maxAge == 0 || time.Since(c.opened) < maxAge) && c.isIdle() {
+			c.reused = true
+			return c
+		}
+		c.abort()
+	}
+}
+
+func (p *pool) pop(to destination) *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = false
+	list := p.idle[to]
+	if len(list) == 0 {
+		return nil
+	}
+	c := list[len(list)-1]
+	list[len(list)-1] = nil
+	p.idle[to] = list[:len(list)-1]
+	p.count--
+	return c
+}
+
+// put keeps a connection, and closes the one that was idle for the longest if there are
+// enough.
+func (p *pool) put(c *conn, limit int, timeout time.Duration) {
+	c.since = time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || limit <= 0 {
+		c.abort()
+		return
+	}
+	if p.count >= limit {
+		p.evict()
+	}
+	if p.idle == nil {
+		p.idle = make(map[destination][]*conn)
+	}
+	p.idle[c.to] = append(p.idle[c.to], c)
+	p.count++
+	if !p.armed {
+		p.armed = true
+		time.AfterFunc(timeout, func() { p.expireLater(timeout) })
+	}
+}
+
+// makeRoom closes the connection that was idle for the longest, if any is.
+func (p *pool) makeRoom() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.count > 0 {
+		p.evict()
+	}
+}
+
+// evict closes the connection that was idle for the longest. There is one.
+func (p *pool) evict() {
+	var from destination
+	var oldest *conn
+	for to, list := range p.idle {
+		if len(list) > 0 && (oldest == nil || list[0].since.Before(oldest.since)) {
+			from, oldest = to, list[0]
+		}
+	}
+	oldest.abort()
+	p.idle[from] = slices.Delete(p.idle[from], 0, 1)
+	p.count--
+}
+
+// close closes the connections.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.expire(0)
+}
+
+// expireLater closes connections that were idle for too long, and looks again while there is any left.
+func (p *pool) expireLater(timeout time.Duration) {
+	p.expire(timeout)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.armed = p.count > 0; p.armed {
+		time.AfterFunc(timeout, func() { p.expireLater(timeout) })
+	}
+}
+
+// expire closes the connections that have been idle for at least timeout.
+func (p *pool) expire(timeout time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for to, list := range p.idle {
+		old := 0
+		for old < len(list) && time.Since(list[old].since) >= timeout {
+			list[old].abort()
+			old++
+		}
+		p.count -= old
+		if old == len(list) {
+			delete(p.idle, to)
+		} else {
+			p.idle[to] = append([]*conn(nil), list[old:]...)
+		}
+	}
+}

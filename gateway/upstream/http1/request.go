@@ -1,0 +1,52 @@
+package http1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// maxInline is the longest body that is read before anything is sent, and written
+// before the answer is read: the buffers of an idle connection take it whatever its
+// server does.
+const maxInline = 16 << 10
+
+func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
+
+func inline(req *http.Request) bool {
+	return req.ContentLength > 0 && req.ContentLength <= maxInline
+}
+
+// read returns a request with its body in memory, so that it leaves together with
+// the head, or not at all if it breaks off.
+func read(req *http.Request) (*http.Request, error) {
+	b := make([]byte, req.ContentLength)
+	_, err := io.ReadFull(req.Body, b)
+	if cerr := req.Body.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	out := *req
+	out.Body = io.NopCloser(bytes.NewReader(b))
+	return &out, nil
+}
+
+// source is the body of a request. It keeps its error, which http.Request.Write
+// hides.
+type source struct {
+	io.ReadCloser
+	err error
+}
+
+// Read implements io.Reader.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
