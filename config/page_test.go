@@ -12,19 +12,19 @@ import (
 // docsHead begins the page that describes the settings.
 const docsHead = `# Configuration
 
-You write one YAML file. ` + "`tollgate serve -c tollgate.yaml`" + ` reads it, and ` + "`tollgate check -c tollgate.yaml`" + ` reports
-every fault with line, column and path. This page lists every setting, each section with an example. It is generated from the code, and so is
-the JSON Schema for your editor, which ` + "`tollgate check --print-schema`" + ` prints.
+The gateway is configured by one YAML file. ` + "`tollgate serve -c tollgate.yaml`" + ` reads it, and ` + "`tollgate check -c tollgate.yaml`" + ` reports every fault
+with its line, column and path. This page is generated from the code and lists all settings. For your editor,
+` + "`tollgate check --print-schema`" + ` prints a JSON Schema.
 
-The file has at most 1 MiB, and so has each file of ` + "`orgs_files`" + `, which holds one organisation; each of ` + "`key_files`" + ` has at most 64 MiB.
+The file may have at most 1 MiB, and so may each file of ` + "`orgs_files`" + `, which defines one organisation. A file of ` + "`key_files`" + ` may have at most 64 MiB.
 
-Your file is reloaded on SIGHUP, and when it changes or a file that it names: of ` + "`orgs_files` or `key_files`" + `, of a secret or of policies. A file with a fault never
-replaces the configuration in force. **Reload** tells when a new value of a setting takes effect: *live* ones take effect at once, the others
-require a *restart*; until then they are named in the log and, under ` + "`restart`" + `, by ` + "`GET /admin/status`" + `.
+The gateway reloads the configuration on SIGHUP, and when the file or one of its inputs changes: files of ` + "`orgs_files` and `key_files`" + `, files of secrets, and
+policies. A configuration with a fault never replaces the one in force. **Reload** shows when a new value takes effect: *live* settings at once, all
+others after a *restart*. Until the restart, the log and ` + "`GET /admin/status` (`restart`)" + ` list the changed settings.
 
-- A *duration* is written with its unit: ` + "`250ms`, `1m30s`, `24h`" + `.
-- A *secret* is never written in the file, but referred to: ` + "`{env: NAME}` or `{file: PATH}`" + `.
-- In paths, ` + "`[]`" + ` stands for each entry of a list and ` + "`<name>`" + ` for each key of a mapping. Unknown and duplicate keys are faults.
+- A *duration* has a unit: ` + "`250ms`, `1m30s`, `24h`" + `.
+- A *secret* is a reference, never the value itself: ` + "`{env: NAME}` or `{file: PATH}`" + `.
+- In paths, ` + "`[]`" + ` stands for each entry of a list, and ` + "`<name>`" + ` for each key of a mapping. Unknown and duplicate keys are faults.
 `
 
 // docs returns the page that describes every setting, in Markdown.

@@ -62,7 +62,7 @@ func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 			}
 			if away != (err != nil) && ctx.Err() == nil {
 				away = err != nil
-				f.Logger.WarnContext(ctx, "registry of gateways", "answers", !away, "error", fmt.Sprint(err))
+				f.Logger.WarnContext(ctx, "gateway registry availability changed", "available", !away, "error", fmt.Sprint(err))
 			}
 		}
 		select {

@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 		"approvable":     {func(o *settings.Org) { o.Budget.Approvable = true }, "budget.approvable: must be false"},
 		"no policy":      {func(o *settings.Org) { o.Policies.Policies = nil }, "policies: must list gpu_allow_list"},
 		"warns":          {func(o *settings.Org) { o.Policies.Policies[0].Mode = section.ModeWarn }, "policies[0].mode: must be enforce"},
-		"for some":       {func(o *settings.Org) { o.Policies.Policies[0].ExceptTeams = []string{"ops"} }, "must be in force for all callers"},
+		"for some":       {func(o *settings.Org) { o.Policies.Policies[0].ExceptTeams = []string{"ops"} }, "must apply to all callers"},
 		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{Policy: "gpu_allow_list"}} }, "has no exceptions"},
 		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{}} }, "has no exceptions"},
 	} {
