@@ -29,7 +29,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	errs = append(errs, c.Warnings(l.positions.Contains), warnShared(c), l.warnCertificates(now))
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt, "telemetry.context.trusted": c.Telemetry.Context.Trusted} {
 		for i, p := range prefixes {
-			errs.If(p.Bits() == 0, fault.Index(path, i), "%s contains all addresses: forwarded addresses from any client are trusted", p)
+			errs.If(p.Bits() == 0, fault.Index(path, i), "%s contains all addresses: every client is covered", p)
 		}
 	}
 	for i := range c.Orgs {

@@ -36,8 +36,8 @@ func TestJudge(t *testing.T) {
 		"no policy":      {func(o *settings.Org) { o.Policies.Policies = nil }, "policies: must list gpu_allow_list"},
 		"warns":          {func(o *settings.Org) { o.Policies.Policies[0].Mode = section.ModeWarn }, "policies[0].mode: must be enforce"},
 		"for some":       {func(o *settings.Org) { o.Policies.Policies[0].ExceptTeams = []string{"ops"} }, "must apply to all callers"},
-		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{Policy: "gpu_allow_list"}} }, "has no exceptions"},
-		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{}} }, "has no exceptions"},
+		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{Policy: "gpu_allow_list"}} }, "must not have exceptions"},
+		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{}} }, "must not have exceptions"},
 	} {
 		err := bounds.Check(org(tt.change))
 		if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault)) {
