@@ -24,7 +24,7 @@ PKG ?= ./...
 LONG := $(if $(filter ./...,$(PKG)),./test/deploy ./test/envoy ./test/parity ./test/browser ./test/spend)
 # What `make race` runs, under a race detector that makes a test take three to four times as long: the suites that have callers at once, and
 # of these folders the packages, or tests of packages, whose goroutines share state.
-SHARING = $(shell grep -rlE '"sync(/atomic)?"|\bgo func|[.]Go\b' --include=*.go gateway ratelimit policies/spend policies/load policies/record policies/catalog | xargs -n1 dirname | sort -u)
+SHARING = $(shell grep -rlE '"sync(/atomic)?"|\bgo func|[.]Go\b' --include=*.go gateway ratelimit policies/ledger policies/load policies/record policies/catalog | xargs -n1 dirname | sort -u)
 RACED = $(or $(filter-out ./...,$(PKG)),./test/spend $(addprefix ./,$(SHARING)) ./test/limits/... ./test/runs ./test/hostile)
 # Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take. Half of a suite is
 # waiting: more packages run at once than there are processors.
@@ -175,7 +175,7 @@ bench-growth: ## What lists, keys, pages, reloads, creates and passes over the l
 	@go test -run '^$$' -bench '^BenchmarkPages$$' ./gateway/ui
 	@go test -run '^$$' -bench '^BenchmarkReloadAll$$' -benchtime 10x -benchmem ./gateway
 	@go test -run '^$$' -bench '^Benchmark(Start|Reload)$$' -benchmem ./policies
-	@go test -run '^$$' -bench '^Benchmark(Pass|CreateInRedis)$$' -benchmem ./policies/spend/redisstore
+	@go test -run '^$$' -bench '^Benchmark(Pass|CreateInRedis)$$' -benchmem ./policies/ledger/redisstore
 
 .PHONY: compare
 compare: build ## The same calls by tollgate, Envoy with OPA and ratelimit, and LiteLLM, into compare.json (COMPAREFLAGS; docs/comparison.md)

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // state is one compiled configuration. It is immutable.
@@ -81,7 +81,7 @@ func (c *current) revocations() map[string]time.Time {
 }
 
 // job asks the platform for the outcome of a hold's job.
-func (c *current) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
+func (c *current) job(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error) {
 	now := c.Load()
 	o := now.Orgs[org]
 	if o == nil || now.runs.Client == nil {

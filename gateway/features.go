@@ -31,7 +31,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -363,7 +363,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 		Approvals: p.approvals.Store, Notices: accounts, Sent: alerts.NewSentLog(p.deps.Redis, cfg.Redis.Prefix),
 	}
 	history := money.NewHistory(cfg, accounts)
-	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: p.name}
+	self := ledger.Holder{Incarnation: ulid.Make().String(), Gateway: p.name}
 	p.intents = idempotency.NewTracker(p.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, p.background.Go, p.deps.Logger)
 	peers := p.store.Alive
 	if cfg.Redis.Embedded {

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
-	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	spendstore "github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/translate/usage"

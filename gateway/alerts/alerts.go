@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Alerts tells receivers. All fields are required.
@@ -38,7 +38,7 @@ type Alerts struct {
 	SnoozeLinks money.SnoozeLinks
 	// Approvals and Notices have the exceptions that end, beside the configuration.
 	Approvals *approval.Store
-	Notices   spend.NoticeStore
+	Notices   ledger.NoticeStore
 	// Sent keeps the sent alerts, by organisation.
 	Sent *store.CappedLog
 
@@ -51,20 +51,20 @@ type Alerts struct {
 type Thresholds struct {
 	*Alerts
 
-	due   *spend.Alerts
+	due   *ledger.Alerts
 	count metric.Int64Counter
 }
 
 // NewThresholds returns the thresholds of ledgers with their history.
-func (t *Alerts) NewThresholds(notices spend.NoticeStore, history *spend.History) *Thresholds {
+func (t *Alerts) NewThresholds(notices ledger.NoticeStore, history *ledger.History) *Thresholds {
 	return &Thresholds{
-		Alerts: t, due: &spend.Alerts{Notices: notices, History: history, Logger: t.Logger},
+		Alerts: t, due: &ledger.Alerts{Notices: notices, History: history, Logger: t.Logger},
 		count: telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent."))),
 	}
 }
 
 // CheckThresholds compares the budgets of an organisation with its ledger. It does not wait for the deliveries.
-func (w *Thresholds) CheckThresholds(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
+func (w *Thresholds) CheckThresholds(ctx context.Context, org string, p *ledger.Plan, s *ledger.State) {
 	w.Go(func() {
 		if err := w.due.Check(ctx, org, p, s, w.notify); err != nil {
 			w.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())
@@ -72,12 +72,12 @@ func (w *Thresholds) CheckThresholds(ctx context.Context, org string, p *spend.P
 	})
 }
 
-func (w *Thresholds) notify(ctx context.Context, a *spend.Alert) error {
+func (w *Thresholds) notify(ctx context.Context, a *ledger.Alert) error {
 	t := w.Alerts
 	if a.Usual != nil {
 		return t.notifyUnusual(ctx, a)
 	}
-	budget, used, limit := spend.CeilingName(a.Ceiling), spend.AmountText(a.Ceiling, a.Used), spend.AmountText(a.Ceiling, a.Limit)
+	budget, used, limit := ledger.CeilingName(a.Ceiling), ledger.AmountText(a.Ceiling, a.Used), ledger.AmountText(a.Ceiling, a.Limit)
 	err := t.deliver(ctx, a.Org, a.ID, "budget.threshold", a.At, budgetAlert{
 		Org: a.Org, Scope: a.Scope.String(), Budget: budget, Percent: a.Percent, Used: json.Number(used), Limit: json.Number(limit),
 	})
@@ -100,10 +100,10 @@ type unusualAlert struct {
 	Usual json.Number `json:"usual"`
 }
 
-func (t *Alerts) notifyUnusual(ctx context.Context, a *spend.Alert) error {
+func (t *Alerts) notifyUnusual(ctx context.Context, a *ledger.Alert) error {
 	const kind = "spend.unusual"
 	d := unusualAlert{
-		Org: a.Org, Scope: a.Scope.String(), Hour: spend.Hourly.Start(a.At),
+		Org: a.Org, Scope: a.Scope.String(), Hour: ledger.Hourly.Start(a.At),
 		Spent: json.Number(catalog.Money(a.Used).String()), Usual: json.Number(catalog.Money(*a.Usual).String()),
 	}
 	if err := t.deliver(ctx, a.Org, a.ID, kind, a.At, d); err != nil {
@@ -115,14 +115,14 @@ func (t *Alerts) notifyUnusual(ctx context.Context, a *spend.Alert) error {
 
 // Cause reports, in the log and to the receiver, why pods are stopped. The event is budget or, for idle resources, idle.
 // Cause does not wait for the delivery, and calls ended with its outcome.
-func (t *Alerts) Cause(ctx context.Context, c *spend.Cause, r *spend.Record, budget, idle string, ended func(error)) {
+func (t *Alerts) Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, budget, idle string, ended func(error)) {
 	now := t.Now()
 	var kind, id string
 	var data any
 	if x := c.Excess; x != nil {
 		d := budgetAlert{
-			Org: c.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind, Name: r.Metadata.Name,
-			Used: json.Number(spend.AmountText(x.Ceiling, x.Used)), Limit: json.Number(spend.AmountText(x.Ceiling, x.Limit)),
+			Org: c.Org, Scope: x.Scope.String(), Budget: ledger.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind, Name: r.Metadata.Name,
+			Used: json.Number(ledger.AmountText(x.Ceiling, x.Used)), Limit: json.Number(ledger.AmountText(x.Ceiling, x.Limit)),
 		}
 		t.Logger.WarnContext(ctx, "a budget is passed", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
 			"limit", string(d.Limit), "stop_at", c.StopAt, "resource", r.ID, "name", r.Metadata.Name, "team", r.Owner.Team, "key", r.Owner.Key)
@@ -168,11 +168,11 @@ type unmanaged struct {
 
 // Unmanaged tells of resources that the ledger has found for the first time and
 // that none of the callers made. The log has them already.
-func (t *Alerts) Unmanaged(ctx context.Context, org string, found []spend.PlatformResource) {
+func (t *Alerts) Unmanaged(ctx context.Context, org string, found []ledger.PlatformResource) {
 	const kind = "resource.unowned"
 	for _, f := range found {
 		t.sendAsync(ctx, org, strings.Join([]string{kind, org, f.ID}, ":"), kind, t.Now(), unmanaged{
-			Org: org, Resource: f.ID, Kind: f.Kind, Name: f.Name, PerHour: json.Number(catalog.Money(f.Amounts[spend.Burn]).String()),
+			Org: org, Resource: f.ID, Kind: f.Kind, Name: f.Name, PerHour: json.Number(catalog.Money(f.Amounts[ledger.Burn]).String()),
 		})
 	}
 }
@@ -198,20 +198,20 @@ type ownedResource struct {
 // Drift tells of resources that were changed or removed without the gateway. The
 // log has them already. That workers of endpoints come and go, where those active are
 // counted, is no news.
-func (t *Alerts) Drift(ctx context.Context, org string, drifted []spend.Drift) {
+func (t *Alerts) Drift(ctx context.Context, org string, drifted []ledger.Drift) {
 	o := t.Config().Org(org)
 	for _, d := range drifted {
 		kind := "resource.changed"
 		switch {
 		case d.Gone:
 			kind = "resource.removed"
-		case o != nil && o.Endpoints == spend.WorkersActive && d.Kind == string(operation.KindEndpoint):
+		case o != nil && o.Endpoints == ledger.WorkersActive && d.Kind == string(operation.KindEndpoint):
 			continue
 		}
 		id := strings.Join([]string{kind, org, d.ID, strconv.FormatInt(d.Version, 10)}, ":")
 		t.sendAsync(ctx, org, id, kind, t.Now(), drift{
 			ownedResource: ownedResource{org, d.ID, d.Kind, d.Metadata.Name, d.Owner.Team, d.Owner.Key},
-			Before:        json.Number(catalog.Money(d.Amounts[spend.Burn]).String()), PerHour: json.Number(catalog.Money(d.Now[spend.Burn]).String()),
+			Before:        json.Number(catalog.Money(d.Amounts[ledger.Burn]).String()), PerHour: json.Number(catalog.Money(d.Now[ledger.Burn]).String()),
 		})
 	}
 }
@@ -225,10 +225,10 @@ type incompleteList struct {
 
 // IncompleteList sends an alert about a list that lacks most of the resources, under one id an hour. The
 // log has it already.
-func (t *Alerts) IncompleteList(ctx context.Context, org string, r *spend.Report) {
+func (t *Alerts) IncompleteList(ctx context.Context, org string, r *ledger.Report) {
 	const kind = "platform.list_short"
 	now := t.Now()
-	id := strings.Join([]string{kind, org, spend.Hourly.Start(now).Format(time.RFC3339)}, ":")
+	id := strings.Join([]string{kind, org, ledger.Hourly.Start(now).Format(time.RFC3339)}, ":")
 	t.sendAsync(ctx, org, id, kind, now, incompleteList{Org: org, Listed: r.Resources, Missing: r.Missing})
 }
 
@@ -273,16 +273,16 @@ func (t *Alerts) send(ctx context.Context, o *settings.Org, id, kind string, at 
 // idleAlert is the alert about an idle resource.
 type idleAlert struct {
 	ownedResource
-	Reason   spend.Reason `json:"reason"`
-	Since    time.Time    `json:"since"`
-	PerMonth json.Number  `json:"per_month"` // USD
+	Reason   ledger.Reason `json:"reason"`
+	Since    time.Time     `json:"since"`
+	PerMonth json.Number   `json:"per_month"` // USD
 	// StopAt is when the pod will be stopped.
 	StopAt *time.Time `json:"stop_at,omitempty"`
 	// SnoozeURL is where people say that it is to be kept.
 	SnoozeURL string `json:"keep_url,omitempty"`
 }
 
-func (t *Alerts) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
+func (t *Alerts) newIdleAlert(c *ledger.Cause, r *ledger.Record) idleAlert {
 	a := idleAlert{
 		ownedResource: ownedResource{c.Org, r.ID, c.Idle.Kind, c.Idle.Name, r.Owner.Team, r.Owner.Key},
 		Reason:        c.Idle.Reason, Since: c.Idle.Since.UTC(), PerMonth: json.Number(catalog.Monthly(catalog.Money(c.Idle.Burn)).String()),

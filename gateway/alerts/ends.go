@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is row.ErrNoOrg for an organisation that
@@ -34,7 +34,7 @@ func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error
 	if err != nil {
 		return nil, err
 	}
-	for id, until := range spend.SnoozedUntil(noticed) {
+	for id, until := range ledger.SnoozedUntil(noticed) {
 		list = append(list, Exception{Org: org, Kind: "kept", ID: id, About: "idle", Until: until.UTC()})
 	}
 	now := t.Now()

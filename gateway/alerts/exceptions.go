@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 const (
@@ -31,7 +31,7 @@ type expiring struct {
 
 // WatchExceptions tells of exceptions that end soon, at the start and each hour, as
 // long as this gateway leads.
-func (t *Alerts) WatchExceptions(ctx context.Context, notices spend.NoticeStore, lead func(context.Context) bool) error {
+func (t *Alerts) WatchExceptions(ctx context.Context, notices ledger.NoticeStore, lead func(context.Context) bool) error {
 	tick := time.NewTicker(expiryLook)
 	defer tick.Stop()
 	for {
@@ -53,7 +53,7 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices spend.NoticeStore,
 
 // notifyExpiring tells of the exceptions of an organisation that end soon, once for each
 // end they are given. An alert that could not be delivered is sent again at the next look.
-func (t *Alerts) notifyExpiring(ctx context.Context, notices spend.NoticeStore, o *settings.Org) error {
+func (t *Alerts) notifyExpiring(ctx context.Context, notices ledger.NoticeStore, o *settings.Org) error {
 	const prefix, kind = "exception:", "exception.expiring"
 	noticed, err := notices.Noticed(ctx, o.ID)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // describer is the data of an alert, which can describe the alert of a kind in sentences.
@@ -73,14 +73,14 @@ func (d ownedResource) String() string {
 
 func (d budgetAlert) sentence(kind string) string {
 	unit := ""
-	for i := range spend.Ceilings {
-		if spend.CeilingName(i) == d.Budget && spend.IsMoney(i) {
+	for i := range ledger.Ceilings {
+		if ledger.CeilingName(i) == d.Budget && ledger.IsMoney(i) {
 			unit = " USD"
 		}
 	}
 	used := fmt.Sprintf("%s of %s%s used", d.Used, d.Limit, unit)
 	budget := fmt.Sprintf("The budget %s of %s in %s", d.Budget, d.Scope, d.Org)
-	if d.Scope == (spend.Scope{Kind: spend.KindOrg}).String() {
+	if d.Scope == (ledger.Scope{Kind: ledger.KindOrg}).String() {
 		budget = fmt.Sprintf("The budget %s of %s", d.Budget, d.Org)
 	}
 	switch kind {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Weekly is the report of seven days on an organisation or a team, by the same numbers as the views of the present and of costs. Amounts
@@ -80,16 +80,16 @@ idle money; and the refusals of policies.`,
 // Weekly makes the report of the seven days before a time, on an organisation or on one of its teams.
 func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*Weekly, error) {
 	w := newWeekly(org, team, to)
-	costs := func(from time.Time, by ...spend.Dimension) (*money.Costs, error) {
-		q := &spend.Query{From: from, To: from.Add(week), Bucket: spend.Total, By: by, Where: map[spend.Dimension][]string{}}
+	costs := func(from time.Time, by ...ledger.Dimension) (*money.Costs, error) {
+		q := &ledger.Query{From: from, To: from.Add(week), Bucket: ledger.Total, By: by, Where: map[ledger.Dimension][]string{}}
 		if team != "" {
-			q.Where[spend.ByTeam] = []string{team}
+			q.Where[ledger.ByTeam] = []string{team}
 		}
 		return r.Money.Costs(ctx, org, q)
 	}
-	by := spend.ByTeam
+	by := ledger.ByTeam
 	if team != "" {
-		by = spend.ByKey
+		by = ledger.ByKey
 	}
 	shares, err := costs(w.From, by)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*W
 	if before, err := costs(w.From.Add(-week)); w.known("the week before", err) {
 		w.Before = before.Total
 	}
-	if dearest, err := costs(w.From, spend.ByResource, spend.ByTeam); w.known("the dearest resources", err) {
+	if dearest, err := costs(w.From, ledger.ByResource, ledger.ByTeam); w.known("the dearest resources", err) {
 		w.addDearest(dearest)
 	}
 	if l, err := r.Money.Show(ctx, org); w.known("budgets", err) {

@@ -21,10 +21,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/record"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -33,7 +33,7 @@ type AccessDeps struct {
 	API     *schema.API
 	Catalog *catalog.Catalog
 	Limiter *ratelimit.Limiter
-	Ledger  spend.Store
+	Ledger  ledger.Store
 	// Engine is the policy engine of the configuration in force.
 	Engine *atomic.Pointer[policies.Engine]
 	*view.Current
@@ -147,23 +147,23 @@ func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *f
 	if plan == nil {
 		return out
 	}
-	owner := spend.Owner{Team: caller.Team, Key: caller.Key}
+	owner := ledger.Owner{Team: caller.Team, Key: caller.Key}
 	state, err := g.Ledger.Balances(ctx, caller.Org, owner)
 	known := err == nil && state.Complete // otherwise only the limits are
 	ends := g.Zone(caller.Org).Ends(g.Now())
 	for i, scope := range owner.Scopes() {
-		balance := spend.Balance{Scope: scope}
+		balance := ledger.Balance{Scope: scope}
 		if known && i < len(state.Balances) {
 			balance = state.Balances[i]
 		}
 		for _, c := range plan.CeilingUsage(&balance, &state) {
-			text := func(n int64) string { return spend.AmountText(c.Index, n) }
-			b := reference.Budget{Scope: scope.String(), Name: spend.CeilingName(c.Index), Limit: text(c.Limit)}
+			text := func(n int64) string { return ledger.AmountText(c.Index, n) }
+			b := reference.Budget{Scope: scope.String(), Name: ledger.CeilingName(c.Index), Limit: text(c.Limit)}
 			if known {
 				b.Used, b.Reserved, b.Left = text(c.Used), text(c.Reserved), text(c.Left())
 			}
-			if spend.Accrues(c.Index) && c.Index != spend.InTotal {
-				b.Ends = new(ends[c.Index-spend.PerDay])
+			if ledger.Accrues(c.Index) && c.Index != ledger.InTotal {
+				b.Ends = new(ends[c.Index-ledger.PerDay])
 			}
 			out = append(out, b)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // keyRef names a key made at run time.
@@ -25,7 +25,7 @@ type Callers struct {
 	// orgs are the organisations of the configuration, by ID, with the keys made at run time that are in force.
 	orgs map[string]*settings.Org
 	// plans are the budgets of the organisations that have some, by ID, with the budgets of these keys.
-	plans map[string]*spend.Plan
+	plans map[string]*ledger.Plan
 	of    map[string]organisation
 	keys  *identity.Directory // of the configuration alone
 
@@ -37,7 +37,7 @@ type Callers struct {
 // organisation holds the facts about an organisation that callers of the configuration alone have.
 type organisation struct {
 	tenant *filter.Tenant
-	plan   *spend.Plan
+	plan   *ledger.Plan
 	ids    map[string]bool // of its keys
 	// budgeted counts the keys made at run time that are in force with a budget.
 	budgeted int
@@ -59,7 +59,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	}
 	c := &Callers{
 		Callers: &filter.Callers{Directory: keys, Tenants: make(map[string]*filter.Tenant, len(cfg.Orgs))}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
-		plans: make(map[string]*spend.Plan, len(cfg.Orgs)), of: make(map[string]organisation, len(cfg.Orgs)),
+		plans: make(map[string]*ledger.Plan, len(cfg.Orgs)), of: make(map[string]organisation, len(cfg.Orgs)),
 		holders: make(map[identity.Digest][]keyRef),
 	}
 	var errs fault.Found
@@ -172,14 +172,14 @@ func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.
 			gone = append(gone, d.Digest)
 		}
 		delete(made, ref.id)
-		if was.Budget != (spend.Budget{}) {
+		if was.Budget != (ledger.Budget{}) {
 			of.budgeted--
 		}
 	}
 	if m := c.known[ref.org].Get(ref.id); m != nil && m.Revoked.IsZero() && c.inactiveReason(ref.org, m) == "" {
 		come = m.Entries(come, ref.org)
 		made[ref.id] = &m.Key
-		if m.Budget != (spend.Budget{}) {
+		if m.Budget != (ledger.Budget{}) {
 			of.budgeted++
 		}
 	}
@@ -200,10 +200,10 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	}
 	if t.Budgets != nil || of.budgeted > 0 {
 		plan := *of.plan
-		plan.RuntimeKey = func(id string) (spend.Budget, bool) {
+		plan.RuntimeKey = func(id string) (ledger.Budget, bool) {
 			k := o.RuntimeKeys[id]
 			if k == nil {
-				return spend.Budget{}, false
+				return ledger.Budget{}, false
 			}
 			return k.Budget, true
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // The routes by which a lead manages the keys of its team.
@@ -49,7 +49,7 @@ type lead struct {
 	caller *identity.Caller
 	key    settings.Key
 	team   settings.Team
-	labels []spend.LabelRule // that it may set
+	labels []ledger.LabelRule // that it may set
 }
 
 // leadOf returns the lead that makes a request. It refuses others with 403.
@@ -115,7 +115,7 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		k.Labels = l.key.Labels
 	}
 	for i, name := range k.Labels {
-		errs.If(!slices.ContainsFunc(l.labels, func(r spend.LabelRule) bool { return r.Name == name }), fault.Index("labels", i), "the lead may not set it")
+		errs.If(!slices.ContainsFunc(l.labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Index("labels", i), "the lead may not set it")
 	}
 	for _, r := range l.labels {
 		errs.If(r.Required && k.Labels != nil && !slices.Contains(k.Labels, r.Name), "labels", "must have %s, which is required", r.Name)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Key is a key as it is listed.
@@ -73,7 +73,7 @@ func (p *listedKeys) compare(a, b *Key) int {
 type Operators struct {
 	Keys *Keys
 	// Ledger has the costs of keys.
-	Ledger *spend.Ledger
+	Ledger *ledger.Ledger
 }
 
 // Rows are the questions of operators about keys and revoked tokens, and their changes.
@@ -104,8 +104,8 @@ func (o Operators) list(ctx context.Context, _ row.Scope, p listedKeys) (*List, 
 }
 
 // spent returns the balances of keys, by ID. It is empty for an organisation without budgets, and while the ledger does not answer.
-func (o Operators) spent(ctx context.Context, org string) map[string]*spend.Balance {
-	spent := make(map[string]*spend.Balance)
+func (o Operators) spent(ctx context.Context, org string) map[string]*ledger.Balance {
+	spent := make(map[string]*ledger.Balance)
 	if !HasLedger(o.Keys.org(org)) {
 		return spent
 	}
@@ -114,7 +114,7 @@ func (o Operators) spent(ctx context.Context, org string) map[string]*spend.Bala
 		return spent
 	}
 	for i := range state.Balances {
-		if b := &state.Balances[i]; b.Scope.Kind == spend.KindKey {
+		if b := &state.Balances[i]; b.Scope.Kind == ledger.KindKey {
 			spent[b.Scope.ID] = b
 		}
 	}
@@ -122,12 +122,12 @@ func (o Operators) spent(ctx context.Context, org string) map[string]*spend.Bala
 }
 
 // list returns the part of keys that is asked for, with what they have spent.
-func (p *listedKeys) list(records []settings.KeyRecord, spent map[string]*spend.Balance) (out *List, err error) {
+func (p *listedKeys) list(records []settings.KeyRecord, spent map[string]*ledger.Balance) (out *List, err error) {
 	var list []Key
 	for i := range records {
 		k := Key{KeyRecord: records[i]}
 		if b := spent[k.ID]; b != nil {
-			k.Today, k.ThisMonth = spend.AmountText(spend.PerDay, b.Day), spend.AmountText(spend.PerMonth, b.Month)
+			k.Today, k.ThisMonth = ledger.AmountText(ledger.PerDay, b.Day), ledger.AmountText(ledger.PerMonth, b.Month)
 		}
 		if p.selects(&k) {
 			list = append(list, k)

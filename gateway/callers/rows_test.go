@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Many keys are sorted, and found by their owners and states.
@@ -20,7 +20,7 @@ func TestKeysAreSortedAndFound(t *testing.T) {
 		records = append(records, settings.KeyRecord{ID: fmt.Sprintf("key-%04d", i), State: "in force", By: "ada", Used: time.Unix(int64(i), 0)})
 	}
 	records = append(records, settings.KeyRecord{ID: "ann", Owner: "Ann of Research", State: "in force", By: "configuration", Expires: time.Unix(9, 0)}, settings.KeyRecord{ID: "old", State: "revoked", By: "bob"})
-	spent := map[string]*spend.Balance{"key-0007": {Accrued: spend.Accrued{Day: 1e6, Month: 12.5e6}}, "ann": {Accrued: spend.Accrued{Month: 3e6}}}
+	spent := map[string]*ledger.Balance{"key-0007": {Accrued: ledger.Accrued{Day: 1e6, Month: 12.5e6}}, "ann": {Accrued: ledger.Accrued{Month: 3e6}}}
 	for _, tt := range []struct {
 		p    listedKeys
 		want []string

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -61,8 +61,8 @@ func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API)
 
 // keyLabels are the labels that keys may set which may not set all of the
 // organisation's.
-func keyLabels(o *settings.Org) map[string][]spend.LabelRule {
-	of := make(map[string][]spend.LabelRule)
+func keyLabels(o *settings.Org) map[string][]ledger.LabelRule {
+	of := make(map[string][]ledger.LabelRule)
 	for k := range o.AllKeys() {
 		if k.Labels != nil {
 			of[k.ID] = Labels(o, k)
@@ -72,17 +72,17 @@ func keyLabels(o *settings.Org) map[string][]spend.LabelRule {
 }
 
 // Labels are the labels that a key may set.
-func Labels(o *settings.Org, k *settings.Key) []spend.LabelRule {
+func Labels(o *settings.Org, k *settings.Key) []ledger.LabelRule {
 	if k.Labels == nil {
 		return o.Labels
 	}
-	return slices.DeleteFunc(slices.Clone(o.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
+	return slices.DeleteFunc(slices.Clone(o.Labels), func(r ledger.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 }
 
 // LedgerPlan is the plan of an organisation's spending, nil without any budget, isolation,
 // labels, search for idle resources and watch for unusual hours, for which the ledger is
 // kept, too.
-func LedgerPlan(o *settings.Org) *spend.Plan {
+func LedgerPlan(o *settings.Org) *ledger.Plan {
 	if p := SpendingPlan(o); needsLedger(o) || p.Limited() {
 		return p
 	}
@@ -95,8 +95,8 @@ func needsLedger(o *settings.Org) bool {
 }
 
 // SpendingPlan is Plan, whether a ledger is kept or not.
-func SpendingPlan(o *settings.Org) *spend.Plan {
-	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.RuntimeKeys))
+func SpendingPlan(o *settings.Org) *ledger.Plan {
+	teams, keys := make(map[string]ledger.Budget, len(o.Teams)), make(map[string]ledger.Budget, len(o.Keys)+len(o.RuntimeKeys))
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
 	}
@@ -108,19 +108,19 @@ func SpendingPlan(o *settings.Org) *spend.Plan {
 	}
 	budget := o.Budget
 	inFlight(o, &budget, teams)
-	over := make(map[string]spend.OverBudgetAction, len(o.Teams))
-	var moves []spend.Move
+	over := make(map[string]ledger.OverBudgetAction, len(o.Teams))
+	var moves []ledger.Move
 	for _, t := range o.Teams {
 		if over[t.ID] = t.Over; t.Former != "" {
-			moves = append(moves, spend.Move{From: t.Former, To: t.ID})
+			moves = append(moves, ledger.Move{From: t.Former, To: t.ID})
 		}
 	}
 	for i := range o.Keys {
 		if k := &o.Keys[i]; k.MovedFrom != "" {
-			moves = append(moves, spend.Move{From: k.MovedFrom, To: k.Team, Key: k.ID})
+			moves = append(moves, ledger.Move{From: k.MovedFrom, To: k.Team, Key: k.ID})
 		}
 	}
-	return &spend.Plan{
+	return &ledger.Plan{
 		Org: budget, Teams: teams, Keys: keys, Horizon: o.Horizon, Endpoints: o.Endpoints, Runs: o.Runs, Idle: o.Idle, Unusual: o.Alerts.Unusual,
 		Thresholds: o.Alerts.ThresholdsOrDefault(), OrgAction: o.Over, TeamActions: over, Moves: moves,
 	}
@@ -129,12 +129,12 @@ func SpendingPlan(o *settings.Org) *spend.Plan {
 // inFlight makes ceilings of the entries of the policy gpu_in_flight that refuse
 // whoever of their teams calls: the ledger holds them when calls race, which a
 // policy, judging one call by the counts before it, cannot.
-func inFlight(o *settings.Org, org *spend.Budget, teams map[string]spend.Budget) {
+func inFlight(o *settings.Org, org *ledger.Budget, teams map[string]ledger.Budget) {
 	const policy = "gpu_in_flight"
 	if slices.ContainsFunc(o.Policies.Exceptions, func(x policies.Exception) bool { return x.Policy == policy }) {
 		return
 	}
-	lower := func(b *spend.Budget, param any) {
+	lower := func(b *ledger.Budget, param any) {
 		if n, err := strconv.ParseInt(fmt.Sprint(param), 10, 64); err == nil && n > 0 && (b.GPUs == 0 || n < b.GPUs) {
 			b.GPUs = n
 		}

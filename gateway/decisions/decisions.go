@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Decisions are this gateway's: the log, the latest exchanges, the archive.
@@ -172,7 +172,7 @@ func (d *Decisions) Apply(cfg *settings.Config) {
 const ownDialect = "gateway"
 
 // Did keeps an act of the gateway's own beside the decisions.
-func (d *Decisions) Did(org string, of spend.Owner, operation, resource, text string) {
+func (d *Decisions) Did(org string, of ledger.Owner, operation, resource, text string) {
 	d.History.AddOwn(&explain.Report{
 		DecisionID: ulid.Make().String(), Time: d.deps.Now().UTC(), Revision: d.deps.Config().Revision,
 		Dialect: ownDialect, Operation: operation, Caller: explain.Caller{Org: org, Team: of.Team}, Verdict: explain.Allowed,

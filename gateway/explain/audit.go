@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Audit is everything that an organisation has, held against its policies.
@@ -64,7 +64,7 @@ func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 
 // Run judges the resources of an organisation. owners are those of the resources, in their
 // order; nil if they are not known. in holds the common part of the judged calls.
-func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, owners []spend.Owner, in policies.Input) *Audit {
+func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, owners []ledger.Owner, in policies.Input) *Audit {
 	out := &Audit{Org: org, Resources: []AuditedResource{}}
 	for i, it := range list {
 		s := AuditedResource{ID: it.ID, Kind: string(it.Kind), Name: it.Name}
@@ -74,7 +74,7 @@ func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, o
 			one.Resource.Owner = &policies.Owner{Team: s.Team, Key: s.Key}
 		}
 		if it.Priced {
-			hourly := catalog.Money(it.Amounts[spend.Burn])
+			hourly := catalog.Money(it.Amounts[ledger.Burn])
 			s.USDPerHour, s.USDPerMonth = hourly.String(), catalog.Monthly(hourly).String()
 		}
 		one.Caller = policies.Caller{Org: org, Team: s.Team, Key: s.Key, Roles: []string{"admin"}}

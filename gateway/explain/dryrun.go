@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -26,7 +26,7 @@ type DryRun struct {
 	Translators map[route.Dialect]filter.Translator
 	// Limiter has the counts of quotas so far, Ledger the reserved and committed amounts.
 	Limiter *ratelimit.Limiter
-	Ledger  *spend.Ledger
+	Ledger  *ledger.Ledger
 	// Approvals keeps requests for approval.
 	Approvals *approval.Store
 	// Reads maps operations to those that read their object, which Reader does.
@@ -78,7 +78,7 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 	ports := &filter.Ports{
 		Background: r.Pipeline.Ports.Background, Counter: readOnlyCounter{r}, Shares: openShares{}, Prices: readOnlyPrices{r.Pipeline.Ports.Prices}, ReadCache: recent, Translators: r.Translators,
 		Ledger: &dryLedger{DryRun: r}, Approvals: &grants.Grants{Store: readOnlyApprovals{r}},
-		Keeper: &spend.Snoozer{Store: readOnlyLedger{r}},
+		Keeper: &ledger.Snoozer{Store: readOnlyLedger{r}},
 		Sender: &sender{DryRun: r, simulated: make(map[string]any)},
 	}
 	if r.Offline {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -111,7 +111,7 @@ func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
 	}
 	c.Policies = ForCaller(policyResults(&ex.Evaluation.Verdict))
 	for _, b := range ex.Ceilings() {
-		number := func(n int64) json.Number { return json.Number(spend.AmountText(b.Index, n)) }
+		number := func(n int64) json.Number { return json.Number(ledger.AmountText(b.Index, n)) }
 		c.Budgets = append(c.Budgets, EstimatedBudget{
 			Budget: b.Name(), Limit: number(b.Limit), Before: number(b.Used + b.Reserved), After: number(b.Sum()),
 		})

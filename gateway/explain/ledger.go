@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // dryLedger is a filter.Ledger that reserves in a copy: a simulated reservation counts
@@ -15,12 +15,12 @@ type dryLedger struct {
 	*DryRun
 
 	mu   sync.Mutex // guards copy and read
-	copy *spend.Ledger
+	copy *ledger.Ledger
 	read bool
 }
 
 // of returns the copy of an organisation's ledger, nil if there is none.
-func (l *dryLedger) of(ctx context.Context, org string) *spend.Ledger {
+func (l *dryLedger) of(ctx context.Context, org string) *ledger.Ledger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.read || l.Offline {
@@ -31,9 +31,9 @@ func (l *dryLedger) of(ctx context.Context, org string) *spend.Ledger {
 	if err != nil || !state.Complete {
 		return nil
 	}
-	memory := spend.NewMemory(l.Now, func(string) spend.Zone { return state.Zone })
+	memory := ledger.NewMemory(l.Now, func(string) ledger.Zone { return state.Zone })
 	memory.Load(org, &state)
-	l.copy = &spend.Ledger{Store: memory}
+	l.copy = &ledger.Ledger{Store: memory}
 	return l.copy
 }
 
@@ -41,9 +41,9 @@ func (l *dryLedger) of(ctx context.Context, org string) *spend.Ledger {
 type readOnlyLedger struct{ *DryRun }
 
 // Show returns the ledger of an organisation.
-func (k readOnlyLedger) Show(ctx context.Context, org string) (spend.State, error) {
+func (k readOnlyLedger) Show(ctx context.Context, org string) (ledger.State, error) {
 	if k.Offline {
-		return spend.State{}, ErrOffline
+		return ledger.State{}, ErrOffline
 	}
 	return k.Ledger.Store.Show(ctx, org)
 }
@@ -52,15 +52,15 @@ func (k readOnlyLedger) Show(ctx context.Context, org string) (spend.State, erro
 func (readOnlyLedger) Notice(context.Context, string, string, string) error { return nil }
 
 // Reserve implements filter.Ledger.
-func (l *dryLedger) Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error) {
+func (l *dryLedger) Reserve(ctx context.Context, org string, p *ledger.Plan, r ledger.Reservation) (ledger.Quote, error) {
 	if c := l.of(ctx, org); c != nil {
 		return c.Reserve(ctx, org, p, r)
 	}
-	return spend.Quote{Owner: r.Owner}, nil
+	return ledger.Quote{Owner: r.Owner}, nil
 }
 
 // Settle implements filter.Ledger.
-func (l *dryLedger) Settle(ctx context.Context, org string, s *spend.Settlement) error {
+func (l *dryLedger) Settle(ctx context.Context, org string, s *ledger.Settlement) error {
 	if c := l.of(ctx, org); c != nil {
 		return c.Store.Settle(ctx, org, s)
 	}
@@ -68,20 +68,20 @@ func (l *dryLedger) Settle(ctx context.Context, org string, s *spend.Settlement)
 }
 
 // Owners implements filter.Ledger.
-func (l *dryLedger) Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error) {
+func (l *dryLedger) Owners(ctx context.Context, org string, resources []string, jobs ...ledger.Job) ([]ledger.Owner, error) {
 	if c := l.of(ctx, org); c != nil {
 		return c.Owners(ctx, org, resources, jobs...)
 	}
-	return make([]spend.Owner, len(resources)+len(jobs)), nil
+	return make([]ledger.Owner, len(resources)+len(jobs)), nil
 }
 
 // CachedOwners implements filter.Ledger. A dry run remembers nothing.
-func (*dryLedger) CachedOwners(_ string, resources []string) []spend.Owner {
-	return make([]spend.Owner, len(resources))
+func (*dryLedger) CachedOwners(_ string, resources []string) []ledger.Owner {
+	return make([]ledger.Owner, len(resources))
 }
 
 // SetJobOwner implements filter.Ledger.
-func (l *dryLedger) SetJobOwner(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error {
+func (l *dryLedger) SetJobOwner(ctx context.Context, org string, j ledger.Job, o ledger.Owner, keep time.Duration) error {
 	if c := l.of(ctx, org); c != nil {
 		return c.SetJobOwner(ctx, org, j, o, keep)
 	}
@@ -89,12 +89,12 @@ func (l *dryLedger) SetJobOwner(ctx context.Context, org string, j spend.Job, o 
 }
 
 // Observe implements filter.Ledger. A dry run does not change the ledger by reading.
-func (*dryLedger) Observe(context.Context, string, *spend.PlatformResource, int64) error { return nil }
+func (*dryLedger) Observe(context.Context, string, *ledger.PlatformResource, int64) error { return nil }
 
 // Balances implements filter.Ledger.
-func (l *dryLedger) Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error) {
+func (l *dryLedger) Balances(ctx context.Context, org string, o ledger.Owner) ([]ledger.Balance, error) {
 	if c := l.of(ctx, org); c != nil {
 		return c.Balances(ctx, org, o)
 	}
-	return nil, spend.ErrUnavailable
+	return nil, ledger.ErrUnavailable
 }

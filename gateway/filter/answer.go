@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Headers that tell a caller the cost of its call, in USD per hour, or of a run in USD, and
@@ -77,7 +77,7 @@ func (r *Reservation) WriteHeaders(h http.Header) {
 		return
 	}
 	if !r.Free {
-		h.Set(HeaderCost, catalog.Money(cmp.Or(r.Current[spend.Burn], r.Current[spend.Cost])).String())
+		h.Set(HeaderCost, catalog.Money(cmp.Or(r.Current[ledger.Burn], r.Current[ledger.Cost])).String())
 	}
 	c := r.Quote.Tightest
 	if c == nil {
@@ -88,7 +88,7 @@ func (r *Reservation) WriteHeaders(h http.Header) {
 		name string
 		n    int64
 	}{{"limit", c.Limit}, {"left", c.Remaining()}} {
-		if spend.IsMoney(c.Index) {
+		if ledger.IsMoney(c.Index) {
 			item.Params.Add(p.name, float64(p.n)/1e6)
 		} else {
 			item.Params.Add(p.name, p.n)

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Audit records calls that change something, before they are sent and when their
@@ -42,7 +42,7 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 	}
 	r.Labels = string(ex.Body.Labels)
 	if h := ex.Cost.Reservation; h != nil && !h.Free {
-		r.PerHour = json.Number(catalog.Money(h.Current[spend.Burn]).String())
+		r.PerHour = json.Number(catalog.Money(h.Current[ledger.Burn]).String())
 	}
 	var err error
 	if ex.auditSeq, err = ex.RecordIntent(r); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -155,7 +155,7 @@ func effectAfterPolicies(ex *Exchange) costEffect {
 	after, _ := in.Resource.After.(map[string]any)
 	plan := ex.Tenant.Budgets
 	if plan == nil {
-		plan = new(spend.Plan)
+		plan = new(ledger.Plan)
 	}
 	was, _ := plan.Footprint(row.Kind, current, 0, in.Catalog)
 	is, priced := plan.Footprint(row.Kind, after, 0, in.Catalog)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // HeaderIdempotencyKey is the key of a request that must not be carried out twice
@@ -60,13 +60,13 @@ func (in Inbound) ForDryRun() Inbound {
 
 // Ceilings returns the budgets that a call was held against and that concern its
 // caller.
-func (ex *Exchange) Ceilings() []*spend.Ceiling {
+func (ex *Exchange) Ceilings() []*ledger.Ceiling {
 	if ex.Cost.Reservation == nil {
 		return nil
 	}
-	var out []*spend.Ceiling
+	var out []*ledger.Ceiling
 	for _, c := range ex.Cost.Reservation.Quote.Ceilings {
-		if c.Scope.Kind == spend.KindOrg || c.Scope == (spend.Scope{Kind: spend.KindTeam, ID: ex.Caller.Team}) || c.Scope == (spend.Scope{Kind: spend.KindKey, ID: ex.Caller.Key}) {
+		if c.Scope.Kind == ledger.KindOrg || c.Scope == (ledger.Scope{Kind: ledger.KindTeam, ID: ex.Caller.Team}) || c.Scope == (ledger.Scope{Kind: ledger.KindKey, ID: ex.Caller.Key}) {
 			out = append(out, c)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Isolation is the access of an organisation's callers to the resources of its other callers. The
@@ -23,11 +23,11 @@ type Isolation struct {
 
 // AccessScope is who may do something to a resource: the organisation, the owner's team,
 // or the owner's key alone.
-type AccessScope spend.ScopeKind
+type AccessScope ledger.ScopeKind
 
 // restricts reports whether less than the organisation may.
 func (r AccessScope) restricts() bool {
-	return r == AccessScope(spend.KindTeam) || r == AccessScope(spend.KindKey)
+	return r == AccessScope(ledger.KindTeam) || r == AccessScope(ledger.KindKey)
 }
 
 // Enabled reports whether anything is kept apart, for which owners have to be
@@ -47,20 +47,20 @@ func (i *Isolation) scope(changes bool) AccessScope {
 }
 
 // allows reports whether a caller is within reach of an owner's resources.
-func (i *Isolation) allows(r AccessScope, o spend.Owner, c *identity.Caller) bool {
+func (i *Isolation) allows(r AccessScope, o ledger.Owner, c *identity.Caller) bool {
 	switch {
 	case !r.restricts():
 		return true
-	case o == spend.Owner{}:
+	case o == ledger.Owner{}:
 		return !i.Unowned
-	case r == AccessScope(spend.KindTeam) && o.Team != "":
+	case r == AccessScope(ledger.KindTeam) && o.Team != "":
 		return o.Team == c.Team
 	}
 	return o.Key == c.Key && o.Team == c.Team
 }
 
 // CanChange reports whether a caller may change an owner's resources.
-func (i *Isolation) CanChange(c *identity.Caller, o spend.Owner) bool {
+func (i *Isolation) CanChange(c *identity.Caller, o ledger.Owner) bool {
 	return i.exempts(c) || i.allows(i.Change, o, c)
 }
 

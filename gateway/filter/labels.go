@@ -7,8 +7,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // HeaderLabels gives the purpose of a resource: a list of name=value, which
@@ -26,12 +26,12 @@ func (Labels) Name() string { return "labels" }
 // that it must.
 func (Labels) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	if row.Verb != operation.VerbCreate || !spend.IsCounted(row.Kind) {
+	if row.Verb != operation.VerbCreate || !ledger.IsCounted(row.Kind) {
 		return nil
 	}
 	rules := ex.Tenant.labels(ex.Caller)
 	given := strings.Join(ex.In.Header.Values(HeaderLabels), ",")
-	labels, faults := spend.ReadLabels(HeaderLabels, given+","+ex.Caller.Labels, rules)
+	labels, faults := ledger.ReadLabels(HeaderLabels, given+","+ex.Caller.Labels, rules)
 	faults = append(faults, bound(ex.Caller, given)...)
 	if len(faults) > 0 {
 		p := problem.Invalid.New("the labels in " + HeaderLabels + " cannot be set")
@@ -67,12 +67,12 @@ func (Labels) Notes(ex *Exchange, _ string) []string {
 }
 
 // labels are those that a caller may set.
-func (t *Tenant) labels(c *identity.Caller) []spend.LabelRule {
+func (t *Tenant) labels(c *identity.Caller) []ledger.LabelRule {
 	if own, ok := t.KeyLabels[c.Key]; ok {
 		return own
 	}
 	if k, ok := t.runtimeKey(c.Key); ok && k.Labels != nil {
-		return slices.DeleteFunc(slices.Clone(t.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
+		return slices.DeleteFunc(slices.Clone(t.Labels), func(r ledger.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 	}
 	return t.Labels
 }

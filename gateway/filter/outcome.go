@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // SettleTimeout bounds the settlement of a call, which its caller does not wait for
@@ -47,7 +47,7 @@ func (ex *Exchange) Adopt(found map[string]any) error {
 }
 
 // Settle writes a settlement to the ledger, even if the caller has left.
-func (ex *Exchange) Settle(ctx context.Context, s *spend.Settlement) error {
+func (ex *Exchange) Settle(ctx context.Context, s *ledger.Settlement) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
 	defer cancel()
 	return ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // CheckOwnership keeps callers from reading and changing resources of others of their
@@ -74,12 +74,12 @@ func (f *CheckOwnership) Request(ctx context.Context, ex *Exchange) error {
 }
 
 // ownsRemembered sets owners to the remembered owners of named resources, and reports whether the caller may name all of them.
-func (ex *Exchange) ownsRemembered(named []reference, owners *[]spend.Owner) bool {
+func (ex *Exchange) ownsRemembered(named []reference, owners *[]ledger.Owner) bool {
 	ids, _ := ex.splitJobs(named)
 	*owners = ex.Ports.Ledger.CachedOwners(ex.Caller.Org, ids)
 	iso := &ex.Tenant.Isolation
 	for i, owner := range *owners {
-		if owner == (spend.Owner{}) || !iso.allows(iso.scope(named[i].Changes), owner, ex.Caller) {
+		if owner == (ledger.Owner{}) || !iso.allows(iso.scope(named[i].Changes), owner, ex.Caller) {
 			return false
 		}
 	}
@@ -89,9 +89,9 @@ func (ex *Exchange) ownsRemembered(named []reference, owners *[]spend.Owner) boo
 // shrinkTorce hides an id unless the caller may name it. Its question to the platform depends on
 // the place of the id, not on its resource: instead of an id to hide it
 // asks about an absent one.
-func (f *CheckOwnership) enforce(ctx context.Context, ex *Exchange, n reference, owner spend.Owner) error {
+func (f *CheckOwnership) enforce(ctx context.Context, ex *Exchange, n reference, owner ledger.Owner) error {
 	iso := &ex.Tenant.Isolation
-	known, reach := owner != (spend.Owner{}), iso.scope(n.Changes)
+	known, reach := owner != (ledger.Owner{}), iso.scope(n.Changes)
 	admitted := known && iso.allows(reach, owner, ex.Caller)
 	if !admitted {
 		asked := n
@@ -153,10 +153,10 @@ func (ex *Exchange) references(row operation.Row) []reference {
 
 // splitJobs returns the ids of resources and the jobs among the names of a call: jobs come
 // last.
-func (ex *Exchange) splitJobs(named []reference) (ids []string, jobs []spend.Job) {
+func (ex *Exchange) splitJobs(named []reference) (ids []string, jobs []ledger.Job) {
 	for _, n := range named {
 		if n.Kind == operation.KindJob {
-			jobs = append(jobs, spend.Job{Endpoint: ex.Params["id"], ID: n.id})
+			jobs = append(jobs, ledger.Job{Endpoint: ex.Params["id"], ID: n.id})
 		} else {
 			ids = append(ids, n.id)
 		}
@@ -165,7 +165,7 @@ func (ex *Exchange) splitJobs(named []reference) (ids []string, jobs []spend.Job
 }
 
 // owners returns the owners of resources and then those of jobs.
-func (*CheckOwnership) owners(ctx context.Context, ex *Exchange, ids []string, jobs ...spend.Job) ([]spend.Owner, error) {
+func (*CheckOwnership) owners(ctx context.Context, ex *Exchange, ids []string, jobs ...ledger.Job) ([]ledger.Owner, error) {
 	if len(ids)+len(jobs) == 0 {
 		return nil, nil
 	}
@@ -183,7 +183,7 @@ func ownerUnknown(cause error) error {
 // ownerFromPlatform finds the owner of a resource without one in the ledger. A pod may be a member of a
 // cluster, and a job is the concern of its endpoint's owner. A template, or the target
 // of jobs, may be a public one: open is true for that.
-func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n reference) (owner spend.Owner, open bool, err error) {
+func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n reference) (owner ledger.Owner, open bool, err error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
 	case n.Kind == operation.KindPod && n.In == operation.InPath:
@@ -200,7 +200,7 @@ func (f *CheckOwnership) ownerFromPlatform(ctx context.Context, ex *Exchange, n 
 		return owners[0], false, nil
 	case operation.Labelled(n.Kind): // the ledger forgets what has ended, and the platform does not
 		record, err := f.object(ctx, ex, n)
-		return spend.LabelledOwner(record), false, err
+		return ledger.LabelledOwner(record), false, err
 	case n.Kind == operation.KindJob:
 		return *ex.Access.owner, false, nil
 	case !ex.Tenant.Isolation.Unowned:
@@ -317,10 +317,10 @@ func (f *CheckOwnership) Response(ctx context.Context, ex *Exchange) error {
 
 // visibleility reports for each record of a list whether the caller may see it.
 func (f *CheckOwnership) visible(ctx context.Context, ex *Exchange, row operation.Row, records []map[string]any) ([]bool, error) {
-	named := make(map[string]spend.Owner)
+	named := make(map[string]ledger.Owner)
 	for _, record := range records {
 		if id := row.RecordOwner(record); id != "" {
-			named[id] = spend.Owner{}
+			named[id] = ledger.Owner{}
 		}
 	}
 	ids := slices.Collect(maps.Keys(named))
@@ -334,10 +334,10 @@ func (f *CheckOwnership) visible(ctx context.Context, ex *Exchange, row operatio
 	iso, shown := &ex.Tenant.Isolation, make([]bool, len(records))
 	for i, record := range records {
 		owner := named[row.RecordOwner(record)]
-		if operation.Labelled(row.Kind) && owner == (spend.Owner{}) {
-			owner = spend.LabelledOwner(record)
+		if operation.Labelled(row.Kind) && owner == (ledger.Owner{}) {
+			owner = ledger.LabelledOwner(record)
 		}
-		gone := row.Kind == operation.KindBilling && owner == spend.Owner{} // whose it was is not known any more
+		gone := row.Kind == operation.KindBilling && owner == ledger.Owner{} // whose it was is not known any more
 		shown[i] = !gone && iso.allows(iso.Read, owner, ex.Caller)
 	}
 	return shown, nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 const (
@@ -48,8 +48,8 @@ func (*CheckOwnership) note(ctx context.Context, ex *Exchange) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
 	defer cancel()
-	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Cost.Run.ID}
-	owner := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
+	job := ledger.Job{Endpoint: ex.Params["id"], ID: ex.Cost.Run.ID}
+	owner := ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	if err := ex.Ports.Ledger.SetJobOwner(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err // on a public model, the job is nobody's
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -78,7 +78,7 @@ type Body struct {
 	// Unknown are the members that were set aside, nil for none.
 	Unknown map[string]any
 	// Labels are those of the resource that the call makes.
-	Labels spend.Labels
+	Labels ledger.Labels
 	// bodyForPolicieseTemplate is the body before its template's values were written into it,
 	// nil when none were.
 	beforeTemplate any
@@ -94,7 +94,7 @@ type Body struct {
 // Access holds a caller's access to the resources of others that a call names.
 type Access struct {
 	// owner is the owner of the object, nil while that was not asked.
-	owner *spend.Owner
+	owner *ledger.Owner
 	// hidden maps the absent ids that were put in the place of others to those; foreign
 	// says why, for operators.
 	hidden      map[string]string
@@ -165,8 +165,8 @@ type IdempotencyState struct {
 
 // Reservation is the ledger's reservation for an exchange.
 type Reservation struct {
-	spend.Reservation
-	Quote spend.Quote
+	ledger.Reservation
+	Quote ledger.Quote
 	// ResourceKind is the kind of the resource, Verb what the call does with it.
 	ResourceKind operation.Kind
 	Verb         operation.Verb
@@ -175,10 +175,10 @@ type Reservation struct {
 	Admitted, Charged bool
 	// Revocation ends the intent of a call that the store may have noted and not have said so;
 	// nothing is made under it.
-	Revocation *spend.IntentUpdate
+	Revocation *ledger.IntentUpdate
 	// Current are the amounts of the resource as known now, Before those when it
 	// was read for the call.
-	Current, Before spend.Amounts
+	Current, Before ledger.Amounts
 }
 
 // snapshot returns a reservation with the fields that notes read, nil for nil.
@@ -186,7 +186,7 @@ func (r *Reservation) snapshot() *Reservation {
 	if r == nil {
 		return nil
 	}
-	kept := &Reservation{ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current, Quote: spend.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
+	kept := &Reservation{ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current, Quote: ledger.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
 	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
 	kept.Metadata.StopAt, kept.Metadata.EndAt = r.Metadata.StopAt, r.Metadata.EndAt
 	return kept

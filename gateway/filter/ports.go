@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
@@ -39,7 +39,7 @@ type Ports struct {
 	// Approvals keeps requests for approval and grants.
 	Approvals Approvals
 	// Keeper leaves idle resources alone.
-	Keeper *spend.Snoozer
+	Keeper *ledger.Snoozer
 	// Background runs creates beside their requests, which they can outlive; it ends with the process.
 	Background interface{ Go(f func()) }
 	// Sender sends the judged request to the platform.
@@ -75,19 +75,19 @@ type Shares interface {
 
 // Ledger is implemented by *spend.Ledger.
 type Ledger interface {
-	Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error)
-	Settle(ctx context.Context, org string, s *spend.Settlement) error
+	Reserve(ctx context.Context, org string, p *ledger.Plan, r ledger.Reservation) (ledger.Quote, error)
+	Settle(ctx context.Context, org string, s *ledger.Settlement) error
 	// Owners returns the owners of resources and then those of jobs, the zero Owner for
 	// those that belong to the organisation or to nobody.
-	Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error)
+	Owners(ctx context.Context, org string, resources []string, jobs ...ledger.Job) ([]ledger.Owner, error)
 	// CachedOwners returns the owners that this gateway remembers, the zero Owner for others, when the ledger cannot be asked.
-	CachedOwners(org string, resources []string) []spend.Owner
+	CachedOwners(org string, resources []string) []ledger.Owner
 	// SetJobOwner remembers the owner of a job for a time.
-	SetJobOwner(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
+	SetJobOwner(ctx context.Context, org string, j ledger.Job, o ledger.Owner, keep time.Duration) error
 	// Observe makes the record of a sandbox agree with a record of the platform.
-	Observe(ctx context.Context, org string, f *spend.PlatformResource, ceiling int64) error
+	Observe(ctx context.Context, org string, f *ledger.PlatformResource, ceiling int64) error
 	// IsBalancedHost returns the accounts of an owner's scopes.
-	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
+	Balances(ctx context.Context, org string, o ledger.Owner) ([]ledger.Balance, error)
 }
 
 // Intents is implemented by *once.Deduplicator. All methods but Enter are called for exchanges with Once only.
@@ -99,13 +99,13 @@ type Intents interface {
 	MayRepeat(ctx context.Context, ex *Exchange) bool
 	// Reserve notes the intent of a call, in one step with the reservation Money.Held if the call has one. It may answer
 	// the exchange as the repeat of another; repeated reports this, and then err is the answer's refusal.
-	Reserve(ctx context.Context, ex *Exchange) (q spend.Quote, repeated bool, err error)
+	Reserve(ctx context.Context, ex *Exchange) (q ledger.Quote, repeated bool, err error)
 	// MaySend reports whether the call of an intent may still be made. Search looks for what a call has made whose answer was lost.
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
 	// IntentUpdatecome ends the intent, in one step with a settlement, if there is one. Deliver ends the intent of a call that
 	// awaits delivery.
-	End(ctx context.Context, ex *Exchange, s *spend.Settlement) error
+	End(ctx context.Context, ex *Exchange, s *ledger.Settlement) error
 	Deliver(ctx context.Context, ex *Exchange, d Delivery)
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // readLedger fills in the ledger's facts, as far as policies of the organisation read
@@ -21,7 +21,7 @@ func (f *EvaluatePolicies) readLedger(ctx context.Context, ex *Exchange, row ope
 		}
 	}
 	if plan := ex.Tenant.Budgets; plan != nil && verb.Changes() && len(f.Policies.Readers(org, "spend")) > 0 {
-		o := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
+		o := ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 		balances, err := ex.Ports.Ledger.Balances(ctx, org, o)
 		if err == nil {
 			in.Spend = spentBy(balances, plan)
@@ -35,10 +35,10 @@ func (f *EvaluatePolicies) readLedger(ctx context.Context, ex *Exchange, row ope
 // owner fills in whose the object is. A resource hidden from the caller has no owner.
 func (*EvaluatePolicies) owner(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	id := ex.Params["id"]
-	var owner spend.Owner
+	var owner ledger.Owner
 	switch {
 	case verb == operation.VerbCreate:
-		owner = spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
+		owner = ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	case id == "" || ex.Access.hidden[id] != "":
 		return nil
 	case ex.Access.owner != nil:
@@ -55,10 +55,10 @@ func (*EvaluatePolicies) owner(ctx context.Context, ex *Exchange, verb operation
 }
 
 // spentBy is the spend of scopes, in the words of policies.
-func spentBy(balances []spend.Balance, plan *spend.Plan) policies.Spend {
+func spentBy(balances []ledger.Balance, plan *ledger.Plan) policies.Spend {
 	s := policies.Spend{Known: true}
 	for _, b := range balances {
-		to := map[spend.ScopeKind]*policies.Account{spend.KindOrg: &s.Org, spend.KindTeam: &s.Team, spend.KindKey: &s.Key}[b.Scope.Kind]
+		to := map[ledger.ScopeKind]*policies.Account{ledger.KindOrg: &s.Org, ledger.KindTeam: &s.Team, ledger.KindKey: &s.Key}[b.Scope.Kind]
 		sum := func(dimension int) int64 { return b.Committed[dimension] + b.Reserved[dimension] }
 		budget := plan.Budget(b.Scope)
 		limit := func(m catalog.Money) *catalog.Money {
@@ -68,12 +68,12 @@ func spentBy(balances []spend.Balance, plan *spend.Plan) policies.Spend {
 			return &m
 		}
 		*to = policies.Account{
-			Burn: catalog.Money(sum(spend.Burn)), Day: catalog.Money(b.Day), Month: catalog.Money(b.Month),
+			Burn: catalog.Money(sum(ledger.Burn)), Day: catalog.Money(b.Day), Month: catalog.Money(b.Month),
 			Week: catalog.Money(b.Week), Quarter: catalog.Money(b.Quarter), Total: catalog.Money(b.Total),
 			BurnLimit: limit(budget.PerHour), DayLimit: limit(budget.PerDay), MonthLimit: limit(budget.PerMonth),
 			WeekLimit: limit(budget.PerWeek), QuarterLimit: limit(budget.PerQuarter), TotalLimit: limit(budget.Total),
-			GPUs: sum(spend.GPUs), Pods: sum(spend.Pods), Workers: sum(spend.Workers), VolumeGB: sum(spend.VolumeGB),
-			Sandboxes: sum(spend.Sandboxes),
+			GPUs: sum(ledger.GPUs), Pods: sum(ledger.Pods), Workers: sum(ledger.Workers), VolumeGB: sum(ledger.VolumeGB),
+			Sandboxes: sum(ledger.Sandboxes),
 		}
 	}
 	return s

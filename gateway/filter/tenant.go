@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -58,13 +58,13 @@ type Tenant struct {
 	Weights map[string]int64
 	// Budgets holds the limits of its spend; nil limits nothing, and owners are then
 	// unknown.
-	Budgets *spend.Plan
+	Budgets *ledger.Plan
 	// Runs holds its declared costs of runs.
 	Runs catalog.Runs
 	// Labels may be set on its callers' resources; KeyLabels holds those of keys that may
 	// set others, by id.
-	Labels    []spend.LabelRule
-	KeyLabels map[string][]spend.LabelRule
+	Labels    []ledger.LabelRule
+	KeyLabels map[string][]ledger.LabelRule
 	// Isolation is the access of its callers to each other's resources.
 	Isolation Isolation
 	// RejectCallerKeys says that a key of a caller in the environment of a body is refused,

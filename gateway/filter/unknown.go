@@ -11,8 +11,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Unknown selects the parts of a newer platform that are passed on although the description of its
@@ -92,7 +92,7 @@ func (ex *Exchange) SendsUnknown() bool {
 // unknownCostReason returns why unknown members or parameters leave the cost of a call unknown, "" if they
 // do not.
 func (ex *Exchange) unknownCostReason(kind operation.Kind) string {
-	if !ex.SendsUnknown() || !spend.IsCounted(kind) {
+	if !ex.SendsUnknown() || !ledger.IsCounted(kind) {
 		return ""
 	}
 	return "the request has members or parameters whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")

@@ -14,8 +14,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
-	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 )
 
 // Tracker has intents in hand. It is safe for concurrent use, and does not own its client.
@@ -100,15 +100,15 @@ func (d *Tracker) LookalikeKey(_, looks string) string { return "l" + looks }
 func (d *Tracker) orgPrefix(org string) string { return d.prefix + "{" + org + "}:" }
 
 // Note returns the note of an intent that goes with another step.
-func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *spend.IntentRecord {
+func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *ledger.IntentRecord {
 	i.Gateway = d.Gateway
-	return &spend.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
+	return &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
 }
 
 // TryRecord notes an intent, unless there are others of its wish than those past or an answer.
 // It returns what there is; without an id it only looks.
 func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, past []string) (filter.Pending, error) {
-	n := &spend.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
+	n := &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
 	if i.ID != "" {
 		n = d.Note(w, i, past)
 	}
@@ -226,7 +226,7 @@ func (d *Tracker) Adopt(ctx context.Context, w *filter.DedupKeys, i *filter.Inte
 	if letGo == nil {
 		return filter.Intent{}, false, nil
 	}
-	n, err := d.store.End(ctx, []spend.IntentUpdate{*d.ending(w, i, &filter.IntentUpdate{Next: &mine, Unindex: true})})
+	n, err := d.store.End(ctx, []ledger.IntentUpdate{*d.ending(w, i, &filter.IntentUpdate{Next: &mine, Unindex: true})})
 	if err != nil || n == 0 {
 		letGo()
 		return filter.Intent{}, false, err
@@ -256,11 +256,11 @@ func (d *Tracker) reserveLocally(mine *trackedIntent) (letGo func()) {
 
 // Claim reports whether a resource was made by an intent.
 func (d *Tracker) Claim(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (bool, error) {
-	return d.store.Claim(ctx, &spend.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
+	return d.store.Claim(ctx, &ledger.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
 }
 
 // Ending is the message to the store about the end of an intent. The intent is remembered as ended from then on.
-func (d *Tracker) Ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *spend.IntentUpdate {
+func (d *Tracker) Ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *ledger.IntentUpdate {
 	out := d.ending(w, i, e)
 	taken := i.Adoptions
 	if e.Next != nil {
@@ -270,8 +270,8 @@ func (d *Tracker) Ending(w *filter.DedupKeys, i *filter.Intent, e *filter.Intent
 	return out
 }
 
-func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *spend.IntentUpdate {
-	out := &spend.IntentUpdate{
+func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *ledger.IntentUpdate {
+	out := &ledger.IntentUpdate{
 		Org: w.Org, Created: "m" + cmp.Or(e.Resource, "-"), Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, OldRow: i.Raw(),
 		SetCreated: e.Resource != "", UnsetLookalike: e.Unindex,
 	}
@@ -291,7 +291,7 @@ func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUp
 // End tells the store how an intent ends, and lets go of it unless it goes on in this
 // request's hand.
 func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) error {
-	if _, err := d.store.End(ctx, []spend.IntentUpdate{*d.Ending(w, d.current(i), e)}); err != nil {
+	if _, err := d.store.End(ctx, []ledger.IntentUpdate{*d.Ending(w, d.current(i), e)}); err != nil {
 		d.EndAsync(w, i, e)
 		return err
 	}

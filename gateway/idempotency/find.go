@@ -9,8 +9,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // searchExpired reports whether the search for a call's resource is over.
@@ -42,7 +42,7 @@ func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *filter.
 	}
 	for _, it := range items {
 		if slices.Contains(i.Preexisting, it.ID) || hasCreationTime(row.Kind) && it.Age < 0 ||
-			!it.CreatedBy(i.ID, string(row.Kind), spend.Metadata{Name: i.Name, Description: i.Shape}, age) {
+			!it.CreatedBy(i.ID, string(row.Kind), ledger.Metadata{Name: i.Name, Description: i.Shape}, age) {
 			continue
 		}
 		mine, err := f.Tracker.Claim(ctx, w, i, claimName(row.Kind, it.ID))
@@ -78,7 +78,7 @@ func (f *Deduplicator) get(ctx context.Context, ex *filter.Exchange, kind operat
 func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]upstream.Listed, error) {
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
-	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, spend.IsCounted)
+	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, ledger.IsCounted)
 }
 
 // existing lists the resources there are of a kind that do not say when they were made,
@@ -111,7 +111,7 @@ func hasCreationTime(kind operation.Kind) bool {
 func claimName(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
 // ClaimFound gives a resource that the ledger has found to a hold's call, and reports whether it belongs to that call.
-func (d *Tracker) ClaimFound(ctx context.Context, org string, f *spend.PlatformResource, h *spend.Hold) (bool, error) {
+func (d *Tracker) ClaimFound(ctx context.Context, org string, f *ledger.PlatformResource, h *ledger.Hold) (bool, error) {
 	w := filter.DedupKeys{Org: org, Owner: h.Owner.Key, Lookalikes: d.LookalikeKey(org, lookalikeDigest(f.Kind, h.Metadata.Name, h.Metadata.Description))}
 	return d.Claim(ctx, &w, &filter.Intent{ID: h.ID, Name: h.Metadata.Name}, claimName(f.Kind, f.ID))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 const (
@@ -29,7 +29,7 @@ type memory struct {
 
 // remembered is an intent as its gateway knows it.
 type remembered struct {
-	spend.RestoredIntent
+	ledger.RestoredIntent
 
 	changed time.Time
 }
@@ -50,7 +50,7 @@ func (m *memory) of(org, id string) *remembered {
 	}
 	r := m.orgs[org][id]
 	if r == nil {
-		r = &remembered{RestoredIntent: spend.RestoredIntent{Intent: id}}
+		r = &remembered{RestoredIntent: ledger.RestoredIntent{Intent: id}}
 		m.orgs[org][id] = r
 	}
 	return r
@@ -65,7 +65,7 @@ func (m *memory) begin(w *filter.DedupKeys, i *filter.Intent) {
 }
 
 // queuedEnd remembers how an intent ends or goes on, unless another request has taken it over since.
-func (m *memory) end(e *spend.IntentUpdate, owner string, taken int) {
+func (m *memory) end(e *ledger.IntentUpdate, owner string, taken int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(e.Org, e.Intent)
@@ -107,10 +107,10 @@ func (m *memory) forget() {
 }
 
 // all returns the intents of an organisation.
-func (m *memory) all(org string) []spend.RestoredIntent {
+func (m *memory) all(org string) []ledger.RestoredIntent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make([]spend.RestoredIntent, 0, len(m.orgs[org]))
+	all := make([]ledger.RestoredIntent, 0, len(m.orgs[org]))
 	for _, r := range m.orgs[org] {
 		all = append(all, r.RestoredIntent)
 	}

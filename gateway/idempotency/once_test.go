@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -64,7 +64,7 @@ func TestOutbox(t *testing.T) {
 	fail := true
 	var run []func()
 	b := outbox{
-		write: func(_ context.Context, all []spend.IntentUpdate) (int, error) {
+		write: func(_ context.Context, all []ledger.IntentUpdate) (int, error) {
 			if fail {
 				return 0, errors.New("away")
 			}
@@ -85,7 +85,7 @@ func TestOutbox(t *testing.T) {
 		}
 	}
 	for i, org := range []string{"a", "a", "b", "a"} {
-		b.add(org, &spend.IntentUpdate{Fingerprint: "w" + org, Intent: fmt.Sprint(i), Row: map[int]string{1: "goes on"}[i]})
+		b.add(org, &ledger.IntentUpdate{Fingerprint: "w" + org, Intent: fmt.Sprint(i), Row: map[int]string{1: "goes on"}[i]})
 	}
 	flush()
 	if diff := cmp.Diff([]string{"0", "3"}, b.endedIntents("", "wa")); diff != "" || !b.has("1") || b.has("4") {
@@ -103,7 +103,7 @@ func TestOutbox(t *testing.T) {
 		t.Error("what is written is kept")
 	}
 	for i := range maxQueued + 1 {
-		if took := b.add("a", &spend.IntentUpdate{}); took != (i < maxQueued) {
+		if took := b.add("a", &ledger.IntentUpdate{}); took != (i < maxQueued) {
 			t.Fatalf("end %d: taken %t", i, took)
 		}
 	}

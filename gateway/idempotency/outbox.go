@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Bounds of the writes behind answers.
@@ -19,7 +19,7 @@ const (
 // outbox holds the messages to the store behind answers, in their order, until the store
 // has taken them.
 type outbox struct {
-	write func(ctx context.Context, all []spend.IntentUpdate) (int, error)
+	write func(ctx context.Context, all []ledger.IntentUpdate) (int, error)
 	// spawn runs the writer in a goroutine of its own.
 	spawn func(f func())
 
@@ -30,11 +30,11 @@ type outbox struct {
 
 type queuedEnd struct {
 	org    string
-	ending spend.IntentUpdate
+	ending ledger.IntentUpdate
 }
 
 // add has something written, and reports false if too much waits.
-func (b *outbox) add(org string, e *spend.IntentUpdate) bool {
+func (b *outbox) add(org string, e *ledger.IntentUpdate) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) >= maxQueued {
@@ -71,14 +71,14 @@ func (b *outbox) run() {
 }
 
 // next returns the first waiting messages of one organisation, nil when the writer has ended.
-func (b *outbox) next() []spend.IntentUpdate {
+func (b *outbox) next() []ledger.IntentUpdate {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.writing || len(b.waiting) == 0 {
 		b.writing = false
 		return nil
 	}
-	var batch []spend.IntentUpdate
+	var batch []ledger.IntentUpdate
 	for _, e := range b.waiting[:min(maxBatch, len(b.waiting))] {
 		if e.org != b.waiting[0].org {
 			break

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -159,7 +159,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	w := &filter.DedupKeys{Org: "acme", Pending: "w"}
 	m.begin(w, &filter.Intent{ID: "in flight"})
 	for i := range maxRemembered + 10 {
-		m.end(&spend.IntentUpdate{Org: "acme", Intent: fmt.Sprint(i), Text: "response"}, "ann", 0)
+		m.end(&ledger.IntentUpdate{Org: "acme", Intent: fmt.Sprint(i), Text: "response"}, "ann", 0)
 	}
 	count := func(want int) {
 		t.Helper()
@@ -169,9 +169,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	count(maxRemembered + 1)
 	now = now.Add(filter.IntentTTL)
-	m.end(&spend.IntentUpdate{Org: "acme", Intent: "last", Row: "1 {}"}, "ann", 0)
+	m.end(&ledger.IntentUpdate{Org: "acme", Intent: "last", Row: "1 {}"}, "ann", 0)
 	count(2)
-	m.end(&spend.IntentUpdate{Org: "acme", Intent: "last"}, "ann", -1) // endedIntents an earlier caller
+	m.end(&ledger.IntentUpdate{Org: "acme", Intent: "last"}, "ann", -1) // endedIntents an earlier caller
 	if m.orgs["acme"]["last"].Row == "" || m.textBytes != 0 {
 		t.Errorf("the last intent is %+v, and responses have %d bytes", m.orgs["acme"]["last"], m.textBytes)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Deduplicator implements [filter.Intents]: a resource is made once. A request whose intent is equal to
@@ -107,7 +107,7 @@ func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	if row.Verb == operation.VerbCreate {
 		after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
 		o.Intent.Name, _ = after["name"].(string)
-		o.Intent.Shape = spend.Describe(row.Kind, after)
+		o.Intent.Shape = ledger.Describe(row.Kind, after)
 	}
 	if err := ctx.Err(); err != nil && !o.HasKey {
 		return err // the request's time is over
@@ -185,7 +185,7 @@ func (f *Deduplicator) MayRepeat(ctx context.Context, ex *filter.Exchange) bool 
 // Reserve notes the intent of a call in one step with its reservation, if it has one. A quote that is refused has noted nothing.
 // Of a call for which the ledger fails, the intent is given up: the store may have noted it, and its ending is the
 // reservation's Unsure.
-func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
+func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q ledger.Quote, repeated bool, err error) {
 	o, held := ex.Idempotency, ex.Cost.Reservation
 	if held == nil {
 		err = f.record(ctx, ex)
@@ -207,7 +207,7 @@ func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spen
 				f.begin(ctx, ex, q.Now, q.Sent)
 			}
 			return q, false, nil
-		case !errors.Is(err, spend.ErrRepeated):
+		case !errors.Is(err, ledger.ErrRepeated):
 			ex.Idempotency = nil
 			held.Revocation = f.Tracker.Ending(&o.Keys, &o.Intent, &filter.IntentUpdate{Unindex: true})
 			return q, false, err
@@ -224,7 +224,7 @@ func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spen
 
 // settleWith writes the settlement of a call together with the end of its intent. The intent of a request with a key
 // ends when its answer is kept.
-func (f *Deduplicator) settleWith(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) error {
+func (f *Deduplicator) settleWith(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) error {
 	o := ex.Idempotency
 	if !o.Recorded || o.HasKey {
 		return ex.Settle(ctx, s)
@@ -254,7 +254,7 @@ var errPaused = errors.New("the gateway stood still, and may have been taken for
 
 // End ends the intent of a call on the way out, in one step with its settlement; nil is for a call that has none or whose settlement was
 // written. A call refused before it was noted may be a repeat: an allowed call stays done.
-func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) error {
+func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) error {
 	o := ex.Idempotency
 	if s != nil {
 		return f.settleWith(ctx, ex, s)

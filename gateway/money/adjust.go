@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // requestID is the form of the ids of requests.
@@ -79,8 +79,8 @@ func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*Adjusted
 	if err != nil {
 		return nil, err
 	}
-	adjustment := &spend.AccrualAdjustment{
-		ID: cmp.Or(a.RequestID, ulid.Make().String()), Kind: spend.AccrualKind(a.Kind), Period: spend.AccrualPeriod(a.Period), Reason: strings.TrimSpace(a.Reason),
+	adjustment := &ledger.AccrualAdjustment{
+		ID: cmp.Or(a.RequestID, ulid.Make().String()), Kind: ledger.AccrualKind(a.Kind), Period: ledger.AccrualPeriod(a.Period), Reason: strings.TrimSpace(a.Reason),
 	}
 	switch {
 	case !requestID.MatchString(adjustment.ID):
@@ -98,23 +98,23 @@ func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*Adjusted
 	if err != nil {
 		return nil, err
 	}
-	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != spend.PeriodDay && adjustment.Period != spend.PeriodMonth
+	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != ledger.PeriodDay && adjustment.Period != ledger.PeriodMonth
 	switch out.Status {
-	case spend.AccrualConflict:
+	case ledger.AccrualConflict:
 		return nil, row.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request %s made another adjustment: use another request_id", adjustment.ID)}
-	case spend.AccrualBelowZero:
+	case ledger.AccrualBelowZero:
 		had := fmt.Sprintf("%s USD today and %s USD this month", usd(out.Day), usd(out.Month))
 		if long {
 			had = fmt.Sprintf("%s USD in the %s", usd(out.Accrued.Of(adjustment.Period)), a.Period)
 		}
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s, less than this would subtract: use a smaller amount, or kind reset", scope, had)}
-	case spend.AccrualClosed:
-		return nil, fmt.Errorf("%w: the ledger is being rebuilt", spend.ErrUnavailable)
-	case spend.AccrualApplied, spend.AccrualRepeated:
+	case ledger.AccrualClosed:
+		return nil, fmt.Errorf("%w: the ledger is being rebuilt", ledger.ErrUnavailable)
+	case ledger.AccrualApplied, ledger.AccrualRepeated:
 	}
 	made := &AdjustedAccrual{
 		RequestID: adjustment.ID, Scope: scope, DayChange: usd(out.Change.Day), MonthChange: usd(out.Change.Month), Day: usd(out.Day), Month: usd(out.Month),
-		Repeated: out.Status == spend.AccrualRepeated,
+		Repeated: out.Status == ledger.AccrualRepeated,
 	}
 	if p := adjustment.Period; long {
 		made.Period, made.Change, made.Accrued = a.Period, usd(out.Change.Of(p)), usd(out.Accrued.Of(p))
@@ -123,25 +123,25 @@ func (m *Money) adjust(ctx context.Context, _ row.Scope, a adjusting) (*Adjusted
 }
 
 // ownerOf returns the owner that a team and a key name, each of which may be "". Its error names what is not configured.
-func ownerOf(o *settings.Org, team, key string) (spend.Owner, error) {
+func ownerOf(o *settings.Org, team, key string) (ledger.Owner, error) {
 	if k := o.Key(key); k != nil {
 		if team != "" && team != k.Team {
-			return spend.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("key %q is of team %q", key, k.Team)}
+			return ledger.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("key %q is of team %q", key, k.Team)}
 		}
-		return spend.Owner{Team: k.Team, Key: key}, nil
+		return ledger.Owner{Team: k.Team, Key: key}, nil
 	}
 	switch {
 	case key != "":
-		return spend.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", key)}
+		return ledger.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", key)}
 	case team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == team }):
-		return spend.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", team)}
+		return ledger.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", team)}
 	}
-	return spend.Owner{Team: team}, nil
+	return ledger.Owner{Team: team}, nil
 }
 
 // adjustedBy reads the amount of an adjustment, in micro-dollars.
-func adjustedBy(kind spend.AccrualKind, text string) (int64, error) {
-	if kind == spend.Reset {
+func adjustedBy(kind ledger.AccrualKind, text string) (int64, error) {
+	if kind == ledger.Reset {
 		if text != "" {
 			return 0, row.Bad("amount", "a reset has none")
 		}
@@ -152,7 +152,7 @@ func adjustedBy(kind spend.AccrualKind, text string) (int64, error) {
 	switch {
 	case err != nil || amount == 0 || amount > maxAdjustment:
 		return 0, row.Bad("amount", "expected an amount of USD such as 17.85, at most %s", catalog.Money(maxAdjustment))
-	case negative && kind == spend.Credit:
+	case negative && kind == ledger.Credit:
 		return 0, row.Bad("amount", "a credit is positive: it gives this amount back")
 	case negative:
 		amount = -amount

@@ -15,20 +15,20 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // fakeLedger is a ledger of tests: it keeps the reservations it was asked for.
 type fakeLedger struct {
 	filter.Ledger
 
-	asked []spend.Reservation
+	asked []ledger.Reservation
 	err   error
 }
 
-func (l *fakeLedger) Reserve(_ context.Context, _ string, _ *spend.Plan, r spend.Reservation) (spend.Quote, error) {
+func (l *fakeLedger) Reserve(_ context.Context, _ string, _ *ledger.Plan, r ledger.Reservation) (ledger.Quote, error) {
 	l.asked = append(l.asked, r)
-	return spend.Quote{Owner: r.Owner}, l.err
+	return ledger.Quote{Owner: r.Owner}, l.err
 }
 
 // pod is a pod with some GPUs, "" for none.
@@ -56,7 +56,7 @@ func judged(t *testing.T, l *fakeLedger, operation, current, after string) *filt
 	ex := &filter.Exchange{
 		Operation: &schema.Operation{ID: operation}, Params: map[string]string{"id": "p"},
 		Ports: &filter.Ports{Ledger: l}, Event: new(telemetry.Event), Caller: &identity.Caller{Org: "acme", Team: "research", Key: "ann"},
-		Tenant: &filter.Tenant{ID: "acme", Budgets: &spend.Plan{}},
+		Tenant: &filter.Tenant{ID: "acme", Budgets: &ledger.Plan{}},
 	}
 	ex.Evaluation.Input = in
 	return ex
@@ -93,7 +93,7 @@ func TestCallsAreReserved(t *testing.T) {
 				continue
 			}
 			r := l.asked[0]
-			if r.After[spend.GPUs] != tt.gpus || r.After[spend.Burn] != tt.burn || r.Free != tt.free || r.Owner != (spend.Owner{Team: "research", Key: "ann"}) {
+			if r.After[ledger.GPUs] != tt.gpus || r.After[ledger.Burn] != tt.burn || r.Free != tt.free || r.Owner != (ledger.Owner{Team: "research", Key: "ann"}) {
 				t.Errorf("%s: reserved %+v", name, r)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // The share of a budget counts what is used and what is reserved.
@@ -31,11 +31,11 @@ func TestNearBudgets(t *testing.T) {
 func TestHoldRows(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	h := spend.Hold{
-		ID: "h1", Kind: "pod", Owner: spend.Owner{Team: "research", Key: "ann"}, At: noon, Until: noon.Add(time.Hour),
-		Metadata: spend.Metadata{Name: "n", Operation: "createPod", Decision: "d1"},
+	h := ledger.Hold{
+		ID: "h1", Kind: "pod", Owner: ledger.Owner{Team: "research", Key: "ann"}, At: noon, Until: noon.Add(time.Hour),
+		Metadata: ledger.Metadata{Name: "n", Operation: "createPod", Decision: "d1"},
 	}
-	h.Amounts[spend.GPUs], h.Amounts[spend.Burn] = 2, 1_500_000
+	h.Amounts[ledger.GPUs], h.Amounts[ledger.Burn] = 2, 1_500_000
 	want := Hold{
 		ID: "h1", State: "noted", Kind: "pod", Name: "n", Team: "research", Key: "ann", Since: noon, Age: 90, Operation: "createPod", Decision: "d1",
 		Reserves: Amounts{PerHour: "1.5", Runs: "0", GPUs: 2},
@@ -59,7 +59,7 @@ func TestKnownOwners(t *testing.T) {
 		Keys:  []settings.Key{{ID: "ann", Team: "research"}, {ID: "bob", Team: "research", MovedFrom: "ops"}},
 	}
 	is := known(o)
-	for owner, want := range map[spend.Owner]bool{
+	for owner, want := range map[ledger.Owner]bool{
 		{Team: "research"}:                true,
 		{Team: "science"}:                 true,
 		{Team: "sales"}:                   false,

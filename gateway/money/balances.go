@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // balances measures the spending of organisations and their teams, and how full their budgets
@@ -35,7 +35,7 @@ type balance struct {
 type balanceRow struct {
 	scope   []attribute.KeyValue
 	burn    float64
-	budgets []spend.CeilingUsage
+	budgets []ledger.CeilingUsage
 }
 
 func newBalances(d *Deps, valid time.Duration) *balances {
@@ -49,7 +49,7 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 		for _, row := range b.current() {
 			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))
 			for _, f := range row.budgets {
-				of := metric.WithAttributes(append(slices.Clip(row.scope), attribute.String("budget", spend.CeilingName(f.Index)))...)
+				of := metric.WithAttributes(append(slices.Clip(row.scope), attribute.String("budget", ledger.CeilingName(f.Index)))...)
 				o.ObserveFloat64(limit, amountOf(f.Index, f.Limit), of)
 				o.ObserveFloat64(used, amountOf(f.Index, f.Used), of)
 				o.ObserveFloat64(reserved, amountOf(f.Index, f.Reserved), of)
@@ -61,20 +61,20 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 }
 
 // saw takes the state that a pass found.
-func (b *balances) saw(org string, plan *spend.Plan, s *spend.State) {
+func (b *balances) saw(org string, plan *ledger.Plan, s *ledger.State) {
 	found := slices.Clone(s.Balances)
-	if !slices.ContainsFunc(found, func(of spend.Balance) bool { return of.Scope.Kind == spend.KindOrg }) {
-		found = append(found, spend.Balance{Scope: spend.Scope{Kind: spend.KindOrg}}) // it has spent nothing yet
+	if !slices.ContainsFunc(found, func(of ledger.Balance) bool { return of.Scope.Kind == ledger.KindOrg }) {
+		found = append(found, ledger.Balance{Scope: ledger.Scope{Kind: ledger.KindOrg}}) // it has spent nothing yet
 	}
 	var rows []balanceRow
 	for i := range found {
 		of := &found[i]
-		if of.Scope.Kind == spend.KindKey {
+		if of.Scope.Kind == ledger.KindKey {
 			continue
 		}
 		rows = append(rows, balanceRow{
 			scope:   []attribute.KeyValue{attribute.String("org", org), attribute.String("team", of.Scope.ID)},
-			burn:    float64(of.Committed[spend.Burn]) / microUSD,
+			burn:    float64(of.Committed[ledger.Burn]) / microUSD,
 			budgets: plan.CeilingUsage(of, s),
 		})
 	}
@@ -102,7 +102,7 @@ const microUSD = 1e6
 
 // amountOf is an amount of a ceiling, in dollars or in number.
 func amountOf(ceiling int, n int64) float64 {
-	if spend.IsMoney(ceiling) {
+	if ledger.IsMoney(ceiling) {
 		return float64(n) / microUSD
 	}
 	return float64(n)

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // confirmTime bounds the GET behind an answer that promises room.
@@ -18,9 +18,9 @@ const confirmTime = 2 * time.Second
 // removed settles a delete that the platform has accepted, by one GET: the room comes
 // back if that is answered 404, or shows a pod that has stopped. Otherwise the hold
 // stays open, and the reconciler looks further.
-func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *spend.Settlement {
+func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *ledger.Settlement {
 	record, refusal := f.confirm(ctx, ex, f.Reader.Gets[r.ResourceKind])
-	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
+	s := &ledger.Settlement{End: ledger.Commit, Kind: r.Kind, Resource: r.Resource}
 	switch {
 	case refusal != nil && refusal.Status == http.StatusNotFound:
 		s.Gone = true
@@ -29,7 +29,7 @@ func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Re
 	case record["id"] == r.Resource && catalog.Ended(r.ResourceKind, record):
 		s.From = endOf(record)
 	default:
-		return &spend.Settlement{End: spend.Open, ResolveWithin: f.Unresolved}
+		return &ledger.Settlement{End: ledger.Open, ResolveWithin: f.Unresolved}
 	}
 	return s
 }
@@ -37,13 +37,13 @@ func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Re
 // working returns how many workers an endpoint has that is to have fewer from now on.
 // Those it had count until that is known.
 func (f *Reserve) working(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) int64 {
-	if r.ResourceKind != operation.KindEndpoint || r.Current[spend.Workers] >= r.Before[spend.Workers] {
+	if r.ResourceKind != operation.KindEndpoint || r.Current[ledger.Workers] >= r.Before[ledger.Workers] {
 		return 0
 	}
 	answer, _ := f.confirm(ctx, ex, f.Workers)
 	workers, ok := answer["workers"].([]any)
 	if !ok {
-		return r.Before[spend.Workers]
+		return r.Before[ledger.Workers]
 	}
 	return int64(len(workers))
 }

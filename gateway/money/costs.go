@@ -12,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Costs are the costs of resources in a range of time, by bucket and group.
@@ -80,21 +80,21 @@ type summed struct {
 }
 
 // query returns the query of the history, which has costs up to the end of today, and those of 30 days unless something else is asked for.
-func (p *priced) query(now time.Time) (*spend.Query, error) {
-	tomorrow := spend.Daily.Start(now).AddDate(0, 0, 1)
-	q := &spend.Query{From: time.Time(p.From), To: time.Time(p.To), Bucket: spend.Unit(p.Bucket), Where: make(map[spend.Dimension][]string)}
+func (p *priced) query(now time.Time) (*ledger.Query, error) {
+	tomorrow := ledger.Daily.Start(now).AddDate(0, 0, 1)
+	q := &ledger.Query{From: time.Time(p.From), To: time.Time(p.To), Bucket: ledger.Unit(p.Bucket), Where: make(map[ledger.Dimension][]string)}
 	if q.To.IsZero() || q.To.After(tomorrow) {
 		q.To = tomorrow
 	}
 	if q.From.IsZero() {
-		q.From = spend.Daily.Start(q.To.Add(-time.Second)).AddDate(0, 0, 1-recent)
+		q.From = ledger.Daily.Start(q.To.Add(-time.Second)).AddDate(0, 0, 1-recent)
 	}
 	var teams []string
 	for _, t := range p.Team {
 		teams = append(teams, string(t))
 	}
-	for of, values := range map[spend.Dimension][]string{
-		spend.ByTeam: teams, spend.ByKey: p.Key, spend.ByKind: p.Kind, spend.ByResource: p.Resource, spend.ByGPU: p.GPU, spend.ByDataCenter: p.DC,
+	for of, values := range map[ledger.Dimension][]string{
+		ledger.ByTeam: teams, ledger.ByKey: p.Key, ledger.ByKind: p.Kind, ledger.ByResource: p.Resource, ledger.ByGPU: p.GPU, ledger.ByDataCenter: p.DC,
 	} {
 		if len(values) > 0 {
 			q.Where[of] = values
@@ -105,16 +105,16 @@ func (p *priced) query(now time.Time) (*spend.Query, error) {
 		if err != nil {
 			return nil, err
 		}
-		of := spend.Dimension("label:" + name)
+		of := ledger.Dimension("label:" + name)
 		q.Where[of] = append(q.Where[of], value)
 	}
 	return q, nil
 }
 
 // by returns the dimensions that costs are grouped by.
-func (p *summed) by() (list []spend.Dimension, err error) {
+func (p *summed) by() (list []ledger.Dimension, err error) {
 	for _, name := range strings.FieldsFunc(strings.Join(p.By, ","), func(r rune) bool { return r == ',' }) {
-		d := spend.Dimension(name)
+		d := ledger.Dimension(name)
 		if label, ok := d.Label(); !slices.Contains(d.Values(), d) && (!ok || label == "") {
 			return nil, row.Bad("by", "%q: expected team, key, kind, resource, gpu, dc or label:NAME", name)
 		}
@@ -153,13 +153,13 @@ func (m *Money) costRows() []row.Row {
 }
 
 // history returns costs. A team that is configured no longer is known by its costs in that time.
-func (m *Money) history(ctx context.Context, s row.Scope, p *priced, q *spend.Query) (*Costs, error) {
+func (m *Money) history(ctx context.Context, s row.Scope, p *priced, q *ledger.Query) (*Costs, error) {
 	for _, t := range p.Team {
 		missing := s.NoTeam(string(p.Org), string(t))
 		if missing == "" {
 			continue
 		}
-		past, err := m.Costs(ctx, string(p.Org), &spend.Query{From: q.From, To: q.To, Bucket: spend.Total, Where: map[spend.Dimension][]string{spend.ByTeam: {string(t)}}})
+		past, err := m.Costs(ctx, string(p.Org), &ledger.Query{From: q.From, To: q.To, Bucket: ledger.Total, Where: map[ledger.Dimension][]string{ledger.ByTeam: {string(t)}}})
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func (m *Money) export(ctx context.Context, s row.Scope, p priced) (row.Writer, 
 	if err != nil {
 		return nil, err
 	}
-	q.By, q.Rates = spend.Dimension.Values(""), true
+	q.By, q.Rates = ledger.Dimension.Values(""), true
 	costs, err := m.history(ctx, s, &p, q)
 	if err != nil {
 		return nil, err
@@ -201,11 +201,11 @@ func (m *Money) export(ctx context.Context, s row.Scope, p priced) (row.Writer, 
 
 // Costs returns the costs of an organisation, those up to now among them. A query for a range that is not kept is a row.BadRequestError. The
 // errors are otherwise those of [Money.Show].
-func (m *Money) Costs(ctx context.Context, org string, q *spend.Query) (*Costs, error) {
+func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	if _, err := m.check(org); err != nil {
 		return nil, err
 	}
-	if tomorrow := spend.Daily.Start(m.deps.Now()).AddDate(0, 0, 1); q.To.After(tomorrow) {
+	if tomorrow := ledger.Daily.Start(m.deps.Now()).AddDate(0, 0, 1); q.To.After(tomorrow) {
 		known := *q
 		known.To = tomorrow
 		q = &known
@@ -215,7 +215,7 @@ func (m *Money) Costs(ctx context.Context, org string, q *spend.Query) (*Costs, 
 		return nil, err
 	}
 	rows, err := history.Query(ctx, org, q, m.deps.Now())
-	if errors.Is(err, spend.ErrRange) {
+	if errors.Is(err, ledger.ErrRange) {
 		return nil, row.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "spend: ")}
 	}
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // events measures what ledgers find and do, sends alerts about it, and keeps it beside the decisions. It implements spend.Events.
@@ -34,13 +34,13 @@ func newEvents(cfg *settings.Config, d *Deps) *events {
 }
 
 // Observed implements spend.Events.
-func (e *events) Observed(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
+func (e *events) Observed(ctx context.Context, org string, p *ledger.Plan, s *ledger.State) {
 	e.balances.saw(org, p, s)
 	e.Alerts.CheckThresholds(ctx, org, p, s)
 }
 
 // PassEnded implements spend.Events.
-func (e *events) PassEnded(ctx context.Context, org string, r *spend.Report, err error) {
+func (e *events) PassEnded(ctx context.Context, org string, r *ledger.Report, err error) {
 	if r.Repaired > 0 {
 		e.passes.repaired(ctx, org, r.Repaired)
 	}
@@ -61,12 +61,12 @@ func (e *events) PassEnded(ctx context.Context, org string, r *spend.Report, err
 }
 
 // Announce implements spend.Events.
-func (e *events) Announce(ctx context.Context, c *spend.Cause, r *spend.Record, ended func(error)) {
+func (e *events) Announce(ctx context.Context, c *ledger.Cause, r *ledger.Record, ended func(error)) {
 	e.Alerts.Cause(ctx, c, r, "budget.over", "resource.idle", ended)
 }
 
 // Stopped implements spend.Events.
-func (e *events) Stopped(ctx context.Context, c *spend.Cause, r *spend.Record) {
+func (e *events) Stopped(ctx context.Context, c *ledger.Cause, r *ledger.Record) {
 	if c.Excess == nil && c.Idle == nil {
 		e.didReach(c, r)
 		return
@@ -76,7 +76,7 @@ func (e *events) Stopped(ctx context.Context, c *spend.Cause, r *spend.Record) {
 }
 
 // RestoredLate implements spend.Events. Budgets may be exceeded then.
-func (e *events) RestoredLate(ctx context.Context, org string, holds []spend.Hold) {
+func (e *events) RestoredLate(ctx context.Context, org string, holds []ledger.Hold) {
 	e.late.Add(ctx, int64(len(holds)), metric.WithAttributes(attribute.String("org", org)))
 	for i := range holds {
 		h := &holds[i]
@@ -87,10 +87,10 @@ func (e *events) RestoredLate(ctx context.Context, org string, holds []spend.Hol
 }
 
 // didStop keeps that a pod was stopped, and why.
-func (e *events) didStop(c *spend.Cause, r *spend.Record) {
+func (e *events) didStop(c *ledger.Cause, r *ledger.Record) {
 	var why string
 	if x := c.Excess; x != nil {
-		why = fmt.Sprintf("the budget %s %s is passed, %s of %s", x.Scope, spend.CeilingName(x.Ceiling), spend.AmountText(x.Ceiling, x.Used), spend.AmountText(x.Ceiling, x.Limit))
+		why = fmt.Sprintf("the budget %s %s is passed, %s of %s", x.Scope, ledger.CeilingName(x.Ceiling), ledger.AmountText(x.Ceiling, x.Used), ledger.AmountText(x.Ceiling, x.Limit))
 	} else {
 		why = fmt.Sprintf("it is idle (%s) since %s", c.Idle.Reason, c.Idle.Since.UTC().Format(time.RFC3339))
 	}
@@ -102,7 +102,7 @@ func (e *events) didStop(c *spend.Cause, r *spend.Record) {
 }
 
 // didReach keeps that a pod was stopped or terminated at its deadline.
-func (e *events) didReach(c *spend.Cause, r *spend.Record) {
+func (e *events) didReach(c *ledger.Cause, r *ledger.Record) {
 	op, what, at := "podAction", "stopped", r.Metadata.StopAt
 	if c.Deleted {
 		op, what, at = "deletePod", "terminated", r.Metadata.EndAt
@@ -112,7 +112,7 @@ func (e *events) didReach(c *spend.Cause, r *spend.Record) {
 }
 
 // didEnd keeps which reservations were ended whose calls had an unknown end.
-func (e *events) didEnd(org string, ended []spend.EndedHold) {
+func (e *events) didEnd(org string, ended []ledger.EndedHold) {
 	for i := range ended {
 		h := &ended[i]
 		what := "nothing was found of it, so what was reserved is free"
@@ -129,6 +129,6 @@ func (e *events) didEnd(org string, ended []spend.EndedHold) {
 }
 
 // Released implements spend.Events.
-func (e *events) Released(org string, h *spend.Hold) {
+func (e *events) Released(org string, h *ledger.Hold) {
 	e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource, fmt.Sprintf("released the reservation of %s of %s (decision %s): its call has ended", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision))
 }

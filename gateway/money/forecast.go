@@ -8,7 +8,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Forecasts is the likely spend of an organisation's scopes.
@@ -79,7 +79,7 @@ func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
 	}
 	out := &Forecasts{At: state.Now.UTC(), Scopes: make([]Forecast, len(outlooks))}
 	for i, o := range outlooks {
-		periods := slices.DeleteFunc(o.Ceilings, func(c spend.CeilingUsage) bool { return !spend.Accrues(c.Index) })
+		periods := slices.DeleteFunc(o.Ceilings, func(c ledger.CeilingUsage) bool { return !ledger.Accrues(c.Index) })
 		out.Scopes[i] = Forecast{
 			Scope: o.Scope.String(), PerHour: usd(o.Burn), Today: usd(o.Today), ThisMonth: usd(o.ThisMonth), Days: o.Days, Budgets: budgetsOf(periods),
 			Day:   Estimate{Low: usd(o.Day.Low), Expected: usd(o.Day.Expected), High: usd(o.Day.High)},

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // gateway answers what the ledger asks of the gateway. It implements spend.Gateway; plans are those of the view in force.
@@ -20,7 +20,7 @@ func (g gateway) Dead(ctx context.Context, incarnation string) (silent time.Dura
 }
 
 // Claim implements spend.Gateway.
-func (g gateway) Claim(ctx context.Context, org string, f *spend.PlatformResource, h *spend.Hold) (bool, error) {
+func (g gateway) Claim(ctx context.Context, org string, f *ledger.PlatformResource, h *ledger.Hold) (bool, error) {
 	return g.Intents.ClaimFound(ctx, org, f, h)
 }
 
@@ -30,7 +30,7 @@ func (g gateway) Forget(ctx context.Context, org string, holds ...string) error 
 }
 
 // RecordedOwners implements spend.Gateway, by the audit log.
-func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) map[string]spend.Ownership {
+func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) map[string]ledger.Ownership {
 	o, cfg := g.Org(org), g.Config().Audit
 	if o == nil || cfg.File == nil {
 		return nil
@@ -40,7 +40,7 @@ func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) m
 		g.Logger.WarnContext(ctx, "the audit log cannot be read for the owners of resources", "org", org, "error", err.Error())
 		return nil
 	}
-	all := make(map[string]spend.Ownership)
+	all := make(map[string]ledger.Ownership)
 	for _, id := range ids {
 		r, known := made[id]
 		if !known {
@@ -49,8 +49,8 @@ func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) m
 		if k := o.Key(r.Key); k != nil && r.Team == "" {
 			r.Team = k.Team
 		}
-		all[id] = spend.Ownership{
-			Owner: spend.Owner{Team: r.Team, Key: r.Key}, About: spend.Metadata{Operation: r.Operation, Decision: r.Decision, Labels: spend.Labels(r.Labels)},
+		all[id] = ledger.Ownership{
+			Owner: ledger.Owner{Team: r.Team, Key: r.Key}, About: ledger.Metadata{Operation: r.Operation, Decision: r.Decision, Labels: ledger.Labels(r.Labels)},
 		}
 	}
 	return all

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // GPUs returns the GPU types under which the ledger counted the costs of resources since a time, by id, as far back as the daily history is
 // kept. Resources without costs in the ledger, and endpoints on pools with several types, are left out.
 func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.Time) (map[string]string, error) {
 	history, now := m.Loop.History, m.deps.Now()
-	to := spend.Daily.Start(now).AddDate(0, 0, 1)
-	from := spend.Daily.Start(since)
+	to := ledger.Daily.Start(now).AddDate(0, 0, 1)
+	from := ledger.Daily.Start(since)
 	if kept := to.AddDate(0, 0, 1-history.Retention.Daily); from.Before(kept) {
 		from = kept
 	}
@@ -26,8 +26,8 @@ func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.T
 			return nil, fmt.Errorf("roll up the costs of GPUs: %w", err)
 		}
 	}
-	rows, err := history.Query(ctx, org, &spend.Query{
-		From: from, To: to, Bucket: spend.Total, By: []spend.Dimension{spend.ByResource}, Where: map[spend.Dimension][]string{spend.ByResource: ids},
+	rows, err := history.Query(ctx, org, &ledger.Query{
+		From: from, To: to, Bucket: ledger.Total, By: []ledger.Dimension{ledger.ByResource}, Where: map[ledger.Dimension][]string{ledger.ByResource: ids},
 	}, now)
 	if err != nil {
 		return nil, fmt.Errorf("read the costs of GPUs: %w", err)

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // holdRow is a hold as it is shown at a time.
-func holdRow(h *spend.Hold, now time.Time) Hold {
+func holdRow(h *ledger.Hold, now time.Time) Hold {
 	row := Hold{
 		ID: h.ID, State: "noted", Kind: h.Kind, Resource: h.Resource, Name: h.Metadata.Name, Team: h.Owner.Team, Key: h.Owner.Key,
 		Gateway: h.Holder.Gateway, Since: h.At.UTC(), Age: now.Sub(h.At).Seconds(), Open: h.Open,
@@ -44,7 +44,7 @@ func (m *Money) release(ctx context.Context, _ row.Scope, p ending) (*Hold, erro
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(state.Holds, func(h spend.Hold) bool { return h.ID == hold })
+	i := slices.IndexFunc(state.Holds, func(h ledger.Hold) bool { return h.ID == hold })
 	if i < 0 {
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
 	}
@@ -53,7 +53,7 @@ func (m *Money) release(ctx context.Context, _ row.Scope, p ending) (*Hold, erro
 	if ends := h.At.Add(m.Loop.CallTimeout); !h.Open && !dead && state.Now.Before(ends) {
 		return nil, row.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
 	}
-	if err := store.Settle(ctx, org, &spend.Settlement{Hold: h.ID, End: spend.Release}); err != nil {
+	if err := store.Settle(ctx, org, &ledger.Settlement{Hold: h.ID, End: ledger.Release}); err != nil {
 		return nil, err
 	}
 	if err := m.deps.Intents.Store().Forget(ctx, org, h.ID); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // IdleList lists resources that cost money and did not work at the last look; At is nil if there
@@ -109,7 +109,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	}
 	out := &IdleList{At: timeOf(at), Resources: []IdleResource{}}
 	for _, r := range list {
-		i := slices.IndexFunc(state.Resources, func(known spend.Record) bool { return known.ID == r.ID })
+		i := slices.IndexFunc(state.Resources, func(known ledger.Record) bool { return known.ID == r.ID })
 		if i < 0 {
 			continue // it has gone since
 		}
@@ -145,11 +145,11 @@ func (m *Money) snooze(ctx context.Context, _ row.Scope, p snoozing) (*Snoozed, 
 	if _, err := m.check(org); err != nil {
 		return nil, err
 	}
-	if d < 0 || d > spend.MaxSnooze {
-		return nil, row.BadRequestError{Reason: "name a resource, and a duration of at most " + spend.MaxSnooze.String()}
+	if d < 0 || d > ledger.MaxSnooze {
+		return nil, row.BadRequestError{Reason: "name a resource, and a duration of at most " + ledger.MaxSnooze.String()}
 	}
-	until, err := m.Keeper.Snooze(ctx, org, resource, d, func(*spend.Record) error { return nil })
-	if errors.Is(err, spend.ErrNoResource) {
+	until, err := m.Keeper.Snooze(ctx, org, resource, d, func(*ledger.Record) error { return nil })
+	if errors.Is(err, ledger.ErrNoResource) {
 		return nil, row.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
 	}
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // jobTime bounds the question about one job.
@@ -19,7 +19,7 @@ const jobTime = 10 * time.Second
 
 // JobOutcome asks the platform's run interface for the outcome of an open hold's job, and
 // returns its cost; nil if the job goes on, or nothing is known of it.
-func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *spend.Hold, price catalog.Run) (*spend.Settlement, error) {
+func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *ledger.Hold, price catalog.Run) (*ledger.Settlement, error) {
 	id, isJob := strings.CutPrefix(h.ID, jobHold(h.Metadata.Name, ""))
 	if !isJob {
 		return nil, nil //nolint:nilnil // its call said nothing of a job
@@ -47,5 +47,5 @@ func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h
 		return nil, nil //nolint:nilnil // it goes on
 	}
 	amounts, known := costOf(ran, h.Metadata.Name, price, true)
-	return &spend.Settlement{Hold: h.ID, End: spend.Commit, Amounts: amounts, WholeReservation: !known}, nil
+	return &ledger.Settlement{Hold: h.ID, End: ledger.Commit, Amounts: amounts, WholeReservation: !known}, nil
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // The routes by which an owner keeps a resource that is idle: under a key, or by a
@@ -77,14 +77,14 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 	length := snoozeTime
 	for name, values := range ex.Query {
 		var err error
-		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > spend.MaxSnooze {
-			return nil, problem.BadRequest.Newf("the query takes for alone, a duration such as 24h, of at most %s", spend.MaxSnooze)
+		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > ledger.MaxSnooze {
+			return nil, problem.BadRequest.Newf("the query takes for alone, a duration such as 24h, of at most %s", ledger.MaxSnooze)
 		}
 	}
 	id := ex.Params["id"]
-	until, err := s.snooze(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
+	until, err := s.snooze(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *ledger.Record) error {
 		if !ex.Tenant.Isolation.CanChange(ex.Caller, r.Owner) {
-			return spend.ErrNoResource
+			return ledger.ErrNoResource
 		}
 		return s.mayUpdate(ctx, ex, operation.Kind(r.Kind))
 	})
@@ -115,12 +115,12 @@ func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operat
 
 // snooze keeps a resource for a time, or ends that for 0. A change that may does not refuse is
 // audited.
-func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
+func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*ledger.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the operation takes no body")
 	}
 	var seq int64
-	until, err = ex.Ports.Keeper.Snooze(ctx, org, id, length, func(r *spend.Record) error {
+	until, err = ex.Ports.Keeper.Snooze(ctx, org, id, length, func(r *ledger.Record) error {
 		if err := may(r); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string
 		return err
 	})
 	switch {
-	case errors.Is(err, spend.ErrNoResource):
+	case errors.Is(err, ledger.ErrNoResource):
 		err = problem.NotFound.New("the organisation has nothing with this id that costs money")
 	case err != nil && !isProblem(err):
 		err = problem.LedgerUnavailable.New("it cannot be determined at the moment what there is").With("Retry-After", "1").Because(err)
@@ -206,7 +206,7 @@ func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*fi
 	if err != nil {
 		return nil, err
 	}
-	until, err := s.snooze(ctx, ex, org, id, snoozeTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
+	until, err := s.snooze(ctx, ex, org, id, snoozeTime, audit.Record{Who: "link"}, func(*ledger.Record) error { return nil })
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // check refuses organisations without budgets.
@@ -36,7 +36,7 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	loss, err := spend.LastLoss(ctx, m.Notices, org)
+	loss, err := ledger.LastLoss(ctx, m.Notices, org)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 }
 
 // budgetsOf says how full ceilings are.
-func budgetsOf(ceilings []spend.CeilingUsage) []Budget {
+func budgetsOf(ceilings []ledger.CeilingUsage) []Budget {
 	rows := make([]Budget, len(ceilings))
 	for i, c := range ceilings {
-		text := func(n int64) string { return spend.AmountText(c.Index, n) }
-		rows[i] = Budget{Name: spend.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved), Left: text(c.Left())}
+		text := func(n int64) string { return ledger.AmountText(c.Index, n) }
+		rows[i] = Budget{Name: ledger.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved), Left: text(c.Left())}
 		if over := c.MaxOverrun(); over > 0 {
 			rows[i].Over = text(over)
 		}
@@ -87,7 +87,7 @@ func budgetsOf(ceilings []spend.CeilingUsage) []Budget {
 func (m *Money) reconcile(ctx context.Context, _ row.Scope, p row.Scoped) (*Reconciled, error) {
 	org := string(p.Org)
 	_, err := m.check(org)
-	var r spend.Report
+	var r ledger.Report
 	if err == nil {
 		r, err = m.Loop.Pass(ctx, org)
 	}
@@ -121,11 +121,11 @@ func (m *Money) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, e
 	switch {
 	case err != nil:
 		return nil, err
-	case to == (spend.Owner{}):
+	case to == (ledger.Owner{}):
 		return nil, row.BadRequestError{Reason: "name a resource, and a team or a key"}
 	}
 	was, err := m.Loop.Assign(ctx, org, resource, to)
-	if errors.Is(err, spend.ErrNoResource) {
+	if errors.Is(err, ledger.ErrNoResource) {
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
 	}
 	if err != nil {
@@ -135,8 +135,8 @@ func (m *Money) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, e
 	return &Adopted{Resource: resource, Was: was.String(), Owner: to.String()}, nil
 }
 
-func amounts(a spend.Amounts) Amounts {
+func amounts(a ledger.Amounts) Amounts {
 	return Amounts{
-		PerHour: catalog.Money(a[spend.Burn]).String(), Runs: catalog.Money(a[spend.Cost]).String(), GPUs: a[spend.GPUs], Pods: a[spend.Pods], Workers: a[spend.Workers], VolumeGB: a[spend.VolumeGB], Sandboxes: a[spend.Sandboxes],
+		PerHour: catalog.Money(a[ledger.Burn]).String(), Runs: catalog.Money(a[ledger.Cost]).String(), GPUs: a[ledger.GPUs], Pods: a[ledger.Pods], Workers: a[ledger.Workers], VolumeGB: a[ledger.VolumeGB], Sandboxes: a[ledger.Sandboxes],
 	}
 }

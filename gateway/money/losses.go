@@ -12,18 +12,18 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 // openJournal opens the journal of owners in the state directory, nil without one. Installations that share a
 // directory have different journals. A gateway whose journal cannot be opened serves without one.
-func openJournal(cfg *settings.Config, d *Deps) *spend.Journal {
+func openJournal(cfg *settings.Config, d *Deps) *ledger.Journal {
 	if d.StateDir == "" {
 		return nil
 	}
 	of := sha256.Sum256([]byte(cfg.Platform.BaseURL + "\n" + cfg.Redis.Prefix.Spend()))
-	journal, err := spend.OpenJournal(d.StateDir, fmt.Sprintf("owners-%x", of[:4]), d.Accounts, d.Logger)
+	journal, err := ledger.OpenJournal(d.StateDir, fmt.Sprintf("owners-%x", of[:4]), d.Accounts, d.Logger)
 	telemetry.Must(d.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken",
 		metric.WithDescription("1 while the journal of owners cannot be written."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
@@ -50,7 +50,7 @@ type losses struct {
 // loss is a part of an organisation's ledger.
 type loss struct {
 	org  string
-	lost spend.LostPart
+	lost ledger.LostPart
 }
 
 func newLosses(d *Deps) *losses {
@@ -60,7 +60,7 @@ func newLosses(d *Deps) *losses {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for _, org := range d.Budgeted() {
-			for _, lost := range spend.Losses() {
+			for _, lost := range ledger.Losses() {
 				o.ObserveInt64(count, l.counts[loss{org, lost}], metric.WithAttributes(attribute.String("org", org), attribute.String("lost", string(lost))))
 			}
 		}
@@ -69,7 +69,7 @@ func newLosses(d *Deps) *losses {
 	return l
 }
 
-func (l *losses) add(org string, lost spend.LostPart) {
+func (l *losses) add(org string, lost ledger.LostPart) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts[loss{org, lost}]++
@@ -101,7 +101,7 @@ func (m *Money) DetectLosses(ctx context.Context) error {
 	return m.deps.Accounts.DetectLosses(ctx, m.deps.Budgeted())
 }
 
-func lossOf(l *spend.Loss) *Loss {
+func lossOf(l *ledger.Loss) *Loss {
 	if l == nil {
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
-	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	spendstore "github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -29,11 +29,11 @@ const headInterval = 500 * time.Millisecond
 // Alerts tells receivers of what passes over ledgers find.
 type Alerts interface {
 	// CheckThresholds compares a ledger with the thresholds of its budgets.
-	CheckThresholds(ctx context.Context, org string, p *spend.Plan, s *spend.State)
-	Cause(ctx context.Context, c *spend.Cause, r *spend.Record, budget, idle string, ended func(error))
-	Unmanaged(ctx context.Context, org string, found []spend.PlatformResource)
-	Drift(ctx context.Context, org string, drifted []spend.Drift)
-	IncompleteList(ctx context.Context, org string, r *spend.Report)
+	CheckThresholds(ctx context.Context, org string, p *ledger.Plan, s *ledger.State)
+	Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, budget, idle string, ended func(error))
+	Unmanaged(ctx context.Context, org string, found []ledger.PlatformResource)
+	Drift(ctx context.Context, org string, drifted []ledger.Drift)
+	IncompleteList(ctx context.Context, org string, r *ledger.Report)
 	LedgerLost(ctx context.Context, org string, l *Loss)
 }
 
@@ -57,13 +57,13 @@ type Deps struct {
 	Audit  *audit.Log
 	Alerts Alerts
 	// History is the history of costs, which [NewHistory] returns.
-	History *spend.History
+	History *ledger.History
 	// RecordAction keeps an act of the gateway's own.
-	RecordAction func(org string, of spend.Owner, operation, resource, text string)
+	RecordAction func(org string, of ledger.Owner, operation, resource, text string)
 	// Intents is the desk whose intents are recorded with reservations.
 	Intents *idempotency.Tracker
 	// Job asks the platform for the end of a hold's job, nil for an unknown one.
-	Job func(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error)
+	Job func(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error)
 
 	*view.Current
 	// Account returns the client of the platform's accounts in force.
@@ -72,17 +72,17 @@ type Deps struct {
 
 // Money is the ledger and its keepers.
 type Money struct {
-	Ledger *spend.Ledger
+	Ledger *ledger.Ledger
 	// Outbox is the ledger's store.
-	Outbox *spend.Outbox
+	Outbox *ledger.Outbox
 	// Loop keeps the ledger in line with the platform.
-	Loop *spend.Loop
+	Loop *ledger.Loop
 	// Watcher remembers ledgers.
-	Watcher *spend.Watcher
-	Notices spend.NoticeStore
-	Keeper  *spend.Snoozer
+	Watcher *ledger.Watcher
+	Notices ledger.NoticeStore
+	Keeper  *ledger.Snoozer
 	// Journal keeps the memory of ledgers for the next start; nil without a state directory.
-	Journal *spend.Journal
+	Journal *ledger.Journal
 
 	deps  *Deps
 	names names
@@ -94,18 +94,18 @@ func NewAccounts(cfg *settings.Config, scripts redis.Cmdable, current *view.Curr
 }
 
 // NewHistory returns the history of costs in a store of ledgers.
-func NewHistory(cfg *settings.Config, accounts *spendstore.Store) *spend.History {
-	return &spend.History{Store: accounts, Retention: cfg.Spend.History}
+func NewHistory(cfg *settings.Config, accounts *spendstore.Store) *ledger.History {
+	return &ledger.History{Store: accounts, Retention: cfg.Spend.History}
 }
 
 // New makes the ledger of spending and the loops that keep it in line with the
 // platform.
-func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
+func New(cfg *settings.Config, self ledger.Holder, deps Deps) *Money {
 	d, store := &deps, deps.Accounts
 	store.Now, store.Intents = d.Now, d.Intents.Store()
 	store.SetServer(d.Limits.Server())
 	journal := openJournal(cfg, d)
-	books := spend.New(spend.Deps{
+	books := ledger.New(ledger.Deps{
 		Store: store, Platform: platform{d}, Gateway: gateway{d}, Events: newEvents(cfg, d), Leadership: store.Leader(3 * cfg.Spend.Reconcile),
 		Logger: d.Logger, Now: d.Now, Self: self, SingleGateway: d.SingleGateway, Journal: journal,
 		History: d.History, BillDelay: cfg.Spend.Bills, Interval: cfg.Spend.Reconcile, PollInterval: headInterval,
@@ -113,7 +113,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	})
 	measureHolds(d.Meter, books.Outbox)
 	return &Money{
-		Ledger: books.Ledger, Outbox: books.Outbox, Loop: books.Loop, Watcher: books.Watch, Notices: store, Keeper: &spend.Snoozer{Store: store},
+		Ledger: books.Ledger, Outbox: books.Outbox, Loop: books.Loop, Watcher: books.Watch, Notices: store, Keeper: &ledger.Snoozer{Store: store},
 		Journal: journal, deps: d,
 	}
 }

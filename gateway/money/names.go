@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // names are the teams and keys of organisations for which the ledger was last compared, by digest.
@@ -75,7 +75,7 @@ func usd(micro int64) string { return catalog.Money(micro).String() }
 
 // known returns which owners an organisation's configuration names, or will: a team, and a key in its team. Keys that are
 // not configured at all, such as withdrawn ones and the subjects of issuers, count for their team.
-func known(o *settings.Org) func(spend.Owner) bool {
+func known(o *settings.Org) func(ledger.Owner) bool {
 	teams, keys := make(map[string]bool), make(map[string]string)
 	for _, t := range o.Teams {
 		teams[t.ID], teams[t.Former] = true, true
@@ -85,7 +85,7 @@ func known(o *settings.Org) func(spend.Owner) bool {
 			keys[k.MovedFrom+"\n"+k.ID] = k.Team
 		}
 	}
-	return func(owner spend.Owner) bool {
+	return func(owner ledger.Owner) bool {
 		if owner.Key == "" {
 			return teams[owner.Team]
 		}
@@ -123,7 +123,7 @@ func (m *Money) adoptTeam(ctx context.Context, _ row.Scope, p adoptingTeam) (*Ad
 	if key != "" {
 		request = ulid.Make().String()
 	}
-	c, err := m.Loop.Move(ctx, org, spend.Move{From: from, To: to, Key: key}, request)
+	c, err := m.Loop.Move(ctx, org, ledger.Move{From: from, To: to, Key: key}, request)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // passes measures the findings of passes over ledgers. The gateway that makes them
@@ -29,7 +29,7 @@ type passes struct {
 // pass is the finding of the last one over an organisation's ledger, and its time.
 type pass struct {
 	at     time.Time
-	report spend.Report
+	report ledger.Report
 }
 
 func newPasses(d *Deps, valid time.Duration) *passes {
@@ -66,7 +66,7 @@ func newPasses(d *Deps, valid time.Duration) *passes {
 }
 
 // measureHolds measures the findings of looks at the holds of organisations.
-func measureHolds(m metric.Meter, outbox *spend.Outbox) {
+func measureHolds(m metric.Meter, outbox *ledger.Outbox) {
 	age := telemetry.Must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest reservation of a call that is under way, and of one whose end is not known.")))
 	overdue := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.overdue",
@@ -91,7 +91,7 @@ func (p *passes) repaired(ctx context.Context, org string, n int) {
 }
 
 // done takes the report of each pass, and returns the one before.
-func (p *passes) done(ctx context.Context, org string, r *spend.Report) spend.Report {
+func (p *passes) done(ctx context.Context, org string, r *ledger.Report) ledger.Report {
 	p.mu.Lock()
 	before := p.last[org].report
 	p.last[org] = pass{p.Now(), *r}

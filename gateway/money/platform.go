@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // platform answers the ledger with the accounts and the prices in force. It implements spend.Platform.
@@ -16,44 +16,44 @@ type platform struct{ *Deps }
 
 // List implements spend.Platform, with prices: the
 // counted and, where callers are kept apart, the owned resources.
-func (p platform) List(ctx context.Context, org string, known func(operation.Kind) bool) ([]spend.PlatformResource, error) {
+func (p platform) List(ctx context.Context, org string, known func(operation.Kind) bool) ([]ledger.PlatformResource, error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	kinds := spend.IsCounted
+	kinds := ledger.IsCounted
 	if o := p.Org(org); o != nil && o.Isolation.Applies() {
 		kinds = operation.Owned
 	}
-	return p.Account().Inventory(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kinds, known, prices)
+	return p.Account().Inventory(ctx, org, cmp.Or(p.Plan(org), new(ledger.Plan)), kinds, known, prices)
 }
 
 // Get implements spend.Platform.
-func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id string) (*spend.PlatformResource, error) {
+func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id string) (*ledger.PlatformResource, error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	return p.Account().Get(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kind, id, prices)
+	return p.Account().Get(ctx, org, cmp.Or(p.Plan(org), new(ledger.Plan)), kind, id, prices)
 }
 
 // EndedSandbox implements spend.Platform.
-func (p platform) EndedSandbox(ctx context.Context, org, call string) (*spend.PlatformResource, error) {
+func (p platform) EndedSandbox(ctx context.Context, org, call string) (*ledger.PlatformResource, error) {
 	return p.Account().EndedSandbox(ctx, org, call)
 }
 
 // Bills implements spend.Platform.
-func (p platform) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
+func (p platform) Bills(ctx context.Context, org string, from, to time.Time) ([]ledger.Bill, error) {
 	return p.Account().Bills(ctx, org, from, to)
 }
 
 // JobOutcome implements spend.Platform.
-func (p platform) JobOutcome(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
+func (p platform) JobOutcome(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error) {
 	return p.Job(ctx, org, h)
 }
 
 // StopPod implements spend.Platform.
-func (p platform) StopPod(ctx context.Context, org, id string) (amounts spend.Amounts, err error) {
+func (p platform) StopPod(ctx context.Context, org, id string) (amounts ledger.Amounts, err error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		prices = nil

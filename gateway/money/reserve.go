@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Reserve holds the cost of each call against its owner's budgets. The worst case
@@ -33,7 +33,7 @@ type Reserve struct {
 	// created.
 	Unresolved time.Duration
 	// Costs are the recent costs of runs.
-	Costs *spend.RunCosts
+	Costs *ledger.RunCosts
 	// StreamOptions remembers the endpoints that refuse a request for usage reports; required.
 	StreamOptions *StreamOptions
 }
@@ -115,7 +115,7 @@ func reserve(ctx context.Context, ex *filter.Exchange, raises bool) error {
 }
 
 // quote makes the reservation of a call, together with its intent if the call must not be made twice.
-func quote(ctx context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
+func quote(ctx context.Context, ex *filter.Exchange) (q ledger.Quote, repeated bool, err error) {
 	if ex.Idempotency != nil {
 		return ex.Ports.Intents.Reserve(ctx, ex)
 	}
@@ -130,7 +130,7 @@ func reserved(ex *filter.Exchange, row operation.Row, verb operation.Verb) bool 
 
 // counted reports whether a call can change the amounts in the ledger.
 func counted(row operation.Row, verb operation.Verb) bool {
-	if !spend.IsCounted(row.Kind) || !verb.Changes() {
+	if !ledger.IsCounted(row.Kind) || !verb.Changes() {
 		return false
 	}
 	return row.Price != operation.PriceFree || verb == operation.VerbDelete
@@ -143,11 +143,11 @@ func entered(row operation.Row, verb operation.Verb) bool {
 }
 
 // asks is the reservation of a call, and whether it raises its resource's amounts.
-func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
-	r = &filter.Reservation{ResourceKind: kind, Verb: verb, Reservation: spend.Reservation{
+func (f *Reserve) asks(ex *filter.Exchange, plan *ledger.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
+	r = &filter.Reservation{ResourceKind: kind, Verb: verb, Reservation: ledger.Reservation{
 		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
-		Owner:    spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
-		Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID},
+		Owner:    ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
+		Metadata: ledger.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID},
 	}}
 	if !verb.HasAfter() {
 		r.Free = true
@@ -161,8 +161,8 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kin
 		*before, _ = plan.Footprint(kind, current, 0, in.Catalog)
 	}
 	var priced bool
-	if r.After, priced = plan.Footprint(kind, after, 0, in.Catalog); r.After[spend.Burn] < before[spend.Burn] && !priced {
-		r.After[spend.Burn] = before[spend.Burn]
+	if r.After, priced = plan.Footprint(kind, after, 0, in.Catalog); r.After[ledger.Burn] < before[ledger.Burn] && !priced {
+		r.After[ledger.Burn] = before[ledger.Burn]
 	}
 	priced = priced && !ex.SendsUnknown()
 	r.Current = r.After
@@ -173,14 +173,14 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kin
 	}
 	if verb == operation.VerbCreate {
 		r.Metadata.Name, _ = after["name"].(string)
-		r.Metadata.Description, r.Metadata.Labels = spend.Describe(kind, after), ex.Body.Labels
-		r.Metadata.GPU, r.Metadata.DataCenter = spend.Machine(kind, after)
+		r.Metadata.Description, r.Metadata.Labels = ledger.Describe(kind, after), ex.Body.Labels
+		r.Metadata.GPU, r.Metadata.DataCenter = ledger.Machine(kind, after)
 		r.Metadata.StopAt, r.Metadata.EndAt = seconds(ex.Translation.StopAt), seconds(ex.Translation.TerminateAt)
 		if kind == operation.KindSandbox {
 			r.Metadata.EndAt = in.Time.Add(catalog.Lifetime(after)).Unix()
 		}
 	}
-	if !spend.IsCounted(kind) {
+	if !ledger.IsCounted(kind) {
 		r.Free = true
 		return r, true, nil // it takes nothing, but it must be known whose it is
 	}
@@ -204,7 +204,7 @@ func seconds(t time.Time) int64 {
 
 // waive lets a call pass the ceilings it would pass over, if the budgets of all are
 // approvable and it was approved: it returns their names, and otherwise the refusal.
-func waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote) (waived []string, err error) {
+func waive(ctx context.Context, ex *filter.Exchange, q *ledger.Quote) (waived []string, err error) {
 	p := overBudget(q.Refused)
 	var passed []policies.Violation
 	for _, c := range q.Ceilings {
@@ -226,15 +226,15 @@ func waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote) (waived []s
 }
 
 // overBudget is the refusal that names a budget.
-func overBudget(c *spend.Ceiling) *problem.Problem {
+func overBudget(c *ledger.Ceiling) *problem.Problem {
 	unit := ""
 	switch {
-	case c.Index == spend.PerHour:
+	case c.Index == ledger.PerHour:
 		unit = " USD per hour"
-	case spend.IsMoney(c.Index):
+	case ledger.IsMoney(c.Index):
 		unit = " USD"
 	}
-	amount := func(n int64) string { return spend.AmountText(c.Index, n) }
+	amount := func(n int64) string { return ledger.AmountText(c.Index, n) }
 	p := problem.BudgetExceeded.Newf("no room in the budget %s: of %s%s, %s are used and %s reserved, and this call needs %s",
 		c.Name(), amount(c.Limit), unit, amount(c.Used), amount(c.Reserved), amount(c.Needs))
 	p.Shortfall = &problem.Shortfall{
@@ -260,9 +260,9 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 	var notes []string
 	switch {
 	case r.ResourceKind == operation.KindJob:
-		notes = append(notes, fmt.Sprintf("costs %s USD at most", catalog.Money(r.After[spend.Cost])))
+		notes = append(notes, fmt.Sprintf("costs %s USD at most", catalog.Money(r.After[ledger.Cost])))
 	case !r.Free:
-		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.Current[spend.Burn])))
+		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.Current[ledger.Burn])))
 	}
 	for _, deadline := range []struct {
 		what string
@@ -276,7 +276,7 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 		notes = append(notes, "passes by approval "+ex.Evaluation.Verdict.Excepted[len(ex.Evaluation.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
 	}
 	if c := r.Quote.Tightest; c != nil {
-		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Remaining()), spend.AmountText(c.Index, c.Limit)))
+		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), ledger.AmountText(c.Index, c.Remaining()), ledger.AmountText(c.Index, c.Limit)))
 	}
 	return notes
 }
@@ -305,16 +305,16 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	s := f.settlement(ctx, ex, r)
 	s.Hold, s.Owner, s.Metadata = r.Hold, r.Owner, r.Metadata
 	end(ctx, ex, s)
-	if s.End == spend.Commit && !s.Gone {
+	if s.End == ledger.Commit && !s.Gone {
 		r.Current = s.Amounts
 	}
-	r.Charged = s.End == spend.Commit || s.ResolveWithin > 0
+	r.Charged = s.End == ledger.Commit || s.ResolveWithin > 0
 	r.WriteHeaders(ex.Response.Header)
 	return nil
 }
 
 // end carries a settlement out, and ends the intent with it.
-func end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
+func end(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) {
 	if ex.Cost.Reservation != nil { // not so for a read of a job
 		s.Intent = ex.Cost.Reservation.Revocation
 	}
@@ -329,27 +329,27 @@ func end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
 
 // settlement returns the outcome of a call, by how far it came and by the
 // platform's answer.
-func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *spend.Settlement {
-	open := &spend.Settlement{End: spend.Open, ResolveWithin: f.Unresolved}
+func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *ledger.Settlement {
+	open := &ledger.Settlement{End: ledger.Open, ResolveWithin: f.Unresolved}
 	status := ex.Event.UpstreamStatus
 	switch {
 	case ex.Adopted != "":
 	case ex.Sent == filter.NotSent:
-		return &spend.Settlement{End: spend.Release}
+		return &ledger.Settlement{End: ledger.Release}
 	case ex.Sent != filter.Answered:
 		return open
 	case filter.IsFailureStatus(status):
 		open.ResolveWithin = 0 // it is looked for once
 		return open
 	case filter.IsRefusalStatus(status):
-		return &spend.Settlement{End: spend.Release}
+		return &ledger.Settlement{End: ledger.Release}
 	case status < http.StatusOK || status >= http.StatusMultipleChoices:
 		return open
 	}
 	if r.Verb == operation.VerbDelete {
 		return f.removed(ctx, ex, r)
 	}
-	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
+	s := &ledger.Settlement{End: ledger.Commit, Kind: r.Kind, Resource: r.Resource}
 	record := ex.Response.UpstreamObject()
 	id, _ := record["id"].(string)
 	if id == "" || s.Resource != "" && id != s.Resource {
@@ -357,7 +357,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 	}
 	s.Resource = id
 	if r.ResourceKind == operation.KindSandbox {
-		s.From = spend.StartTime(catalog.Instant(record, "createdAt"), r.Quote.Now)
+		s.From = ledger.StartTime(catalog.Instant(record, "createdAt"), r.Quote.Now)
 	}
 	s.Amounts = f.takes(ctx, ex, r, record, f.working(ctx, ex, r))
 	return s
@@ -365,7 +365,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 
 // takes are the amounts of a resource by the platform's answer, with the present workers of
 // an endpoint.
-func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reservation, record map[string]any, workers int64) spend.Amounts {
+func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reservation, record map[string]any, workers int64) ledger.Amounts {
 	if r.Verb != operation.VerbStop && r.Verb != operation.VerbUpdate && catalog.Stopped(record) {
 		return r.After // it was started, and will say so
 	}

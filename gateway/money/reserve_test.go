@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // meeting are intents and approvals of tests: the budget has no room, the call is approved, and by then an equal request has been answered.
@@ -22,15 +22,15 @@ type meeting struct {
 	fails error // the refusal of the repeat, nil for an answer
 }
 
-func (m *meeting) Reserve(_ context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
+func (m *meeting) Reserve(_ context.Context, ex *filter.Exchange) (q ledger.Quote, repeated bool, err error) {
 	if m.asked++; m.asked > 1 {
 		if m.fails == nil {
 			ex.Reply(&filter.Response{Status: http.StatusCreated})
 		}
 		return q, true, m.fails
 	}
-	c := spend.Ceiling{Index: spend.MaxGPUs, Limit: 1, Level: spend.Level{Used: 1, Needs: 1}}
-	return spend.Quote{Ceilings: []*spend.Ceiling{&c}, Refused: &c}, false, nil
+	c := ledger.Ceiling{Index: ledger.MaxGPUs, Limit: 1, Level: ledger.Level{Used: 1, Needs: 1}}
+	return ledger.Quote{Ceilings: []*ledger.Ceiling{&c}, Refused: &c}, false, nil
 }
 
 func (*meeting) Approve(_ context.Context, _ *filter.Exchange, violations []policies.Violation, _ *problem.Problem) []policies.Excepted {
@@ -46,7 +46,7 @@ func TestARepeatAfterAWaiver(t *testing.T) {
 		m := &meeting{fails: fails}
 		ex := &filter.Exchange{
 			Ports: &filter.Ports{Intents: m, Approvals: m}, Event: new(telemetry.Event), Idempotency: new(filter.IdempotencyState), Caller: &identity.Caller{Org: "acme", Key: "ann"},
-			Tenant: &filter.Tenant{ID: "acme", Budgets: &spend.Plan{Org: spend.Budget{Approvable: true}}},
+			Tenant: &filter.Tenant{ID: "acme", Budgets: &ledger.Plan{Org: ledger.Budget{Approvable: true}}},
 		}
 		ex.Cost.Reservation = new(filter.Reservation)
 		err := admit(t.Context(), ex, true)

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // priceOf is the price of runs on the endpoint or model of a call, if the ledger keeps
@@ -37,18 +37,18 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	case !price.Known():
 		return f.unpriced(ctx, ex)
 	}
-	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
+	plan, owner := ex.Tenant.Budgets, ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	most, _, known := ex.MaxRunCost(price)
 	if !known && plan.HasAccrualBudget(owner) {
 		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget for accrued cost applies")
 	}
-	r := &filter.Reservation{ResourceKind: operation.KindJob, Verb: row.Verb, Reservation: spend.Reservation{
+	r := &filter.Reservation{ResourceKind: operation.KindJob, Verb: row.Verb, Reservation: ledger.Reservation{
 		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
-		Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
+		Metadata: ledger.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
 	}}
-	if plan.Runs.Reserve == spend.ReserveExpected && expectable(ex, row) {
+	if plan.Runs.Reserve == ledger.ReserveExpected && expectable(ex, row) {
 		if expected := onceOf(f.Costs.Expected(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], most)); r.After.Above(expected) {
-			r.Metadata.MaxCost, r.After = r.After[spend.Cost], expected
+			r.Metadata.MaxCost, r.After = r.After[ledger.Cost], expected
 		}
 	}
 	r.Current, ex.Cost.Reservation = r.After, r
@@ -64,8 +64,8 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 }
 
 // onceOf are the amounts of a one-time cost.
-func onceOf(cost catalog.Money) spend.Amounts {
-	return spend.Amounts{spend.Cost: int64(cost)}.Clamped()
+func onceOf(cost catalog.Money) ledger.Amounts {
+	return ledger.Amounts{ledger.Cost: int64(cost)}.Clamped()
 }
 
 // expectable reports whether a call is one run, whose cost others like it
@@ -79,7 +79,7 @@ func expectable(ex *filter.Exchange, row *operation.Row) bool {
 // endpoint's workers. A run whose target does not exist is refused with 404.
 func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
-	if plan == nil || !plan.HasAccrualBudget(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
+	if plan == nil || !plan.HasAccrualBudget(ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
 		return nil // load-balanced endpoints are not public
 	}
 	if own, err := f.Reader.OwnsTarget(ctx, ex); own || err != nil {
@@ -109,12 +109,12 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 		s := f.settlementRun(ex, row, price)
 		end(ctx, ex, s)
 		switch {
-		case s.End == spend.Commit && s.WholeReservation:
-			r.Current[spend.Cost] = max(r.Current[spend.Cost], r.Metadata.MaxCost)
-		case s.End == spend.Commit:
+		case s.End == ledger.Commit && s.WholeReservation:
+			r.Current[ledger.Cost] = max(r.Current[ledger.Cost], r.Metadata.MaxCost)
+		case s.End == ledger.Commit:
 			r.Current = s.Amounts
 		}
-		r.Charged = s.End != spend.Release
+		r.Charged = s.End != ledger.Release
 		r.WriteHeaders(a.Header)
 	}
 }
@@ -122,19 +122,19 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 // settlementRun returns the cost of a run: the most that it can be, unless the platform
 // refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
 // open under the job's id.
-func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
+func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price catalog.Run) *ledger.Settlement {
 	r := ex.Cost.Reservation
-	s := &spend.Settlement{Hold: r.Hold, End: spend.Commit, WholeReservation: true, Kind: r.Kind, Owner: r.Owner, Metadata: r.Metadata, Amounts: r.After}
+	s := &ledger.Settlement{Hold: r.Hold, End: ledger.Commit, WholeReservation: true, Kind: r.Kind, Owner: r.Owner, Metadata: r.Metadata, Amounts: r.After}
 	status, ran := ex.Event.UpstreamStatus, ex.Cost.Run
 	switch {
 	case ex.Sent == filter.NotSent:
-		s.End = spend.Release
+		s.End = ledger.Release
 	case ex.Sent != filter.Answered:
 	case status >= http.StatusBadRequest && status <= http.StatusInternalServerError, status == http.StatusServiceUnavailable:
-		s.End = spend.Release
+		s.End = ledger.Release
 	case status >= http.StatusMultipleChoices, ran == nil, row.Opaque, ex.AddsToBatch():
 	case ran.Failed:
-		s.End = spend.Release
+		s.End = ledger.Release
 	case ran.Status == "" || final(ran):
 		if amounts, known := costOf(atMost(ran, ex.Cost.BodySize), ex.Params["id"], price, true); known {
 			s.Amounts, s.WholeReservation = amounts, false
@@ -144,7 +144,7 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price c
 			s.NewID = jobHold(ex.Params["id"], ran.ID) // a later answer about the job finds it charged
 		}
 	case ran.HasID():
-		s.End, s.NewID, s.ResolveWithin = spend.Open, jobHold(ex.Params["id"], ran.ID), ex.JobRetention()+f.Unresolved
+		s.End, s.NewID, s.ResolveWithin = ledger.Open, jobHold(ex.Params["id"], ran.ID), ex.JobRetention()+f.Unresolved
 	}
 	return s
 }
@@ -162,9 +162,9 @@ func atMost(ran *filter.RunReport, size int64) *filter.RunReport {
 // learn remembers the cost of a run that was carried out. Jobs that are answered before
 // they have ended teach nothing: a caller that asks for one again and again would choose the
 // expected cost.
-func (f *Reserve) learn(ex *filter.Exchange, row *operation.Row, amounts spend.Amounts) {
-	if amounts[spend.Cost] > 0 && succeeded(ex.Cost.Run) && expectable(ex, row) {
-		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[spend.Cost]))
+func (f *Reserve) learn(ex *filter.Exchange, row *operation.Row, amounts ledger.Amounts) {
+	if amounts[ledger.Cost] > 0 && succeeded(ex.Cost.Run) && expectable(ex, row) {
+		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[ledger.Cost]))
 	}
 }
 
@@ -176,10 +176,10 @@ func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Ru
 	whole := ex.Operation.ID == "jobStatus" || ex.Operation.ID == "jobStatusSync"
 	amounts, known := costOf(ex.Cost.Run, ex.Params["id"], price, whole)
 	if known || whole {
-		job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Params["jobId"]}
-		end(ctx, ex, &spend.Settlement{
-			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: spend.Commit, Amounts: amounts, WholeReservation: !known, Kind: string(operation.KindJob),
-			Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
+		job := ledger.Job{Endpoint: ex.Params["id"], ID: ex.Params["jobId"]}
+		end(ctx, ex, &ledger.Settlement{
+			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: ledger.Commit, Amounts: amounts, WholeReservation: !known, Kind: string(operation.KindJob),
+			Metadata: ledger.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
 		})
 	}
 }
@@ -207,7 +207,7 @@ const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 // all there is to say if it is whole. A run that has failed costs the time that it
 // took, and nothing otherwise (reference platform-v2, section 12.9). Of a public model
 // the answer may say the cost; of an endpoint the output is its worker's word.
-func costOf(r *filter.RunReport, id string, price catalog.Run, whole bool) (a spend.Amounts, known bool) {
+func costOf(r *filter.RunReport, id string, price catalog.Run, whole bool) (a ledger.Amounts, known bool) {
 	var cost catalog.Money
 	failed := !succeeded(r)
 	switch {
@@ -227,6 +227,6 @@ func costOf(r *filter.RunReport, id string, price catalog.Run, whole bool) (a sp
 		known = r.Complete
 		cost = price.OfUsage(r.Prompt, r.Cached, r.Completion) + max(price.OfTokens(r.UnsplitTokens, 0), price.OfTokens(0, r.UnsplitTokens))
 	}
-	a[spend.Cost] = int64(cost)
+	a[ledger.Cost] = int64(cost)
 	return a.Clamped(), known
 }

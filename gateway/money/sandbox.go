@@ -6,8 +6,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // observe tells the ledger what a call has read of sandboxes: the platform states the rate of a sandbox only once it runs.
@@ -45,17 +45,17 @@ func enter(ctx context.Context, ex *filter.Exchange, prices *catalog.Snapshot, r
 	if record["compute"] == nil && !catalog.Ended(operation.KindSandbox, record) {
 		return
 	}
-	ceiling, _ := spend.Footprint(operation.KindSandbox, nil, prices) // without a rate of the platform
+	ceiling, _ := ledger.Footprint(operation.KindSandbox, nil, prices) // without a rate of the platform
 	f := clocks(record)
 	f.ID, _ = record["id"].(string)
 	f.Amounts, f.Priced = ex.Tenant.Budgets.Footprint(operation.KindSandbox, record, 0, prices)
-	ex.RecordFailure(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f, ceiling[spend.Bounded]))
+	ex.RecordFailure(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f, ceiling[ledger.Bounded]))
 }
 
 // endOf returns when a sandbox has ended.
 func endOf(record map[string]any) time.Time { return clocks(record).Ended }
 
-func clocks(record map[string]any) (f spend.PlatformResource) {
+func clocks(record map[string]any) (f ledger.PlatformResource) {
 	f.ReadTimes(record, time.Time{})
 	return f
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Audit holds everything that an organisation has against the policies in force. It
@@ -29,7 +29,7 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(spend.Plan)), operation.Owned, new(spend.State).Has, prices)
+	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(ledger.Plan)), operation.Owned, new(ledger.State).Has, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 		ids[i] = it.ID
 	}
 	reason := "the organisation has neither budgets nor isolation: no ledger is kept"
-	var owners []spend.Owner
+	var owners []ledger.Owner
 	if callers.HasLedger(o) {
 		reason = ""
 		if owners, err = run.Ledger.Owners(ctx, org, ids); err != nil {

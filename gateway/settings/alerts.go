@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Alerts configures which alerts are sent, when, and to which receivers.
 type Alerts struct {
 	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget at which an alert is sent, each once per budget period (once a day for a budget without a period); if absent, 50, 80 and 100" unit:"percent"`
-	Unusual    spend.Unusual  `yaml:"unusual" doc:"alerts about hours that cost many times the usual amount"`
+	Unusual    ledger.Unusual `yaml:"unusual" doc:"alerts about hours that cost many times the usual amount"`
 	Exceptions time.Duration  `yaml:"exceptions" doc:"time before the end of a policy exception at which an alert is sent, once; 0 means 72h"`
 	Webhook    webhook.Config `yaml:"webhook" doc:"webhook that receives alerts, in addition to the log and metrics; without url, none"`
 

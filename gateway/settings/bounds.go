@@ -11,15 +11,15 @@ import (
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // OrgBounds restricts organisations that are configured in files of their own. The zero value imposes no restrictions.
 type OrgBounds struct {
-	Budget spend.Budget `yaml:"budget" doc:"highest budget of such an organisation: it must set every ceiling set here, no higher than here, and may be approvable only if this budget is"`
-	Env    []string     `yaml:"credential_env" doc:"patterns of environment variables that its secrets may use, with * and ?, such as KEY_{id}; {id} is its ID in capitals, with _ in place of all characters other than letters and digits. If absent, any; [] permits none"`
-	Files  []string     `yaml:"credential_files" doc:"patterns of files that its secrets, tokens and keys may use, such as /run/secrets/{id}/*; {id} is its ID, and * does not match a slash. If absent, only files in the organisation's own directory; [] permits none"`
+	Budget ledger.Budget `yaml:"budget" doc:"highest budget of such an organisation: it must set every ceiling set here, no higher than here, and may be approvable only if this budget is"`
+	Env    []string      `yaml:"credential_env" doc:"patterns of environment variables that its secrets may use, with * and ?, such as KEY_{id}; {id} is its ID in capitals, with _ in place of all characters other than letters and digits. If absent, any; [] permits none"`
+	Files  []string      `yaml:"credential_files" doc:"patterns of files that its secrets, tokens and keys may use, such as /run/secrets/{id}/*; {id} is its ID, and * does not match a slash. If absent, only files in the organisation's own directory; [] permits none"`
 
 	Networks []egress.Network `yaml:"networks" doc:"private networks that its URLs may reach, such as 10.1.0.0/16; if absent, none. Loopback, link-local and cloud metadata addresses and this host are never permitted"`
 	Keys     int              `yaml:"keys" doc:"maximum number of its keys; 0 means 10000" unit:"keys"`
@@ -64,11 +64,11 @@ func (b *OrgBounds) Check(o *Org) error {
 	errs.If(o.ID != name, "id", "must be %q, the name of the file", name)
 	own := o.Budget.Limits()
 	for i, most := range b.Budget.Limits() {
-		at := "budget." + spend.CeilingName(i)
-		errs.If(most > 0 && own[i] == 0, at, "must be set, to at most %s (org_bounds)", spend.AmountText(i, most))
-		errs.If(most > 0 && own[i] > most, at, "must be at most %s (org_bounds)", spend.AmountText(i, most))
+		at := "budget." + ledger.CeilingName(i)
+		errs.If(most > 0 && own[i] == 0, at, "must be set, to at most %s (org_bounds)", ledger.AmountText(i, most))
+		errs.If(most > 0 && own[i] > most, at, "must be at most %s (org_bounds)", ledger.AmountText(i, most))
 	}
-	errs.If(o.Budget.Approvable && b.Budget.Limits() != [spend.Ceilings]int64{} && !b.Budget.Approvable, "budget.approvable", "must be false (org_bounds)")
+	errs.If(o.Budget.Approvable && b.Budget.Limits() != [ledger.Ceilings]int64{} && !b.Budget.Approvable, "budget.approvable", "must be false (org_bounds)")
 	errs = append(errs, strictyaml.Each(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }), b.confine(o))
 	for _, policy := range b.Enforce {
 		errs = append(errs, enforced(&o.Policies, policy))

@@ -9,17 +9,17 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
 // An organisation in a file of its own is named after the file, has each bounded budget, and each enforced policy for all.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	bounds := settings.OrgBounds{Budget: spend.Budget{PerDay: 100_000_000}, Enforce: []string{"gpu_allow_list"}}
+	bounds := settings.OrgBounds{Budget: ledger.Budget{PerDay: 100_000_000}, Enforce: []string{"gpu_allow_list"}}
 	org := func(change func(o *settings.Org)) *settings.Org {
-		o := &settings.Org{ID: "acme", File: "/orgs/acme.yaml", Budget: spend.Budget{PerDay: 90_000_000}}
+		o := &settings.Org{ID: "acme", File: "/orgs/acme.yaml", Budget: ledger.Budget{PerDay: 90_000_000}}
 		o.Policies.Policies = []section.Entry{{Policy: "gpu_allow_list"}}
 		change(o)
 		return o
@@ -30,7 +30,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"within":         {func(*settings.Org) {}, ""},
 		"another name":   {func(o *settings.Org) { o.ID = "globex" }, "id: must be \"acme\""},
-		"no budget":      {func(o *settings.Org) { o.Budget = spend.Budget{} }, "budget.per_day: must be set"},
+		"no budget":      {func(o *settings.Org) { o.Budget = ledger.Budget{} }, "budget.per_day: must be set"},
 		"a large budget": {func(o *settings.Org) { o.Budget.PerDay = 100_000_001 }, "budget.per_day: must be at most"},
 		"approvable":     {func(o *settings.Org) { o.Budget.Approvable = true }, "budget.approvable: must be false"},
 		"no policy":      {func(o *settings.Org) { o.Policies.Policies = nil }, "policies: must list gpu_allow_list"},

@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
@@ -62,7 +62,7 @@ type Config struct {
 	Policies  section.Limits  `yaml:"policies" doc:"resource limits of policy evaluations" reload:"live"`
 	Decisions Decisions       `yaml:"decisions" doc:"where decisions are logged, and how long they are stored" reload:"restart"`
 	Audit     Audit           `yaml:"audit" doc:"audit log of changes" reload:"restart"`
-	Spend     spend.Config    `yaml:"spend" doc:"spending ledger; the budgets themselves are set for organisations" reload:"restart"`
+	Spend     ledger.Config   `yaml:"spend" doc:"spending ledger; the budgets themselves are set for organisations" reload:"restart"`
 	Catalog   catalog.Config  `yaml:"catalog" doc:"price lists" reload:"restart"`
 	Telemetry Telemetry       `yaml:"telemetry" doc:"traces, metrics and logs"`
 	Log       Log             `yaml:"log" doc:"log on standard error" reload:"restart"`
@@ -234,7 +234,7 @@ func Default() Config {
 		},
 		Policies:  section.DefaultLimits(),
 		Decisions: Decisions{DecisionLog: section.DefaultDecisionLog(), Keep: 1000, Shared: DefaultArchive()},
-		Spend:     spend.DefaultConfig(),
+		Spend:     ledger.DefaultConfig(),
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: Telemetry{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},
@@ -432,7 +432,7 @@ func (c *Config) Teams() map[string][]string {
 func (c *Config) validateIssuers() error {
 	var errs fault.Found
 	ids, urls := make(map[string]bool), make(map[string]bool)
-	issued := func(at, id string, m *identity.Mapping, limit *ratelimit.Limit, budget *spend.Budget) {
+	issued := func(at, id string, m *identity.Mapping, limit *ratelimit.Limit, budget *ledger.Budget) {
 		errs = append(errs, fault.At(at+".limits", limit.Validate()), fault.At(at+".budget", budget.Validate()), fault.At(at, c.validateMapping(m)))
 		errs.If(ids[id], at+".id", "issuer %q is already defined", id)
 		ids[id] = true
@@ -488,7 +488,7 @@ func (c *Config) validateMapping(m *identity.Mapping) error {
 	}
 	for name := range m.Labels {
 		for _, o := range c.Orgs {
-			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r spend.LabelRule) bool { return r.Name == name }), fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
+			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
 		}
 	}
 	return errors.Join(errs...)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -76,10 +76,10 @@ func (o *Org) contradictions() fault.Found {
 	return errs
 }
 
-func cheapAt(b *spend.Budget) error { return fault.At("budget", cheap(b)) }
+func cheapAt(b *ledger.Budget) error { return fault.At("budget", cheap(b)) }
 
 // cheap returns amounts below the smallest possible cost, and amounts above the amount of a longer period.
-func cheap(b *spend.Budget) error {
+func cheap(b *ledger.Budget) error {
 	const cent = catalog.Money(10_000)
 	var errs fault.Found
 	least := catalog.Money(section.LeastPrice * 1_000_000)
@@ -101,11 +101,11 @@ func cheap(b *spend.Budget) error {
 }
 
 // beyond returns ceilings of a part above the ceilings of the whole, which refuses first.
-func beyond(whole string, part, of *spend.Budget) error {
+func beyond(whole string, part, of *ledger.Budget) error {
 	var errs fault.Found
 	own, most := part.Limits(), of.Limits()
 	for i := range own {
-		errs.If(most[i] > 0 && own[i] > most[i], "budget."+spend.CeilingName(i), "%s exceeds %s of %s, which refuses first", spend.AmountText(i, own[i]), spend.AmountText(i, most[i]), whole)
+		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s exceeds %s of %s, which refuses first", ledger.AmountText(i, own[i]), ledger.AmountText(i, most[i]), whole)
 	}
 	return errors.Join(errs...)
 }

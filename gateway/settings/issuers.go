@@ -2,7 +2,7 @@ package settings
 
 import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -13,7 +13,7 @@ type Issuer struct {
 	Login Login `yaml:"login" doc:"OAuth client with which the console for callers logs people in at the issuer"`
 
 	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits of each caller"`
-	Budget spend.Budget    `yaml:"budget" doc:"budget of each caller"`
+	Budget ledger.Budget   `yaml:"budget" doc:"budget of each caller"`
 }
 
 // Certificates configures the client certificates that identify callers.
@@ -27,7 +27,7 @@ type Authority struct {
 	identity.Authority `yaml:",inline"`
 
 	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits of each caller"`
-	Budget spend.Budget    `yaml:"budget" doc:"budget of each caller"`
+	Budget ledger.Budget   `yaml:"budget" doc:"budget of each caller"`
 }
 
 // Issued holds the rights of the callers of an issuer or certificate authority in one organisation. The caller IDs share a prefix, see
@@ -35,7 +35,7 @@ type Authority struct {
 type Issued struct {
 	ID     string
 	Limit  ratelimit.Limit
-	Budget spend.Budget
+	Budget ledger.Budget
 }
 
 // IssuerKeyPrefix returns the common prefix of the IDs of an issuer's callers. Their quotas and budgets are stored under it.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -36,7 +36,7 @@ type Key struct {
 	Digests   []Digest        `yaml:"digests" doc:"alternative to sha256: several accepted keys with their validity periods, such as the old and the new key during a rotation"`
 	Roles     []identity.Role `yaml:"roles" doc:"roles of the caller, which policies can read; if absent, operator. A lead may create keys for its team, see docs/keys.md"`
 	Limit     ratelimit.Limit `yaml:"limits" doc:"rate limits of the key"`
-	Budget    spend.Budget    `yaml:"budget" doc:"budget of the key"`
+	Budget    ledger.Budget   `yaml:"budget" doc:"budget of the key"`
 	Labels    []string        `yaml:"labels" doc:"names of the organisation's labels that the caller may set; if absent, all; [] permits none"`
 	Exempt    bool            `yaml:"exempt" doc:"exempt from rate limits, and sent no RateLimit headers"`
 
@@ -165,11 +165,11 @@ func limitRecord(l ratelimit.Limit) map[string]int64 {
 	return m
 }
 
-func budgetRecord(b spend.Budget) map[string]any {
+func budgetRecord(b ledger.Budget) map[string]any {
 	m := make(map[string]any)
 	for i, limit := range b.Limits() {
 		if limit != 0 {
-			m[spend.CeilingName(i)] = json.Number(spend.AmountText(i, limit))
+			m[ledger.CeilingName(i)] = json.Number(ledger.AmountText(i, limit))
 		}
 	}
 	if b.Approvable {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -80,27 +80,27 @@ type Org struct {
 
 	Contact string `yaml:"contact" doc:"contact for help with refusals of its calls, in place of the gateway's contact"`
 
-	Limit        ratelimit.Limit        `yaml:"limits" doc:"rate limits shared by all its callers; absent windows are unlimited"`
-	Failure      Failure                `yaml:"failure" doc:"handling of its calls while the store is unavailable, in place of limits.failure"`
-	Budget       spend.Budget           `yaml:"budget" doc:"budget for everything the organisation owns"`
-	Horizon      spend.Horizon          `yaml:"horizon" doc:"how long a running resource is assumed to keep running when a call is checked against a budget of a period: a duration, or 'period' for the rest of the period, which guarantees that the budget is never exceeded (for a total, 'period' means 1h). If empty, 1h"`
-	Zone         spend.Zone             `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect with the next period. If empty, UTC"`
-	Unknown      Unknown                `yaml:"unknown" doc:"handling of fields and operations that are missing in this build's API description because the platform is newer"`
-	KeysInBodies KeysInBodies           `yaml:"keys_in_bodies" doc:"handling of environment variables, and of headers for load-balanced endpoints, that contain a caller's key: remove drops them with a warning, and refuse rejects the call with 422. A key anywhere else in a request is always refused. If empty, remove. See docs/keys.md"`
-	ModelPaths   []string               `yaml:"model_paths" doc:"additional POST paths below /v2/<id>/openai/v1/ that callers may use at the model servers of the organisation's endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are always served"`
-	Prices       catalog.Prices         `yaml:"prices" doc:"prices agreed with the platform, which budgets and policies use in place of the price list"`
-	Over         spend.OverBudgetAction `yaml:"over" doc:"action when its budget is exceeded"`
-	Idle         spend.Idle             `yaml:"idle" doc:"when its resources count as idle, and the action to take"`
-	Alerts       Alerts                 `yaml:"alerts" doc:"receivers and times of alerts: a budget is nearly used up, an hour is unusually expensive, an exception ends"`
-	Endpoints    spend.Counting         `yaml:"endpoints" doc:"number of workers that budgets count for an endpoint: max counts its maximum, so that budgets are never exceeded; min counts its minimum; active counts those found at the last comparison with the platform, at least the minimum. If empty, max"`
-	Runs         spend.Runs             `yaml:"runs" doc:"how its runs are counted"`
-	Isolation    Isolation              `yaml:"isolation" doc:"access of callers to the resources of other callers in the organisation"`
-	Labels       []spend.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels; the ledger stores them, and costs can be grouped and filtered by them"`
-	Classes      []Class                `yaml:"classes" doc:"groups of v2 operations with separate rate limits"`
-	Brownouts    []translate.Brownout   `yaml:"brownouts" doc:"time windows in which its calls to the retired interfaces are refused"`
-	Policies     section.Config         `yaml:",inline"`
-	Teams        []Team                 `yaml:"teams" doc:"teams of the organisation"`
-	Keys         []Key                  `yaml:"keys" doc:"keys of its callers"`
+	Limit        ratelimit.Limit         `yaml:"limits" doc:"rate limits shared by all its callers; absent windows are unlimited"`
+	Failure      Failure                 `yaml:"failure" doc:"handling of its calls while the store is unavailable, in place of limits.failure"`
+	Budget       ledger.Budget           `yaml:"budget" doc:"budget for everything the organisation owns"`
+	Horizon      ledger.Horizon          `yaml:"horizon" doc:"how long a running resource is assumed to keep running when a call is checked against a budget of a period: a duration, or 'period' for the rest of the period, which guarantees that the budget is never exceeded (for a total, 'period' means 1h). If empty, 1h"`
+	Zone         ledger.Zone             `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect with the next period. If empty, UTC"`
+	Unknown      Unknown                 `yaml:"unknown" doc:"handling of fields and operations that are missing in this build's API description because the platform is newer"`
+	KeysInBodies KeysInBodies            `yaml:"keys_in_bodies" doc:"handling of environment variables, and of headers for load-balanced endpoints, that contain a caller's key: remove drops them with a warning, and refuse rejects the call with 422. A key anywhere else in a request is always refused. If empty, remove. See docs/keys.md"`
+	ModelPaths   []string                `yaml:"model_paths" doc:"additional POST paths below /v2/<id>/openai/v1/ that callers may use at the model servers of the organisation's endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are always served"`
+	Prices       catalog.Prices          `yaml:"prices" doc:"prices agreed with the platform, which budgets and policies use in place of the price list"`
+	Over         ledger.OverBudgetAction `yaml:"over" doc:"action when its budget is exceeded"`
+	Idle         ledger.Idle             `yaml:"idle" doc:"when its resources count as idle, and the action to take"`
+	Alerts       Alerts                  `yaml:"alerts" doc:"receivers and times of alerts: a budget is nearly used up, an hour is unusually expensive, an exception ends"`
+	Endpoints    ledger.Counting         `yaml:"endpoints" doc:"number of workers that budgets count for an endpoint: max counts its maximum, so that budgets are never exceeded; min counts its minimum; active counts those found at the last comparison with the platform, at least the minimum. If empty, max"`
+	Runs         ledger.Runs             `yaml:"runs" doc:"how its runs are counted"`
+	Isolation    Isolation               `yaml:"isolation" doc:"access of callers to the resources of other callers in the organisation"`
+	Labels       []ledger.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels; the ledger stores them, and costs can be grouped and filtered by them"`
+	Classes      []Class                 `yaml:"classes" doc:"groups of v2 operations with separate rate limits"`
+	Brownouts    []translate.Brownout    `yaml:"brownouts" doc:"time windows in which its calls to the retired interfaces are refused"`
+	Policies     section.Config          `yaml:",inline"`
+	Teams        []Team                  `yaml:"teams" doc:"teams of the organisation"`
+	Keys         []Key                   `yaml:"keys" doc:"keys of its callers"`
 	// File is the organisation's own file, or empty if it is defined in the main file.
 	File string `yaml:"-"`
 	// Untrusted is true if the file sets something that an organisation may not set. Files named in it must not be read.
@@ -172,13 +172,13 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 
 // Team is a team of an organisation.
 type Team struct {
-	ID     string                 `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Former string                 `yaml:"renamed_from" doc:"former ID of the team: its resources and the amounts accrued in the current periods belong to this team, so that renaming does not refill its budgets. See docs/spend.md"`
-	Limit  ratelimit.Limit        `yaml:"limits" doc:"rate limits shared by its callers"`
-	Budget spend.Budget           `yaml:"budget" doc:"budget shared by its callers"`
-	Over   spend.OverBudgetAction `yaml:"over" doc:"action when its budget is exceeded"`
-	Grants Grants                 `yaml:"grants" doc:"limits within which its leads may approve requests of the team; if absent, leads may approve none. See docs/selfservice.md"`
-	Weight int64                  `yaml:"weight" doc:"share of the platform account, see limits.fair_share; 0 means 1"`
+	ID     string                  `yaml:"id,required" doc:"short name, unique in the organisation"`
+	Former string                  `yaml:"renamed_from" doc:"former ID of the team: its resources and the amounts accrued in the current periods belong to this team, so that renaming does not refill its budgets. See docs/spend.md"`
+	Limit  ratelimit.Limit         `yaml:"limits" doc:"rate limits shared by its callers"`
+	Budget ledger.Budget           `yaml:"budget" doc:"budget shared by its callers"`
+	Over   ledger.OverBudgetAction `yaml:"over" doc:"action when its budget is exceeded"`
+	Grants Grants                  `yaml:"grants" doc:"limits within which its leads may approve requests of the team; if absent, leads may approve none. See docs/selfservice.md"`
+	Weight int64                   `yaml:"weight" doc:"share of the platform account, see limits.fair_share; 0 means 1"`
 }
 
 // Grants limits the cost of calls that team leads may approve. The zero Grants permits no approvals by leads.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -71,12 +71,12 @@ func (c *Config) unwatched(errs *fault.Found) {
 
 // unused returns settings of an organisation that have no effect because of another setting.
 func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
-	periods := o.anyBudget(func(b spend.Budget) bool { return b.PerDay > 0 || b.PerMonth > 0 })
+	periods := o.anyBudget(func(b ledger.Budget) bool { return b.PerDay > 0 || b.PerMonth > 0 })
 	webhook := !o.Alerts.Webhook.URL.IsZero()
 	run := c.Platform.RunURL != "" || c.Platform.BalancedURL != ""
 	errs := warnUnneeded([]unneeded{
-		{"idle.action", webhook || o.Idle.Action != spend.ActionNotify, "notify needs a receiver: set alerts.webhook.url"},
-		{"idle.notice", o.Idle.Action == spend.ActionStop, "has no effect without idle.action: stop"},
+		{"idle.action", webhook || o.Idle.Action != ledger.ActionNotify, "notify needs a receiver: set alerts.webhook.url"},
+		{"idle.notice", o.Idle.Action == ledger.ActionStop, "has no effect without idle.action: stop"},
 		{"alerts.keep_secret", o.Idle.For > 0, "has no effect without idle.for: no notice of an idle resource is sent"},
 		{"alerts.webhook.secret", webhook, "has no effect without alerts.webhook.url"},
 		{"alerts.webhook.networks", webhook, "has no effect without alerts.webhook.url"},
@@ -90,13 +90,13 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	if b := o.Policies.Bundle; b != nil && b.Poll > 0 && b.Poll < time.Second {
 		errs = append(errs, fault.Errorf("bundle.poll", "requests the bundle %d times a second; the default is 1m", time.Second/b.Poll))
 	}
-	over := func(at string, b *spend.Budget, v spend.OverBudgetAction) {
+	over := func(at string, b *ledger.Budget, v ledger.OverBudgetAction) {
 		stops := b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 || b.GPUs > 0
 		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a budget in money or of gpus")
 		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")
 	}
 	over("", &o.Budget, o.Over)
-	approvable := slices.ContainsFunc(o.Policies.Policies, func(e section.Entry) bool { return e.Approvable }) || o.anyBudget(func(b spend.Budget) bool { return b.Approvable })
+	approvable := slices.ContainsFunc(o.Policies.Policies, func(e section.Entry) bool { return e.Approvable }) || o.anyBudget(func(b ledger.Budget) bool { return b.Approvable })
 	for i := range o.Teams {
 		t, at := &o.Teams[i], fault.Index("teams", i)
 		over(at+".", &t.Budget, t.Over)
@@ -112,7 +112,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 }
 
 // anyBudget reports whether a budget of the organisation, its teams, its keys or its issuers satisfies has.
-func (o *Org) anyBudget(has func(spend.Budget) bool) bool {
+func (o *Org) anyBudget(has func(ledger.Budget) bool) bool {
 	return has(o.Budget) || slices.ContainsFunc(o.Teams, func(t Team) bool { return has(t.Budget) }) ||
 		slices.ContainsFunc(o.Keys, func(k Key) bool { return has(k.Budget) }) || slices.ContainsFunc(o.Issued, func(i Issued) bool { return has(i.Budget) })
 }

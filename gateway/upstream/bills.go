@@ -8,17 +8,17 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Bills lists the platform's bills for each resource of an organisation in
 // each hour of a range of whole hours.
-func (c *Account) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
+func (c *Account) Bills(ctx context.Context, org string, from, to time.Time) ([]ledger.Bill, error) {
 	query := "?" + url.Values{
 		"bucketSize": {"hour"}, "startTime": {from.UTC().Format(time.RFC3339)}, "endTime": {to.UTC().Format(time.RFC3339)},
 	}.Encode()
-	var bills []spend.Bill
+	var bills []ledger.Bill
 	for _, route := range []struct {
 		path, id string
 		kind     operation.Kind
@@ -52,12 +52,12 @@ func (c *Account) Bills(ctx context.Context, org string, from, to time.Time) ([]
 }
 
 // billOf reads a record of one whole hour.
-func billOf(record map[string]any, id string) (bill spend.Bill, ok bool) {
+func billOf(record map[string]any, id string) (bill ledger.Bill, ok bool) {
 	text, _ := record["startTime"].(string)
 	start, err := time.Parse(time.RFC3339, text)
 	number, _ := record["totalAmount"].(json.Number)
 	usd, err2 := number.Float64()
 	bill.Resource, _ = record[id].(string)
 	bill.Hour, bill.Micro = start.UTC(), int64(math.Round(usd*1e6))
-	return bill, err == nil && err2 == nil && bill.Resource != "" && bill.Hour.Equal(spend.Hourly.Start(start)) && math.Abs(usd) < spend.MaxBurn/1e6
+	return bill, err == nil && err2 == nil && bill.Resource != "" && bill.Hour.Equal(ledger.Hourly.Start(start)) && math.Abs(usd) < ledger.MaxBurn/1e6
 }

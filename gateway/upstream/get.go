@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // getTimeout bounds the question about one resource.
@@ -18,7 +18,7 @@ const getTimeout = 10 * time.Second
 // Get reads one resource of an organisation, with the amounts that its plan counts. It
 // returns nil if the platform answers 404; any other answer without the resource is an
 // error.
-func (c *Account) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.PlatformResource, error) {
+func (c *Account) Get(ctx context.Context, org string, plan *ledger.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*ledger.PlatformResource, error) {
 	op := c.Gets[kind]
 	if op == nil {
 		return nil, fmt.Errorf("no operation reads a %s", kind)

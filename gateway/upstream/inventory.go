@@ -10,25 +10,25 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Listed is one resource as the platform lists it.
 type Listed struct {
-	spend.PlatformResource
+	ledger.PlatformResource
 
 	Record map[string]any
 }
 
 // Inventory lists everything of some kinds that an organisation has at the platform,
 // with the amounts that its plan counts.
-func (c *Account) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.PlatformResource, error) {
+func (c *Account) Inventory(ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]ledger.PlatformResource, error) {
 	all, err := c.Resources(ctx, org, plan, kinds, known, prices)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]spend.PlatformResource, len(all))
+	found := make([]ledger.PlatformResource, len(all))
 	for i, it := range all {
 		found[i] = it.PlatformResource
 	}
@@ -36,7 +36,7 @@ func (c *Account) Inventory(ctx context.Context, org string, plan *spend.Plan, k
 }
 
 // Resources is Inventory, with the platform's records.
-func (c *Account) Resources(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
+func (c *Account) Resources(ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
 	all, err := c.Records(ctx, org, kinds, known)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (c *Account) Resources(ctx context.Context, org string, plan *spend.Plan, k
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := c.measure(ctx, org, plan, &all[i], plan.Endpoints == spend.WorkersActive || plan.Idle.For > 0, prices); err != nil {
+		if err := c.measure(ctx, org, plan, &all[i], plan.Endpoints == ledger.WorkersActive || plan.Idle.For > 0, prices); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +54,7 @@ func (c *Account) Resources(ctx context.Context, org string, plan *spend.Plan, k
 
 // measure fills in the amounts that a plan counts of a resource. The workers of an endpoint are
 // listed if look says so.
-func (c *Account) measure(ctx context.Context, org string, plan *spend.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
+func (c *Account) measure(ctx context.Context, org string, plan *ledger.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
 	var workers int64
 	if it.Kind == operation.KindEndpoint && look {
 		if workers, it.Use.Busy, err = c.workers(ctx, org, it.ID); err != nil {
@@ -66,12 +66,12 @@ func (c *Account) measure(ctx context.Context, org string, plan *spend.Plan, it 
 	it.Implausible = catalog.Implausible(it.Kind, it.Record)
 	if listed := prices.Listed(); listed != prices {
 		a, _ := plan.Footprint(it.Kind, it.Record, workers, listed)
-		it.ListRate = a[spend.Burn]
+		it.ListRate = a[ledger.Burn]
 	}
-	it.Use.Workers, it.Use.Burn = workers, it.Amounts[spend.Burn]
+	it.Use.Workers, it.Use.Burn = workers, it.Amounts[ledger.Burn]
 	if it.Kind == operation.KindEndpoint {
-		active := spend.Active(it.Record, workers, prices)
-		it.Use.Burn, it.WorkersUnknown = active[spend.Burn], !look
+		active := ledger.Active(it.Record, workers, prices)
+		it.Use.Burn, it.WorkersUnknown = active[ledger.Burn], !look
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *Account) Records(ctx context.Context, org string, kinds, known func(ope
 			continue
 		}
 		items, date, err := c.items(ctx, org, op.Path, row.List)
-		if row.Optional && meansEmpty(err, spend.IsCounted(row.Kind), known(row.Kind)) {
+		if row.Optional && meansEmpty(err, ledger.IsCounted(row.Kind), known(row.Kind)) {
 			continue
 		}
 		if err != nil {
@@ -145,7 +145,7 @@ func (c *Account) items(ctx context.Context, org, target, member string) ([]any,
 }
 
 // EndedSandbox returns the terminated or failed sandbox that a call created, or nil if there is none. Its amounts are zero.
-func (c *Account) EndedSandbox(ctx context.Context, org, call string) (*spend.PlatformResource, error) {
+func (c *Account) EndedSandbox(ctx context.Context, org, call string) (*ledger.PlatformResource, error) {
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
 	for _, state := range []string{"TERMINATED", "FAILED"} {
@@ -172,10 +172,10 @@ func meansEmpty(err error, counts, known bool) bool {
 
 // listed reads the platform's record of a resource, as it was answered at a time.
 func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
-	f := spend.PlatformResource{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: spend.LabelledOwner(record), Print: spend.Describe(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
+	f := ledger.PlatformResource{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: ledger.LabelledOwner(record), Print: ledger.Describe(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
 	f.ID, _ = record["id"].(string)
 	f.Name, _ = record["name"].(string)
-	f.GPU, f.DataCenter = spend.Machine(kind, record)
+	f.GPU, f.DataCenter = ledger.Machine(kind, record)
 	switch kind { //nolint:exhaustive // the others do not say more
 	case operation.KindPod:
 		f.Use = podUse(record, date)
@@ -193,14 +193,14 @@ func stoppable(record map[string]any) bool {
 }
 
 // StopPod stops a pod and returns its remaining amounts.
-func (c *Account) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (spend.Amounts, error) {
+func (c *Account) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (ledger.Amounts, error) {
 	target := "/v2/pods/" + url.PathEscape(id) + "/action"
 	record, _, err := c.ask(ctx, Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})
 	if err != nil {
-		return spend.Amounts{}, err
+		return ledger.Amounts{}, err
 	}
 	pod, _ := record.(map[string]any)
-	amounts, _ := spend.Footprint(operation.KindPod, pod, prices)
+	amounts, _ := ledger.Footprint(operation.KindPod, pod, prices)
 	return amounts, nil
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // account returns the client of a platform that answers GETs by their targets, and others with 404.
@@ -42,13 +42,13 @@ func TestInventory(t *testing.T) {
 		ID: "L4", Secure: catalog.Offer{Offered: true, MaxCount: 8, Price: catalog.Price{PerHour: 1_000_000, Known: true}},
 	}}}, catalog.Rates{}, time.Unix(0, 0))
 	pods := func(k operation.Kind) bool { return k == operation.KindPod }
-	found, err := a.Inventory(t.Context(), "acme", new(spend.Plan), pods, pods, prices)
+	found, err := a.Inventory(t.Context(), "acme", new(ledger.Plan), pods, pods, prices)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := make(map[string][2]int64)
 	for _, f := range found {
-		got[f.ID] = [2]int64{f.Amounts[spend.GPUs], f.Amounts[spend.Burn]}
+		got[f.ID] = [2]int64{f.Amounts[ledger.GPUs], f.Amounts[ledger.Burn]}
 	}
 	if diff := cmp.Diff(map[string][2]int64{"a": {2, 2_000_000}, "d": {1, 1_000_000}}, got); diff != "" {
 		t.Errorf("GPUs and USD per hour (-want +got):\n%s", diff)
@@ -64,7 +64,7 @@ func TestInventoryIsWholeOrUnknown(t *testing.T) {
 		"something without an id": {"/v2/pods": `{"pods":[{"name":"a"}],` + last + `}`, "/v2/network-volumes": `{"networkVolumes":[],` + last + `}`},
 		"another organisation":    {},
 	} {
-		found, err := account(t, answers).Inventory(t.Context(), "acme", new(spend.Plan), every, every, nil)
+		found, err := account(t, answers).Inventory(t.Context(), "acme", new(ledger.Plan), every, every, nil)
 		if err == nil || found != nil || name == "something without an id" && !errors.Is(err, upstream.ErrUnreachable) {
 			t.Errorf("%s: %+v, %v; want an error alone", name, found, err)
 		}

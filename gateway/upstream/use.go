@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // podUse is how much a pod is used by its record: the report of its runtime, which
 // is known if it has all of them.
-func podUse(record map[string]any, answered time.Time) spend.Usage {
-	u := spend.Usage{Stopped: catalog.Stopped(record), Uptime: -1}
+func podUse(record map[string]any, answered time.Time) ledger.Usage {
+	u := ledger.Usage{Stopped: catalog.Stopped(record), Uptime: -1}
 	if started := since(record, "startedAt", answered); started >= 0 {
 		u.Uptime = time.Duration(started) * time.Millisecond
 	}

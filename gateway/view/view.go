@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // View is what is in force at one moment. A View and everything that it refers to is immutable.
@@ -16,7 +16,7 @@ type View struct {
 	// Orgs are the organisations of Config by id, with the keys made at run time that are in force.
 	Orgs map[string]*settings.Org
 	// Plans are the budgets of organisations by id, with those of the same keys; an organisation without budgets has none.
-	Plans map[string]*spend.Plan
+	Plans map[string]*ledger.Plan
 	// Replacements maps each operation of v1 to the operations of v2 that replace it.
 	Replacements map[string][]string
 }
@@ -57,15 +57,15 @@ func (c *Current) Org(id string) *settings.Org {
 }
 
 // Zone returns when the days and months of an organisation begin, UTC for an unknown one.
-func (c *Current) Zone(org string) spend.Zone {
+func (c *Current) Zone(org string) ledger.Zone {
 	if o := c.Org(org); o != nil {
 		return o.Zone
 	}
-	return spend.Zone{}
+	return ledger.Zone{}
 }
 
 // Plan returns the budgets of an organisation, nil for none.
-func (c *Current) Plan(org string) *spend.Plan {
+func (c *Current) Plan(org string) *ledger.Plan {
 	if v := c.Load(); v != nil {
 		return v.Plans[org]
 	}

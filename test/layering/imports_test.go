@@ -139,7 +139,7 @@ func TestTableIsSound(t *testing.T) {
 		from, to string
 		want     bool
 	}{
-		{"policies/spend", "policies", true},
+		{"policies/ledger", "policies", true},
 		{"policies", "gateway/route", false},
 		{"policies", "policiesandmore", false},
 		{"gateway/filter", "gateway/reverseproxy", false},

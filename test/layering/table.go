@@ -41,7 +41,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/settings",
-			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/identity", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/logfile", "policies/section", "policies/spend", "ratelimit", "ratelimit/redisstore", "translate/..."},
+			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/identity", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/logfile", "policies/section", "policies/ledger", "ratelimit", "ratelimit/redisstore", "translate/..."},
 			Why:     "what the configuration says, without the engines that work by it",
 		},
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
@@ -92,13 +92,13 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/ledger"},
 			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/section", "translate"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/idempotency", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/idempotency", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/ledger", "policies/ledger/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"gateway/identity"}, // to make exchanges
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
@@ -111,13 +111,13 @@ func Table() []Row {
 			Package: "gateway/approval/grants",
 			May: []string{
 				"gateway/approval", "gateway/filter", "gateway/problem", "gateway/strictjson", "policies", "policies/catalog", "policies/decisionlog", "policies/operation",
-				"policies/spend",
+				"policies/ledger",
 			},
 			Why: "a feature: calls that pass because they were approved",
 		},
 		{
 			Package: "gateway/decisions",
-			May:     []string{"gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/store", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
+			May:     []string{"gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/store", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/ledger"},
 			Tests:   []string{"gateway/identity"},
 			Why:     "a feature: decisions are kept",
 		},
@@ -128,13 +128,13 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit"},
+			May:     []string{"config/fault", "config/files", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/ledger", "ratelimit"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "a feature: operators ask about the whole gateway",
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate"},
+			May:     []string{"config/fault", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/ledger", "ratelimit", "translate"},
 			Why:     "a feature: who may call, and for what",
 		},
 		{
@@ -171,7 +171,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/idempotency",
-			May:     []string{"gateway/filter", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/..."},
+			May:     []string{"gateway/filter", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/ledger/..."},
 			Tests:   []string{"gateway/telemetry"}, // for the event of an exchange
 			Why:     "a feature: intents in hand, in the ledger's store, and their stages in the chain",
 		},
@@ -182,7 +182,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/view",
-			May:     []string{"gateway/settings", "policies/spend"},
+			May:     []string{"gateway/settings", "policies/ledger"},
 			Why:     "what is in force, as values: no engine and no client",
 		},
 		{
@@ -203,7 +203,7 @@ func Table() []Row {
 		{Package: "gateway/telemetry/...", May: []string{"gateway/overload", "gateway/settings"}, Tests: []string{"config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
 		{
 			Package: "gateway/upstream/...",
-			May:     []string{"config/egress", "config/encryption", "gateway/schema", "gateway/strictjson", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"config/egress", "config/encryption", "gateway/schema", "gateway/strictjson", "policies/catalog", "policies/operation", "policies/ledger"},
 			Why:     "how the platform is called, and what an organisation has there",
 		},
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
@@ -237,8 +237,8 @@ func Table() []Row {
 		},
 		{Package: "policies/authoring", May: []string{"config/files", "policies", "policies/load", "policies/record", "policies/sandbox", "policies/section"}, Why: "tools for authors of policies stand on the engine"},
 		{
-			Package: "policies/spend/redisstore",
-			May:     []string{"policies/spend", "ratelimit", "ratelimit/redisstore"},
+			Package: "policies/ledger/redisstore",
+			May:     []string{"policies/ledger", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"policies/operation"}, // to list resources
 			Why:     "the ledger in Redis: the limiter's store, which is on the same server, knows whether it is the server that it was",
 		},

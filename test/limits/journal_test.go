@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -121,7 +121,7 @@ func TestRedisAndAllGatewaysAreLost(t *testing.T) {
 				t.Errorf("the ledger has %d resources (%v), want %d", len(state.Resources), err, budgetGPUs)
 			}
 			for _, r := range state.Resources {
-				if want := (spend.Owner{Team: "research", Key: "ann"}); r.Owner != want {
+				if want := (ledger.Owner{Team: "research", Key: "ann"}); r.Owner != want {
 					t.Errorf("pod %s belongs to %+v, want %+v", r.Metadata.Name, r.Owner, want)
 				}
 			}
@@ -141,10 +141,10 @@ func TestRedisAndAllGatewaysAreLost(t *testing.T) {
 // start together rebuild the ledger one after another, and no rebuild fails.
 func (s *spenders) reported(t *testing.T, returned int) {
 	t.Helper()
-	var l *spend.Loss
+	var l *ledger.Loss
 	world.Until(t, "the loss is reported", func() bool {
 		var err error
-		if l, err = spend.LastLoss(t.Context(), s.store, "acme"); err != nil {
+		if l, err = ledger.LastLoss(t.Context(), s.store, "acme"); err != nil {
 			t.Fatal(err)
 		}
 		return l != nil && !l.Rebuilt.IsZero()

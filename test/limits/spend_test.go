@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -94,10 +94,10 @@ func (s *spenders) call(ctx context.Context, g int, method, path, body string) (
 }
 
 // counted returns the organisation's committed and reserved amounts.
-func (s *spenders) counted(ctx context.Context) (b spend.Balance, state spend.State, err error) {
+func (s *spenders) counted(ctx context.Context) (b ledger.Balance, state ledger.State, err error) {
 	state, err = s.store.Show(ctx, "acme")
 	for _, balance := range state.Balances {
-		if balance.Scope.Kind == spend.KindOrg {
+		if balance.Scope.Kind == ledger.KindOrg {
 			b = balance
 		}
 	}
@@ -117,7 +117,7 @@ func (s *spenders) sample(t *testing.T) (stop func() int) {
 			if ctx.Err() == nil && err != nil {
 				t.Errorf("sample: %v", err)
 			}
-			if sum := b.Committed[spend.GPUs] + b.Reserved[spend.GPUs]; sum > budgetGPUs {
+			if sum := b.Committed[ledger.GPUs] + b.Reserved[ledger.GPUs]; sum > budgetGPUs {
 				t.Errorf("%d GPUs are committed and reserved, want at most %d", sum, budgetGPUs)
 			}
 			n++
@@ -172,7 +172,7 @@ func TestTheLastSlots(t *testing.T) {
 				t.Errorf("delete: %d %s (%v)", status, answer, err)
 			}
 		}
-		if b, _, err := s.counted(t.Context()); err != nil || b.Committed != (spend.Amounts{}) || b.Reserved != (spend.Amounts{}) {
+		if b, _, err := s.counted(t.Context()); err != nil || b.Committed != (ledger.Amounts{}) || b.Reserved != (ledger.Amounts{}) {
 			t.Errorf("round %d: %+v is left (%v), want nothing", round, b, err)
 		}
 	}
@@ -201,7 +201,7 @@ func TestAGatewayKilledBetweenSendingAndAnswer(t *testing.T) {
 	<-answered
 	s.start(t)
 	stop := s.sample(t)
-	if b, _, err := s.counted(t.Context()); err != nil || b.Committed[spend.GPUs]+b.Reserved[spend.GPUs] != 2 {
+	if b, _, err := s.counted(t.Context()); err != nil || b.Committed[ledger.GPUs]+b.Reserved[ledger.GPUs] != 2 {
 		t.Errorf("after the restart %+v is counted (%v), want two GPUs", b, err)
 	}
 	world.Until(t, "the pod is in the ledger", func() bool {
@@ -209,7 +209,7 @@ func TestAGatewayKilledBetweenSendingAndAnswer(t *testing.T) {
 		return err == nil && len(state.Resources) == 2 && len(state.Holds) == 0
 	})
 	b, state, err := s.counted(t.Context())
-	if err != nil || b.Committed[spend.GPUs] != 2 || b.Reserved != (spend.Amounts{}) {
+	if err != nil || b.Committed[ledger.GPUs] != 2 || b.Reserved != (ledger.Amounts{}) {
 		t.Errorf("%+v is counted (%v), want two GPUs committed", b, err)
 	}
 	for _, r := range state.Resources {

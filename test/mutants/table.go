@@ -8,7 +8,7 @@ func mutants() []mutant {
 		chain   = "./gateway/filter"
 		engine  = "./policies"
 		doors   = "./test/parity"
-		books   = "./policies/spend"
+		books   = "./policies/ledger"
 		charge  = "./gateway/money"
 	)
 	return []mutant{
@@ -50,9 +50,9 @@ func mutants() []mutant {
 		{"a certificate of a server is one of a caller", "gateway/identity/certificate.go", "case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):", "case leaf == nil:", doors, "CallersWithCertificates"},
 		{"a revocation list that another has signed is believed", "gateway/identity/certificate.go", " || l.CheckSignatureFrom(issuer) != nil", "", doors, "RevocationsAreReloaded"},
 		{"a certificate stands in for a wrong key", "gateway/filter/identify.go", "		chain = nil // a credential", "		_ = chain // a credential", doors, "CertificatesBesideKeys"},
-		{"what is reserved does not count", "policies/spend/redisstore/reserve.lua", "used + reserved + needs > given[c + 1] then", "used + needs > given[c + 1] then", books + "/redisstore", "Contract/embedded"},
-		{"a store that went back is believed", "policies/spend/redisstore/common.lua", "ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < written)", "false", books + "/redisstore", "."},
-		{"a call under way is taken for a stranger's", "policies/spend/reconcile.go", "err == nil && len(unknown) > 0 {", "err == nil && len(unknown) > 1<<30 {", books, "DuringAPass"},
+		{"what is reserved does not count", "policies/ledger/redisstore/reserve.lua", "used + reserved + needs > given[c + 1] then", "used + needs > given[c + 1] then", books + "/redisstore", "Contract/embedded"},
+		{"a store that went back is believed", "policies/ledger/redisstore/common.lua", "ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < written)", "false", books + "/redisstore", "."},
+		{"a call under way is taken for a stranger's", "policies/ledger/reconcile.go", "err == nil && len(unknown) > 0 {", "err == nil && len(unknown) > 1<<30 {", books, "DuringAPass"},
 		{"headers are not scrubbed of the platform's key", "gateway/upstream/upstream.go", "	cred.ScrubHeader(res.Header)\n", "", "./gateway/upstream", "Masks"},
 		{"an update reserves nothing", "gateway/money/reserve.go", "!verb.Changes() {", "!verb.Changes() || verb == operation.VerbUpdate {", charge, "Reserved"},
 		{"a repeat makes its own after one look instead of eight", "gateway/idempotency/wait.go", "patient = 8", "patient = 1", "./gateway/idempotency", "EightLooks"},

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -17,11 +17,11 @@ import (
 func stray(t *testing.T, d *door, hold string) {
 	t.Helper()
 	s := redisstore.New(world.Redis(t, d.redis.Addr()), "tollgate:ledger:", nil)
-	out, err := s.Reserve(t.Context(), "acme", &spend.Reservation{
-		Hold: hold, Kind: "pod", Owner: spend.Owner{Team: "research", Key: "key_research"}, After: spend.Amounts{spend.Burn: 430_000, spend.Pods: 1, spend.GPUs: 1},
-		Metadata: spend.Metadata{Operation: "createPod", Name: "lost"}, Holder: spend.Holder{Incarnation: "01J", Gateway: "gw-2"}, Limits: make([][spend.Ceilings]int64, 3),
+	out, err := s.Reserve(t.Context(), "acme", &ledger.Reservation{
+		Hold: hold, Kind: "pod", Owner: ledger.Owner{Team: "research", Key: "key_research"}, After: ledger.Amounts{ledger.Burn: 430_000, ledger.Pods: 1, ledger.GPUs: 1},
+		Metadata: ledger.Metadata{Operation: "createPod", Name: "lost"}, Holder: ledger.Holder{Incarnation: "01J", Gateway: "gw-2"}, Limits: make([][ledger.Ceilings]int64, 3),
 	})
-	if err != nil || out.Status != spend.Admitted {
+	if err != nil || out.Status != ledger.Admitted {
 		t.Fatalf("Reserve = %d, %v", out.Status, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -138,11 +138,11 @@ func TestLostRepliesAreMadeUpFor(t *testing.T) {
 // count.
 func (s *site) soon(what string, pods int) {
 	s.t.Helper()
-	var state spend.State
+	var state ledger.State
 	for until := time.Now().Add(5 * time.Second); ; {
 		state = s.state()
-		b := balance(&state, spend.Scope{Kind: spend.KindOrg})
-		if len(state.Holds) == 0 && b.Reserved == (spend.Amounts{}) && b.Committed[spend.Pods] == int64(pods) {
+		b := balance(&state, ledger.Scope{Kind: ledger.KindOrg})
+		if len(state.Holds) == 0 && b.Reserved == (ledger.Amounts{}) && b.Committed[ledger.Pods] == int64(pods) {
 			return
 		}
 		if time.Now().After(until) {

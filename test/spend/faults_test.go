@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -211,8 +211,8 @@ func (x *trouble) watch(loses bool) (stop func() int64) {
 				continue // away, or not yet what counts
 			}
 			n.Add(1)
-			b := balance(&state, spend.Scope{Kind: spend.KindOrg})
-			if has := b.Committed[spend.GPUs] + b.Reserved[spend.GPUs]; has > faultGPUs && !loses {
+			b := balance(&state, ledger.Scope{Kind: ledger.KindOrg})
+			if has := b.Committed[ledger.GPUs] + b.Reserved[ledger.GPUs]; has > faultGPUs && !loses {
 				x.t.Errorf("%d GPUs are committed and reserved, want at most %d: %+v", has, faultGPUs, state)
 			}
 		}
@@ -243,14 +243,14 @@ func (x *trouble) settle() {
 func (x *trouble) compare() {
 	x.t.Helper()
 	state := x.state()
-	records := make(map[string]spend.Record)
+	records := make(map[string]ledger.Record)
 	for _, r := range state.Resources {
 		records[r.ID] = r
 	}
 	names := make(map[string]string)
 	for _, p := range x.rented() {
 		r, ok := records[p.ID]
-		if !ok || r.Amounts[spend.GPUs] != p.gpus() || r.Amounts[spend.Pods] != 1 {
+		if !ok || r.Amounts[ledger.GPUs] != p.gpus() || r.Amounts[ledger.Pods] != 1 {
 			x.t.Errorf("pod %s (%s) is %+v in the ledger", p.ID, p.Status, r)
 		}
 		delete(records, p.ID)
@@ -262,14 +262,14 @@ func (x *trouble) compare() {
 	if len(records) > 0 {
 		x.t.Errorf("in the ledger, but not at the platform: %v", records)
 	}
-	b := balance(&state, spend.Scope{Kind: spend.KindOrg})
-	var sum spend.Amounts
+	b := balance(&state, ledger.Scope{Kind: ledger.KindOrg})
+	var sum ledger.Amounts
 	for _, r := range state.Resources {
 		for d, n := range r.Amounts {
 			sum[d] += n
 		}
 	}
-	if b.Committed != sum || b.Reserved != (spend.Amounts{}) {
+	if b.Committed != sum || b.Reserved != (ledger.Amounts{}) {
 		x.t.Errorf("%+v is counted, want %v committed", b, sum)
 	}
 	asked := make(map[string]int)

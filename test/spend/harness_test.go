@@ -16,8 +16,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -233,7 +233,7 @@ func (s *site) pass(g int) (out money.Reconciled, err error) {
 }
 
 // state is the ledger as a reader of its own finds it.
-func (s *site) state() spend.State {
+func (s *site) state() ledger.State {
 	s.t.Helper()
 	state, err := s.store.Show(s.t.Context(), "acme")
 	if err != nil {
@@ -243,13 +243,13 @@ func (s *site) state() spend.State {
 }
 
 // balance is a state's count for a scope.
-func balance(state *spend.State, scope spend.Scope) spend.Balance {
+func balance(state *ledger.State, scope ledger.Scope) ledger.Balance {
 	for _, b := range state.Balances {
 		if b.Scope == scope {
 			return b
 		}
 	}
-	return spend.Balance{Scope: scope}
+	return ledger.Balance{Scope: scope}
 }
 
 // await waits for something that takes others' time.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -33,7 +33,7 @@ type history struct {
 
 // rental is a pod as its owner knows it.
 type rental struct {
-	owner            spend.Owner
+	owner            ledger.Owner
 	gpus, disk, kept int64
 	running          bool
 }
@@ -41,21 +41,21 @@ type rental struct {
 // takes is the cost and the amounts of a pod by the platform's price list: an L4 is 0.43 USD per
 // hour, a GB of disk 0.10 per month of 730 hours while the pod runs, and a GB of its volume 0.10,
 // or 0.20 while it is stopped.
-func (r *rental) takes() spend.Amounts {
+func (r *rental) takes() ledger.Amounts {
 	hourly := func(perMonth int64) int64 { return (perMonth + 365) / 730 }
 	if !r.running {
-		return spend.Amounts{spend.Burn: hourly(200_000 * r.kept), spend.Pods: 1}
+		return ledger.Amounts{ledger.Burn: hourly(200_000 * r.kept), ledger.Pods: 1}
 	}
-	return spend.Amounts{
-		spend.Burn: 430_000*r.gpus + hourly(100_000*r.disk) + hourly(100_000*r.kept),
-		spend.GPUs: r.gpus, spend.Pods: 1,
+	return ledger.Amounts{
+		ledger.Burn: 430_000*r.gpus + hourly(100_000*r.disk) + hourly(100_000*r.kept),
+		ledger.GPUs: r.gpus, ledger.Pods: 1,
 	}
 }
 
 // budgets are those of each scope, in micro-dollars per hour and counts; 0 is none.
-type budgets map[spend.Scope]spend.Amounts
+type budgets map[ledger.Scope]ledger.Amounts
 
-var callers = []spend.Owner{{Team: "research", Key: "ann"}, {Team: "research", Key: "bob"}, {Team: "ops", Key: "cat"}} //nolint:gochecknoglobals // read only
+var callers = []ledger.Owner{{Team: "research", Key: "ann"}, {Team: "research", Key: "bob"}, {Team: "ops", Key: "cat"}} //nolint:gochecknoglobals // read only
 
 func historyKey(key string) string { return "key_history_" + key }
 
@@ -100,41 +100,41 @@ func (h *history) begin() {
 // draw draws other budgets.
 func (h *history) draw() {
 	h.budgets = make(budgets)
-	for _, s := range []spend.Scope{{Kind: spend.KindOrg}, {Kind: spend.KindTeam, ID: "research"}, {Kind: spend.KindTeam, ID: "ops"}, {Kind: spend.KindKey, ID: "ann"}} {
+	for _, s := range []ledger.Scope{{Kind: ledger.KindOrg}, {Kind: ledger.KindTeam, ID: "research"}, {Kind: ledger.KindTeam, ID: "ops"}, {Kind: ledger.KindKey, ID: "ann"}} {
 		limit := func(what string, least, most int64) int64 {
 			if rapid.Bool().Draw(h.T, s.String()+" without "+what) {
 				return 0
 			}
 			return rapid.Int64Range(least, most).Draw(h.T, s.String()+" "+what)
 		}
-		h.budgets[s] = spend.Amounts{spend.Burn: limit("per_hour", 1, 5_000_000), spend.GPUs: limit("gpus", 1, 8), spend.Pods: limit("pods", 1, 7)}
+		h.budgets[s] = ledger.Amounts{ledger.Burn: limit("per_hour", 1, 5_000_000), ledger.GPUs: limit("gpus", 1, 8), ledger.Pods: limit("pods", 1, 7)}
 	}
 }
 
 func (h *history) config() string {
-	budget := func(s spend.Scope) string {
+	budget := func(s ledger.Scope) string {
 		b := h.budgets[s]
 		text := "per_month: 1000000"
-		for name, n := range map[string]int64{"gpus": b[spend.GPUs], "pods": b[spend.Pods]} {
+		for name, n := range map[string]int64{"gpus": b[ledger.GPUs], "pods": b[ledger.Pods]} {
 			if n > 0 {
 				text += fmt.Sprintf(", %s: %d", name, n)
 			}
 		}
-		if b[spend.Burn] > 0 {
-			text += fmt.Sprintf(", per_hour: %d.%06d", b[spend.Burn]/1_000_000, b[spend.Burn]%1_000_000)
+		if b[ledger.Burn] > 0 {
+			text += fmt.Sprintf(", per_hour: %d.%06d", b[ledger.Burn]/1_000_000, b[ledger.Burn]%1_000_000)
 		}
 		return "{" + text + "}"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "    budget: %s\n    teams:\n", budget(spend.Scope{Kind: spend.KindOrg}))
+	fmt.Fprintf(&b, "    budget: %s\n    teams:\n", budget(ledger.Scope{Kind: ledger.KindOrg}))
 	for _, team := range []string{"research", "ops"} {
-		fmt.Fprintf(&b, "      - {id: %s, budget: %s}\n", team, budget(spend.Scope{Kind: spend.KindTeam, ID: team}))
+		fmt.Fprintf(&b, "      - {id: %s, budget: %s}\n", team, budget(ledger.Scope{Kind: ledger.KindTeam, ID: team}))
 	}
 	b.WriteString("    keys:\n")
 	for _, c := range callers {
 		fmt.Fprintf(&b, "      - {id: %s, team: %s, sha256: SHA256(%s), roles: [admin], exempt: true", c.Key, c.Team, historyKey(c.Key))
 		if c.Key == "ann" {
-			b.WriteString(", budget: " + budget(spend.Scope{Kind: spend.KindKey, ID: "ann"}))
+			b.WriteString(", budget: " + budget(ledger.Scope{Kind: ledger.KindKey, ID: "ann"}))
 		}
 		b.WriteString("}\n")
 	}
@@ -142,7 +142,7 @@ func (h *history) config() string {
 }
 
 // counted is the count of a scope.
-func (h *history) counted(s spend.Scope) (sum spend.Amounts) {
+func (h *history) counted(s ledger.Scope) (sum ledger.Amounts) {
 	for _, r := range h.pods {
 		if slices.Contains(r.owner.Scopes(), s) {
 			for d, n := range r.takes() {
@@ -154,7 +154,7 @@ func (h *history) counted(s spend.Scope) (sum spend.Amounts) {
 }
 
 // fits reports whether all budgets of an owner hold with more.
-func (h *history) fits(owner spend.Owner, more spend.Amounts) bool {
+func (h *history) fits(owner ledger.Owner, more ledger.Amounts) bool {
 	for _, s := range owner.Scopes() {
 		has := h.counted(s)
 		for d, limit := range h.budgets[s] {
@@ -196,18 +196,18 @@ func (h *history) check(t *rapid.T) {
 	if len(state.Holds) != 0 || !state.Complete {
 		t.Fatalf("holds %v, complete %t, lost %q, want none, true and nothing", state.Holds, state.Complete, state.Lost)
 	}
-	want := make(map[spend.Scope]spend.Amounts)
+	want := make(map[ledger.Scope]ledger.Amounts)
 	for _, r := range h.pods {
 		for _, s := range r.owner.Scopes() {
 			want[s] = h.counted(s)
 		}
 	}
-	got := make(map[spend.Scope]spend.Amounts)
+	got := make(map[ledger.Scope]ledger.Amounts)
 	for _, b := range state.Balances {
-		if b.Reserved != (spend.Amounts{}) {
+		if b.Reserved != (ledger.Amounts{}) {
 			t.Fatalf("%s has %v reserved", b.Scope, b.Reserved)
 		}
-		if b.Committed != (spend.Amounts{}) {
+		if b.Committed != (ledger.Amounts{}) {
 			got[b.Scope] = b.Committed
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -42,7 +42,7 @@ func TestHoldsNameTheirGateway(t *testing.T) {
 		return redistest.Client(t, store.Addr()).ZRange(t.Context(), "tollgate:rl:gateways", 0, -1).Val()
 	}
 	var s *site
-	inFlight := make(chan []spend.Hold, 1)
+	inFlight := make(chan []ledger.Hold, 1)
 	s = open(t, &plan{
 		gateways: 1, run: true, redis: store.Addr(), upstream: func(to string) string {
 			return before(t, to, func(r *http.Request) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -73,7 +73,7 @@ func newLossSiteOn(t *testing.T, server *redistest.Server) *lossSite {
 }
 
 // research is the team's scope.
-func research() spend.Scope { return spend.Scope{Kind: spend.KindTeam, ID: "research"} }
+func research() ledger.Scope { return ledger.Scope{Kind: ledger.KindTeam, ID: "research"} }
 
 // spend makes the team have spent something in each of the current periods.
 func (x *lossSite) spend() {
@@ -130,17 +130,17 @@ func (x *lossSite) shown() (l money.Ledger) {
 func (x *lossSite) same(deleted int64) {
 	x.t.Helper()
 	state := x.state()
-	owners := make(map[string]spend.Owner)
+	owners := make(map[string]ledger.Owner)
 	for _, r := range state.Resources {
 		owners[r.ID] = r.Owner
 	}
 	for _, id := range x.own {
-		if got, want := owners[id], (spend.Owner{Team: "research", Key: "ann"}); got != want {
+		if got, want := owners[id], (ledger.Owner{Team: "research", Key: "ann"}); got != want {
 			x.t.Errorf("%s is of %+v, want %+v", id, got, want)
 		}
 	}
 	b := balance(&state, research())
-	if n := b.Committed[spend.GPUs]; n < lossGPUs || n > lossGPUs+deleted || b.Reserved != (spend.Amounts{}) || b.Day < lossDay || b.Month < lossDay {
+	if n := b.Committed[ledger.GPUs]; n < lossGPUs || n > lossGPUs+deleted || b.Reserved != (ledger.Amounts{}) || b.Day < lossDay || b.Month < lossDay {
 		x.t.Errorf("the team has %+v, want %d GPUs and at least %d micro-dollars", b, lossGPUs, lossDay)
 	}
 	if d := state.Differences(); len(d) > 0 {
@@ -155,13 +155,13 @@ func TestNothingIsForgottenWithRedis(t *testing.T) {
 	del := func(name string) func(context.Context, *lossSite) error {
 		return func(ctx context.Context, x *lossSite) error { return x.redis.Del(ctx, prefix+"{acme}:"+name).Err() }
 	}
-	for lost, lose := range map[spend.LostPart]func(context.Context, *lossSite) error{
-		spend.LostAll:       func(ctx context.Context, x *lossSite) error { return x.redis.FlushAll(ctx).Err() },
-		spend.LostChanges:   func(_ context.Context, x *lossSite) error { x.mark.RollBack(); return nil },
-		spend.LostAccounts:  del("accounts"),
-		spend.LostResources: del("resources"),
-		spend.LostHolds:     del("holds"),
-		spend.LostEnded:     del("ended"),
+	for lost, lose := range map[ledger.LostPart]func(context.Context, *lossSite) error{
+		ledger.LostAll:       func(ctx context.Context, x *lossSite) error { return x.redis.FlushAll(ctx).Err() },
+		ledger.LostChanges:   func(_ context.Context, x *lossSite) error { x.mark.RollBack(); return nil },
+		ledger.LostAccounts:  del("accounts"),
+		ledger.LostResources: del("resources"),
+		ledger.LostHolds:     del("holds"),
+		ledger.LostEnded:     del("ended"),
 	} {
 		t.Run(string(lost), func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +178,7 @@ func TestNothingIsForgottenWithRedis(t *testing.T) {
 			x.await("the loss is known", func() bool { l := x.shown().Loss; return l != nil && l.Rebuilt != nil })
 			l := x.shown()
 			// A server that goes back is another one, for gateways that are late.
-			late := lost == spend.LostChanges && l.Loss.Lost == string(spend.LostServer)
+			late := lost == ledger.LostChanges && l.Loss.Lost == string(ledger.LostServer)
 			if l.Loss.Lost != string(lost) && !late || l.Loss.Unowned != 0 || !l.Complete {
 				t.Errorf("loss = %+v, complete is %t, want %s with no resource unowned", l.Loss, l.Complete, lost)
 			}
@@ -226,8 +226,8 @@ func TestAnOldServer(t *testing.T) {
 	x.await("the gateway that lost nothing has reconciled", func() bool { _, err := x.pass(1); return err == nil })
 	x.full()
 	x.await("the loss is known", func() bool { l := x.shown().Loss; return l != nil && l.Rebuilt != nil })
-	if got := spend.LostPart(x.shown().Loss.Lost); got != spend.LostChanges && got != spend.LostServer { // that is what late gateways make of it
-		t.Errorf("lost %q, want %q", got, spend.LostChanges)
+	if got := ledger.LostPart(x.shown().Loss.Lost); got != ledger.LostChanges && got != ledger.LostServer { // that is what late gateways make of it
+		t.Errorf("lost %q, want %q", got, ledger.LostChanges)
 	}
 	x.same(1)
 }
@@ -256,14 +256,14 @@ func TestNewGatewaysReadTheAuditLog(t *testing.T) {
 	x.gateways = nil
 	x.start(p)
 	x.reconcile(0)
-	owners := make(map[string]spend.Owner)
+	owners := make(map[string]ledger.Owner)
 	for _, r := range x.state().Resources {
 		owners[r.ID] = r.Owner
 	}
-	if want := map[string]spend.Owner{a.id(): {Team: "research", Key: "ann"}, other: {}}; !maps.Equal(owners, want) {
+	if want := map[string]ledger.Owner{a.id(): {Team: "research", Key: "ann"}, other: {}}; !maps.Equal(owners, want) {
 		t.Errorf("owners = %v, want %v", owners, want)
 	}
-	if l := x.shown().Loss; l == nil || l.Lost != string(spend.LostAll) || l.Returned != 1 || l.Unowned != 1 {
+	if l := x.shown().Loss; l == nil || l.Lost != string(ledger.LostAll) || l.Returned != 1 || l.Unowned != 1 {
 		t.Errorf("loss = %+v, want one resource returned and one unowned", l)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
@@ -264,9 +264,9 @@ func (m *month) compare(billed map[string]float64) {
 	history, export := m.history(), m.export()
 	state := m.state()
 	for team, usd := range billed {
-		scope := spend.Scope{Kind: spend.KindTeam, ID: team}
+		scope := ledger.Scope{Kind: ledger.KindTeam, ID: team}
 		if team == "" {
-			scope = spend.Scope{Kind: spend.KindOrg}
+			scope = ledger.Scope{Kind: ledger.KindOrg}
 		}
 		for name, got := range map[string]float64{
 			"accrued": float64(balance(&state, scope).Month) / 1e6, "history": history[team], "export": export[team],

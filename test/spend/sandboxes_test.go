@@ -14,7 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -261,8 +261,8 @@ func TestADayOfSandboxesAgreesWithTheBill(t *testing.T) {
 func (d *day) compare(billed float64) {
 	d.t.Helper()
 	state := d.state()
-	all := balance(&state, spend.Scope{Kind: spend.KindOrg})
-	if all.Committed != (spend.Amounts{}) || all.Reserved != (spend.Amounts{}) {
+	all := balance(&state, ledger.Scope{Kind: ledger.KindOrg})
+	if all.Committed != (ledger.Amounts{}) || all.Reserved != (ledger.Amounts{}) {
 		d.t.Errorf("committed %v and reserved %v, want nothing", all.Committed, all.Reserved)
 	}
 	const range1 = "org=acme&from=2027-03-01&to=2027-03-02"
@@ -341,7 +341,7 @@ func TestSandboxesAfterALossAndOverABudget(t *testing.T) {
 	d.redis.FlushAll()
 	d.reconcile(0)
 	lost := d.state()
-	if all := balance(&lost, spend.Scope{Kind: spend.KindOrg}); all.Day > 3000 {
+	if all := balance(&lost, ledger.Scope{Kind: ledger.KindOrg}); all.Day > 3000 {
 		t.Errorf("%d micro-dollars have accrued after a loss, want those of 10 s", all.Day)
 	}
 	d.redis.FlushAll()
@@ -365,7 +365,7 @@ func TestSandboxesAfterALossAndOverABudget(t *testing.T) {
 		d.reconcile(0)
 	}
 	state := d.state()
-	if all := balance(&state, spend.Scope{Kind: spend.KindOrg}).Committed; all[spend.Sandboxes] != 2 || all[spend.Burn] != 52_000 {
+	if all := balance(&state, ledger.Scope{Kind: ledger.KindOrg}).Committed; all[ledger.Sandboxes] != 2 || all[ledger.Burn] != 52_000 {
 		t.Errorf("committed %v, want two sandboxes at 0.026", all)
 	}
 	if n := len(d.platform.CallsTo("deleteSandbox")); n != 2 {
@@ -387,7 +387,7 @@ func TestSandboxesWithoutAList(t *testing.T) {
 			t.Errorf("%d: the pass succeeds: %+v", status, out)
 		}
 		state := d.state()
-		if all := balance(&state, spend.Scope{Kind: spend.KindOrg}).Committed; all[spend.Sandboxes] != 1 {
+		if all := balance(&state, ledger.Scope{Kind: ledger.KindOrg}).Committed; all[ledger.Sandboxes] != 1 {
 			t.Errorf("%d: committed %v, want one sandbox", status, all)
 		}
 	}
@@ -421,12 +421,12 @@ func TestLostSandboxesThatHaveEnded(t *testing.T) {
 			d.reconcile(0)
 			d.reconcile(0)
 			now := d.state()
-			all := balance(&now, spend.Scope{Kind: spend.KindOrg})
+			all := balance(&now, ledger.Scope{Kind: ledger.KindOrg})
 			want := int64(10_000)
 			if state == "" {
 				want = 0
 			}
-			if all.Day != want || len(now.Holds) != 0 || all.Committed != (spend.Amounts{}) {
+			if all.Day != want || len(now.Holds) != 0 || all.Committed != (ledger.Amounts{}) {
 				t.Errorf("%q: %d accrued, %v committed, %d holds, want %d micro-dollars and nothing else", state, all.Day, all.Committed, len(now.Holds), want)
 			}
 		})

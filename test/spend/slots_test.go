@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -27,7 +27,7 @@ const (
 var laneBudgets = [lanes]string{"{gpus: 2}", "{pods: 2}", "{per_hour: 1.2}", "{per_hour: 0.9, gpus: 3, pods: 5}"} //nolint:gochecknoglobals // read only
 
 // laneLimits are the same, for the sampler; 0 is none.
-var laneLimits = [lanes]spend.Amounts{{spend.GPUs: 2}, {spend.Pods: 2}, {spend.Burn: 1_200_000}, {spend.Burn: 900_000, spend.GPUs: 3, spend.Pods: 5}} //nolint:gochecknoglobals // read only
+var laneLimits = [lanes]ledger.Amounts{{ledger.GPUs: 2}, {ledger.Pods: 2}, {ledger.Burn: 1_200_000}, {ledger.Burn: 900_000, ledger.GPUs: 3, ledger.Pods: 5}} //nolint:gochecknoglobals // read only
 
 // TestTheLastSlot: fifty callers at several gateways race for the last slot of a
 // budget, two hundred times in all, a thousand times with -long. Exactly one succeeds
@@ -134,9 +134,9 @@ func (s *site) sample() (stop func() int64) {
 				continue
 			}
 			n.Add(1)
-			var sum spend.Amounts
+			var sum ledger.Amounts
 			for lane, limits := range laneLimits {
-				b := balance(&state, spend.Scope{Kind: spend.KindTeam, ID: fmt.Sprint("lane", lane)})
+				b := balance(&state, ledger.Scope{Kind: ledger.KindTeam, ID: fmt.Sprint("lane", lane)})
 				for d, limit := range limits {
 					sum[d] += b.Committed[d] + b.Reserved[d]
 					if has := b.Committed[d] + b.Reserved[d]; limit > 0 && has > limit {
@@ -144,7 +144,7 @@ func (s *site) sample() (stop func() int64) {
 					}
 				}
 			}
-			org := balance(&state, spend.Scope{Kind: spend.KindOrg})
+			org := balance(&state, ledger.Scope{Kind: ledger.KindOrg})
 			for d := range sum {
 				if got := org.Committed[d] + org.Reserved[d]; got != sum[d] {
 					s.t.Errorf("the organisation has %d of dimension %d, its teams %d", got, d, sum[d])

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Grants lets calls pass that were refused and that operators have approved. It implements [filter.Approvals].
@@ -166,7 +166,7 @@ func wants(ex *filter.Exchange) string {
 	cost := ex.Evaluation.Input.Cost
 	after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
 	row, _ := operation.Of(ex.Operation.ID)
-	if machine, _ := spend.Machine(row.Kind, after); machine != "" && cost.GPUs > 0 {
+	if machine, _ := ledger.Machine(row.Kind, after); machine != "" && cost.GPUs > 0 {
 		return fmt.Sprintf("%d x %s", cost.GPUs, machine)
 	}
 	return cost.Basis
@@ -185,7 +185,7 @@ func costs(ex *filter.Exchange) string {
 	cost := ex.Evaluation.Input.Cost
 	if unit(ex) == approval.PerRun {
 		if r := ex.Cost.Reservation; r != nil {
-			cost.Run = max(cost.Run, catalog.Money(r.After[spend.Cost]))
+			cost.Run = max(cost.Run, catalog.Money(r.After[ledger.Cost]))
 		}
 		if cost.Run == 0 {
 			return ""
@@ -196,7 +196,7 @@ func costs(ex *filter.Exchange) string {
 		return ""
 	}
 	if r := ex.Cost.Reservation; r != nil && !r.Free {
-		return max(cost.Hourly, catalog.Money(r.After[spend.Burn])).String()
+		return max(cost.Hourly, catalog.Money(r.After[ledger.Burn])).String()
 	}
 	return cost.Hourly.String()
 }

@@ -6,23 +6,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // accrue lets an owner's run cost an amount once.
-func (h *harness) accrue(o spend.Owner, micro int64) {
+func (h *harness) accrue(o ledger.Owner, micro int64) {
 	h.Helper()
 	h.n++
 	id := fmt.Sprintf("run-%d", h.n)
-	h.ask(&spend.Plan{}, &spend.Reservation{Hold: id, Kind: "job", Owner: o, After: spend.Amounts{spend.Cost: micro}, Metadata: spend.Metadata{Name: "model"}})
-	h.settle(spend.Settlement{Hold: id, End: spend.Commit, WholeReservation: true})
+	h.ask(&ledger.Plan{}, &ledger.Reservation{Hold: id, Kind: "job", Owner: o, After: ledger.Amounts{ledger.Cost: micro}, Metadata: ledger.Metadata{Name: "model"}})
+	h.settle(ledger.Settlement{Hold: id, End: ledger.Commit, WholeReservation: true})
 }
 
 // amend makes an adjustment of an owner.
-func (h *harness) amend(id string, o spend.Owner, kind spend.AccrualKind, period spend.AccrualPeriod, micro int64) spend.AccrualOutcome {
+func (h *harness) amend(id string, o ledger.Owner, kind ledger.AccrualKind, period ledger.AccrualPeriod, micro int64) ledger.AccrualOutcome {
 	h.Helper()
-	out, err := h.Store.AdjustAccrual(h.Context(), h.org, &spend.AccrualAdjustment{ID: id, Owner: o, Kind: kind, Period: period, Micro: micro, Reason: "a wrong price"})
+	out, err := h.Store.AdjustAccrual(h.Context(), h.org, &ledger.AccrualAdjustment{ID: id, Owner: o, Kind: kind, Period: period, Micro: micro, Reason: "a wrong price"})
 	if err != nil {
 		h.Fatalf("AdjustAccrual(%s): %v", id, err)
 	}
@@ -42,54 +42,54 @@ func (h *harness) accruals(when string, want map[string][2]int64) {
 }
 
 // every is the same amount in every period.
-func every(micro int64) spend.Accrued {
-	return spend.Accrued{Day: micro, Week: micro, Month: micro, Quarter: micro, Total: micro}
+func every(micro int64) ledger.Accrued {
+	return ledger.Accrued{Day: micro, Week: micro, Month: micro, Quarter: micro, Total: micro}
 }
 
 var (
-	team = spend.Owner{Team: ann.Team}
-	all  = spend.Owner{}
+	team = ledger.Owner{Team: ann.Team}
+	all  = ledger.Owner{}
 )
 
 func testAdjustAccrual(h *harness) {
 	const key, research, organisation = "key ann", "team research", "organisation"
 	h.accrue(ann, 10*usd)
-	out := h.amend("a", ann, spend.Credit, spend.PeriodDay, 3*usd)
-	want := spend.AccrualOutcome{Change: every(-3 * usd), Accrued: every(7 * usd)}
+	out := h.amend("a", ann, ledger.Credit, ledger.PeriodDay, 3*usd)
+	want := ledger.AccrualOutcome{Change: every(-3 * usd), Accrued: every(7 * usd)}
 	if out != want {
 		h.Errorf("a credit: %+v, want %+v", out, want)
 	}
 	h.accruals("a credit of the day counts in the month and in all scopes", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {7 * usd, 7 * usd}, organisation: {7 * usd, 7 * usd}})
-	want.Status = spend.AccrualRepeated
-	if out := h.amend("a", ann, spend.Credit, spend.PeriodDay, 3*usd); out != want {
+	want.Status = ledger.AccrualRepeated
+	if out := h.amend("a", ann, ledger.Credit, ledger.PeriodDay, 3*usd); out != want {
 		h.Errorf("the same again: %+v, want %+v", out, want)
 	}
-	for _, other := range []spend.AccrualOutcome{h.amend("a", ann, spend.Credit, spend.PeriodDay, 2*usd), h.amend("a", team, spend.Credit, spend.PeriodDay, 3*usd), h.amend("a", ann, spend.Credit, spend.PeriodMonth, 3*usd)} {
-		if other.Status != spend.AccrualConflict {
+	for _, other := range []ledger.AccrualOutcome{h.amend("a", ann, ledger.Credit, ledger.PeriodDay, 2*usd), h.amend("a", team, ledger.Credit, ledger.PeriodDay, 3*usd), h.amend("a", ann, ledger.Credit, ledger.PeriodMonth, 3*usd)} {
+		if other.Status != ledger.AccrualConflict {
 			h.Errorf("another adjustment with the id: %+v, want a conflict", other)
 		}
 	}
-	h.amend("b", team, spend.Correction, spend.PeriodMonth, -2*usd)
-	h.amend("c", team, spend.Correction, spend.PeriodDay, usd)
+	h.amend("b", team, ledger.Correction, ledger.PeriodMonth, -2*usd)
+	h.amend("c", team, ledger.Correction, ledger.PeriodDay, usd)
 	h.accruals("corrections of the team", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {8 * usd, 6 * usd}, organisation: {8 * usd, 6 * usd}})
-	if out := h.amend("d", team, spend.Credit, spend.PeriodDay, 6*usd+1); out.Status != spend.AccrualBelowZero || out.Day != 8*usd || out.Month != 6*usd {
+	if out := h.amend("d", team, ledger.Credit, ledger.PeriodDay, 6*usd+1); out.Status != ledger.AccrualBelowZero || out.Day != 8*usd || out.Month != 6*usd {
 		h.Errorf("more than has accrued: %+v, want a refusal with what has", out)
 	}
-	h.amend("d", all, spend.Reset, spend.PeriodDay, 0)
+	h.amend("d", all, ledger.Reset, ledger.PeriodDay, 0)
 	h.accruals("the day of the organisation", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {8 * usd, 6 * usd}, organisation: {0, 0}})
-	h.amend("e", ann, spend.Reset, spend.PeriodMonth, 0)
+	h.amend("e", ann, ledger.Reset, ledger.PeriodMonth, 0)
 	h.accruals("the month of the key", map[string][2]int64{key: {0, 0}, research: {usd, 0}, organisation: {0, 0}})
-	if out := h.amend("f", spend.Owner{Team: "new"}, spend.Reset, spend.PeriodDay, 0); out != (spend.AccrualOutcome{}) {
+	if out := h.amend("f", ledger.Owner{Team: "new"}, ledger.Reset, ledger.PeriodDay, 0); out != (ledger.AccrualOutcome{}) {
 		h.Errorf("nothing: %+v", out)
 	}
 	h.accrue(ann, usd)
-	h.status(h.run(perDay(3*usd), "g", usd), spend.Admitted)
-	h.status(h.run(perDay(3*usd), "i", usd), spend.Refused) // two have accrued, and one is reserved
+	h.status(h.run(perDay(3*usd), "g", usd), ledger.Admitted)
+	h.status(h.run(perDay(3*usd), "i", usd), ledger.Refused) // two have accrued, and one is reserved
 }
 
 func testMoveAccrual(h *harness) {
-	bob := spend.Owner{Team: ann.Team, Key: "bob"}
-	move := func(m spend.AccrualMove) spend.AccrualOutcome {
+	bob := ledger.Owner{Team: ann.Team, Key: "bob"}
+	move := func(m ledger.AccrualMove) ledger.AccrualOutcome {
 		h.Helper()
 		out, err := h.Store.MoveAccrual(h.Context(), h.org, &m)
 		if err != nil {
@@ -97,28 +97,28 @@ func testMoveAccrual(h *harness) {
 		}
 		return out
 	}
-	if out := move(spend.AccrualMove{From: "research", To: "science"}); out != (spend.AccrualOutcome{}) {
+	if out := move(ledger.AccrualMove{From: "research", To: "science"}); out != (ledger.AccrualOutcome{}) {
 		h.Errorf("nothing: %+v", out)
 	}
 	h.accrue(ann, 3*usd)
 	h.accrue(bob, 2*usd)
-	h.amend("a", bob, spend.Correction, spend.PeriodMonth, usd)
+	h.amend("a", bob, ledger.Correction, ledger.PeriodMonth, usd)
 	for range 2 {
-		move(spend.AccrualMove{From: "research", To: "ops", Key: "bob", ID: "m"})
+		move(ledger.AccrualMove{From: "research", To: "ops", Key: "bob", ID: "m"})
 	}
 	h.accruals("what a key has accrued", map[string][2]int64{
 		"key ann": {3 * usd, 3 * usd}, "key bob": {2 * usd, 3 * usd}, "team research": {3 * usd, 3 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {5 * usd, 6 * usd},
 	})
-	if out := move(spend.AccrualMove{From: "research", To: "science", Key: "bob", ID: "m"}); out.Status != spend.AccrualConflict {
+	if out := move(ledger.AccrualMove{From: "research", To: "science", Key: "bob", ID: "m"}); out.Status != ledger.AccrualConflict {
 		h.Errorf("another move with the id: %+v, want a conflict", out)
 	}
-	h.run(&spend.Plan{}, "under way", usd)
-	move(spend.AccrualMove{From: "research", To: "science"})
+	h.run(&ledger.Plan{}, "under way", usd)
+	move(ledger.AccrualMove{From: "research", To: "science"})
 	h.accruals("everything", map[string][2]int64{
 		"key ann": {3 * usd, 3 * usd}, "key bob": {2 * usd, 3 * usd}, "team research": {0, 0}, "team science": {3 * usd, 3 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {5 * usd, 6 * usd},
 	})
-	h.settle(spend.Settlement{Hold: "under way", End: spend.Commit, WholeReservation: true})
-	move(spend.AccrualMove{From: "research", To: "science"})
+	h.settle(ledger.Settlement{Hold: "under way", End: ledger.Commit, WholeReservation: true})
+	move(ledger.AccrualMove{From: "research", To: "science"})
 	h.accruals("the rest", map[string][2]int64{
 		"key ann": {4 * usd, 4 * usd}, "key bob": {2 * usd, 3 * usd}, "team science": {4 * usd, 4 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {6 * usd, 7 * usd},
 	})
@@ -127,13 +127,13 @@ func testMoveAccrual(h *harness) {
 // adjustments are the items of adjustments in the history of the day, with their sums, and the sum of the history.
 func (h *harness) adjustments() (items map[string]int64, sum int64) {
 	h.Helper()
-	rows, err := h.Store.Rollups(h.Context(), h.org, spend.Daily, []time.Time{spend.Daily.Start(h.show().Now)})
+	rows, err := h.Store.Rollups(h.Context(), h.org, ledger.Daily, []time.Time{ledger.Daily.Start(h.show().Now)})
 	if err != nil {
 		h.Fatalf("Rollups: %v", err)
 	}
 	items = make(map[string]int64)
 	for _, r := range rows {
-		if i := r.Item; i.Kind == spend.KindAdjustment {
+		if i := r.Item; i.Kind == ledger.KindAdjustment {
 			items[fmt.Sprintf("%s %s/%s %s (%s)", i.Resource, i.Team, i.Key, i.Name, i.Period)] += r.Micro
 		}
 		sum += r.Micro
@@ -144,10 +144,10 @@ func (h *harness) adjustments() (items map[string]int64, sum int64) {
 func testAdjustmentHistory(h *harness) {
 	h.roll()
 	h.accrue(ann, 5*usd)
-	h.amend("a", ann, spend.Credit, spend.PeriodDay, 2*usd)
-	h.amend("a", ann, spend.Credit, spend.PeriodDay, 2*usd)
-	h.amend("b", team, spend.Correction, spend.PeriodMonth, 0.5*usd)
-	h.amend("c", all, spend.Reset, spend.PeriodDay, 0)
+	h.amend("a", ann, ledger.Credit, ledger.PeriodDay, 2*usd)
+	h.amend("a", ann, ledger.Credit, ledger.PeriodDay, 2*usd)
+	h.amend("b", team, ledger.Correction, ledger.PeriodMonth, 0.5*usd)
+	h.amend("c", all, ledger.Reset, ledger.PeriodDay, 0)
 	h.roll()
 	want := map[string]int64{
 		"a research/ann credit: a wrong price (day)": -2 * usd, "b research/ correction: a wrong price (month)": 0.5 * usd, "c / reset: a wrong price (day)": -3 * usd,
@@ -156,7 +156,7 @@ func testAdjustmentHistory(h *harness) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		h.Errorf("adjustments, want-, got+:\n%s", diff)
 	}
-	if month := h.balance(spend.Scope{Kind: spend.KindOrg}).Month; sum != month {
+	if month := h.balance(ledger.Scope{Kind: ledger.KindOrg}).Month; sum != month {
 		h.Errorf("the history has %d, and %d have accrued", sum, month)
 	}
 }
@@ -174,9 +174,9 @@ func testAdjustmentBilled(h *harness) {
 	for hour := range 4 {
 		s.charge("p1", operation.KindPod, hour, 0.4*usd)
 	}
-	h.amend("a", team, spend.Credit, spend.PeriodDay, 0.9*usd)
-	h.amend("b", spend.Owner{Team: "other"}, spend.Correction, spend.PeriodDay, usd)
-	h.amend("c", team, spend.Credit, spend.PeriodMonth, 0.1*usd)
+	h.amend("a", team, ledger.Credit, ledger.PeriodDay, 0.9*usd)
+	h.amend("b", ledger.Owner{Team: "other"}, ledger.Correction, ledger.PeriodDay, usd)
+	h.amend("c", team, ledger.Credit, ledger.PeriodMonth, 0.1*usd)
 	h.set(start.Add(5 * time.Hour)) // 13:00 and 14:00 have closed: 0.6 USD each were too much
 	h.follow(b)
 	h.set(start.Add(6 * time.Hour))
@@ -195,23 +195,23 @@ func testAdjustmentBilled(h *harness) {
 // testAccrualIDs: the id of an adjustment is remembered for its time, and that of a move for good where it says so.
 func testAccrualIDs(h *harness) {
 	h.movable()
-	m := spend.AccrualMove{From: "research", To: "ops", Key: "ann", ID: "m", Permanent: true}
-	statuses := func() (out [2]spend.AccrualStatus) {
+	m := ledger.AccrualMove{From: "research", To: "ops", Key: "ann", ID: "m", Permanent: true}
+	statuses := func() (out [2]ledger.AccrualStatus) {
 		h.Helper()
 		moved, err := h.Store.MoveAccrual(h.Context(), h.org, &m)
 		if err != nil {
 			h.Fatalf("MoveAccrual: %v", err)
 		}
-		return [2]spend.AccrualStatus{h.amend("a", ann, spend.Correction, spend.PeriodDay, usd).Status, moved.Status}
+		return [2]ledger.AccrualStatus{h.amend("a", ann, ledger.Correction, ledger.PeriodDay, usd).Status, moved.Status}
 	}
 	h.accrue(ann, usd)
 	for _, tt := range []struct {
 		after time.Duration
-		want  [2]spend.AccrualStatus
+		want  [2]ledger.AccrualStatus
 	}{
-		{0, [2]spend.AccrualStatus{spend.AccrualApplied, spend.AccrualApplied}},
-		{spend.AccrualRetention - time.Minute, [2]spend.AccrualStatus{spend.AccrualRepeated, spend.AccrualRepeated}},
-		{2 * time.Minute, [2]spend.AccrualStatus{spend.AccrualApplied, spend.AccrualRepeated}},
+		{0, [2]ledger.AccrualStatus{ledger.AccrualApplied, ledger.AccrualApplied}},
+		{ledger.AccrualRetention - time.Minute, [2]ledger.AccrualStatus{ledger.AccrualRepeated, ledger.AccrualRepeated}},
+		{2 * time.Minute, [2]ledger.AccrualStatus{ledger.AccrualApplied, ledger.AccrualRepeated}},
 	} {
 		h.advance(tt.after)
 		if got := statuses(); got != tt.want {
@@ -229,24 +229,24 @@ func testAdjustPeriods(h *harness) {
 	h.set(time.Date(2027, 4, 1, 12, 0, 0, 0, time.UTC)) // in the same week
 	for _, step := range []struct {
 		cost   int64 // accrues before the adjustment
-		kind   spend.AccrualKind
-		period spend.AccrualPeriod
+		kind   ledger.AccrualKind
+		period ledger.AccrualPeriod
 		micro  int64
-		want   spend.Accrued
+		want   ledger.Accrued
 	}{
-		{usd, spend.Correction, spend.PeriodTotal, 5 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: usd, Total: 16 * usd}},
-		{0, spend.Correction, spend.PeriodQuarter, 2 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: 3 * usd, Total: 18 * usd}},
-		{0, spend.Correction, spend.PeriodWeek, usd, spend.Accrued{Day: usd, Week: 12 * usd, Month: 2 * usd, Quarter: 4 * usd, Total: 19 * usd}},
-		{0, spend.Credit, spend.PeriodWeek, 3 * usd, spend.Accrued{Day: usd, Week: 9 * usd, Month: 0, Quarter: usd, Total: 16 * usd}}, // the month is younger
-		{0, spend.Reset, spend.PeriodWeek, 0, spend.Accrued{Total: 7 * usd}},
-		{10 * usd, spend.Credit, spend.PeriodWeek, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 6 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
-		{0, spend.Reset, spend.PeriodWeek, 0, spend.Accrued{Total: 7 * usd}},
-		{10 * usd, spend.Credit, spend.PeriodMonth, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
-		{0, spend.Reset, spend.PeriodMonth, 0, spend.Accrued{Week: 4 * usd, Total: 7 * usd}}, // the week began before the month
-		{10 * usd, spend.Credit, spend.PeriodQuarter, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 14 * usd, Month: 10 * usd, Quarter: 6 * usd, Total: 13 * usd}},
-		{0, spend.Reset, spend.PeriodQuarter, 0, spend.Accrued{Week: 8 * usd, Total: 7 * usd}},
-		{0, spend.Reset, spend.PeriodWeek, 0, spend.Accrued{}}, // the total has less than the week
-		{10 * usd, spend.Credit, spend.PeriodTotal, 3 * usd, spend.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 10 * usd, Quarter: 10 * usd, Total: 7 * usd}},
+		{usd, ledger.Correction, ledger.PeriodTotal, 5 * usd, ledger.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: usd, Total: 16 * usd}},
+		{0, ledger.Correction, ledger.PeriodQuarter, 2 * usd, ledger.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: 3 * usd, Total: 18 * usd}},
+		{0, ledger.Correction, ledger.PeriodWeek, usd, ledger.Accrued{Day: usd, Week: 12 * usd, Month: 2 * usd, Quarter: 4 * usd, Total: 19 * usd}},
+		{0, ledger.Credit, ledger.PeriodWeek, 3 * usd, ledger.Accrued{Day: usd, Week: 9 * usd, Month: 0, Quarter: usd, Total: 16 * usd}}, // the month is younger
+		{0, ledger.Reset, ledger.PeriodWeek, 0, ledger.Accrued{Total: 7 * usd}},
+		{10 * usd, ledger.Credit, ledger.PeriodWeek, 4 * usd, ledger.Accrued{Day: 10 * usd, Week: 6 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, ledger.Reset, ledger.PeriodWeek, 0, ledger.Accrued{Total: 7 * usd}},
+		{10 * usd, ledger.Credit, ledger.PeriodMonth, 4 * usd, ledger.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, ledger.Reset, ledger.PeriodMonth, 0, ledger.Accrued{Week: 4 * usd, Total: 7 * usd}}, // the week began before the month
+		{10 * usd, ledger.Credit, ledger.PeriodQuarter, 4 * usd, ledger.Accrued{Day: 10 * usd, Week: 14 * usd, Month: 10 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, ledger.Reset, ledger.PeriodQuarter, 0, ledger.Accrued{Week: 8 * usd, Total: 7 * usd}},
+		{0, ledger.Reset, ledger.PeriodWeek, 0, ledger.Accrued{}}, // the total has less than the week
+		{10 * usd, ledger.Credit, ledger.PeriodTotal, 3 * usd, ledger.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 10 * usd, Quarter: 10 * usd, Total: 7 * usd}},
 	} {
 		if step.cost > 0 {
 			h.accrue(ann, step.cost)
@@ -254,22 +254,22 @@ func testAdjustPeriods(h *harness) {
 		h.amended(step.kind, step.period, step.micro, step.want)
 	}
 	before := h.balance(each()[1]).Accrued
-	for _, period := range []spend.AccrualPeriod{spend.PeriodWeek, spend.PeriodTotal} {
-		if out := h.amend("", team, spend.Credit, period, 8*usd); out.Status != spend.AccrualBelowZero || out.Accrued != before || h.balance(each()[1]).Accrued != before {
+	for _, period := range []ledger.AccrualPeriod{ledger.PeriodWeek, ledger.PeriodTotal} {
+		if out := h.amend("", team, ledger.Credit, period, 8*usd); out.Status != ledger.AccrualBelowZero || out.Accrued != before || h.balance(each()[1]).Accrued != before {
 			h.Errorf("more than the %s has accrued: %+v, want a refusal", period, out)
 		}
 	}
-	h.amended(spend.Reset, spend.PeriodTotal, 0, spend.Accrued{})
+	h.amended(ledger.Reset, ledger.PeriodTotal, 0, ledger.Accrued{})
 	h.set(time.Date(2027, 4, 14, 12, 0, 0, 0, time.UTC)) // the week is within the month
-	for _, period := range []spend.AccrualPeriod{spend.PeriodMonth, spend.PeriodQuarter, spend.PeriodTotal} {
+	for _, period := range []ledger.AccrualPeriod{ledger.PeriodMonth, ledger.PeriodQuarter, ledger.PeriodTotal} {
 		h.accrue(ann, usd)
-		h.amend("", team, spend.Credit, period, 0.4*usd)
-		h.amended(spend.Reset, period, 0, spend.Accrued{})
+		h.amend("", team, ledger.Credit, period, 0.4*usd)
+		h.amended(ledger.Reset, period, 0, ledger.Accrued{})
 	}
 }
 
 // amended adjusts the team, and fails unless the team has the accrued costs afterwards.
-func (h *harness) amended(kind spend.AccrualKind, period spend.AccrualPeriod, micro int64, want spend.Accrued) {
+func (h *harness) amended(kind ledger.AccrualKind, period ledger.AccrualPeriod, micro int64, want ledger.Accrued) {
 	h.Helper()
 	out := h.amend("", team, kind, period, micro)
 	if got := h.balance(each()[1]).Accrued; got != want || out.Accrued != want {

@@ -9,16 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // post corrects an hour of a pod of ann's, and reports whether it was done.
-func (h *harness) post(t *spend.RollupInput, hour time.Time, micro int64) bool {
+func (h *harness) post(t *ledger.RollupInput, hour time.Time, micro int64) bool {
 	h.Helper()
-	done, err := h.Store.Post(h.Context(), h.org, &spend.Posting{
+	done, err := h.Store.Post(h.Context(), h.org, &ledger.Posting{
 		Version: t.Version, Until: t.Until, Retention: retention,
-		Billed: []spend.Rollup{{Start: hour, Item: spend.Item{Resource: "p1", Kind: "pod", Owner: ann}, Micro: micro}},
+		Billed: []ledger.Rollup{{Start: hour, Item: ledger.Item{Resource: "p1", Kind: "pod", Owner: ann}, Micro: micro}},
 	})
 	if err != nil {
 		h.Fatalf("Post: %v", err)
@@ -43,7 +43,7 @@ func testBilled(h *harness) {
 	}
 	h.accrued(2.75*usd, 2.75*usd)
 	sum := func() (micro int64) {
-		for _, n := range h.cost(spend.Hourly, hour) {
+		for _, n := range h.cost(ledger.Hourly, hour) {
 			micro += n
 		}
 		return micro
@@ -85,7 +85,7 @@ func testBilledPeriods(h *harness) {
 		h.set(start)
 		h.rebuild()
 		h.roll()
-		h.reserve(teamPerHour(1), spend.Amounts{})
+		h.reserve(teamPerHour(1), ledger.Amounts{})
 		t := h.tally()
 		for _, micro := range []int64{5 * usd, -1 * usd} {
 			h.post(&t, h.moment(tt.hour), micro)
@@ -103,15 +103,15 @@ func testBilledPeriods(h *harness) {
 type statement struct {
 	World
 
-	bills []spend.Bill
+	bills []ledger.Bill
 	asked int
 	err   error
 }
 
 // Bills implements spend.Platform.
-func (s *statement) Bills(_ context.Context, _ string, from, to time.Time) ([]spend.Bill, error) {
+func (s *statement) Bills(_ context.Context, _ string, from, to time.Time) ([]ledger.Bill, error) {
 	s.asked++
-	var out []spend.Bill
+	var out []ledger.Bill
 	for _, b := range s.bills {
 		if !b.Hour.Before(from) && b.Hour.Before(to) {
 			out = append(out, b)
@@ -122,15 +122,15 @@ func (s *statement) Bills(_ context.Context, _ string, from, to time.Time) ([]sp
 
 // charge bills a pod for an hour after the start.
 func (s *statement) charge(resource string, kind operation.Kind, hour int, micro int64) {
-	s.bills = append(s.bills, spend.Bill{Resource: resource, Kind: kind, Hour: start.Add(time.Duration(hour) * time.Hour), Micro: micro})
+	s.bills = append(s.bills, ledger.Bill{Resource: resource, Kind: kind, Hour: start.Add(time.Duration(hour) * time.Hour), Micro: micro})
 }
 
 // follower follows bills two hours after the end of each hour.
-func (h *harness) follower(s *statement) *spend.Bills {
-	return &spend.Bills{Store: h.Store, Platform: s, Delay: 2 * time.Hour, Retention: retention}
+func (h *harness) follower(s *statement) *ledger.Bills {
+	return &ledger.Bills{Store: h.Store, Platform: s, Delay: 2 * time.Hour, Retention: retention}
 }
 
-func (h *harness) follow(b *spend.Bills) spend.Corrections {
+func (h *harness) follow(b *ledger.Bills) ledger.Corrections {
 	h.Helper()
 	h.roll()
 	c, err := b.Follow(h.Context(), h.org, h.at)
@@ -141,7 +141,7 @@ func (h *harness) follow(b *spend.Bills) spend.Corrections {
 }
 
 // forgetful forgets comparisons, like a gateway that dies before it can write them down.
-type forgetful struct{ spend.Store }
+type forgetful struct{ ledger.Store }
 
 var errDied = errors.New("the gateway has died")
 
@@ -176,7 +176,7 @@ func testBillsOnce(h *harness) {
 	s.err = nil
 	dies := h.follower(s)
 	dies.Store = forgetful{dies.Store}
-	if c, err := dies.Follow(h.Context(), h.org, h.at); !errors.Is(err, errDied) || c != (spend.Corrections{Hours: 2, Subtracted: 1.2 * usd}) {
+	if c, err := dies.Follow(h.Context(), h.org, h.at); !errors.Is(err, errDied) || c != (ledger.Corrections{Hours: 2, Subtracted: 1.2 * usd}) {
 		h.Errorf("Follow = %+v, %v, want two hours corrected and the error", c, err)
 	}
 	for range 3 { // others repeat it
@@ -192,10 +192,10 @@ func testBillsOnce(h *harness) {
 	}
 	s.bills[1].Micro = 0.9 * usd // revised
 	h.advance(time.Hour)
-	if got, want := h.follow(h.follower(s)), (spend.Corrections{Hours: 2, Added: 0.5 * usd, Subtracted: 0.6 * usd}); got != want {
+	if got, want := h.follow(h.follower(s)), (ledger.Corrections{Hours: 2, Added: 0.5 * usd, Subtracted: 0.6 * usd}); got != want {
 		h.Errorf("with a revised bill: %+v, want %+v", got, want)
 	}
-	h.costs(spend.Hourly, map[string]int64{
+	h.costs(ledger.Hourly, map[string]int64{
 		"14T12 p1 of team research": usd, "14T13 p1 of team research": 0.9 * usd, "14T14 p1 of team research": 0.4 * usd,
 		"14T15 p1 of team research": 0.4 * usd, "14T16 p1 of team research": usd,
 	}, start, start.Add(time.Hour), start.Add(2*time.Hour), start.Add(3*time.Hour), start.Add(4*time.Hour))
@@ -225,12 +225,12 @@ func testBillsRace(h *harness) {
 	h.roll()
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	total := spend.Corrections{}
+	total := ledger.Corrections{}
 	for range 4 {
 		b := h.follower(&statement{bills: slices.Clone(s.bills)})
 		all.Go(func() {
 			c, err := b.Follow(h.Context(), h.org, h.at)
-			if err != nil && !errors.Is(err, spend.ErrUnavailable) {
+			if err != nil && !errors.Is(err, ledger.ErrUnavailable) {
 				h.Errorf("Follow: %v", err)
 			}
 			mu.Lock()
@@ -239,7 +239,7 @@ func testBillsRace(h *harness) {
 		})
 	}
 	all.Wait()
-	if want := (spend.Corrections{Hours: 5, Subtracted: 2.5 * usd}); total != want {
+	if want := (ledger.Corrections{Hours: 5, Subtracted: 2.5 * usd}); total != want {
 		h.Errorf("all have corrected %+v, want %+v", total, want)
 	}
 	h.accrued(5.5*usd, 5.5*usd)
@@ -250,10 +250,10 @@ func testBillsRace(h *harness) {
 func testBillsUnknown(h *harness) {
 	h.movable()
 	h.roll()
-	enter := func(id, kind string, o spend.Owner, rate int64) {
-		h.settle(spend.Settlement{Hold: "of " + id, End: spend.Commit, Kind: kind, Resource: id, Owner: o, Amounts: spend.Amounts{spend.Burn: rate}})
+	enter := func(id, kind string, o ledger.Owner, rate int64) {
+		h.settle(ledger.Settlement{Hold: "of " + id, End: ledger.Commit, Kind: kind, Resource: id, Owner: o, Amounts: ledger.Amounts{ledger.Burn: rate}})
 	}
-	ops := spend.Owner{Team: "ops"}
+	ops := ledger.Owner{Team: "ops"}
 	enter("pod", "pod", ann, usd)
 	enter("volume", "volume", ann, usd)
 	enter("endpoint", "endpoint", ops, 2*usd)
@@ -262,14 +262,14 @@ func testBillsUnknown(h *harness) {
 	s := new(statement)
 	h.follow(h.follower(s))
 	h.advance(90 * time.Minute)
-	h.adjust("pod", &ops, spend.Amounts{spend.Burn: 3 * usd}) // has cost 0.5 and 1.5 at 14:00
+	h.adjust("pod", &ops, ledger.Amounts{ledger.Burn: 3 * usd}) // has cost 0.5 and 1.5 at 14:00
 	h.advance(3*time.Hour + 30*time.Minute)
 	s.charge("pod", operation.KindPod, 1, 4*usd)
 	s.charge("endpoint", operation.KindEndpoint, 1, 0.5*usd)
 	s.charge("free", operation.KindEndpoint, 1, 0.25*usd)
 	s.charge("stranger", operation.KindPod, 1, 7*usd)
 	h.follow(h.follower(s))
-	h.costs(spend.Hourly, map[string]int64{
+	h.costs(ledger.Hourly, map[string]int64{
 		"14T13 pod of team research": usd, "14T13 pod of team ops": 3 * usd, // doubled
 		"14T13 volume of team research":  usd, // of volumes there are no bills
 		"14T13 endpoint of team ops":     0.5 * usd,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 func (h *harness) rebuild() {
@@ -18,20 +18,20 @@ func (h *harness) rebuild() {
 }
 
 // ann is a caller of team research; teamPerHour limits that team.
-var ann = spend.Owner{Team: "research", Key: "ann"}
+var ann = ledger.Owner{Team: "research", Key: "ann"}
 
-func teamPerHour(limit int64) *spend.Plan {
-	return &spend.Plan{Teams: map[string]spend.Budget{"research": {PerHour: catalog.Money(limit)}}}
+func teamPerHour(limit int64) *ledger.Plan {
+	return &ledger.Plan{Teams: map[string]ledger.Budget{"research": {PerHour: catalog.Money(limit)}}}
 }
 
 // pod returns the amounts of a running pod.
-func pod(burn int64) spend.Amounts {
-	return spend.Amounts{spend.Burn: burn, spend.GPUs: 1, spend.Pods: 1}
+func pod(burn int64) ledger.Amounts {
+	return ledger.Amounts{ledger.Burn: burn, ledger.GPUs: 1, ledger.Pods: 1}
 }
 
 // limits are the ceilings of an owner's scopes under a plan.
-func limits(p *spend.Plan, o spend.Owner) [][spend.Ceilings]int64 {
-	var out [][spend.Ceilings]int64
+func limits(p *ledger.Plan, o ledger.Owner) [][ledger.Ceilings]int64 {
+	var out [][ledger.Ceilings]int64
 	for _, s := range o.Scopes() {
 		out = append(out, p.Budget(s).Limits())
 	}
@@ -39,14 +39,14 @@ func limits(p *spend.Plan, o spend.Owner) [][spend.Ceilings]int64 {
 }
 
 // reserve asks for room for something new under a fresh hold.
-func (h *harness) reserve(p *spend.Plan, after spend.Amounts) (string, spend.Outcome) {
+func (h *harness) reserve(p *ledger.Plan, after ledger.Amounts) (string, ledger.Outcome) {
 	h.Helper()
 	h.n++
 	id := fmt.Sprintf("hold-%d", h.n)
-	return id, h.ask(p, &spend.Reservation{Hold: id, Kind: "pod", Owner: ann, After: after, Horizon: p.Horizon})
+	return id, h.ask(p, &ledger.Reservation{Hold: id, Kind: "pod", Owner: ann, After: after, Horizon: p.Horizon})
 }
 
-func (h *harness) ask(p *spend.Plan, r *spend.Reservation) spend.Outcome {
+func (h *harness) ask(p *ledger.Plan, r *ledger.Reservation) ledger.Outcome {
 	h.Helper()
 	r.Limits = limits(p, r.Owner)
 	out, err := h.Store.Reserve(h.Context(), h.org, r)
@@ -56,19 +56,19 @@ func (h *harness) ask(p *spend.Plan, r *spend.Reservation) spend.Outcome {
 	return out
 }
 
-func (h *harness) settle(s spend.Settlement) {
+func (h *harness) settle(s ledger.Settlement) {
 	h.Helper()
 	if err := h.Store.Settle(h.Context(), h.org, &s); err != nil {
 		h.Fatalf("Settle(%s): %v", s.Hold, err)
 	}
 }
 
-func (h *harness) commit(hold, resource string, a spend.Amounts) {
+func (h *harness) commit(hold, resource string, a ledger.Amounts) {
 	h.Helper()
-	h.settle(spend.Settlement{Hold: hold, End: spend.Commit, Kind: "pod", Resource: resource, Amounts: a})
+	h.settle(ledger.Settlement{Hold: hold, End: ledger.Commit, Kind: "pod", Resource: resource, Amounts: a})
 }
 
-func (h *harness) show() spend.State {
+func (h *harness) show() ledger.State {
 	h.Helper()
 	s, err := h.Store.Show(h.Context(), h.org)
 	if err != nil {
@@ -78,21 +78,21 @@ func (h *harness) show() spend.State {
 }
 
 // balance returns the counted amounts of a scope.
-func (h *harness) balance(s spend.Scope) spend.Balance {
+func (h *harness) balance(s ledger.Scope) ledger.Balance {
 	h.Helper()
 	for _, b := range h.show().Balances {
 		if b.Scope == s {
 			return b
 		}
 	}
-	return spend.Balance{Scope: s}
+	return ledger.Balance{Scope: s}
 }
 
 // each lists the scopes of ann.
-func each() []spend.Scope { return ann.Scopes() }
+func each() []ledger.Scope { return ann.Scopes() }
 
 // counts fails unless committed and reserved are as given in each of ann's scopes.
-func (h *harness) counts(committed, reserved spend.Amounts) {
+func (h *harness) counts(committed, reserved ledger.Amounts) {
 	h.Helper()
 	for _, s := range each() {
 		b := h.balance(s)
@@ -102,14 +102,14 @@ func (h *harness) counts(committed, reserved spend.Amounts) {
 	}
 }
 
-func (h *harness) status(got spend.Outcome, want spend.Status) {
+func (h *harness) status(got ledger.Outcome, want ledger.Status) {
 	h.Helper()
 	if got.Status != want {
 		h.Errorf("status = %d, want %d (levels %v)", got.Status, want, got.Levels)
 	}
 }
 
-func (h *harness) record(id string) *spend.Record {
+func (h *harness) record(id string) *ledger.Record {
 	h.Helper()
 	for _, r := range h.show().Resources {
 		if r.ID == id {

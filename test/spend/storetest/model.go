@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // testModel holds a store against [spend.Memory] in random histories of creates,
@@ -23,11 +23,11 @@ func testModel(h *harness) {
 	rapid.Check(h.T, func(t *rapid.T) {
 		run++
 		m := &model{T: t, harness: h, org: fmt.Sprint("org-", run), now: start}
-		m.memory = spend.NewMemory(func() time.Time { return m.now }, func(string) spend.Zone { return h.zone })
+		m.memory = ledger.NewMemory(func() time.Time { return m.now }, func(string) ledger.Zone { return h.zone })
 		h.SetTime(m.now)
 		h.in("UTC")
-		m.both(func(s spend.Store) (any, error) { return nil, s.BeginRebuild(h.Context(), m.org, "t") })
-		m.both(func(s spend.Store) (any, error) { return s.FinishRebuild(h.Context(), m.org, "t") })
+		m.both(func(s ledger.Store) (any, error) { return nil, s.BeginRebuild(h.Context(), m.org, "t") })
+		m.both(func(s ledger.Store) (any, error) { return s.FinishRebuild(h.Context(), m.org, "t") })
 		t.Repeat(map[string]func(*rapid.T){
 			"":        m.check,
 			"create":  m.create,
@@ -45,24 +45,24 @@ func testModel(h *harness) {
 }
 
 // same leaves out what stores number as they like.
-var same = cmp.Options{cmpopts.IgnoreFields(spend.Record{}, "Version"), cmpopts.IgnoreFields(spend.Outcome{}, "Epoch", "Sent"), cmpopts.IgnoreFields(spend.State{}, "Zone", "Repairs", "Epoch"), cmpopts.EquateEmpty()}
+var same = cmp.Options{cmpopts.IgnoreFields(ledger.Record{}, "Version"), cmpopts.IgnoreFields(ledger.Outcome{}, "Epoch", "Sent"), cmpopts.IgnoreFields(ledger.State{}, "Zone", "Repairs", "Epoch"), cmpopts.EquateEmpty()}
 
 // model is one history.
 type model struct {
 	*rapid.T
 
 	harness *harness
-	memory  *spend.Memory
+	memory  *ledger.Memory
 	org     string
 	now     time.Time
-	plan    spend.Plan
+	plan    ledger.Plan
 	holds   []string // all there ever were
 	made    int
 	moved   bool // to another zone, or away from what was counted
 }
 
 // both runs a step on both stores and wants the same of both.
-func (m *model) both(step func(s spend.Store) (any, error)) any {
+func (m *model) both(step func(s ledger.Store) (any, error)) any {
 	m.Helper()
 	want, err1 := step(m.memory)
 	got, err2 := step(m.harness.Store)
@@ -75,13 +75,13 @@ func (m *model) both(step func(s spend.Store) (any, error)) any {
 	return got
 }
 
-func (m *model) show() spend.State {
-	return m.both(func(s spend.Store) (any, error) {
+func (m *model) show() ledger.State {
+	return m.both(func(s ledger.Store) (any, error) {
 		state, err := s.Show(m.harness.Context(), m.org)
 		// Which scopes it has that nothing is counted for is a store's own affair.
-		state.Balances = slices.DeleteFunc(state.Balances, func(b spend.Balance) bool { return b == spend.Balance{Scope: b.Scope} })
+		state.Balances = slices.DeleteFunc(state.Balances, func(b ledger.Balance) bool { return b == ledger.Balance{Scope: b.Scope} })
 		return state, err
-	}).(spend.State)
+	}).(ledger.State)
 }
 
 // check is run after every step.
@@ -104,7 +104,7 @@ func (m *model) check(t *rapid.T) {
 }
 
 var (
-	owners = []spend.Owner{{}, {Key: "zoe"}, {Team: "research", Key: "ann"}, {Team: "research", Key: "bob"}, {Team: "ops", Key: "cat"}}
+	owners = []ledger.Owner{{}, {Key: "zoe"}, {Team: "research", Key: "ann"}, {Team: "research", Key: "bob"}, {Team: "ops", Key: "cat"}}
 	rates  = []int64{0, 1, 430_000, 1_990_000, 3_599_999, 7_200_001, 1_000_000_007}
 )
 
@@ -116,16 +116,16 @@ func (m *model) from(t *rapid.T) time.Time {
 	return m.now.Add(-time.Duration(rapid.Int64Range(-1000, 3*3600_000).Draw(t, "earlier")) * time.Millisecond)
 }
 
-func amounts(t *rapid.T) spend.Amounts {
+func amounts(t *rapid.T) ledger.Amounts {
 	a := whole(t)
 	if rapid.Bool().Draw(t, "ends") {
-		a[spend.Sandboxes], a[spend.Bounded] = 1, a[spend.Burn]
+		a[ledger.Sandboxes], a[ledger.Bounded] = 1, a[ledger.Burn]
 	}
 	return a
 }
 
-func whole(t *rapid.T) spend.Amounts {
-	return spend.Amounts{
+func whole(t *rapid.T) ledger.Amounts {
+	return ledger.Amounts{
 		rapid.SampledFrom(rates).Draw(t, "burn"), rapid.Int64Range(0, 8).Draw(t, "gpus"), rapid.Int64Range(0, 1).Draw(t, "pods"),
 		rapid.Int64Range(0, 5).Draw(t, "workers"), rapid.Int64Range(0, 100).Draw(t, "volume"), rapid.SampledFrom(rates).Draw(t, "cost"),
 	}
@@ -133,28 +133,28 @@ func whole(t *rapid.T) spend.Amounts {
 
 func (m *model) budget(t *rapid.T) {
 	m.T = t
-	draw := func(name string) spend.Budget {
+	draw := func(name string) ledger.Budget {
 		limit := func(what string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, name+" "+what) }
-		return spend.Budget{
+		return ledger.Budget{
 			PerHour: catalog.Money(limit("per_hour", 9_000_000)), PerDay: catalog.Money(limit("per_day", 90_000_000)),
 			PerWeek: catalog.Money(limit("per_week", 300_000_000)), PerMonth: catalog.Money(limit("per_month", 900_000_000)),
 			PerQuarter: catalog.Money(limit("per_quarter", 2_000_000_000)), Total: catalog.Money(limit("total", 4_000_000_000)), GPUs: limit("gpus", 20), Pods: limit("pods", 9),
 			Workers: limit("workers", 20), VolumeGB: limit("volume_gb", 400), Sandboxes: limit("sandboxes", 6),
 		}
 	}
-	m.plan = spend.Plan{
-		Org: draw("org"), Teams: map[string]spend.Budget{"research": draw("research")}, Keys: map[string]spend.Budget{"ann": draw("ann")},
-		Horizon: rapid.SampledFrom([]spend.Horizon{0, spend.UntilPeriodEnd, spend.Horizon(20 * time.Minute)}).Draw(t, "horizon"),
+	m.plan = ledger.Plan{
+		Org: draw("org"), Teams: map[string]ledger.Budget{"research": draw("research")}, Keys: map[string]ledger.Budget{"ann": draw("ann")},
+		Horizon: rapid.SampledFrom([]ledger.Horizon{0, ledger.UntilPeriodEnd, ledger.Horizon(20 * time.Minute)}).Draw(t, "horizon"),
 	}
 }
 
 // reserve reserves on both, and compares the admitted amounts with the ceilings.
-func (m *model) reserve(r spend.Reservation) {
+func (m *model) reserve(r ledger.Reservation) {
 	r.Limits, r.Horizon = limits(&m.plan, r.Owner), m.plan.Horizon
-	out := m.both(func(s spend.Store) (any, error) { return s.Reserve(m.harness.Context(), m.org, &r) }).(spend.Outcome)
+	out := m.both(func(s ledger.Store) (any, error) { return s.Reserve(m.harness.Context(), m.org, &r) }).(ledger.Outcome)
 	for i, levels := range out.Levels {
 		for c, l := range levels {
-			if limit := r.Limits[i][c]; out.Status == spend.Admitted && !r.Free && limit > 0 && l.Needs > 0 && l.Sum() > limit {
+			if limit := r.Limits[i][c]; out.Status == ledger.Admitted && !r.Free && limit > 0 && l.Needs > 0 && l.Sum() > limit {
 				m.Fatalf("admitted past a ceiling: %+v of %d", l, limit)
 			}
 		}
@@ -169,15 +169,15 @@ func (m *model) create(t *rapid.T) {
 	} else {
 		m.holds = append(m.holds, id)
 	}
-	m.reserve(spend.Reservation{Hold: id, Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner"), After: amounts(t)})
+	m.reserve(ledger.Reservation{Hold: id, Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner"), After: amounts(t)})
 }
 
 func (m *model) run(t *rapid.T) {
 	m.T = t
 	id := fmt.Sprint("h", len(m.holds))
 	m.holds = append(m.holds, id)
-	m.reserve(spend.Reservation{Hold: id, Kind: "job", Owner: rapid.SampledFrom(owners).Draw(t, "owner"), After: spend.Amounts{
-		spend.Cost: rapid.Int64Range(0, 20_000_000).Draw(t, "cost"),
+	m.reserve(ledger.Reservation{Hold: id, Kind: "job", Owner: rapid.SampledFrom(owners).Draw(t, "owner"), After: ledger.Amounts{
+		ledger.Cost: rapid.Int64Range(0, 20_000_000).Draw(t, "cost"),
 	}})
 }
 
@@ -185,7 +185,7 @@ func (m *model) change(t *rapid.T) {
 	m.T = t
 	id := fmt.Sprint("h", len(m.holds))
 	m.holds = append(m.holds, id)
-	r := spend.Reservation{Hold: id, Kind: "pod", Resource: "unknown", Owner: rapid.SampledFrom(owners).Draw(t, "owner")}
+	r := ledger.Reservation{Hold: id, Kind: "pod", Resource: "unknown", Owner: rapid.SampledFrom(owners).Draw(t, "owner")}
 	if known := m.show().Resources; len(known) > 0 {
 		record := rapid.SampledFrom(known).Draw(t, "resource")
 		r.Resource = record.ID
@@ -201,8 +201,8 @@ func (m *model) change(t *rapid.T) {
 
 func (m *model) settle(t *rapid.T) {
 	m.T = t
-	s := spend.Settlement{
-		End: spend.End(rapid.IntRange(0, 2).Draw(t, "end")), Hold: "unheard-of", ResolveWithin: time.Minute, Kind: "pod",
+	s := ledger.Settlement{
+		End: ledger.End(rapid.IntRange(0, 2).Draw(t, "end")), Hold: "unheard-of", ResolveWithin: time.Minute, Kind: "pod",
 		Owner: rapid.SampledFrom(owners).Draw(t, "owner"), Amounts: amounts(t), Gone: rapid.IntRange(0, 3).Draw(t, "gone") == 0, From: m.from(t),
 	}
 	if len(m.holds) > 0 {
@@ -225,18 +225,18 @@ func (m *model) settle(t *rapid.T) {
 	if len(known.Resources) > 0 && rapid.IntRange(0, 5).Draw(t, "other") == 0 {
 		s.Resource = rapid.SampledFrom(known.Resources).Draw(t, "resource").ID
 	}
-	m.both(func(st spend.Store) (any, error) { return nil, st.Settle(m.harness.Context(), m.org, &s) })
+	m.both(func(st ledger.Store) (any, error) { return nil, st.Settle(m.harness.Context(), m.org, &s) })
 }
 
 func (m *model) adjust(t *rapid.T) {
 	m.T = t
-	a := spend.Adjustment{Kind: "pod", Resource: "behind our back", Amounts: amounts(t), Gone: rapid.Bool().Draw(t, "gone"), From: m.from(t)}
+	a := ledger.Adjustment{Kind: "pod", Resource: "behind our back", Amounts: amounts(t), Gone: rapid.Bool().Draw(t, "gone"), From: m.from(t)}
 	known := m.show().Resources
 	if len(known) > 0 {
 		a.Resource = rapid.SampledFrom(known).Draw(t, "resource").ID
 	}
 	stale := rapid.IntRange(0, 4).Draw(t, "stale") == 0
-	m.both(func(s spend.Store) (any, error) {
+	m.both(func(s ledger.Store) (any, error) {
 		a := a
 		state, err := s.Show(m.harness.Context(), m.org)
 		if err != nil {
@@ -254,13 +254,13 @@ func (m *model) adjust(t *rapid.T) {
 // roll rolls up in both, and wants the same roll-ups of the last days.
 func (m *model) roll(t *rapid.T) {
 	m.T = t
-	m.both(func(s spend.Store) (any, error) {
-		h := spend.History{Store: s, Retention: spend.Retention{Hourly: 400, Daily: 400}}
+	m.both(func(s ledger.Store) (any, error) {
+		h := ledger.History{Store: s, Retention: ledger.Retention{Hourly: 400, Daily: 400}}
 		if err := h.RollUp(m.harness.Context(), m.org); err != nil {
 			return nil, err
 		}
-		to := spend.Daily.Start(m.now).Add(spend.Daily.Length())
-		q := spend.Query{From: to.AddDate(0, 0, -3), To: to, Bucket: spend.Daily, By: spend.Dimension.Values("")}
+		to := ledger.Daily.Start(m.now).Add(ledger.Daily.Length())
+		q := ledger.Query{From: to.AddDate(0, 0, -3), To: to, Bucket: ledger.Daily, By: ledger.Dimension.Values("")}
 		return h.Query(m.harness.Context(), m.org, &q, m.now)
 	})
 }
@@ -268,18 +268,18 @@ func (m *model) roll(t *rapid.T) {
 // billed corrects an hour of the last two days.
 func (m *model) billed(t *rapid.T) {
 	m.T, m.moved = t, true
-	r := spend.Rollup{
-		Start: spend.Hourly.Start(m.now).Add(-time.Duration(rapid.IntRange(0, 48).Draw(t, "hours")) * time.Hour),
-		Item:  spend.Item{Resource: "billed", Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner")},
+	r := ledger.Rollup{
+		Start: ledger.Hourly.Start(m.now).Add(-time.Duration(rapid.IntRange(0, 48).Draw(t, "hours")) * time.Hour),
+		Item:  ledger.Item{Resource: "billed", Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner")},
 		Micro: rapid.Int64Range(-5_000_000, 5_000_000).Draw(t, "micro"),
 	}
-	m.both(func(s spend.Store) (any, error) {
+	m.both(func(s ledger.Store) (any, error) {
 		at, err := s.RollupInput(m.harness.Context(), m.org)
 		if err != nil || at.Version == 0 {
 			return false, err
 		}
-		return s.Post(m.harness.Context(), m.org, &spend.Posting{
-			Version: at.Version, Until: at.Until, Retention: spend.Retention{Hourly: 400, Daily: 400}, Billed: []spend.Rollup{r},
+		return s.Post(m.harness.Context(), m.org, &ledger.Posting{
+			Version: at.Version, Until: at.Until, Retention: ledger.Retention{Hourly: 400, Daily: 400}, Billed: []ledger.Rollup{r},
 		})
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 func testAccrual(h *harness) {
@@ -19,7 +19,7 @@ func testAccrual(h *harness) {
 	lost, _ := h.reserve(p, pod(3*usd))
 	h.advance(time.Hour)
 	h.accrued(5*usd, 5*usd) // the second may run, too
-	h.settle(spend.Settlement{Hold: lost, End: spend.Release})
+	h.settle(ledger.Settlement{Hold: lost, End: ledger.Release})
 	h.accrued(2*usd, 2*usd)
 	h.set(time.Date(2027, 3, 15, 1, 0, 0, 0, time.UTC))
 	h.accrued(1*usd, 13*usd)
@@ -31,7 +31,7 @@ func testAccrual(h *harness) {
 
 func (h *harness) accrued(day, month int64) {
 	h.Helper()
-	h.reserve(teamPerHour(1), spend.Amounts{}) // brings it up to date
+	h.reserve(teamPerHour(1), ledger.Amounts{}) // brings it up to date
 	for _, s := range each() {
 		if b := h.balance(s); b.Day != day || b.Month != month {
 			h.Errorf("%s at %s: %d today and %d this month, want %d and %d", s, h.at, b.Day, b.Month, day, month)
@@ -45,13 +45,13 @@ func testPeriods(h *harness) {
 	h.movable()
 	for _, tt := range []struct {
 		at      time.Duration // of the day
-		horizon spend.Horizon
-		want    spend.Status
+		horizon ledger.Horizon
+		want    ledger.Status
 	}{
-		{15 * time.Hour, 0, spend.Admitted},
-		{16 * time.Hour, 0, spend.Refused},
-		{15 * time.Hour, spend.UntilPeriodEnd, spend.Refused},
-		{23*time.Hour + 30*time.Minute, spend.Horizon(30 * time.Minute), spend.Refused},
+		{15 * time.Hour, 0, ledger.Admitted},
+		{16 * time.Hour, 0, ledger.Refused},
+		{15 * time.Hour, ledger.UntilPeriodEnd, ledger.Refused},
+		{23*time.Hour + 30*time.Minute, ledger.Horizon(30 * time.Minute), ledger.Refused},
 	} {
 		h.org = fmt.Sprint("org-", tt.at, "-", int64(tt.horizon))
 		h.set(time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC))
@@ -60,8 +60,8 @@ func testPeriods(h *harness) {
 		id, _ := h.reserve(free, pod(17.64*usd))
 		h.commit(id, "once", pod(17.64*usd))
 		h.advance(time.Hour)
-		h.ask(free, &spend.Reservation{Hold: "gone" + h.org, Resource: "once", Owner: ann, Free: true})
-		h.settle(spend.Settlement{Hold: "gone" + h.org, End: spend.Commit, Resource: "once", Gone: true})
+		h.ask(free, &ledger.Reservation{Hold: "gone" + h.org, Resource: "once", Owner: ann, Free: true})
+		h.settle(ledger.Settlement{Hold: "gone" + h.org, End: ledger.Commit, Resource: "once", Gone: true})
 		h.advance(time.Hour) // it is 14:00 and 17.64 have accrued
 		for i := range 2 {
 			id, _ := h.reserve(free, pod(0.43*usd))
@@ -69,10 +69,10 @@ func testPeriods(h *harness) {
 		}
 		day := time.Date(2027, 3, 14, 0, 0, 0, 0, time.UTC)
 		h.set(day.Add(tt.at))
-		p := &spend.Plan{Teams: map[string]spend.Budget{"research": {PerDay: catalog.Money(20 * usd)}}, Horizon: tt.horizon}
+		p := &ledger.Plan{Teams: map[string]ledger.Budget{"research": {PerDay: catalog.Money(20 * usd)}}, Horizon: tt.horizon}
 		_, out := h.reserve(p, pod(0.43*usd))
 		if out.Status != tt.want {
-			h.Errorf("at %s with horizon %d: status %d, want %d: %+v", tt.at, tt.horizon, out.Status, tt.want, out.Levels[1][spend.PerDay])
+			h.Errorf("at %s with horizon %d: status %d, want %d: %+v", tt.at, tt.horizon, out.Status, tt.want, out.Levels[1][ledger.PerDay])
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // in puts the organisation into a zone.
@@ -61,7 +61,7 @@ func testZoneDays(h *harness) {
 		of := func(when string, at time.Time, want int64) {
 			h.Helper()
 			h.set(at)
-			h.reserve(teamPerHour(1), spend.Amounts{}) // brings it up to date
+			h.reserve(teamPerHour(1), ledger.Amounts{}) // brings it up to date
 			for _, s := range each() {
 				if got := h.balance(s).Day; got != want {
 					h.Errorf("%s, %s: %s has accrued %d %s, want %d", tt.zone, tt.begin, s, got, when, want)
@@ -71,15 +71,15 @@ func testZoneDays(h *harness) {
 		of("at the end of the day before", begin.Add(-time.Millisecond), usd-1)
 		of("at the beginning", begin, 0)
 		of("at the end", end.Add(-time.Hour), int64((tt.length-time.Hour)/time.Minute)*usd/60)
-		p := &spend.Plan{Teams: map[string]spend.Budget{"research": {PerDay: catalog.Money(int64(tt.length/time.Minute) * usd / 60)}}}
+		p := &ledger.Plan{Teams: map[string]ledger.Budget{"research": {PerDay: catalog.Money(int64(tt.length/time.Minute) * usd / 60)}}}
 		_, out := h.reserve(p, pod(usd))
-		h.status(out, spend.Refused)
+		h.status(out, ledger.Refused)
 		if got := out.Ends[0]; !got.Equal(end) {
 			h.Errorf("%s: the day ends at %s, want %s", tt.zone, got.UTC(), end)
 		}
 		h.set(end)
 		_, out = h.reserve(p, pod(usd))
-		h.status(out, spend.Admitted)
+		h.status(out, ledger.Admitted)
 		of("in the next day", end.Add(30*time.Minute), usd)
 	}
 }
@@ -88,32 +88,32 @@ func testZoneDays(h *harness) {
 // of the clocks and of the year. Room returns then.
 func testZonePeriods(h *harness) {
 	h.movable()
-	of := map[int]spend.AccrualPeriod{spend.PerWeek: spend.PeriodWeek, spend.PerMonth: spend.PeriodMonth, spend.PerQuarter: spend.PeriodQuarter}
+	of := map[int]ledger.AccrualPeriod{ledger.PerWeek: ledger.PeriodWeek, ledger.PerMonth: ledger.PeriodMonth, ledger.PerQuarter: ledger.PeriodQuarter}
 	for _, tt := range []struct {
 		zone, begin, end string // UTC
 		ceiling          int
 	}{
-		{"Europe/Berlin", "2027-02-28 23:00:00", "2027-03-31 22:00:00", spend.PerMonth},
-		{"Asia/Kolkata", "2027-11-30 18:30:00", "2027-12-31 18:30:00", spend.PerMonth},
-		{"America/Los_Angeles", "2028-02-01 08:00:00", "2028-03-01 08:00:00", spend.PerMonth},
-		{"UTC", "2026-12-28 00:00:00", "2027-01-04 00:00:00", spend.PerWeek},                // week 53 of 2026
-		{"UTC", "2027-12-27 00:00:00", "2028-01-03 00:00:00", spend.PerWeek},                // week 52 of 2027
-		{"Europe/Berlin", "2027-03-21 23:00:00", "2027-03-28 22:00:00", spend.PerWeek},      // 167 hours
-		{"America/New_York", "2027-11-01 04:00:00", "2027-11-08 05:00:00", spend.PerWeek},   // 169 hours
-		{"Pacific/Kiritimati", "2028-02-27 10:00:00", "2028-03-05 10:00:00", spend.PerWeek}, // with a leap day
-		{"Europe/Berlin", "2026-12-31 23:00:00", "2027-03-31 22:00:00", spend.PerQuarter},
-		{"Asia/Kolkata", "2027-09-30 18:30:00", "2027-12-31 18:30:00", spend.PerQuarter},
-		{"UTC", "2028-01-01 00:00:00", "2028-04-01 00:00:00", spend.PerQuarter},
+		{"Europe/Berlin", "2027-02-28 23:00:00", "2027-03-31 22:00:00", ledger.PerMonth},
+		{"Asia/Kolkata", "2027-11-30 18:30:00", "2027-12-31 18:30:00", ledger.PerMonth},
+		{"America/Los_Angeles", "2028-02-01 08:00:00", "2028-03-01 08:00:00", ledger.PerMonth},
+		{"UTC", "2026-12-28 00:00:00", "2027-01-04 00:00:00", ledger.PerWeek},                // week 53 of 2026
+		{"UTC", "2027-12-27 00:00:00", "2028-01-03 00:00:00", ledger.PerWeek},                // week 52 of 2027
+		{"Europe/Berlin", "2027-03-21 23:00:00", "2027-03-28 22:00:00", ledger.PerWeek},      // 167 hours
+		{"America/New_York", "2027-11-01 04:00:00", "2027-11-08 05:00:00", ledger.PerWeek},   // 169 hours
+		{"Pacific/Kiritimati", "2028-02-27 10:00:00", "2028-03-05 10:00:00", ledger.PerWeek}, // with a leap day
+		{"Europe/Berlin", "2026-12-31 23:00:00", "2027-03-31 22:00:00", ledger.PerQuarter},
+		{"Asia/Kolkata", "2027-09-30 18:30:00", "2027-12-31 18:30:00", ledger.PerQuarter},
+		{"UTC", "2028-01-01 00:00:00", "2028-04-01 00:00:00", ledger.PerQuarter},
 	} {
 		h.in(tt.zone)
-		h.org = tt.zone + tt.begin + spend.CeilingName(tt.ceiling)
+		h.org = tt.zone + tt.begin + ledger.CeilingName(tt.ceiling)
 		begin, end := h.moment(tt.begin), h.moment(tt.end)
 		h.set(begin.Add(-time.Hour))
 		h.running()
 		length := int64(end.Sub(begin) / time.Hour)
 		limit := catalog.Money(length * usd)
-		full := &spend.Plan{Teams: map[string]spend.Budget{"research": map[int]spend.Budget{
-			spend.PerWeek: {PerWeek: limit}, spend.PerMonth: {PerMonth: limit}, spend.PerQuarter: {PerQuarter: limit},
+		full := &ledger.Plan{Teams: map[string]ledger.Budget{"research": map[int]ledger.Budget{
+			ledger.PerWeek: {PerWeek: limit}, ledger.PerMonth: {PerMonth: limit}, ledger.PerQuarter: {PerQuarter: limit},
 		}[tt.ceiling]}}
 		for _, step := range []struct {
 			at   time.Time
@@ -130,17 +130,17 @@ func testZonePeriods(h *harness) {
 			h.set(step.at)
 			for _, written := range []bool{false, true} {
 				if got := h.balance(each()[1]).Of(of[tt.ceiling]); got != step.want {
-					h.Errorf("%s of %s, %s, written %t: %d have accrued, want %d", spend.CeilingName(tt.ceiling), tt.zone, step.at, written, got, step.want)
+					h.Errorf("%s of %s, %s, written %t: %d have accrued, want %d", ledger.CeilingName(tt.ceiling), tt.zone, step.at, written, got, step.want)
 				}
-				h.reserve(teamPerHour(1), spend.Amounts{}) // brings it up to date
+				h.reserve(teamPerHour(1), ledger.Amounts{}) // brings it up to date
 			}
 			id, out := h.reserve(full, pod(usd))
-			if last := step.at.Equal(end.Add(-time.Hour)); last != (out.Status == spend.Refused) {
-				h.Errorf("%s of %s, %s: status %d: %+v", spend.CeilingName(tt.ceiling), tt.zone, step.at, out.Status, out.Levels[1])
-			} else if ends := out.Ends[tt.ceiling-spend.PerDay]; last && !ends.Equal(end) {
-				h.Errorf("%s of %s ends at %s, want %s", spend.CeilingName(tt.ceiling), tt.zone, ends.UTC(), end)
+			if last := step.at.Equal(end.Add(-time.Hour)); last != (out.Status == ledger.Refused) {
+				h.Errorf("%s of %s, %s: status %d: %+v", ledger.CeilingName(tt.ceiling), tt.zone, step.at, out.Status, out.Levels[1])
+			} else if ends := out.Ends[tt.ceiling-ledger.PerDay]; last && !ends.Equal(end) {
+				h.Errorf("%s of %s ends at %s, want %s", ledger.CeilingName(tt.ceiling), tt.zone, ends.UTC(), end)
 			} else if !last {
-				h.settle(spend.Settlement{Hold: id, End: spend.Release})
+				h.settle(ledger.Settlement{Hold: id, End: ledger.Release})
 			}
 		}
 	}
@@ -158,16 +158,16 @@ func testTotal(h *harness) {
 			h.Errorf("after %d days: %d have accrued, want %d", days, got, want)
 		}
 	}
-	p := &spend.Plan{Teams: map[string]spend.Budget{"research": {Total: 9602 * usd}}, Horizon: spend.UntilPeriodEnd}
+	p := &ledger.Plan{Teams: map[string]ledger.Budget{"research": {Total: 9602 * usd}}, Horizon: ledger.UntilPeriodEnd}
 	_, out := h.reserve(p, pod(usd))
-	h.status(out, spend.Admitted)
-	if got, want := out.Levels[1][spend.InTotal], (spend.Level{Used: 9600 * usd, Reserved: usd, Needs: usd}); got != want {
+	h.status(out, ledger.Admitted)
+	if got, want := out.Levels[1][ledger.InTotal], (ledger.Level{Used: 9600 * usd, Reserved: usd, Needs: usd}); got != want {
 		h.Errorf("total is %+v, want %+v", got, want)
 	}
 	_, out = h.reserve(p, pod(usd))
-	h.status(out, spend.Refused)
-	if out.Ceiling != spend.InTotal || !out.Ends[spend.InTotal-spend.PerDay].IsZero() {
-		h.Errorf("refused by ceiling %d, room at %s, want total and no time", out.Ceiling, out.Ends[spend.InTotal-spend.PerDay])
+	h.status(out, ledger.Refused)
+	if out.Ceiling != ledger.InTotal || !out.Ends[ledger.InTotal-ledger.PerDay].IsZero() {
+		h.Errorf("refused by ceiling %d, room at %s, want total and no time", out.Ceiling, out.Ends[ledger.InTotal-ledger.PerDay])
 	}
 }
 
@@ -189,14 +189,14 @@ func testAnotherZone(h *harness) {
 		h.set(begin)
 		h.running()
 		h.set(changed)
-		h.reserve(teamPerHour(1), spend.Amounts{}) // brings it up to date
+		h.reserve(teamPerHour(1), ledger.Amounts{}) // brings it up to date
 		h.in(tt.to)
 		for _, step := range []struct {
 			at   time.Time
 			from time.Time
 		}{{changed, begin}, {end.Add(-time.Minute), begin}, {end.Add(time.Hour), end}} {
 			h.set(step.at)
-			h.reserve(teamPerHour(1), spend.Amounts{})
+			h.reserve(teamPerHour(1), ledger.Amounts{})
 			if got, want := h.balance(each()[1]).Day, int64(step.at.Sub(step.from)/time.Minute)*usd/60; got != want {
 				h.Errorf("to %s at %s: %d have accrued at %s, want %d", tt.to, tt.changed, got, step.at, want)
 			}

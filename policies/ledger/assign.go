@@ -1,0 +1,52 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrNoResource means that neither the ledger nor the platform has a resource.
+var ErrNoResource = errors.New("spend: no such resource")
+
+// Assign gives a resource to an owner, who pays for it from then on, and returns its
+// former owner. It looks for unknown resources at the platform.
+func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner) (was Owner, err error) {
+	for range assignTries {
+		state, err := r.Store.Show(ctx, org)
+		if err != nil {
+			return was, err
+		}
+		a := &Adjustment{Resource: resource, Owner: &to}
+		if i := slices.IndexFunc(state.Resources, func(known Record) bool { return known.ID == resource }); i >= 0 {
+			known := state.Resources[i]
+			was, a.Kind, a.Version, a.Amounts = known.Owner, known.Kind, known.Version, known.Amounts
+		} else if err := r.find(ctx, org, a); err != nil {
+			return was, err
+		}
+		done, err := Adjust(ctx, r.Store, org, a)
+		if err != nil || done {
+			return was, err
+		}
+	}
+	return was, fmt.Errorf("%w: calls about %s are under way", ErrUnavailable, resource)
+}
+
+// assignTries bounds how often a resource may change while it is assigned.
+const assignTries = 3
+
+// find fills in an adjustment for a resource that the platform has and the ledger does not.
+func (r *Reconciler) find(ctx context.Context, org string, a *Adjustment) error {
+	found, err := r.Platform.List(ctx, org, new(State).Has)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(found, func(f PlatformResource) bool { return f.ID == a.Resource })
+	if i < 0 {
+		return ErrNoResource
+	}
+	f := found[i]
+	a.Kind, a.Amounts, a.Metadata = string(f.Kind), f.Amounts, f.about()
+	return nil
+}

@@ -1,0 +1,327 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// Bill is the platform's bill for a resource in the hour that began at Hour,
+// in micro-dollars.
+type Bill struct {
+	Resource string
+	Kind     operation.Kind
+	Hour     time.Time
+	Micro    int64
+}
+
+// Bills corrects the counted costs by the platform's bills of hours that are closed:
+// in the roll-ups of these hours, and in the accrued costs of the owners. The corrected
+// cost of an hour is in its roll-up: so a repeat finds nothing left to correct, and
+// [Posting.Version] keeps two gateways from posting the same difference. It is safe
+// for concurrent use.
+type Bills struct {
+	Store    Store
+	Platform Platform
+	// Delay is how long after its end an hour is closed; 0 corrects nothing.
+	Delay     time.Duration
+	Retention Retention
+
+	lastAsked sync.Map // organisation to when its bills were asked for last
+}
+
+// Corrections holds the changes of a comparison with bills.
+type Corrections struct {
+	// Hours is how many were corrected, summed over resources.
+	Hours int
+	// Added was added to the counted costs, and Less subtracted, in micro-dollars.
+	Added, Subtracted int64
+}
+
+const (
+	// billsNotice names the range that was compared: when it begins and ends.
+	billsNotice = "bills"
+	// gapNotice names the range of hours whose roll-ups were lost while accrued costs were restored.
+	gapNotice = "history gap"
+	// billsRevised is how long after it was compared an hour is compared again:
+	// platforms revise their bills.
+	billsRevised = 24 * time.Hour
+	// billsStep bounds how much is compared at once.
+	billsStep = 24 * time.Hour
+	// billsPause is the least time between two questions about one organisation's bills.
+	billsPause = 5 * time.Minute
+	// billsSlack is by how much, in micro-dollars, the counted cost of an hour differs
+	// from a bill by rounding.
+	billsSlack = 2
+)
+
+// Follow compares the hours that have closed since the last time, and those that may
+// have been revised. It begins with the first whole hour after it was first called.
+func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Corrections, err error) {
+	if b.Delay == 0 {
+		return c, nil
+	}
+	noticed, err := b.Store.Noticed(ctx, org)
+	if err != nil {
+		return c, err
+	}
+	next := Hourly.Start(now).Add(time.Hour)
+	begin, until, _ := strings.Cut(noticed[billsNotice], " ")
+	first, err1 := time.Parse(time.RFC3339, begin)
+	last, err2 := time.Parse(time.RFC3339, until)
+	if err1 != nil || err2 != nil {
+		return c, b.compared(ctx, org, next, next)
+	}
+	if asked, ok := b.lastAsked.Load(org); ok && now.Sub(asked.(time.Time)).Abs() < billsPause { //nolint:forcetypeassert // nothing else is stored
+		return c, nil
+	}
+	from := last.Add(-billsRevised)
+	for _, earliest := range []time.Time{first, next.AddDate(0, 0, -b.Retention.Hourly)} {
+		if from.Before(earliest) {
+			from = earliest
+		}
+	}
+	to := Hourly.Start(now.Add(-b.Delay))
+	if !to.After(last) || !to.After(from) {
+		return c, nil
+	}
+	if last.Before(from) {
+		last = from
+	}
+	if step := last.Add(billsStep); step.Before(to) {
+		to = step
+	}
+	b.lastAsked.Store(org, now)
+	bills, err := b.Platform.Bills(ctx, org, from, to)
+	if err != nil {
+		return c, fmt.Errorf("bills of %s: %w", org, err)
+	}
+	for range rollTries {
+		done, err := b.correct(ctx, org, from, to, bills, &c)
+		if err != nil {
+			return c, fmt.Errorf("bills of %s: %w", org, err)
+		}
+		if done {
+			b.lastAsked.Delete(org)
+			return c, b.compared(ctx, org, first, to)
+		}
+	}
+	return c, fmt.Errorf("bills of %s: %w: other gateways were quicker", org, ErrUnavailable)
+}
+
+// compared remembers the range that was compared.
+func (b *Bills) compared(ctx context.Context, org string, first, last time.Time) error {
+	return b.Store.Notice(ctx, org, billsNotice, span(first, last))
+}
+
+// lost is called before a ledger is rebuilt. It notes which roll-ups the store has lost with it: all since the latest that it has.
+func (b *Bills) lost(ctx context.Context, org string, state *State) error {
+	if b.Delay == 0 || state.Lost != LostAll && state.Lost != LostChanges && state.Lost != LostServer {
+		return nil
+	}
+	from, to, err := b.gap(ctx, org)
+	if err != nil {
+		return err
+	}
+	rolled, err := b.Store.RollupProgress(ctx, org)
+	if err != nil {
+		return err
+	}
+	end := Hourly.Start(state.Now).Add(time.Hour)
+	if to.Equal(end) {
+		return nil // an earlier attempt has noted it
+	}
+	since := quarterOf(state)
+	if !rolled.Until.IsZero() {
+		since = Hourly.Start(rolled.Until)
+	}
+	if from.IsZero() || since.Before(from) {
+		from = since
+	}
+	return b.Store.Notice(ctx, org, gapNotice, span(from, end))
+}
+
+// again has the hours since the beginning of the quarter compared, as far as roll-ups of hours are kept, after a ledger was rebuilt. Where no gateway remembered accrued
+// costs, the bills supply them.
+func (b *Bills) again(ctx context.Context, org string, state *State) error {
+	if b.Delay == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(state.Balances, func(a Balance) bool { return a.Scope.Kind == KindOrg && a.Total > 0 }) {
+		if err := b.Store.Notice(ctx, org, gapNotice, ""); err != nil {
+			return err
+		}
+	}
+	first := quarterOf(state)
+	return b.compared(ctx, org, first, first)
+}
+
+// quarterOf is the first hour of the quarter of a state.
+func quarterOf(state *State) time.Time {
+	c := state.Zone.Calendar(state.Now)
+	start, _ := c.bounds(quarter, state.Now.UnixMilli())
+	return Hourly.Start(time.UnixMilli(start)).UTC()
+}
+
+// gap returns the range of hours whose roll-ups were lost; both are zero without one.
+func (b *Bills) gap(ctx context.Context, org string) (from, to time.Time, err error) {
+	noticed, err := b.Store.Noticed(ctx, org)
+	if err != nil || noticed[gapNotice] == "" {
+		return from, to, err
+	}
+	begin, end, _ := strings.Cut(noticed[gapNotice], " ")
+	if from, err = time.Parse(time.RFC3339, begin); err == nil {
+		to, err = time.Parse(time.RFC3339, end)
+	}
+	return from, to, err
+}
+
+// span is a range as notices have it.
+func span(from, to time.Time) string {
+	return from.UTC().Format(time.RFC3339) + " " + to.UTC().Format(time.RFC3339)
+}
+
+// correct posts the differences, hour by hour. It reports false if something else was
+// posted meanwhile.
+func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bills []Bill, c *Corrections) (bool, error) {
+	at, err := b.Store.RollupProgress(ctx, org)
+	if err != nil || at.Until.Before(to) {
+		return false, err
+	}
+	var hours, days []time.Time
+	for hour := from; hour.Before(to); hour = hour.Add(time.Hour) {
+		if hours = append(hours, hour); len(days) == 0 || Daily.Start(hour).After(days[len(days)-1]) {
+			days = append(days, Daily.Start(hour))
+		}
+	}
+	counted, err := b.Store.Rollups(ctx, org, Hourly, hours)
+	if err != nil {
+		return false, err
+	}
+	around, err := b.Store.Rollups(ctx, org, Daily, days)
+	if err != nil {
+		return false, err
+	}
+	ledger, err := b.Store.Show(ctx, org)
+	if err != nil {
+		return false, err
+	}
+	gapFrom, gapTo, err := b.gap(ctx, org)
+	if err != nil {
+		return false, err
+	}
+	items, made := itemsOf(&ledger, around), adjustmentsIn(around)
+	for _, hour := range hours {
+		diffs := differences(hour, counted, bills, items)
+		// What is added comes first: accrued costs do not fall below zero.
+		diffs = append(diffs, made.superseded(hour, diffs)...)
+		slices.SortStableFunc(diffs, func(a, b Rollup) int { return cmp.Compare(b.Micro, a.Micro) })
+		for billed := range slices.Chunk(diffs, rollSize) {
+			quiet := !hour.Before(gapFrom) && hour.Before(gapTo)
+			p := &Posting{Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed, HistoryOnly: quiet}
+			if done, err := b.Store.Post(ctx, org, p); err != nil || !done {
+				return false, err
+			}
+			at.Version++
+			for _, r := range billed {
+				if r.Item.Kind == KindAdjustment {
+					continue
+				}
+				c.Hours++
+				c.Added, c.Subtracted = c.Added+max(0, r.Micro), c.Subtracted+max(0, -r.Micro)
+			}
+		}
+	}
+	return true, nil
+}
+
+// itemsOf are those that are known of resources: as the ledger has them, or as they
+// were counted before they were gone.
+func itemsOf(ledger *State, counted []Rollup) map[string]Item {
+	items := make(map[string]Item)
+	for _, r := range counted {
+		if IsCounted(operation.Kind(r.Item.Kind)) {
+			items[r.Item.Resource] = r.Item
+		}
+	}
+	for _, r := range ledger.Resources {
+		items[r.ID] = NewItem(r.ID, r.Kind, r.Owner, r.Metadata)
+	}
+	return items
+}
+
+// differences returns the billed cost of an hour above the counted one, negative if
+// it is less.
+//
+// A cost without a bill stays as it was counted, because bills come late, and a
+// correction that makes room in a budget must be certain. Endpoints alone may cost nothing: one that idled is
+// told from a missing bill by the bills of anything else.
+func differences(hour time.Time, counted []Rollup, bills []Bill, items map[string]Item) []Rollup {
+	billed, closed := make(map[string]int64), false
+	was := make(map[string][]Rollup)
+	for _, bill := range bills {
+		if bill.Hour.Equal(hour) {
+			billed[bill.Resource] += bill.Micro
+			closed = true
+		}
+	}
+	sums := make(map[string]int64)
+	for _, r := range counted {
+		if r.Start.Equal(hour) {
+			r.Item.Terms = Terms{} // bills know none
+			sums[r.Item.Resource] += r.Micro
+			rows := was[r.Item.Resource]
+			if i := slices.IndexFunc(rows, func(known Rollup) bool { return known.Item == r.Item }); i >= 0 {
+				rows[i].Micro += r.Micro
+			} else {
+				was[r.Item.Resource] = append(rows, r)
+			}
+		}
+	}
+	for _, bill := range bills {
+		if id := bill.Resource; bill.Hour.Equal(hour) && was[id] == nil {
+			item, known := items[id]
+			if !known { // whose it was is not known: it is the organisation's
+				item = Item{Resource: id, Kind: string(bill.Kind)}
+			}
+			was[id] = []Rollup{{Start: hour, Item: item}}
+		}
+	}
+	var out []Rollup
+	for id, rows := range was {
+		micro, known := billed[id]
+		known = known || closed && operation.Kind(rows[0].Item.Kind) == operation.KindEndpoint
+		if diff := micro - sums[id]; known && max(diff, -diff) > billsSlack {
+			out = append(out, share(rows, sums[id], max(0, micro))...)
+		}
+	}
+	slices.SortFunc(out, func(a, b Rollup) int { return a.Item.compare(&b.Item) })
+	return out
+}
+
+// share returns by how much each of a resource's roll-ups differs from its share of
+// the bill: its owners share that as they shared the counted cost.
+func share(rows []Rollup, sum, billed int64) []Rollup {
+	slices.SortFunc(rows, func(a, b Rollup) int { return int(min(1, max(-1, b.Micro-a.Micro))) })
+	if sum == 0 {
+		rows = rows[:1]
+	}
+	out, left := make([]Rollup, 0, len(rows)), billed
+	for i, r := range slices.Backward(rows) { // the largest is last, and takes the rest
+		part := left
+		if i > 0 {
+			part = min(left, int64(float64(billed)*(float64(r.Micro)/float64(sum))))
+		}
+		left -= part
+		if r.Micro = part - r.Micro; r.Micro != 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}

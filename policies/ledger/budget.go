@@ -1,0 +1,225 @@
+package ledger
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// Budget bounds the amounts of a scope. A zero member is no limit.
+type Budget struct {
+	PerHour    catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD" zero:"omit"`
+	PerDay     catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
+	PerWeek    catalog.Money `yaml:"per_week" doc:"cost that accrues in a week of the organisation's zone, from Monday to Sunday (ISO 8601); 0 is no limit" unit:"USD" zero:"omit"`
+	PerMonth   catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
+	PerQuarter catalog.Money `yaml:"per_quarter" doc:"cost that accrues in a calendar quarter of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
+	Total      catalog.Money `yaml:"total" doc:"cost that accrues without a period, such as a grant: no date makes room again; 0 is no limit" unit:"USD" zero:"omit"`
+	GPUs       int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs" zero:"omit"`
+	Pods       int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods" zero:"omit"`
+	Workers    int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers" zero:"omit"`
+	VolumeGB   int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB" zero:"omit"`
+	Sandboxes  int64         `yaml:"sandboxes" doc:"sandboxes that exist and have not ended; 0 is no limit" unit:"sandboxes" zero:"omit"`
+	// Approvable is no ceiling.
+	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
+}
+
+// The ceilings of a Budget, in its order.
+const (
+	PerHour = iota
+	PerDay  // and the ceilings of the other periods, in the order of periods
+	PerWeek
+	PerMonth
+	PerQuarter
+	InTotal
+	MaxGPUs
+	MaxPods
+	MaxWorkers
+	MaxVolumeGB
+	MaxSandboxes
+	Ceilings
+)
+
+// CeilingName is the name of a ceiling in the configuration.
+func CeilingName(i int) string {
+	return [Ceilings]string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total", "gpus", "pods", "workers", "volume_gb", "sandboxes"}[i]
+}
+
+// IsMoney reports whether a ceiling is one in US dollars.
+func IsMoney(ceiling int) bool { return ceiling <= InTotal }
+
+// HasAccrualBudget reports whether a ceiling limits the cost that accrues in a period, or in total.
+func Accrues(ceiling int) bool { return ceiling >= PerDay && ceiling <= InTotal }
+
+// AmountText writes an amount of a ceiling: dollars, or a count.
+func AmountText(ceiling int, n int64) string {
+	if IsMoney(ceiling) {
+		return catalog.Money(n).String()
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Limits returns the ceilings in their order, 0 for none. Those in money are in
+// micro-dollars.
+func (b Budget) Limits() [Ceilings]int64 {
+	return [Ceilings]int64{int64(b.PerHour), int64(b.PerDay), int64(b.PerWeek), int64(b.PerMonth), int64(b.PerQuarter), int64(b.Total), b.GPUs, b.Pods, b.Workers, b.VolumeGB, b.Sandboxes}
+}
+
+// Validate reports every ceiling out of range.
+func (b Budget) Validate() error {
+	var errs fault.Found
+	errs.If(b == (Budget{Approvable: true}), "approvable", "a budget without a ceiling refuses nothing")
+	for i, limit := range b.Limits() {
+		switch {
+		case limit < 0:
+			errs = append(errs, fault.Errorf(CeilingName(i), "must not be negative"))
+		case i == PerHour && limit > MaxBurn:
+			errs = append(errs, fault.Errorf(CeilingName(i), "must be at most %s", catalog.Money(MaxBurn)))
+		case !IsMoney(i) && limit > MaxCount:
+			errs = append(errs, fault.Errorf(CeilingName(i), "must be at most %d", MaxCount))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// DefaultHorizon is how far ahead a period budget looks unless an organisation
+// says otherwise.
+const DefaultHorizon = Horizon(time.Hour)
+
+// UntilPeriodEnd is the Horizon that reaches to the end of the period. For a budget without a period it is DefaultHorizon.
+const UntilPeriodEnd Horizon = -1
+
+// Horizon is how long running resources are assumed to go on when a call is checked against a
+// budget of a period. 0 is DefaultHorizon.
+type Horizon time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (h *Horizon) UnmarshalText(text []byte) error {
+	if string(text) == "period" {
+		*h = UntilPeriodEnd
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return errors.New(`want a positive duration such as "1h", or "period"`)
+	}
+	*h = Horizon(d)
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (h Horizon) MarshalText() ([]byte, error) {
+	if h == 0 {
+		return nil, nil
+	}
+	if h == UntilPeriodEnd {
+		return []byte("period"), nil
+	}
+	return []byte(time.Duration(h).String()), nil
+}
+
+// Duration returns a horizon that is not Period.
+func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, DefaultHorizon)) }
+
+// ms is how far ahead to look at a time in a period that ends.
+func (h Horizon) ms(now, end int64) int64 {
+	if h == UntilPeriodEnd && end < forever {
+		return max(0, end-now)
+	}
+	if h == UntilPeriodEnd {
+		h = DefaultHorizon
+	}
+	return max(0, min(h.Duration().Milliseconds(), end-now))
+}
+
+// Plan is the budgets of one organisation. It is immutable.
+type Plan struct {
+	Org Budget
+	// Teams and Keys are by id. An id of Keys that ends with a colon is that of all keys
+	// whose ids begin so.
+	Teams, Keys map[string]Budget
+	// AdjustAppliedtedimeKey returns the budget of a key that was made at run time, false for other keys. It is nil where there are none.
+	RuntimeKey func(id string) (Budget, bool)
+	// Endpoints says which workers are counted.
+	Endpoints Counting
+	Runs      Runs
+	Horizon   Horizon
+	// Thresholds are the shares of a budget that are told of when they are reached,
+	// in percent.
+	Thresholds []int64
+	// Unusual says which hours are told of.
+	Unusual Unusual
+	// OrgAction and OverTeams are the actions on exceeded budgets.
+	OrgAction   OverBudgetAction
+	TeamActions map[string]OverBudgetAction
+	// Idle defines idle resources and the action on them.
+	Idle Idle
+	// Moves are the teams that were renamed, and the keys that came from another team.
+	Moves []Move
+}
+
+// Limited reports whether a budget limits anything, those of keys made at run time aside.
+func (p *Plan) Limited() bool {
+	limited := p.Org != Budget{}
+	for _, m := range []map[string]Budget{p.Teams, p.Keys} {
+		for _, b := range m {
+			limited = limited || b != Budget{}
+		}
+	}
+	return limited
+}
+
+// Budget returns that of a scope.
+func (p *Plan) Budget(s Scope) Budget {
+	switch s.Kind {
+	case KindKey:
+		if b, ok := p.Keys[s.ID]; ok {
+			return b
+		}
+		if p.RuntimeKey != nil {
+			if b, ok := p.RuntimeKey(s.ID); ok {
+				return b
+			}
+		}
+		issuer, _, _ := strings.Cut(s.ID, ":")
+		return p.Keys[issuer+":"]
+	case KindTeam:
+		return p.Teams[s.ID]
+	case KindOrg:
+	}
+	return p.Org
+}
+
+// OverBudgetActiononssverrun returns the action on an exceeded budget of a scope.
+func (p *Plan) Action(s Scope) OverBudgetAction {
+	switch s.Kind {
+	case KindTeam:
+		return p.TeamActions[s.ID]
+	case KindOrg:
+		return p.OrgAction
+	case KindKey:
+	}
+	return OverBudgetAction{}
+}
+
+// HasAccrualBudget reports whether a budget for accrued cost applies to an owner's resources.
+func (p *Plan) HasAccrualBudget(o Owner) bool { return p.applies(o, Accrues) }
+
+// HasCostBudget reports whether a budget in money applies to an owner's resources.
+func (p *Plan) HasCostBudget(o Owner) bool { return p.applies(o, IsMoney) }
+
+// applies reports whether one of some ceilings applies to an owner's resources.
+func (p *Plan) applies(o Owner, which func(ceiling int) bool) bool {
+	for _, s := range o.Scopes() {
+		for i, limit := range p.Budget(s).Limits() {
+			if limit > 0 && which(i) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,207 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Move gives everything that a team has to another team: the resources, and the costs accrued in the current periods.
+type Move struct {
+	From, To string // teams
+	// Key limits the move to the resources of a key, and to what the key has accrued; "" moves the whole team.
+	Key string
+}
+
+// id names the move of a key, which the store makes once.
+func (m Move) id() string {
+	if m.Key == "" {
+		return ""
+	}
+	return fmt.Sprintf("move:%s:%s:%s", m.Key, m.From, m.To)
+}
+
+// of reports whether an owner's resources move.
+func (m Move) of(o Owner) bool { return o.Team == m.From && (m.Key == "" || o.Key == m.Key) }
+
+// Executedult is the result of a [Move].
+type MoveResult struct {
+	// Resources is how many moved, Pending how many resources and reservations did not, because calls about them are in
+	// progress: the next pass moves them.
+	Resources, Pending int
+	// Accrued are the accrued costs that moved.
+	Accrued
+}
+
+// Move makes a move, as far as no calls are in progress. It returns ErrUnavailable if the ledger is not complete. A repeat
+// moves what has come under the earlier name since. The accrued costs of a key move once for each request; "" is that of
+// the configuration.
+func (r *Reconciler) Move(ctx context.Context, org string, m Move, request string) (c MoveResult, err error) {
+	state, err := r.Store.Show(ctx, org)
+	if err != nil {
+		return c, err
+	}
+	return r.moveOwner(ctx, org, m, request, &state)
+}
+
+// moveNow makes a move of a plan. It rebuilds a ledger that is not complete.
+func (r *Reconciler) moveNow(ctx context.Context, org string, m Move) error {
+	_, err := r.Move(ctx, org, m, "")
+	if errors.Is(err, ErrUnavailable) {
+		if rebuilt := r.Rebuild(ctx, org); rebuilt != nil {
+			return rebuilt
+		}
+		_, err = r.Move(ctx, org, m, "")
+	}
+	return err
+}
+
+func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request string, state *State) (c MoveResult, err error) {
+	if !state.Complete {
+		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
+	}
+	var list []*Adjustment
+	for i := range state.Resources {
+		if known := &state.Resources[i]; m.of(known.Owner) {
+			list = append(list, &Adjustment{Kind: known.Kind, Resource: known.ID, Version: known.Version, Amounts: known.Amounts, Owner: &Owner{Team: m.To, Key: known.Owner.Key}})
+		}
+	}
+	done, err := r.Store.Adjust(ctx, org, list...)
+	if err != nil {
+		return c, err
+	}
+	for _, one := range done {
+		if one == AdjustSkipped {
+			c.Pending++
+		} else {
+			c.Resources++
+		}
+	}
+	for i := range state.Holds {
+		if m.of(state.Holds[i].Owner) {
+			c.Pending++
+		}
+	}
+	out, err := r.Store.MoveAccrual(ctx, org, &AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id()), Permanent: request == ""})
+	if err != nil {
+		return c, err
+	}
+	if out.Status == AccrualClosed {
+		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
+	}
+	if out.Status == AccrualApplied {
+		c.Accrued = out.Change
+	}
+	return c, nil
+}
+
+// left reports whether a ledger has anything under the earlier name of a move.
+func (m Move) left(state *State) bool {
+	return slices.ContainsFunc(state.Resources, func(r Record) bool { return m.of(r.Owner) }) ||
+		slices.ContainsFunc(state.Holds, func(h Hold) bool { return m.of(h.Owner) }) ||
+		slices.ContainsFunc(state.Balances, func(b Balance) bool {
+			return m.Key == "" && b.Scope == Scope{KindTeam, m.From} && b != Balance{Scope: b.Scope}
+		})
+}
+
+// moveAll makes the moves of an organisation's plan of which anything is left, and reports whether any was.
+func (p *pass) moveAll(ctx context.Context, state *State) (any bool, err error) {
+	if p.plan == nil || !state.Complete {
+		return false, nil
+	}
+	for _, m := range p.plan.Moves {
+		if !m.left(state) {
+			continue
+		}
+		any = true
+		c, err := p.moveOwner(ctx, p.org, m, "", state)
+		if err != nil {
+			return any, err
+		}
+		if c.Resources > 0 || c.Total > 0 {
+			p.Logger.InfoContext(ctx, "ledger follows a renamed team or moved key", "org", p.org, "from", m.From, "team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
+		}
+	}
+	return any, nil
+}
+
+// doneMoves are the moves that a gateway has made since its start, before it reserved anything.
+type doneMoves struct {
+	mu   sync.Mutex // held while moves are made
+	done map[string]bool
+}
+
+// ensure makes the moves that have not been made yet.
+func (m *doneMoves) ensure(ctx context.Context, org string, moves []Move, books *Loop) error {
+	if len(moves) == 0 || books == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, move := range moves {
+		key := fmt.Sprintf("%s\n%s\n%s\n%s", org, move.From, move.To, move.Key)
+		if m.done[key] {
+			continue
+		}
+		if err := books.moveNow(ctx, org, move); err != nil {
+			return err
+		}
+		if m.done == nil {
+			m.done = make(map[string]bool)
+		}
+		m.done[key] = true
+	}
+	return nil
+}
+
+// Orphan is what a ledger has of a team, or of a key in a team, that the configuration does not name.
+type Orphan struct {
+	// Owner has a Key if only the key is in the team no longer.
+	Owner     Owner
+	Resources int
+	// Burn is in micro-dollars per hour. Accrued are 0 for a key.
+	Burn int64
+	Accrued
+}
+
+// Orphans lists what a ledger has under names for which known reports false: teams first, without their keys.
+func (s *State) Orphans(known func(Owner) bool) []Orphan {
+	found := make(map[Owner]*Orphan)
+	of := func(o Owner) *Orphan {
+		if o.Team == "" || known(o) {
+			return nil
+		}
+		if !known(Owner{Team: o.Team}) {
+			o.Key = ""
+		}
+		if found[o] == nil {
+			found[o] = &Orphan{Owner: o}
+		}
+		return found[o]
+	}
+	for i := range s.Resources {
+		if r := of(s.Resources[i].Owner); r != nil {
+			r.Resources++
+			r.Burn += s.Resources[i].Amounts[Burn]
+		}
+	}
+	for _, b := range s.Balances {
+		if b.Scope.Kind != KindTeam || b.Day == 0 && b.Month == 0 {
+			continue
+		}
+		if r := of(Owner{Team: b.Scope.ID}); r != nil {
+			r.Accrued = b.Accrued
+		}
+	}
+	list := make([]Orphan, 0, len(found))
+	for _, r := range found {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b Orphan) int {
+		return cmp.Or(cmp.Compare(a.Owner.Team, b.Owner.Team), cmp.Compare(a.Owner.Key, b.Owner.Key))
+	})
+	return list
+}

@@ -1,0 +1,320 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// MaxOverrunssonBudgetAction is the action on a budget that is exceeded all the same: because running
+// resources go on accruing, prices rose, or the budget was lowered. The zero Over does
+// nothing.
+type OverBudgetAction struct {
+	Stop   Order         `yaml:"stop" doc:"which of the pods and sandboxes that a passed budget counts are stopped until it holds, those made last or those that cost most first; empty is none. Locked pods go on. Sandboxes cannot be stopped: they are deleted; nothing else is"`
+	Notice time.Duration `yaml:"notice" doc:"how long before the first stop it is announced; 0 is 15m"`
+}
+
+// Order is the order in which resources are stopped.
+type Order string
+
+// The orders.
+const (
+	Newest        Order = "newest"
+	MostExpensive Order = "dearest"
+)
+
+// Values lists the orders.
+func (Order) Values() []string { return []string{string(Newest), string(MostExpensive)} }
+
+// defaultNotice is the notice unless an organisation says otherwise.
+const defaultNotice = 15 * time.Minute
+
+// Validate reports a notice that is none.
+func (o OverBudgetAction) Validate() error {
+	if o.Notice < 0 {
+		return fault.Errorf("notice", "must not be negative")
+	}
+	return nil
+}
+
+// Excess is a budget that is passed.
+type Excess struct {
+	Scope Scope
+	// Ceiling says which of the scope's ceilings it is; Used and Limit of one in money
+	// are in micro-dollars.
+	Ceiling     int
+	Used, Limit int64
+}
+
+// Cause is why pods are stopped: a budget that is passed, or a pod that is idle. Other idle resources are only reported. Without either,
+// the deadline of a pod has passed.
+type Cause struct {
+	Org    string
+	Excess *Excess
+	Idle   *IdleResource
+	// StopAt is when pods begin to be stopped, zero if none is.
+	StopAt time.Time
+	// Deleted says that the pod or the sandbox was deleted instead.
+	Deleted bool
+	// FirstSent is when the notice of a stop was first sent; attempts to deliver it again have the same FirstSent and a
+	// later StopAt.
+	FirstSent time.Time
+}
+
+// due is a cause with its consequences; without a cause, the notice under
+// its name is over.
+type due struct {
+	Cause
+
+	name   string
+	notice time.Duration
+	// pods are stopped in their order until the sum in use is enough.
+	pods []*Record
+	sum  Amounts
+}
+
+// enough reports whether the amounts in use no longer exceed the budget of the cause. Costs of a period stay: they are never enough.
+func (d *due) enough() bool {
+	x := d.Excess
+	return x != nil && (x.Ceiling == PerHour && d.sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && d.sum[GPUs] <= x.Limit)
+}
+
+// enforce compares the platform's resources with the enforced budgets, and with
+// the idle resources.
+func (p *pass) enforce(ctx context.Context) error {
+	plan := p.plan
+	if plan == nil || !p.state.Complete {
+		return nil
+	}
+	late := p.deadlines(ctx)
+	all := p.passed(plan)
+	if len(all) == 0 && plan.Idle.For == 0 {
+		return late
+	}
+	noticed, err := p.Store.Noticed(ctx, p.org)
+	if err != nil {
+		return errors.Join(late, err)
+	}
+	if plan.Idle.For > 0 {
+		idle, err := p.idle(ctx, &plan.Idle, noticed)
+		if err != nil {
+			return errors.Join(late, err)
+		}
+		all = append(all, idle...)
+	}
+	errs := []error{late}
+	for i := range all {
+		errs = append(errs, p.pursue(ctx, &all[i], noticed[all[i].name]))
+	}
+	return errors.Join(errs...)
+}
+
+// told is noticed of a cause that stops nothing.
+const told = "told"
+
+// pursue announces a due action, does it when its time has come, or forgets it.
+func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
+	at, err := time.Parse(time.RFC3339, noticed)
+	over := d.Excess == nil && d.Idle == nil
+	next := noticed
+	switch {
+	case over:
+		next = ""
+	case d.notice == 0 && noticed == told:
+	case d.Idle != nil && (d.notice == 0 || err != nil):
+		return p.announce(ctx, d, noticed)
+	case err != nil:
+		// A receiver that is down does not lift a limit in money: the stop follows all the same.
+		d.StopAt = p.state.Now.Add(d.notice).UTC()
+		next = d.StopAt.Format(time.RFC3339)
+		p.Events.Announce(ctx, &d.Cause, new(Record), func(error) {})
+	case !p.state.Now.Before(at):
+		d.StopAt = at
+		err := p.stop(ctx, d)
+		// The platform's lists may lag behind its answers.
+		next = p.state.Now.Add(listSlack).UTC().Format(time.RFC3339)
+		return errors.Join(err, p.Store.Notice(ctx, p.org, d.name, next))
+	}
+	if next == noticed {
+		return nil
+	}
+	return p.Store.Notice(ctx, p.org, d.name, next)
+}
+
+// sent begins the text that is noticed of an idle resource until its notice was delivered; the time of the first attempt
+// follows.
+const sent = "sent "
+
+// announce sends the notice of an idle resource, unless an attempt is in progress, and records it once it was delivered.
+// Until then every pass sends it again, and nothing is stopped: a pod is stopped when d.notice has passed since the
+// delivery.
+func (p *pass) announce(ctx context.Context, d *due, noticed string) error {
+	key := p.org + " " + d.name
+	if _, busy := p.sending.LoadOrStore(key, true); busy {
+		return nil
+	}
+	first, again := strings.CutPrefix(noticed, sent)
+	if !again {
+		first = p.state.Now.UTC().Format(time.RFC3339)
+		if err := p.Store.Notice(ctx, p.org, d.name, sent+first); err != nil {
+			p.sending.Delete(key)
+			return err
+		}
+	}
+	if d.notice > 0 {
+		d.FirstSent, _ = time.Parse(time.RFC3339, first) // this function has written it
+		d.StopAt = p.state.Now.Add(d.notice).UTC()
+	}
+	began := time.Now()
+	about := p.record(d.Idle.ID)
+	p.Events.Announce(ctx, &d.Cause, &about, func(err error) {
+		defer p.sending.Delete(key)
+		if err != nil {
+			return
+		}
+		next := told
+		if d.notice > 0 {
+			next = d.StopAt.Add(time.Since(began)).Format(time.RFC3339)
+		}
+		if err := p.Store.Notice(context.WithoutCancel(ctx), p.org, d.name, next); err != nil {
+			p.Logger.WarnContext(ctx, "delivered notice not recorded: the next pass sends it again", "org", p.org, "resource", d.Idle.ID, "error", err.Error())
+		}
+	})
+	return nil
+}
+
+// record is that of a resource; one that was entered by this pass is the
+// organisation's.
+func (p *pass) record(id string) Record {
+	if r := p.records[id]; r != nil {
+		return *r
+	}
+	f := p.found[id]
+	return Record{ID: id, Kind: string(f.Kind), Metadata: Metadata{Name: f.Name}}
+}
+
+// passed lists the budgets whose pods are stopped when they are passed.
+func (p *pass) passed(plan *Plan) []due {
+	var all []due
+	var scopes map[Scope]*scoped
+	for _, b := range p.state.Balances {
+		over := plan.Action(b.Scope)
+		if over.Stop == "" {
+			continue
+		}
+		if scopes == nil {
+			scopes = p.byScope()
+		}
+		counted := cmp.Or(scopes[b.Scope], new(scoped))
+		d := due{name: "over:" + string(b.Scope.Kind) + ":" + b.Scope.ID, notice: cmp.Or(over.Notice, defaultNotice)}
+		if x := excess(plan, b, counted.sum); x != nil {
+			d.Cause = Cause{Org: p.org, Excess: x}
+			d.pods, d.sum = p.ordered(counted.list, over.Stop), counted.sum
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// scoped is the platform's resources in a scope, with their amounts by the
+// platform's word.
+type scoped struct {
+	list []*Record
+	sum  Amounts
+}
+
+// byScope returns those of all scopes.
+func (p *pass) byScope() map[Scope]*scoped {
+	all := make(map[Scope]*scoped)
+	for id, f := range p.found {
+		r := p.records[id]
+		if r == nil {
+			r = &Record{ID: id, Kind: string(f.Kind)} // entered by this pass, the organisation's
+		}
+		for _, s := range r.Owner.Scopes() {
+			if all[s] == nil {
+				all[s] = new(scoped)
+			}
+			all[s].list = append(all[s].list, r)
+			all[s].sum.add(f.Amounts, 1)
+		}
+	}
+	return all
+}
+
+// excess returns the exceeded budget of a scope that stopping pods makes
+// good, nil for none. Sum are the amounts of the scope's resources.
+func excess(plan *Plan, b Balance, sum Amounts) *Excess {
+	limits := plan.Budget(b.Scope).Limits()
+	accrued := b.Accrued.list()
+	for i, used := range slices.Backward(accrued[:]) {
+		if limit := limits[PerDay+i]; limit > 0 && used >= limit { // running resources go on accruing
+			return &Excess{Scope: b.Scope, Ceiling: PerDay + i, Used: used, Limit: limit}
+		}
+	}
+	for _, c := range []struct {
+		ceiling int
+		used    int64
+		passed  bool
+	}{
+		{PerHour, sum[Burn], sum[Burn] > limits[PerHour]},
+		{MaxGPUs, sum[GPUs], sum[GPUs] > limits[MaxGPUs]},
+	} {
+		if limit := limits[c.ceiling]; limit > 0 && c.passed {
+			return &Excess{Scope: b.Scope, Ceiling: c.ceiling, Used: c.used, Limit: limit}
+		}
+	}
+	return nil
+}
+
+// ordered returns those of some resources that can be stopped, in the order in which
+// they are.
+func (p *pass) ordered(list []*Record, order Order) []*Record {
+	list = slices.DeleteFunc(list, func(r *Record) bool { return !p.found[r.ID].Stoppable })
+	slices.SortFunc(list, func(a, b *Record) int {
+		if order == MostExpensive {
+			return cmp.Or(cmp.Compare(p.found[b.ID].Amounts[Burn], p.found[a.ID].Amounts[Burn]), cmp.Compare(a.ID, b.ID))
+		}
+		return cmp.Or(cmp.Compare(p.found[a.ID].Age, p.found[b.ID].Age), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// stop stops pods until it is enough: all of them, if the budget is one of a period.
+func (p *pass) stop(ctx context.Context, d *due) error {
+	var errs []error
+	for _, r := range d.pods {
+		if d.enough() {
+			break
+		}
+		after, deleted, err := p.halt(ctx, r)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		d.sum.add(p.found[r.ID].Amounts, -1)
+		d.sum.add(after, 1)
+		why := d.Cause
+		why.Deleted = deleted
+		p.Events.Stopped(ctx, &why, r)
+		if _, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, Metadata: r.Metadata}); err != nil {
+			errs = append(errs, err) // the next pass will see it
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// halt stops a pod, and deletes a sandbox. It returns the remaining amounts.
+func (p *pass) halt(ctx context.Context, r *Record) (after Amounts, deleted bool, err error) {
+	if r.Kind == string(operation.KindSandbox) {
+		return after, true, p.Platform.Delete(ctx, p.org, operation.KindSandbox, r.ID)
+	}
+	after, err = p.Platform.StopPod(ctx, p.org, r.ID)
+	return after, false, err
+}

@@ -1,0 +1,459 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Memory is a [Store] in this process: the reference for others, and the store that dry runs
+// reserve in. It is safe for concurrent use.
+type Memory struct {
+	now   func() time.Time
+	zones Zones
+
+	mu   sync.Mutex // guards orgs and their contents
+	orgs map[string]*ledger
+}
+
+// ledger is that of one organisation.
+type ledger struct {
+	zone      Zone
+	calendar  Calendar // around the present
+	complete  bool
+	token     string
+	seq       int64
+	repairs   int64
+	epoch     int64
+	began     int64 // of the epoch
+	offers    map[int64]*offered
+	accounts  map[Scope]*account
+	resources map[string]*Record
+	holds     map[string]*hold
+	settled   map[string]int64             // holds that have ended, and when
+	wishes    map[string]map[string]string // wish -> id of an intent -> row
+	jobs      map[Job]note
+	history   memoryHistory
+	noticed   map[string]string
+	gone      map[string]gone        // by id
+	accruals  map[string]madeAccrual // by id of the request
+}
+
+// gone is the last record of a resource that an adjustment removed, and until when its
+// owner is kept.
+type gone struct {
+	Record
+
+	until int64
+}
+
+// note is the owner of a job, and until when it is known.
+type note struct {
+	owner Owner
+	until int64
+}
+
+type hold struct {
+	Hold
+
+	base int64 // version of the resource when it was made
+	at   int64
+}
+
+// NewMemory returns an empty store with a clock, and the zones of organisations.
+func NewMemory(now func() time.Time, zones Zones) *Memory {
+	return &Memory{now: now, zones: zones, orgs: make(map[string]*ledger)}
+}
+
+// org returns the ledger of an organisation, with the calendar of the present, and the
+// time. The caller holds mu.
+func (m *Memory) org(id string) (l *ledger, now int64) {
+	l = m.orgs[id]
+	if l == nil {
+		l = &ledger{
+			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
+			holds: make(map[string]*hold), settled: make(map[string]int64), wishes: make(map[string]map[string]string), noticed: make(map[string]string),
+			jobs: make(map[Job]note), gone: make(map[string]gone), accruals: make(map[string]madeAccrual),
+		}
+		m.orgs[id] = l
+	}
+	at := m.now()
+	l.zone = m.zones.Of(id)
+	l.calendar = l.zone.Calendar(at)
+	return l, at.UnixMilli()
+}
+
+// Load makes a state the ledger of an organisation.
+func (m *Memory) Load(org string, s *State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.orgs, org)
+	l, now := m.org(org)
+	l.complete = s.Complete
+	for _, b := range s.Balances {
+		a := newAccount(now, &l.calendar)
+		a.committed, a.reserved = b.Committed, b.Reserved
+		for i, accrued := range b.Accrued.list() {
+			a.periods[i].accrued = accrued
+		}
+		l.accounts[b.Scope] = a
+	}
+	for _, r := range s.Resources {
+		l.resources[r.ID] = &r
+	}
+	for _, h := range s.Holds {
+		l.holds[h.ID] = &hold{Hold: h, at: h.At.UnixMilli()}
+	}
+}
+
+// open locks the ledger of an organisation until done, and returns what org does.
+func (m *Memory) open(id string) (l *ledger, now int64, done func()) {
+	m.mu.Lock()
+	l, now = m.org(id)
+	return l, now, m.mu.Unlock
+}
+
+// of returns the accounts of an owner, up to date.
+func (l *ledger) of(o Owner, now int64) []*account {
+	scopes := o.Scopes()
+	accounts := make([]*account, len(scopes))
+	for i, s := range scopes {
+		accounts[i] = l.account(s, now)
+	}
+	return accounts
+}
+
+// account returns the account of a scope, up to date.
+func (l *ledger) account(s Scope, now int64) *account {
+	if l.accounts[s] == nil {
+		l.accounts[s] = newAccount(now, &l.calendar)
+	}
+	l.accounts[s].touch(now, &l.calendar)
+	return l.accounts[s]
+}
+
+// Reserve implements Store.
+func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome, error) {
+	l, now, done := m.open(org)
+	defer done()
+	out := Outcome{Now: time.UnixMilli(now), Epoch: l.epoch, Ends: l.zone.Ends(time.UnixMilli(now))}
+	held, record := l.holds[r.Hold], l.resources[r.Resource]
+	switch {
+	case l.hasEnded(r.Hold, now):
+		out.Status = Settled
+		return out, nil
+	case !l.complete && !r.Free:
+		out.Status = Closed
+		return out, nil
+	case held == nil && l.repeats(r.Intent):
+		out.Status = Repeated
+		return out, nil
+	}
+	var before Amounts
+	if r.Resource != "" {
+		var owner Owner
+		if record != nil {
+			owner, before = record.Owner, record.Amounts
+		}
+		if owner != r.Owner {
+			out.Status, out.Owner = OtherOwner, owner
+			return out, nil
+		}
+	}
+	more := r.After.Clamped().Excess(before)
+	if r.Free || held != nil {
+		more = Amounts{}
+	}
+	out.Held = more
+	if held != nil {
+		out.Held = held.Amounts
+	}
+	scopes := r.Owner.Scopes()
+	accounts := make([]account, len(scopes)) // nothing is written unless there is room
+	for i, s := range scopes {
+		a := &accounts[i]
+		*a = *cmp.Or(l.accounts[s], newAccount(now, &l.calendar))
+		a.touch(now, &l.calendar)
+		out.Levels = append(out.Levels, a.levels(more, r.Horizon, &l.calendar))
+		for c, limit := range r.Limits[i] {
+			if limit == 0 {
+				out.Levels[i][c] = Level{}
+			}
+			if out.Status == Admitted && limit > 0 && out.Levels[i][c].Needs > 0 && out.Levels[i][c].Sum() > limit {
+				out.Status, out.Scope, out.Ceiling = Refused, i, c
+			}
+		}
+	}
+	if out.Status == Refused || held != nil {
+		return out, nil
+	}
+	for i, s := range scopes {
+		accounts[i].reserved.add(more, 1)
+		l.accounts[s] = &accounts[i]
+	}
+	h := &hold{Hold: Hold{
+		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata, Holder: r.Holder, At: time.UnixMilli(now),
+	}, at: now}
+	if record != nil {
+		h.base = record.Version
+		record.Pending++
+	}
+	l.holds[r.Hold] = h
+	l.note(r.Intent, now)
+	return out, nil
+}
+
+// levels is how full the ceilings of a scope would be with more in it.
+func (a *account) levels(more Amounts, h Horizon, cal *Calendar) [Ceilings]Level {
+	var out [Ceilings]Level
+	for i, d := range map[int]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB, MaxSandboxes: Sandboxes} {
+		out[i] = Level{a.committed[d], a.reserved[d], more[d]}
+	}
+	all := a.committed
+	all.add(a.reserved, 1)
+	burn, adds := all[Burn]-all[Bounded], more[Burn]-more[Bounded]
+	for i, p := range a.periods {
+		_, end := cal.bounds(i, a.at)
+		ms := h.ms(a.at, end)
+		goes := forecast(burn, ms)
+		needs := forecast(burn+adds, ms) - goes
+		if adds > 0 {
+			needs = max(1, needs)
+		}
+		out[PerDay+i] = Level{Used: p.accrued, Reserved: goes + all[Cost], Needs: needs + more[Cost]}
+	}
+	return out
+}
+
+// ended is how long it is remembered that a hold has ended, in milliseconds.
+const ended = hour
+
+// hasEnded reports whether a hold has ended, or a resource is gone, given by [tombstone].
+func (l *ledger) hasEnded(hold string, now int64) bool {
+	at, ok := l.settled[hold]
+	return ok && at >= now-ended
+}
+
+// forget remembers that a hold has ended. The platform reports the result of a job for longer.
+func (l *ledger) forget(hold string, now int64) {
+	if strings.HasPrefix(hold, "job ") {
+		now += 23 * hour
+	}
+	l.settled[hold] = now
+}
+
+// tombstone is the name under which the ledger remembers that a resource was removed.
+func tombstone(resource string) string { return "gone:" + resource }
+
+// Settle implements Store.
+func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
+	l, now, done := m.open(org)
+	defer done()
+	l.finish(s.Intent)
+	h := l.holds[s.Hold]
+	if h == nil && l.hasEnded(s.Hold, now) {
+		return nil
+	}
+	if s.End == Open {
+		if h != nil {
+			l.open(h, s, now)
+		}
+		return nil
+	}
+	l.end(h, s, now)
+	return nil
+}
+
+// open opens a hold, under another id if the settlement says so.
+func (l *ledger) open(h *hold, s *Settlement, now int64) {
+	h.Open, h.Until = true, time.UnixMilli(now+s.ResolveWithin.Milliseconds())
+	if s.NewID == "" || s.NewID == h.ID {
+		return
+	}
+	if other := l.holds[s.NewID]; other != nil {
+		l.end(other, &Settlement{Hold: s.NewID, End: Commit, WholeReservation: true}, now)
+	}
+	delete(l.holds, h.ID)
+	l.forget(h.ID, now)
+	h.ID = s.NewID
+	l.holds[h.ID] = h
+}
+
+// end ends a hold, which may be nil.
+func (l *ledger) end(h *hold, s *Settlement, now int64) {
+	l.forget(s.Hold, now)
+	if s.NewID != "" {
+		l.forget(s.NewID, now)
+	}
+	maps.DeleteFunc(l.settled, func(_ string, at int64) bool { return at < now-ended })
+	if h != nil {
+		delete(l.holds, s.Hold)
+		for _, a := range l.of(h.Owner, now) {
+			a.reserved.add(h.Amounts, -1)
+			a.correct(-h.Amounts[Burn], h.at, a.at)
+		}
+		if r := l.resources[h.Resource]; r != nil {
+			r.Pending = max(0, r.Pending-1)
+		}
+	}
+	switch {
+	case s.End == Commit && s.Resource != "":
+		l.commit(s, h, now)
+	case s.End == Commit && (h != nil || l.began > now-24*hour):
+		if h == nil { // a loss of the store has lost the hold
+			h = &hold{Hold: Hold{Kind: s.Kind, Owner: s.Owner, Metadata: s.Metadata, Amounts: s.Amounts.Clamped()}}
+			if s.Job != nil {
+				noted := l.jobs[*s.Job]
+				if noted.until <= now {
+					return
+				}
+				h.Owner = noted.owner
+			}
+		}
+		spent := s.Amounts.Clamped()[Cost]
+		if s.WholeReservation {
+			spent = h.MaxCost()
+		}
+		for _, a := range l.of(h.Owner, now) {
+			a.spend(spent)
+		}
+		l.history.once(h, spent, l.of(Owner{}, now)[0].at)
+	}
+}
+
+// commit enters the new state of a resource.
+func (l *ledger) commit(s *Settlement, h *hold, now int64) {
+	r := l.resources[s.Resource]
+	next := &Record{
+		ID: s.Resource, Kind: s.Kind, Owner: s.Owner, Metadata: s.Metadata, Amounts: s.Amounts.Clamped(), Since: time.UnixMilli(now),
+	}
+	alone := h != nil
+	if h != nil {
+		next.Kind, next.Owner, next.Metadata = h.Kind, h.Owner, h.Metadata
+	}
+	if r != nil {
+		next.Pending, next.Since = r.Pending, r.Since
+		if h == nil || h.Resource != "" {
+			next.Owner, next.Metadata = r.Owner, r.Metadata
+			alone = h != nil && r.Version == h.base && r.Pending == 0
+		}
+	}
+	if s.Gone {
+		l.forget(tombstone(s.Resource), now)
+	}
+	switch {
+	case s.Gone && (r == nil || !alone && (h != nil || r.Pending > 0)):
+		return
+	case r == nil && l.hasEnded(tombstone(s.Resource), now):
+		return // it was removed before this commit arrived
+	case s.Gone:
+		next = nil
+	case r != nil && !alone:
+		next.Amounts = next.Amounts.max(r.Amounts)
+	}
+	l.replace(r, next, s.From, now)
+	if h != nil && next != nil && s.From.IsZero() {
+		var before Amounts
+		if r != nil && r.Owner == next.Owner {
+			before = r.Amounts
+		}
+		more := max(0, next.Amounts[Burn]-before[Burn])
+		for _, a := range l.of(next.Owner, now) {
+			a.correct(more, h.at, a.at)
+		}
+		l.history.note(next, more, h.at)
+		l.history.note(next, -more, l.of(Owner{}, now)[0].at)
+	}
+}
+
+// replace puts one record in the place of another of the same resource; either may
+// be nil. from is when the rate changed, if that was earlier than now, but not before the cost of old began.
+func (l *ledger) replace(old, next *Record, from time.Time, now int64) {
+	at := l.of(Owner{}, now)[0].at
+	if !from.IsZero() {
+		if old != nil && from.Before(old.Since) {
+			from = old.Since
+		}
+		at = min(at, from.UnixMilli())
+	}
+	l.rated(old, next, at, !from.IsZero())
+	if old != nil {
+		l.enter(old, -1, at, now)
+		delete(l.resources, old.ID)
+	}
+	l.seq++
+	if next == nil {
+		return
+	}
+	l.enter(next, 1, at, now)
+	if !from.IsZero() && old == nil {
+		next.Since = time.UnixMilli(at)
+	}
+	next.Version, next.Changed = l.seq, time.UnixMilli(now)
+	if old != nil && old.Amounts == next.Amounts {
+		next.Changed = old.Changed
+	}
+	l.resources[next.ID] = next
+}
+
+// enter adds a record to the accounts of its owner from a time on, or, with the sign -1, takes it off.
+func (l *ledger) enter(r *Record, sign, at, now int64) {
+	for _, a := range l.of(r.Owner, now) {
+		a.committed.add(r.Amounts, sign)
+		if at < a.at {
+			a.correct(sign*r.Amounts[Burn], at, a.at)
+		}
+	}
+}
+
+// rated notes for the roll-ups that a record takes another one's place at a time, which may be rolled up already.
+func (l *ledger) rated(old, next *Record, at int64, earlier bool) {
+	switch {
+	case old != nil && next != nil && old.Owner == next.Owner && !earlier:
+		l.history.note(next, next.Amounts[Burn]-old.Amounts[Burn], at)
+		return
+	case old != nil:
+		l.history.note(old, -old.Amounts[Burn], at)
+	}
+	if next != nil {
+		l.history.note(next, next.Amounts[Burn], at)
+	}
+}
+
+// BeginRebuild implements Store.
+func (m *Memory) BeginRebuild(_ context.Context, org, token string) error {
+	l, now, done := m.open(org)
+	defer done()
+	l.token, l.began = token, now
+	l.epoch++
+	return nil
+}
+
+// FinishRebuild implements Store.
+func (m *Memory) FinishRebuild(_ context.Context, org, token string) (bool, error) {
+	l, _, done := m.open(org)
+	defer done()
+	if l.token == token {
+		l.complete = true
+	}
+	return l.complete, nil
+}
+
+// Repair implements Store.
+func (m *Memory) Repair(_ context.Context, org string, r *Repair) (bool, error) {
+	l, now, done := m.open(org)
+	defer done()
+	if l.repairs != r.Version {
+		return false, nil
+	}
+	for _, d := range r.Differences {
+		a := l.account(d.Scope, now)
+		a.committed.add(d.Committed, 1)
+		a.reserved.add(d.Reserved, 1)
+	}
+	l.repairs++
+	return true, nil
+}

@@ -1,0 +1,48 @@
+package ledger
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// repeats reports whether a wish has other intents than those that are past.
+func (l *ledger) repeats(n *IntentRecord) bool {
+	if n == nil || l.wishes[n.Fingerprint][n.Intent] != "" {
+		return false
+	}
+	for id := range l.wishes[n.Fingerprint] {
+		if !slices.Contains(n.Ignored, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// note notes an intent.
+func (l *ledger) note(n *IntentRecord, now int64) {
+	if n == nil {
+		return
+	}
+	if l.wishes[n.Fingerprint] == nil {
+		l.wishes[n.Fingerprint] = make(map[string]string)
+	}
+	l.wishes[n.Fingerprint][n.Intent] = strconv.FormatInt(now, 10) + " " + n.Row
+}
+
+// finish has an intent go on.
+func (l *ledger) finish(e *IntentUpdate) {
+	switch {
+	case e == nil || e.OldRow != "" && said(l.wishes[e.Fingerprint][e.Intent]) != said(e.OldRow):
+	case e.Row == "":
+		delete(l.wishes[e.Fingerprint], e.Intent)
+	default:
+		l.wishes[e.Fingerprint][e.Intent] = e.Row
+	}
+}
+
+// said is the content of a row, without when it was noted.
+func said(row string) string {
+	_, text, _ := strings.Cut(row, " ")
+	return text
+}

@@ -1,0 +1,241 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Dimension is a grouping and a filter of costs.
+type Dimension string
+
+// The dimensions.
+const (
+	ByTeam       Dimension = "team"
+	ByKey        Dimension = "key"
+	ByKind       Dimension = "kind"
+	ByResource   Dimension = "resource"
+	ByGPU        Dimension = "gpu"
+	ByDataCenter Dimension = "dc"
+)
+
+// byLabel begins the dimensions that are labels.
+const byLabel = "label:"
+
+// Label returns the name of the label that the dimension is.
+func (d Dimension) Label() (name string, ok bool) { return strings.CutPrefix(string(d), byLabel) }
+
+// Values lists the dimensions but for labels.
+func (Dimension) Values() []Dimension {
+	return []Dimension{ByTeam, ByKey, ByKind, ByResource, ByGPU, ByDataCenter}
+}
+
+// in is the value of an item in a dimension.
+func (i *Item) in(d Dimension) string {
+	if name, ok := d.Label(); ok {
+		return i.Labels.Get(name)
+	}
+	return *i.member(d)
+}
+
+// member holds the value of an item in a dimension that is no label.
+func (i *Item) member(d Dimension) *string {
+	switch d {
+	case ByTeam:
+		return &i.Team
+	case ByKey:
+		return &i.Key
+	case ByKind:
+		return &i.Kind
+	case ByGPU:
+		return &i.GPU
+	case ByDataCenter:
+		return &i.DataCenter
+	case ByResource:
+	}
+	return &i.Resource
+}
+
+// compare orders items by their values in all dimensions.
+func (i *Item) compare(other *Item) int {
+	for _, d := range Dimension.Values("") {
+		if order := cmp.Compare(*i.member(d), *other.member(d)); order != 0 {
+			return order
+		}
+	}
+	return cmp.Or(cmp.Compare(i.Labels, other.Labels), cmp.Compare(i.Rate, other.Rate), cmp.Compare(i.List, other.List), cmp.Compare(i.GB, other.GB))
+}
+
+// Buckets that costs are summed in, in UTC, besides [Hourly] and [Daily].
+const (
+	Monthly Unit = "month"
+	// Total is one bucket for the whole range.
+	Total Unit = "total"
+)
+
+// Query asks for costs.
+type Query struct {
+	// From and To bound the range, To excluded. Both are whole hours.
+	From, To time.Time
+	Bucket   Unit
+	By       []Dimension
+	// Where keeps costs with one of the values in each of the dimensions; "" stands for
+	// none.
+	Where map[Dimension][]string
+	// Rates separates costs of different rates.
+	Rates bool
+}
+
+// ErrRange means that a query asks for hours that are not kept, or for none.
+var ErrRange = errors.New("spend: the range cannot be asked for")
+
+// Query returns the rows of a query, by time and then by amount, the highest first.
+// Of the item of each row only the members are set that it is grouped by, and with
+// [ByResource] the facts known of the resource.
+func (h *History) Query(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
+	hours, days, err := q.units(h.Retention, now)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := h.Store.Rollups(ctx, org, Daily, days)
+	if err != nil {
+		return nil, err
+	}
+	edges, err := h.Store.Rollups(ctx, org, Hourly, hours)
+	if err != nil {
+		return nil, err
+	}
+	return q.sum(append(rows, edges...)), nil
+}
+
+// units are the hours and the days that a query is answered from.
+func (q *Query) units(keep Retention, now time.Time) (hours, days []time.Time, err error) {
+	if !q.From.Before(q.To) || !q.From.Equal(Hourly.Start(q.From)) || !q.To.Equal(Hourly.Start(q.To)) {
+		return nil, nil, fmt.Errorf("%w: it must begin and end with a whole hour, and begin before it ends", ErrRange)
+	}
+	for at := q.From.UTC(); at.Before(q.To); {
+		u := Hourly
+		if next := at.Add(Daily.Length()); q.Bucket != Hourly && at.Equal(Daily.Start(at)) && !next.After(q.To) {
+			u = Daily
+			days = append(days, at)
+		} else {
+			hours = append(hours, at)
+		}
+		if !keep.End(u, at).After(now) {
+			return nil, nil, fmt.Errorf("%w: what an hour cost is kept for %d days, and what a day cost for %d", ErrRange, keep.Hourly, keep.Daily)
+		}
+		at = at.Add(u.Length())
+	}
+	return hours, days, nil
+}
+
+// start is when the bucket of a time began.
+func (q *Query) start(at time.Time) time.Time {
+	switch q.Bucket {
+	case Hourly, Daily:
+		return q.Bucket.Start(at)
+	case Monthly:
+		return time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
+	case Total:
+	}
+	return q.From.UTC()
+}
+
+// sum groups roll-ups.
+func (q *Query) sum(rows []Rollup) []Rollup {
+	facts, terms := factsOf(rows)
+	type group struct {
+		start int64
+		item  Item
+	}
+	sums := make(map[group]int64)
+	for _, r := range rows {
+		item := facts[r.Item.Resource]
+		item.Owner = r.Item.Owner
+		if q.Rates {
+			item.Terms = terms[rateOf{r.Item.Resource, r.Item.Rate}]
+		}
+		if !q.wants(&item) {
+			continue
+		}
+		by := Item{Terms: item.Terms}
+		for _, d := range q.By {
+			if name, ok := d.Label(); ok {
+				by.Labels = by.Labels.with(name, item.Labels.Get(name))
+				continue
+			}
+			if d == ByResource {
+				owner := by.Owner
+				by = item
+				by.Owner = owner
+				continue
+			}
+			*by.member(d) = *item.member(d)
+		}
+		sums[group{q.start(r.Start).Unix(), by}] += r.Micro
+	}
+	out := make([]Rollup, 0, len(sums))
+	for g, micro := range sums {
+		if micro != 0 {
+			out = append(out, Rollup{Start: time.Unix(g.start, 0).UTC(), Item: g.item, Micro: micro})
+		}
+	}
+	slices.SortFunc(out, func(a, b Rollup) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(b.Micro, a.Micro), a.Item.compare(&b.Item))
+	})
+	return out
+}
+
+func (q *Query) wants(item *Item) bool {
+	for d, values := range q.Where {
+		if !slices.Contains(values, item.in(d)) {
+			return false
+		}
+	}
+	return true
+}
+
+// rateOf is a resource at a rate.
+type rateOf struct {
+	resource string
+	rate     int64
+}
+
+// factsOf is the last known state of each resource, without its owner, and of each at each
+// of its rates: more is known after its first hour than in it.
+func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
+	slices.SortFunc(rows, func(a, b Rollup) int {
+		return cmp.Or(a.Start.Compare(b.Start), a.Item.compare(&b.Item), cmp.Compare(a.Item.Name, b.Item.Name), cmp.Compare(a.Item.Decision, b.Item.Decision))
+	})
+	facts, terms = make(map[string]Item), make(map[rateOf]Terms)
+	for _, r := range rows {
+		f, next := facts[r.Item.Resource], r.Item
+		next.Owner, next.Terms = Owner{}, Terms{}
+		next.Name, next.GPU = cmp.Or(next.Name, f.Name), cmp.Or(next.GPU, f.GPU)
+		next.DataCenter, next.Decision, next.Labels = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision), cmp.Or(next.Labels, f.Labels)
+		facts[next.Resource] = next
+		at := rateOf{r.Item.Resource, r.Item.Rate}
+		terms[at] = Terms{r.Item.Rate, cmp.Or(r.Item.List, terms[at].List), cmp.Or(r.Item.GB, terms[at].GB)}
+	}
+	return facts, terms
+}
+
+// End is when the bucket that began at a time ends, within the range.
+func (q *Query) End(start time.Time) time.Time {
+	end := q.To.UTC()
+	switch q.Bucket {
+	case Hourly, Daily:
+		end = start.Add(q.Bucket.Length())
+	case Monthly:
+		end = start.AddDate(0, 1, 0)
+	case Total:
+	}
+	if end.After(q.To) {
+		return q.To.UTC()
+	}
+	return end
+}

@@ -1,0 +1,456 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// Reconciler makes ledgers follow the platform: it settles holds whose end is not
+// known, enters resources made without the gateway as the organisation's, and takes
+// off those that are gone. Two of them at work on the same ledger do no harm: nothing is
+// adjusted that has changed since it was read.
+type Reconciler struct {
+	*Deps
+
+	Store Store
+
+	images  *Snapshots
+	outbox  *Outbox
+	bills   *Bills
+	sending sync.Map // names of notices that are being delivered, each after its organisation
+}
+
+// Report is the result of a pass.
+type Report struct {
+	// Resources is how many the platform has.
+	Resources int
+	// Adopted were made without the gateway, Removed have gone, Changed took
+	// something else than the ledger said.
+	Adopted, Removed, Changed int
+	// OwnersRestored are those of Adopted that have their owner back after a loss.
+	OwnersRestored int
+	// Unmanaged are those adopted by a ledger that had been complete without them.
+	Unmanaged []PlatformResource
+	// Drifted are those of Removed and Changed, without those of a ledger that was
+	// rebuilt.
+	Drifted []Drift
+	// HoldsCommittedormResource and Released are holds: those whose call was carried out, and those that
+	// nothing was found for.
+	HoldsCommitted, HoldsReleased int
+	// EndedSandboxHolds are those.
+	EndedHolds []EndedHold
+	// Open is how many holds stay open.
+	Open int
+	// Unowned is how many none of the organisation's callers made.
+	Unowned int
+	// Missing is how many the list lacks that are not known to be gone. Short says that
+	// these are most of the resources.
+	Missing        int
+	ListIncomplete bool
+	// Rebuilt says that the ledger was not complete before.
+	Rebuilt bool
+	// Implausible is the number of resources for which the platform reported an impossible value.
+	Implausible int
+	// Repaired is how many sums were repaired.
+	Repaired int
+	// Loss is the loss that the pass has made good, nil for none.
+	Loss *Loss
+	// Corrections holds the corrections by the platform's bills.
+	Corrections Corrections
+	// NextDeadline is the time until the next deadline of a pod, 0 without one.
+	NextDeadline time.Duration
+}
+
+// EndedHold is a hold whose end was found out: whether its call was carried out, and
+// the resource that it made or was about, "" for nothing.
+type EndedHold struct {
+	Hold
+
+	Executed bool
+	Created  string
+}
+
+// Drift is a resource that differs from its record without a call by the gateway.
+type Drift struct {
+	Record
+	// Now are its amounts; none, if it has Gone.
+	Now  Amounts
+	Gone bool
+}
+
+const (
+	// listSlack is the usual lag of a list behind an answer of the platform.
+	listSlack = 10 * time.Second
+	// clockSlack is the error of times in whole seconds.
+	clockSlack = 2 * time.Second
+)
+
+// Rebuild makes a ledger complete that is not; if another gateway has just done so,
+// it does nothing.
+func (r *Reconciler) Rebuild(ctx context.Context, org string) error {
+	_, err := r.pass(ctx, org, true)
+	return err
+}
+
+// Pass reconciles one organisation.
+func (r *Reconciler) Pass(ctx context.Context, org string) (Report, error) {
+	return r.pass(ctx, org, false)
+}
+
+func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report, error) {
+	unlock, err := r.Store.Lock(ctx, org)
+	if err != nil {
+		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
+	}
+	defer unlock()
+	from, began := r.images.begin(org), time.Now()
+	before, err := r.Store.Show(ctx, org)
+	if err != nil || closed && before.Complete {
+		return Report{}, err
+	}
+	p := &pass{
+		Reconciler: r, org: org, plan: r.Gateway.Plan(org), memory: new(recollection),
+		found: make(map[string]*PlatformResource), records: make(map[string]*Record, len(before.Resources)), gets: newGets(), silent: make(map[string]time.Duration),
+	}
+	err = p.reconcile(ctx, &before, from, began)
+	r.Events.PassEnded(ctx, org, &p.report, err)
+	if p.loss != nil { // stored behind its report, so that a gateway that ends meanwhile makes another one report it
+		err = errors.Join(err, r.images.notice(ctx, org, p.loss))
+	}
+	return p.report, err
+}
+
+// reconcile reconciles the ledger that the pass has found when it began.
+func (p *pass) reconcile(ctx context.Context, before *State, from int64, began time.Time) error {
+	if err := p.open(ctx, before, from); err != nil {
+		return err
+	}
+	above, below := split(p.state.Differences())
+	if err := p.repairSums(ctx, above, below); err != nil {
+		return err
+	}
+	found, err := p.Platform.List(ctx, p.org, p.state.Has)
+	if err != nil {
+		return fmt.Errorf("reconcile %s: %w", p.org, err)
+	}
+	p.report.Resources = len(found)
+	err = p.run(ctx, found)
+	if p.memory.loss != nil {
+		err = errors.Join(err, p.images.returned(ctx, p.org, p.report.OwnersRestored))
+	}
+	if err != nil {
+		return fmt.Errorf("reconcile %s: %w", p.org, err)
+	}
+	if !before.Complete && p.memory.loss != nil {
+		if err := p.bills.again(ctx, p.org, p.state); err != nil {
+			return err
+		}
+	}
+	p.History.SetResources(p.org, p.found)
+	if err := p.History.RollUpHours(ctx, p.org); err != nil {
+		return err
+	}
+	if err := p.repairSums(ctx, below, nil); err != nil {
+		return err
+	}
+	if !before.Complete {
+		if done, err := p.Store.FinishRebuild(ctx, p.org, p.token); err != nil {
+			return err
+		} else if !done {
+			return p.unfinished(ctx, p.org)
+		}
+	}
+	if p.loss, err = p.images.finished(ctx, p.org, p.memory, &p.report, before.Now.Add(time.Since(began))); err != nil {
+		return err
+	}
+	p.report.Corrections, err = p.bills.Follow(ctx, p.org, before.Now)
+	if err != nil {
+		p.Logger.WarnContext(ctx, "what was counted could not be compared with the platform's bills", "org", p.org, "error", err.Error())
+	}
+	if c := p.report.Corrections; c.Hours > 0 {
+		p.Logger.InfoContext(ctx, "what was counted follows the platform's bills", "org", p.org, "hours", c.Hours, "more_micro_usd", c.Added, "less_micro_usd", c.Subtracted)
+	}
+	return nil
+}
+
+// open makes the moves of the plan, rolls up costs, and begins the rebuild of a ledger that is not complete.
+func (p *pass) open(ctx context.Context, before *State, from int64) error {
+	if any, err := p.moveAll(ctx, before); err != nil {
+		return err
+	} else if any {
+		if *before, err = p.Store.Show(ctx, p.org); err != nil {
+			return err
+		}
+	}
+	p.report.Rebuilt = !before.Complete
+	p.images.take(p.org, before, from)
+	switch {
+	case !before.Complete:
+		if err := p.bills.lost(ctx, p.org, before); err != nil {
+			return err
+		}
+	case p.plan != nil:
+		p.Events.Observed(ctx, p.org, p.plan, before)
+	}
+	if err := p.History.RollUpHours(ctx, p.org); err != nil {
+		return err
+	}
+	if !before.Complete {
+		return p.begin(ctx, before)
+	}
+	p.state = before
+	var err error
+	p.memory.loss, err = p.images.lost(ctx, p.org, before) // the gateway that rebuilt it may have ended before it reported the loss
+	return err
+}
+
+// begin begins the rebuild of a ledger, waits for the gateways to restore what they remember, and reads the ledger as it is then.
+func (p *pass) begin(ctx context.Context, before *State) error {
+	if _, err := p.images.lost(ctx, p.org, before); err != nil {
+		return err
+	}
+	p.token = before.Now.Format(time.RFC3339Nano)
+	if err := p.Store.BeginRebuild(ctx, p.org, p.token); err != nil {
+		return err
+	}
+	var err error
+	if p.memory, err = p.images.recall(ctx, p.org, before, p.outbox); err != nil {
+		return err
+	}
+	state, err := p.Store.Show(ctx, p.org)
+	p.state = &state
+	return err
+}
+
+// unfinished returns why a rebuild did not complete the ledger: the store was lost again, or ErrOtherEpoch if another rebuild has begun.
+func (r *Reconciler) unfinished(ctx context.Context, org string) error {
+	heads, err := r.Store.Heads(ctx, []string{org})
+	if err != nil {
+		return err
+	}
+	if heads[0].Lost != "" {
+		return errors.New("the store was lost during the rebuild")
+	}
+	r.Logger.InfoContext(ctx, "another rebuild of the ledger has begun and replaces this rebuild", "org", org)
+	return ErrEpochChanged
+}
+
+// pass is one pass over one organisation. The state was read before the list: a resource that
+// is in both, or in neither, stood still.
+type pass struct {
+	*Reconciler
+
+	org     string
+	plan    *Plan  // nil without budgets
+	token   string // of a rebuild
+	state   *State
+	found   map[string]*PlatformResource
+	records map[string]*Record
+	gets    gets
+	memory  *recollection
+	loss    *Loss // that the pass has made good
+	report  Report
+	// silent is how long dead gateways have been silent, by incarnation; 0 for others.
+	silent map[string]time.Duration
+}
+
+func (p *pass) run(ctx context.Context, found []PlatformResource) error {
+	for i := range p.state.Resources {
+		p.records[p.state.Resources[i].ID] = &p.state.Resources[i]
+	}
+	var unknown, remembered []*PlatformResource
+	for i := range found {
+		f := &found[i]
+		p.correct(ctx, f)
+		p.found[f.ID] = f
+		switch {
+		case p.records[f.ID] != nil:
+		case p.memory.owns(f):
+			remembered = append(remembered, f)
+		default:
+			unknown = append(unknown, f)
+		}
+	}
+	unknown, err := p.holds(ctx, unknown)
+	if err == nil && len(unknown) > 0 {
+		unknown, err = p.outside(ctx, unknown)
+	}
+	if err != nil {
+		return err
+	}
+	p.memory.rest(ctx, p, unknown)
+	if err := p.adopt(ctx, append(unknown, remembered...)); err != nil {
+		return err
+	}
+	returned, err := giveBack(ctx, p.Store, p.org, p.memory.owners)
+	if p.report.OwnersRestored += returned; err != nil {
+		return err
+	}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	if p.report.ListIncomplete = p.short(); p.report.ListIncomplete {
+		p.Logger.WarnContext(ctx, "the platform's list lacks most of what there is; nothing of it is taken for gone without a GET", "org", p.org, "missing", p.report.Missing, "listed", len(p.found))
+	}
+	for id, f := range p.found {
+		r, owner := p.records[id], p.memory.owners[id].Owner
+		if r != nil && r.Owner != (Owner{}) {
+			owner = r.Owner
+		} else if r == nil && owner == (Owner{}) {
+			owner = f.Owner
+		}
+		if IsCounted(f.Kind) && owner == (Owner{}) {
+			p.report.Unowned++
+		}
+	}
+	return p.enforce(ctx)
+}
+
+// correct replaces amounts that a resource cannot have by the recorded amounts, or for an unknown pod by one GPU.
+func (p *pass) correct(ctx context.Context, f *PlatformResource) {
+	if f.Implausible == "" {
+		return
+	}
+	p.report.Implausible++
+	p.Logger.WarnContext(ctx, "platform reports an impossible value; the last known amounts count", "org", p.org, "kind", string(f.Kind), "resource", f.ID, "member", f.Implausible)
+	if r := p.records[f.ID]; r != nil {
+		f.Amounts, f.Priced = r.Amounts, true
+	} else if f.Kind == operation.KindPod {
+		f.Amounts[GPUs] = max(1, f.Amounts[GPUs])
+	}
+}
+
+// outside returns the unknown resources that were made without the gateway, and not
+// by a call that began after the state was read. Such a call is under way still, or has
+// named its resource, unless that is gone by now: so the ledger is read again, and then
+// the list.
+func (p *pass) outside(ctx context.Context, unknown []*PlatformResource) ([]*PlatformResource, error) {
+	after, err := p.Store.Show(ctx, p.org)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(after.Resources)+len(p.state.Holds))
+	for i := range after.Resources {
+		known[after.Resources[i].ID] = true
+	}
+	unknown = slices.DeleteFunc(unknown, func(f *PlatformResource) bool { return known[f.ID] })
+	clear(known)
+	for i := range p.state.Holds {
+		known[p.state.Holds[i].ID] = true
+	}
+	for i := range after.Holds {
+		h := &after.Holds[i]
+		if known[h.ID] || h.Resource != "" {
+			continue
+		}
+		at := slices.IndexFunc(unknown, func(f *PlatformResource) bool { return f.CreatedBy(h.ID, h.Kind, h.Metadata, after.Now.Sub(h.At)) })
+		if at >= 0 {
+			unknown = slices.Delete(unknown, at, at+1)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	again, err := p.Platform.List(ctx, p.org, p.state.Has)
+	if err != nil {
+		return nil, fmt.Errorf("list again: %w", err)
+	}
+	clear(known)
+	for i := range again {
+		known[again[i].ID] = true
+	}
+	return slices.DeleteFunc(unknown, func(f *PlatformResource) bool { return !known[f.ID] }), nil
+}
+
+// adopt enters resources made without the gateway, if they count, and those that a lost ledger
+// had, for their owners.
+func (p *pass) adopt(ctx context.Context, unknown []*PlatformResource) error {
+	unknown = slices.DeleteFunc(unknown, func(f *PlatformResource) bool {
+		_, known := p.memory.owners[f.ID]
+		return !known && !IsCounted(f.Kind)
+	})
+	list := make([]*Adjustment, len(unknown))
+	for i, f := range unknown {
+		list[i] = &Adjustment{Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, Metadata: f.about()}
+		if f.Owner != (Owner{}) {
+			list[i].Owner = &f.Owner
+		}
+		if owned, known := p.memory.owners[f.ID]; known {
+			list[i].Owner, list[i].Metadata, list[i].From = &owned.Owner, owned.About.or(f.about()), p.accrues(f, &owned)
+		}
+	}
+	made, err := p.Store.Adjust(ctx, p.org, list...)
+	for i, done := range made {
+		if done != AdjustSkipped {
+			p.adopted(ctx, unknown[i], done)
+		}
+	}
+	return err
+}
+
+// accrues returns when the cost of a remembered resource begins to accrue, zero for now. The restored balances contain its cost until now.
+// If they contain it as that of the call's hold, which was restored too, the end of the hold subtracts it.
+func (p *pass) accrues(f *PlatformResource, owned *Ownership) time.Time {
+	for i := range p.state.Holds {
+		h := &p.state.Holds[i]
+		if h.Resource == "" && h.Metadata.Decision == owned.About.Decision && f.CreatedBy(h.ID, h.Kind, h.Metadata, p.state.Now.Sub(h.At)) {
+			return cmp.Or(StartTime(f.Started, h.At), h.At)
+		}
+	}
+	return time.Time{}
+}
+
+// giveBack gives resources that are entered for nobody to the owners that gateways remember, and returns the number of these resources.
+// A pass of another gateway may have found them in the platform's list before the loss was noticed.
+func giveBack(ctx context.Context, s Store, org string, owners map[string]Ownership) (returned int, err error) {
+	if len(owners) == 0 {
+		return 0, nil
+	}
+	for range assignTries {
+		state, err := s.Show(ctx, org)
+		if err != nil {
+			return returned, err
+		}
+		var list []*Adjustment
+		for i := range state.Resources {
+			r := &state.Resources[i]
+			if owned := owners[r.ID]; r.Owner == (Owner{}) && owned.Owner != (Owner{}) {
+				list = append(list, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: r.Amounts, Owner: &owned.Owner, Metadata: owned.About.or(r.Metadata)})
+			}
+		}
+		made, err := s.Adjust(ctx, org, list...)
+		for _, done := range made {
+			if done != AdjustSkipped {
+				returned++
+			}
+		}
+		if err != nil || !slices.Contains(made, AdjustSkipped) {
+			return returned, err
+		}
+	}
+	return returned, nil // calls about the others are under way
+}
+
+func (p *pass) adopted(ctx context.Context, f *PlatformResource, done AdjustResult) {
+	p.report.Adopted++
+	if p.memory.owns(f) {
+		p.report.OwnersRestored++
+	}
+	if !f.Priced {
+		p.Logger.WarnContext(ctx, "a resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org, "kind", f.Kind, "resource", f.ID)
+	}
+	switch {
+	case done == AdjustReturned:
+		p.Logger.WarnContext(ctx, "a resource that had gone is back and belongs to its owner again", "org", p.org, "kind", f.Kind, "resource", f.ID)
+	case !p.report.Rebuilt:
+		p.Logger.WarnContext(ctx, "a resource was made without the gateway and counts for the organisation", "org", p.org, "kind", f.Kind, "resource", f.ID)
+		p.report.Unmanaged = append(p.report.Unmanaged, *f)
+	}
+}

@@ -1,0 +1,114 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Bounds of the calls that are made at once: scripts of an organisation under way, and reservations and settlements in one
+// script, which takes about two milliseconds.
+const (
+	flights   = 2
+	callBatch = 32
+)
+
+// call is a reservation or a settlement; see calls.lua.
+type call struct {
+	org             string
+	settles, intent bool
+	job             string // the key of a job's owner, "" for none
+	numbers         []int64
+	texts           []string
+	until           time.Time // the deadline of the caller, zero for none
+
+	reply reply
+	err   error
+}
+
+// newCall returns a call with its first texts, and room for as many as a reservation or a settlement has.
+func newCall(texts ...string) call {
+	return call{texts: append(make([]string, 0, 16), texts...), numbers: make([]int64, 0, 32)}
+}
+
+// tracer is a client that traces its commands. A shared script is in the trace of each of its calls.
+type tracer interface {
+	Span(ctx context.Context, name string) (end func())
+}
+
+// untraced is a context without a trace.
+type untraced struct{ context.Context } //nolint:containedctx // it is a context
+
+// Value implements context.Context.
+func (untraced) Value(any) any { return nil }
+
+// do makes a call together with those of the same organisation that wait at the same instant.
+func (s *Store) do(ctx context.Context, org string, c call) (reply, error) {
+	if err := ctx.Err(); err != nil {
+		return reply{}, fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
+	}
+	if t, ok := s.client.(tracer); ok {
+		defer t.Span(ctx, "evalsha")()
+	}
+	c.org = org
+	c.until, _ = ctx.Deadline()
+	s.calls.Do(ctx, org, &c)
+	return c.reply, c.err
+}
+
+// execute makes calls in one script. If the script fails, it has written nothing: each call is then made by itself, so that a record
+// that cannot be read fails only those that read it.
+func (s *Store) execute(ctx context.Context, calls []*call) {
+	ctx, cancel := ratelimit.GroupContext(untraced{ctx}, calls, func(c *call) time.Time { return c.until })
+	defer cancel()
+	err := s.together(ctx, calls)
+	failed, ok := errors.AsType[redis.Error](err)
+	alone := ok && len(calls) > 1 && strings.HasPrefix(failed.Error(), "ERR ")
+	for i, c := range calls {
+		if c.err = err; alone {
+			c.err = s.together(ctx, calls[i:i+1])
+		}
+	}
+}
+
+func (s *Store) together(ctx context.Context, calls []*call) error {
+	org := calls[0].org
+	more, first := s.Intents.opening(org)
+	texts, numbers := 0, 0
+	for _, c := range calls {
+		texts, numbers = texts+len(c.texts), numbers+4+len(c.numbers)
+	}
+	keys, given := s.keys(org, more...), append(make([]int64, 0, 1+numbers), int64(len(calls)))
+	args := append(make([]any, 1, 1+len(first)+texts+lastArgs), first...)
+	for _, c := range calls {
+		job := 0
+		if c.job != "" {
+			keys = append(keys, c.job)
+			job = len(keys)
+		}
+		given = append(append(given, flag(c.settles), flag(c.intent), int64(job), int64(len(c.numbers))), c.numbers...)
+		for i := range c.texts {
+			args = append(args, &c.texts[i]) // a pointer needs no allocation
+		}
+	}
+	args[0] = s.known(org, given...)
+	sent := time.Now()
+	r, err := s.run(ctx, s.script, org, keys, args)
+	if err == nil && len(r.calls) != len(calls) {
+		err = errReply
+	}
+	for i, c := range calls {
+		if err == nil {
+			c.reply = r.calls[i]
+			c.reply.epoch, c.reply.now, c.reply.sent = r.epoch, r.now, sent
+		}
+	}
+	return err
+}

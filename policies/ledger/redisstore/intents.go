@@ -1,0 +1,261 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+)
+
+var (
+	//go:embed clock.lua
+	clockSource string
+	//go:embed intent.lua
+	intentSource string
+	//go:embed noting.lua
+	notingSource string
+	//go:embed finishing.lua
+	finishingSource string
+	//go:embed note.lua
+	noteSource string
+	//go:embed end.lua
+	endSource string
+	//go:embed claim.lua
+	claimSource string
+	//go:embed forget.lua
+	forgetSource string
+	//go:embed recover.lua
+	recoverSource string
+	//go:embed remember.lua
+	rememberSource string
+)
+
+// Intents keeps the intents of organisations in Redis. Each method is one atomic step and safe to repeat. It is safe
+// for concurrent use, and does not own its client.
+//
+// Redis may lose intents. Each gateway knows the epoch of an organisation's intents and the number of its own writes, so
+// the next call detects the loss. The intents are then incomplete until every gateway has restored the intents that it
+// remembers; calls that look for intents wait.
+type Intents struct {
+	client                                redis.Cmdable
+	prefix, writer                        string
+	note, end, claim, recovery, restoring *redis.Script
+	forget                                *redis.Script
+	name                                  string // of this gateway
+	remembered                            func(org string) []ledger.RestoredIntent
+	peers                                 func() []string
+
+	answered atomic.Int64 // the epoch of the latest announcement that was answered
+
+	mu   sync.Mutex // guards orgs
+	orgs map[string]*intents
+}
+
+// intents is what the gateway knows of an organisation's intents.
+type intents struct {
+	keys []string
+	// epoch and writes are the epoch for which this gateway has restored its intents, and the number of its writes.
+	epoch, writes int64
+	wrote         time.Time
+	recovering    sync.Mutex // held by the call that recovers the intents
+}
+
+// NewIntents returns a store of intents whose keys begin with prefix. It does not dial.
+func NewIntents(client redis.Cmdable, prefix string) *Intents {
+	script := func(source string) *redis.Script {
+		return redis.NewScript(clockSource + intentSource + notingSource + finishingSource + source)
+	}
+	return &Intents{
+		client: client, prefix: prefix, writer: newWriter(), note: script(noteSource), end: script(endSource), claim: script(claimSource),
+		forget: script(forgetSource), recovery: script(recoverSource), restoring: script(rememberSource), orgs: make(map[string]*intents),
+	}
+}
+
+// SetPeers sets the name of the gateway whose intents the store restores after a loss, what returns the intents of an organisation that the gateway
+// remembers, and what returns the names of all gateways that a recovery waits for. It is called before the store is used.
+func (s *Intents) SetPeers(name string, remembered func(org string) []ledger.RestoredIntent, peers func() []string) {
+	s.name, s.remembered, s.peers = name, remembered, peers
+}
+
+// of returns what is known of an organisation's intents. The caller holds mu.
+func (s *Intents) of(org string) *intents {
+	o := s.orgs[org]
+	if o == nil {
+		stem := s.prefix + "{" + org + "}:"
+		o = &intents{keys: []string{stem + "intents", stem + "recent"}}
+		s.orgs[org] = o
+	}
+	return o
+}
+
+// opening returns the keys and the first arguments of a script on an organisation's intents; see openIntents in intent.lua.
+func (s *Intents) opening(org string) (keys []string, args []any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.of(org)
+	if time.Since(o.wrote) > writesKept {
+		o.writes = 0
+	}
+	return o.keys, []any{s.writer, integers(o.epoch, o.writes)}
+}
+
+// saw notes the number of this gateway's writes in an epoch.
+func (s *Intents) saw(org string, epoch, writes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.of(org); epoch == o.epoch && writes > o.writes {
+		o.writes, o.wrote = writes, time.Now()
+	}
+}
+
+// RecordResult holds the intents found for a wish.
+type RecordResult struct {
+	// Now is the store's clock, Sent when the request to the store was sent, by this gateway's clock.
+	Now, Sent time.Time
+	// RestoreAnnouncedse is the stored response.
+	Response string
+	// Others are the rows of other intents, by their IDs.
+	Others map[string]string
+}
+
+// Record records an intent, unless there is a response or another intent of the wish, except
+// for those that are past.
+func (s *Intents) Record(ctx context.Context, n *ledger.IntentRecord) (RecordResult, error) {
+	list, at, sent, err := s.run(ctx, s.note, n.Org, appendTexts([]any{strings.Join(n.Ignored, " "), n.Response}, noteArgs(n)), true)
+	if err != nil {
+		return RecordResult{}, fmt.Errorf("note: %w", err)
+	}
+	texts, ok := textsOf(list)
+	if !ok || len(texts)%2 != 1 {
+		return RecordResult{}, errReply
+	}
+	out := RecordResult{Now: at, Sent: sent, Response: texts[0], Others: make(map[string]string, len(texts)/2)}
+	for i := 1; i < len(texts); i += 2 {
+		out.Others[texts[i]] = texts[i+1]
+	}
+	return out, nil
+}
+
+// noteArgs are the arguments of noteIntent in noting.lua.
+func noteArgs(n *ledger.IntentRecord) []string {
+	return []string{n.Fingerprint, n.Lookalike, n.Intent, n.Row, n.Owner}
+}
+
+// End ends intents of one organisation or replaces their rows, and returns how many rows were replaced.
+func (s *Intents) End(ctx context.Context, all []ledger.IntentUpdate) (int, error) {
+	args := make([]any, 0, 9*len(all))
+	for i := range all {
+		args = appendTexts(args, endArgs(&all[i]))
+	}
+	list, _, _, err := s.run(ctx, s.end, all[0].Org, args, false)
+	if err != nil {
+		return 0, fmt.Errorf("end: %w", err)
+	}
+	if n, ok := list[0].(int64); ok && len(list) == 1 {
+		return int(n), nil
+	}
+	return 0, errReply
+}
+
+// endArgs are the arguments of finish in finishing.lua.
+func endArgs(e *ledger.IntentUpdate) []string {
+	what := make([]byte, 0, 3)
+	for _, field := range []struct {
+		mark byte
+		set  bool
+	}{{'m', e.SetCreated}, {'l', e.UnsetLookalike}, {'a', e.Text != ""}} {
+		if field.set {
+			what = append(what, field.mark)
+		}
+	}
+	return []string{e.Created, e.Fingerprint, e.Lookalike, e.Response, e.Intent, e.OldRow, e.Row, string(what), e.Text}
+}
+
+// Claim reports whether a resource is an intent's.
+func (s *Intents) Claim(ctx context.Context, c *ledger.Claim) (bool, error) {
+	list, _, _, err := s.run(ctx, s.claim, c.Org, []any{c.Created, c.Lookalike, c.Intent, c.Owner, flag(c.Named)}, true)
+	if err != nil {
+		return false, fmt.Errorf("claim: %w", err)
+	}
+	if n, ok := list[0].(int64); ok && len(list) == 1 {
+		return n == 1, nil
+	}
+	return false, errReply
+}
+
+// Forget removes intents whose calls are known to have made nothing.
+func (s *Intents) Forget(ctx context.Context, org string, ids ...string) error {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	if _, _, _, err := s.run(ctx, s.forget, org, args, false); err != nil {
+		return fmt.Errorf("forget: %w", err)
+	}
+	return nil
+}
+
+// run runs a script, and returns its reply without the head, the store's clock, and when the script was sent. With whole, it waits until
+// the intents are complete.
+func (s *Intents) run(ctx context.Context, script *redis.Script, org string, args []any, whole bool) (reply []any, now, sent time.Time, err error) {
+	for {
+		sent = time.Now()
+		keys, first := s.opening(org)
+		list, err := script.Run(ctx, s.client, keys, append(first, args...)...).Slice()
+		if err != nil {
+			return nil, now, sent, fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
+		}
+		known, head, err := s.head(org, list)
+		if err != nil {
+			return nil, now, sent, err
+		}
+		if known || !whole {
+			return list[2:], time.UnixMilli(head[2]), sent, nil
+		}
+		if err := s.Recover(ctx, org); err != nil {
+			return nil, now, sent, err
+		}
+	}
+}
+
+// head decodes the first two elements of a reply: whether the intents are known, and [epoch, writes, now].
+func (s *Intents) head(org string, list []any) (known bool, head []int64, err error) {
+	if len(list) < 2 {
+		return false, make([]int64, 3), errReply
+	}
+	status, ok1 := list[0].(int64)
+	text, ok2 := list[1].(string)
+	head, err = split(text, 3)
+	if err != nil || !ok1 || !ok2 {
+		return false, make([]int64, 3), errors.Join(errReply, err)
+	}
+	s.saw(org, head[0], head[1])
+	return status == 1, head, nil
+}
+
+func appendTexts(args []any, texts []string) []any {
+	for _, text := range texts {
+		args = append(args, text)
+	}
+	return args
+}
+
+func textsOf(list []any) ([]string, bool) {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		text, ok := v.(string)
+		if !ok {
+			return nil, false
+		}
+		texts[i] = text
+	}
+	return texts, true
+}

@@ -1,0 +1,87 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+)
+
+// SetServer has the store ask the limiter's store, which is on the same server, before it admits what raises cost: when another server has taken
+// its place, which may know less, there is a pause in which every gateway compares its memory with it; see [Store.DetectLosses]. Watch is called
+// before the store is used.
+func (s *Store) SetServer(server limits.Server) { s.server = &server }
+
+var errServer = errors.New("another server has taken the store's place, and gateways are asked what they know of the old one")
+
+// onSameServer runs a reservation that raises cost on a server that is the one it was.
+func (s *Store) onSameServer(ctx context.Context, org string, reserve func() (reply, error)) (reply, error) {
+	if s.server == nil {
+		return reserve()
+	}
+	if s.server.Pausing() {
+		return reply{}, fmt.Errorf("%w: %w", ledger.ErrUnavailable, errServer)
+	}
+	if err := s.closeAfterDesertion(ctx, org); err != nil {
+		return reply{}, err
+	}
+	epoch := s.server.Epoch()
+	r, err := reserve()
+	if err != nil {
+		return r, err
+	}
+	if err := s.server.Verify(ctx, epoch); err != nil {
+		return reply{}, fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
+	}
+	return r, nil
+}
+
+// closeAfterDesertion closes the ledger, once, if a gateway that may have written to another server
+// did not come back: what that has lost is not known.
+func (s *Store) closeAfterDesertion(ctx context.Context, org string) error {
+	if s.server == nil {
+		return nil
+	}
+	epoch := s.server.LastDesertion()
+	s.mu.Lock()
+	l := s.of(org)
+	done, seen := l.deserted >= epoch, l.seen.epoch
+	s.mu.Unlock()
+	if done {
+		return nil
+	}
+	if err := s.close(ctx, org, seen); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.deserted = epoch
+	return nil
+}
+
+// close closes a ledger that has lost something, or is of an epoch.
+func (s *Store) close(ctx context.Context, org string, epoch int64) error {
+	if _, err := s.run(ctx, s.shut, org, s.keys(org), []any{s.known(org, epoch)}); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	return nil
+}
+
+// DetectLosses compares this gateway's memory of ledgers with the store, and closes the ledgers
+// that have lost something.
+func (s *Store) DetectLosses(ctx context.Context, orgs []string) error {
+	heads, err := s.Heads(ctx, orgs)
+	if err != nil {
+		return err
+	}
+	for i, org := range orgs {
+		if heads[i].Lost != "" {
+			if err := s.close(ctx, org, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// Unusual says when an hour costs so much that it is told of. The zero Unusual tells
+// of none.
+type Unusual struct {
+	Times   int64         `yaml:"times" doc:"how many times its usual an hour must cost a key, a team or the organisation to be told of, once a day each; usual is the highest of three costs: that hour of the day on average in the last 14 days, the same hour a week ago, and all hours of those days on average. With less than 7 days of history, nothing is told; 0 never is"`
+	AtLeast catalog.Money `yaml:"at_least" doc:"least cost of an hour that is told of, whatever the usual cost; 0 is 1" unit:"USD"`
+}
+
+// Validate reports every fault, each with its path below the section.
+func (u Unusual) Validate() error {
+	var errs fault.Found
+	errs.If(u.Times < 0 || u.Times == 1, "times", "must be at least 2, or 0")
+	errs.If(u.AtLeast < 0, "at_least", "must not be negative")
+	errs.If(u.Times == 0 && u.AtLeast != 0, "times", "is required beside at_least")
+	return errors.Join(errs...)
+}
+
+const (
+	usualDays    = 14 // that an hour is compared with
+	minDays      = 7  // of history that a scope must have
+	defaultLeast = catalog.Money(1_000_000)
+)
+
+// usual is the past of one scope: costs in micro-dollars, today first, of the hour of
+// the day that it is, and of whole days.
+type usual struct {
+	hours [usualDays + 1]int64
+	days  [usualDays + 1]int64
+}
+
+// of returns the usual cost of an hour like this one, false if too little is known.
+func (u *usual) of() (micro int64, known bool) {
+	first := usualDays // the first day that cost something, which may not be whole
+	for first > 0 && u.days[first] == 0 {
+		first--
+	}
+	whole := first - 1
+	if first == usualDays {
+		whole = usualDays // it began before
+	}
+	if whole < minDays {
+		return 0, false
+	}
+	var hours, days int64
+	for i := 1; i <= whole; i++ {
+		hours, days = hours+u.hours[i], days+u.days[i]
+	}
+	n := int64(whole)
+	return max(hours/n, u.hours[7], days/(24*n)), true
+}
+
+// unusual lists the scopes of an organisation that the hour of now has cost many times
+// its usual so far.
+func (h *History) unusual(ctx context.Context, org string, u Unusual, state *State) ([]Alert, error) {
+	if err := h.RollUp(ctx, org); err != nil { // passes roll up whole hours
+		return nil, err
+	}
+	now := state.Now.UTC()
+	hours, days := make([]time.Time, usualDays+1), make([]time.Time, usualDays+1)
+	for i := range hours {
+		hours[i], days[i] = Hourly.Start(now).AddDate(0, 0, -i), Daily.Start(now).AddDate(0, 0, -i)
+	}
+	past := make(map[Scope]*usual)
+	for unit, starts := range map[Unit][]time.Time{Hourly: hours, Daily: days} {
+		rows, err := h.Store.Rollups(ctx, org, unit, starts)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			i := int(starts[0].Sub(r.Start) / Daily.Length())
+			for _, s := range r.Item.Owner.Scopes() {
+				if past[s] == nil {
+					past[s] = new(usual)
+				}
+				if unit == Hourly {
+					past[s].hours[i] += r.Micro
+				} else {
+					past[s].days[i] += r.Micro
+				}
+			}
+		}
+	}
+	least := int64(cmp.Or(u.AtLeast, defaultLeast))
+	var out []Alert
+	for _, s := range slices.SortedFunc(maps.Keys(past), func(a, b Scope) int { return strings.Compare(a.String(), b.String()) }) {
+		spent := past[s].hours[0]
+		micro, known := past[s].of()
+		if !known || spent < least || spent/u.Times <= micro {
+			continue
+		}
+		a := Alert{Org: org, Scope: s, Used: spent, Usual: &micro, At: now}
+		a.name = strings.Join([]string{"unusual", string(s.Kind), s.ID}, ":")
+		a.rank = now.In(state.Zone.Location()).Format(time.DateOnly)
+		a.ID = strings.Join([]string{org, a.name, a.rank}, ":")
+		out = append(out, a)
+	}
+	return out, nil
+}

@@ -1,0 +1,159 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/panics"
+)
+
+// Watcher looks at the heads of ledgers, so that a loss is noticed without a call, that
+// images are no older than an interval, and that each gateway answers the rebuilds of
+// others.
+type Watcher struct {
+	*Snapshots
+
+	Loop *Loop
+}
+
+// Run looks until ctx ends.
+func (w *Watcher) Run(ctx context.Context) error {
+	beat := time.NewTicker(w.PollInterval)
+	defer beat.Stop()
+	rebuilds, ctx := errgroup.WithContext(ctx)
+	defer func() { panics.Raise(rebuilds.Wait()) }()
+	for {
+		w.look(ctx, rebuilds)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-beat.C:
+		}
+	}
+}
+
+// look looks at all ledgers once. A store that is away has lost nothing yet.
+func (w *Watcher) look(ctx context.Context, rebuilds *errgroup.Group) {
+	orgs := w.Gateway.Budgeted()
+	if len(orgs) == 0 {
+		return
+	}
+	heads, err := w.heads(ctx, orgs)
+	if err != nil {
+		return
+	}
+	for i, org := range orgs {
+		if heads[i].Lost != "" {
+			w.lost(ctx, org, heads[i], rebuilds)
+		} else if err := w.follow(ctx, org, heads[i]); err != nil && ctx.Err() == nil {
+			w.Logger.WarnContext(ctx, "a ledger could not be looked at", "org", org, "error", err.Error())
+		}
+	}
+}
+
+// lost has a ledger rebuilt, unless this gateway is at it.
+func (w *Watcher) lost(ctx context.Context, org string, h Head, rebuilds *errgroup.Group) {
+	w.mu.Lock()
+	img := w.of(org)
+	img.head = h
+	busy := img.rebuilding
+	img.rebuilding, img.lost = true, true
+	w.mu.Unlock()
+	if busy {
+		return
+	}
+	rebuilds.Go(func() error {
+		var err error
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			img.rebuilding, img.failed = false, err
+		}()
+		return panics.Catch(func() {
+			if err = w.Loop.Rebuild(ctx, org); errors.Is(err, ErrEpochChanged) {
+				err = nil // the other rebuild completes the ledger
+			} else if err != nil && ctx.Err() == nil {
+				w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
+			}
+		})
+	})
+}
+
+// smallLedger is how many resources and scopes a ledger may have to be read at every
+// look that finds it changed.
+const smallLedger = 200
+
+// follow answers a rebuild, and renews the image.
+func (w *Watcher) follow(ctx context.Context, org string, h Head) error {
+	w.mu.Lock()
+	img := w.of(org)
+	img.head = h
+	known, seq, age := img.state.Epoch, img.seq, w.Now().Sub(img.read)
+	img.lost = !h.Complete && (img.lost || known != 0) // a pass, or another gateway, has noticed the loss and begun the rebuild
+	small := len(img.state.Resources)+len(img.state.Balances) < smallLedger
+	w.mu.Unlock()
+	if known != 0 || !h.Complete {
+		if err := w.answer(ctx, org, h.Epoch, h.Complete, w.Loop.outbox); err != nil {
+			return err
+		}
+	}
+	if !h.Complete || known == h.Epoch && (seq == h.Seq || !small && age < w.Interval) {
+		return nil
+	}
+	if known != h.Epoch {
+		loss, err := LastLoss(ctx, w.Store, org)
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		img.loss = loss
+		w.mu.Unlock()
+	}
+	from := w.begin(org)
+	state, err := w.Store.Show(ctx, org)
+	if err != nil {
+		return err
+	}
+	w.take(org, &state, from)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	img.seq = h.Seq
+	return nil
+}
+
+// recently is how long after it a loss is told of by [Snapshots.Losses].
+const recently = 24 * time.Hour
+
+// Losses returns the losses of ledgers that are not complete, and of those
+// that were lost in the last day, by organisation.
+func (m *Snapshots) Losses() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make(map[string]string)
+	for org, img := range m.orgs {
+		switch {
+		case img.head.Lost != "" && img.failed != nil:
+			all[org] = img.head.Lost.String() + ": calls that raise cost are refused; the ledger cannot be rebuilt: " + img.failed.Error()
+		case img.head.Lost != "":
+			all[org] = img.head.Lost.String() + ": calls that raise cost are refused until the ledger is rebuilt"
+		case img.loss != nil && m.Now().Sub(img.loss.At) < recently:
+			all[org] = img.loss.Lost.String() + " at " + img.loss.At.Format(time.RFC3339) + ": the ledger was rebuilt"
+		}
+	}
+	return all
+}
+
+// Rebuilding returns how many ledgers were lost and are not complete yet.
+func (m *Snapshots) Rebuilding() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, img := range m.orgs {
+		if img.lost {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,133 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// Zone is the time zone that says when days, weeks, months and quarters begin. The zero Zone is UTC.
+type Zone struct{ location *time.Location }
+
+// Zones returns the zone of an organisation; nil is UTC for all.
+type Zones func(org string) Zone
+
+// Of returns the zone of an organisation.
+func (z Zones) Of(org string) Zone {
+	if z == nil {
+		return Zone{}
+	}
+	return z(org)
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler. It reads a name of the IANA
+// database.
+func (z *Zone) UnmarshalText(text []byte) error {
+	location, err := time.LoadLocation(string(text))
+	if err != nil || location == time.Local {
+		return fmt.Errorf(`%q is no time zone: want a name such as "Europe/Berlin"`, text)
+	}
+	z.location = location
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (z Zone) MarshalText() ([]byte, error) {
+	if z.location == nil {
+		return nil, nil
+	}
+	return []byte(z.location.String()), nil
+}
+
+// Location returns the zone as package time has it.
+func (z Zone) Location() *time.Location {
+	if z.location == nil {
+		return time.UTC
+	}
+	return z.location
+}
+
+// Calendar lists when the days around a time begin, and the weeks, months and quarters that these are in, in Unix
+// milliseconds and in their order: see [Zone.Calendar]. Each lasts until the next one begins, so they leave no gap and do
+// not overlap. The last period begins at 0 and never ends.
+type Calendar [periods][]int64
+
+// Calendar returns that of the days before, of and after a time: when each begins and when the last one ends, and the
+// weeks (from Monday, as in ISO 8601), months and quarters that the days are in, at most two of each.
+func (z Zone) Calendar(at time.Time) Calendar {
+	y, m, d := at.In(z.Location()).Date()
+	var c Calendar
+	for i := -1; i <= 2; i++ {
+		c[day] = append(c[day], z.begin(y, m, d+i))
+	}
+	before := time.Date(y, m, d-1, 0, 0, 0, 0, time.UTC)
+	y, m, d = before.Date()
+	monday := d - (int(before.Weekday())+6)%7
+	first := m - (m-1)%3
+	for i := range 3 {
+		c[week] = append(c[week], z.begin(y, m, monday+7*i))
+		c[month] = append(c[month], z.begin(y, m+time.Month(i), 1))
+		c[quarter] = append(c[quarter], z.begin(y, first+time.Month(3*i), 1))
+	}
+	c[total] = []int64{0, forever}
+	return c
+}
+
+// begin is the first moment of a day. Where clocks skip midnight that is when they do;
+// of two midnights it is the first.
+func (z Zone) begin(y int, m time.Month, d int) int64 {
+	t := time.Date(y, m, d, 0, 0, 0, 0, z.Location())
+	from, to := t.ZoneBounds()
+	if h, minute, s := t.Clock(); h+minute+s > 0 { // there is no midnight: t is as far from it as the clocks were changed
+		if h < 12 {
+			return from.UnixMilli()
+		}
+		return to.UnixMilli()
+	}
+	if !from.IsZero() {
+		_, offset := t.Zone()
+		_, before := from.Add(-1).Zone()
+		if first := t.Add(time.Duration(offset-before) * time.Second); first.Before(from) {
+			t = first
+		}
+	}
+	return t.UnixMilli()
+}
+
+// Day is when the day begins and ends that the calendar was made for.
+func (c *Calendar) Day() [2]int64 { return [2]int64(c[day][1:3]) }
+
+// bounds returns when the period that a time is in begins and ends. For a time after
+// the calendar, both are its end.
+func (c *Calendar) bounds(which int, ms int64) (start, end int64) {
+	for _, end = range c[which] {
+		if end > ms {
+			return start, end
+		}
+		start = end
+	}
+	return start, end
+}
+
+// days lists when the days end, from that of a time to the one that ends at another time.
+func (z Zone) days(at, end time.Time) []time.Time {
+	y, m, d := at.In(z.Location()).Date()
+	for list := []time.Time(nil); ; d++ {
+		next := time.UnixMilli(z.begin(y, m, d+1)).In(z.Location())
+		if list = append(list, next); !next.Before(end) {
+			return list
+		}
+	}
+}
+
+// Expires returns when the periods end that a time is in, the zero time for the one that never ends.
+func (z Zone) Ends(at time.Time) (ends [periods]time.Time) {
+	c := z.Calendar(at)
+	for i := range ends {
+		_, end := c.bounds(i, at.UnixMilli())
+		if end == forever {
+			continue
+		}
+		ends[i] = time.UnixMilli(end).In(z.Location())
+	}
+	return ends
+}
