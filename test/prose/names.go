@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -53,14 +54,8 @@ func Current(root string) (Names, error) {
 			}
 		}
 	}
-	chain, err := os.ReadFile(filepath.Join(root, "gateway/features.go"))
-	if err != nil {
+	if err := names.stages(filepath.Join(root, "gateway")); err != nil {
 		return nil, err
-	}
-	for _, list := range regexp.MustCompile(`(?s)order\.\w+ = \[\]string\{(.*?)\}`).FindAllStringSubmatch(string(chain), -1) {
-		for _, m := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(list[1], -1) {
-			names.add("stage", m[1])
-		}
 	}
 	commands, err := os.ReadFile(filepath.Join(root, "test/prose/testdata/commands.txt"))
 	if err != nil {
@@ -70,6 +65,21 @@ func Current(root string) (Names, error) {
 		names.add("command", strings.TrimSpace(line))
 	}
 	return names, nil
+}
+
+// stages adds the names that stages may have: the constant texts of the gateway that consist of lower-case words.
+func (n Names) stages(folder string) error {
+	words := regexp.MustCompile(`"([a-z]+(?: [a-z]+)*)"`)
+	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, m := range words.FindAllStringSubmatch(string(text), -1) {
+			n.add("stage", m[1])
+		}
+		return err
+	})
 }
 
 func (n Names) add(kind, name string) {
