@@ -149,8 +149,12 @@ func (n Names) operators() error {
 	var doc struct {
 		Paths map[string]map[string]struct {
 			Parameters  []struct{ Name string }
-			RequestBody struct{ Content map[string]struct{ Schema node } }
-			Responses   map[string]struct{ Content map[string]struct{ Schema node } }
+			RequestBody struct {
+				Content map[string]struct{ Schema node }
+			}
+			Responses map[string]struct {
+				Content map[string]struct{ Schema node }
+			}
 		}
 		Components struct{ Schemas map[string]node }
 	}

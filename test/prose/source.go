@@ -167,7 +167,7 @@ var texts = map[string]struct { //nolint:gochecknoglobals // read only
 	"errors.New": {Error, 0}, "fmt.Errorf": {Error, 0}, "fault.Errorf": {Error, 1}, "usagef": {Error, 0}, "invalidf": {Error, 0},
 	"badInput": {Error, 0}, "bad": {Error, 0}, "Detailf": {Problem, 0},
 	"metric.WithDescription": {Setting, 0},
-	"StringVar": {Help, 3}, "BoolVar": {Help, 3}, "IntVar": {Help, 3}, "DurationVar": {Help, 3}, "StringSliceVar": {Help, 3}, "StringArrayVar": {Help, 3},
+	"StringVar":              {Help, 3}, "BoolVar": {Help, 3}, "IntVar": {Help, 3}, "DurationVar": {Help, 3}, "StringSliceVar": {Help, 3}, "StringArrayVar": {Help, 3},
 	"StringVarP": {Help, 4}, "BoolVarP": {Help, 4}, "IntVarP": {Help, 4}, "group": {Help, 1},
 	"Debug": {Log, 0}, "Info": {Log, 0}, "Warn": {Log, 0}, "DebugContext": {Log, 1}, "InfoContext": {Log, 1}, "WarnContext": {Log, 1},
 	"ErrorContext": {Log, 1}, "LogAttrs": {Log, 2}, "Log": {Log, 2},
