@@ -17,15 +17,15 @@ One YAML file configures a gateway. ` + "`tollgate serve -c tollgate.yaml`" + ` 
 fault with line, column and path. This page lists every setting, with an example for each section. It is generated from the code, like the JSON Schema for your
 editor that ` + "`tollgate check --print-schema`" + ` prints.
 
-The file has at most 1 MiB, and so has each file of ` + "`orgs_files`" + `, which holds one organisation; each of ` + "`key_files`" + ` has at most 64 MiB.
+The file may have at most 1 MiB, and so may each file of ` + "`orgs_files`" + `, which defines one organisation. A file of ` + "`key_files`" + ` may have at most 64 MiB.
 
 The gateway reloads the file on SIGHUP, and when it changes or a file of ` + "`orgs_files`, of `key_files`" + `, of a secret or of policies. A file with a fault never
 replaces the configuration in force. A new value takes effect at once, unless the setting or its section says *restart*; until then the log names it, as does
 ` + "`restart` of `GET /admin/status`" + `.
 
-- A *duration* is written with its unit: ` + "`250ms`, `1m30s`, `24h`" + `.
-- A *secret* is never written in the file, but referred to: ` + "`{env: NAME}` or `{file: PATH}`" + `.
-- In paths, ` + "`[]`" + ` stands for each entry of a list and ` + "`<name>`" + ` for each key of a mapping. Unknown and duplicate keys are faults.
+- A *duration* has a unit: ` + "`250ms`, `1m30s`, `24h`" + `.
+- A *secret* is a reference, never the value itself: ` + "`{env: NAME}` or `{file: PATH}`" + `.
+- In paths, ` + "`[]`" + ` stands for each entry of a list, and ` + "`<name>`" + ` for each key of a mapping. Unknown and duplicate keys are faults.
 `
 
 // docs returns the page that describes every setting, in Markdown.

@@ -72,7 +72,7 @@ func checkURL(text string) error {
 	case err != nil || u.Hostname() == "" || u.User != nil:
 		return errors.New("must be a URL with a host and no user")
 	case u.Scheme != "https" && (u.Scheme != "http" || !egress.Loopback(u.Hostname())):
-		return errors.New("must be https: http is for loopback addresses only")
+		return errors.New("must be https, except for loopback addresses")
 	}
 	return egress.CheckPort(u)
 }

@@ -121,7 +121,7 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 		i, at := &c.Admin.Issuers[n], fault.Index("admin.issuers", n)
 		errs = append(errs, fault.At(at, i.Validate()))
 		errs.If(ids[i.ID], at+".id", "issuer %q is already defined", i.ID)
-		errs.If(urls[i.URL], at+".url", "is already used by another issuer")
+		errs.If(urls[i.URL], at+".url", "is also used by another issuer")
 		errs.If(i.Org != "" && !orgs[i.Org], at+".org", "no organisation %q is defined", i.Org)
 		ids[i.ID], urls[i.URL] = true, true
 	}
