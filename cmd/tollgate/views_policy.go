@@ -20,7 +20,7 @@ func approvalsPage(l *struct{ Approvals []approval.Record }, _ asked) page {
 		if r.Answer != nil {
 			answered = r.Answer.By
 		}
-		t.add(r.ID, r.State, r.Until, owner(r.Team, r.Key), r.Call, r.Asks, usd(r.USD), r.Per, strings.Join(by, ", "), answered, r.UsedBy)
+		t.add(r.ID, r.State, r.Until, owner(r.Team, r.Key), r.Call, r.Summary, usd(r.USD), r.Per, strings.Join(by, ", "), answered, r.UsedBy)
 	}
 	return page{sheets: []sheet{t}}
 }
