@@ -5,7 +5,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Schema returns the JSON Schema of the file, for editors.
+// Schema returns the JSON Schema of the configuration file, for editors.
 func Schema() ([]byte, error) {
 	return strictyaml.Schema(settings.Default(), strictyaml.SchemaOptions{Title: "tollgate configuration"})
 }

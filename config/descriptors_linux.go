@@ -2,8 +2,7 @@ package config
 
 import "syscall"
 
-// descriptors returns how many files and connections this process may have open, 0 if
-// that is not known.
+// descriptors returns the limit on open files and connections of this process, or 0 if it is unknown.
 func descriptors() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

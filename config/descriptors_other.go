@@ -2,5 +2,5 @@
 
 package config
 
-// descriptors is for Linux only.
+// descriptors returns 0: the limit is only read on Linux.
 func descriptors() uint64 { return 0 }

@@ -1,9 +1,7 @@
-// Package config reads tollgate's configuration: one YAML file, strict,
-// with secrets referred to and never written down.
+// Package config reads the configuration of tollgate from one YAML file. The file is decoded strictly, and it refers to secrets without
+// containing them.
 //
-// Every fault is reported at once, each with file, line, column and full path.
-// Defaults are in one place, Default. Load ends with a settings.Config; faults that
-// only show when the configuration is compiled (a policy that does not
-// compile, a route that clashes) are gateway's to find, and Locate gives these
-// their place in the file too.
+// All faults are reported at once, each with its file, line, column and path. Defaults are in settings.Default. [Load] returns a
+// settings.Config. Faults that show only when package gateway compiles the configuration, such as a policy that does not compile or
+// conflicting routes, get their place in the file from [Loaded.Locate].
 package config

@@ -15,38 +15,38 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// warnExposed reports keys and tokens that travel unencrypted, and tokens that are accepted for more than they were issued for.
+// warnExposed reports keys and tokens that are sent unencrypted, and tokens of callers that are also accepted from admins.
 func warnExposed(c *settings.Config) fault.Found {
 	var errs fault.Found
 	errs.If(!loopback(c.Listen) && c.TLS.Certificate.IsZero() && len(c.Balancers.Addresses) == 0 && len(c.Envoy.XDS.Groups) == 0, "listen",
-		"is beyond loopback without encryption: callers' keys travel as they are; set tls, or balancers.addresses if a balancer speaks TLS")
+		"accepts unencrypted connections from other hosts: callers' keys can be read in transit; set tls, or balancers.addresses if a balancer terminates TLS")
 	guarded := !c.Admin.Token.IsZero() || len(c.Admin.Admins)+len(c.Admin.Issuers) > 0
-	errs.If(!loopback(c.Admin.Listen) && guarded && c.Admin.TLS.Certificate.IsZero(), "admin.listen", "is beyond loopback without encryption: tokens of admins travel as they are; set admin.tls")
-	errs.If(clear(c.PublicURL), "public_url", "is http: callers' keys travel as they are")
+	errs.If(!loopback(c.Admin.Listen) && guarded && c.Admin.TLS.Certificate.IsZero(), "admin.listen", "accepts unencrypted connections from other hosts: admin tokens can be read in transit; set admin.tls")
+	errs.If(clear(c.PublicURL), "public_url", "uses http: callers' keys are sent unencrypted; use https")
 	for path, o := range map[string]settings.Receiver{"telemetry.otlp": c.Telemetry.OTLP.Receiver, "audit.otlp": c.Audit.OTLP} {
-		errs.If(clear(o.Endpoint) && len(o.Headers) > 0, path+".endpoint", "is http beyond loopback: the headers of exports travel as they are; use https")
+		errs.If(clear(o.Endpoint) && len(o.Headers) > 0, path+".endpoint", "uses http to another host: the export headers are sent unencrypted; use https")
 	}
 	if s := c.Decisions.Service; s != nil {
-		errs.If(clear(s.URL) && s.TokenFile.IsZero(), "decisions.service.url", "is http beyond loopback: decisions, with what callers send, travel as they are; use https")
+		errs.If(clear(s.URL) && s.TokenFile.IsZero(), "decisions.service.url", "uses http to another host: decisions, which contain requests, are sent unencrypted; use https")
 	}
 	for i, caller := range c.Issuers {
 		for j, a := range caller.Audiences {
 			for _, admin := range c.Admin.Issuers {
 				errs.If(admin.URL == caller.URL && slices.Contains(admin.Audiences, a), fault.Index(fault.Index("issuers", i)+".audiences", j),
-					"%q is an audience of admin.issuers, too: a caller's token is accepted as an admin's; give admins another client", a)
+					"%q is also an audience of admin.issuers: callers' tokens are accepted from admins; use another client for admins", a)
 			}
 		}
 	}
 	return errs
 }
 
-// clear reports whether an address is unencrypted and beyond loopback.
+// clear reports whether address is an unencrypted URL that is not on loopback.
 func clear(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "http" && !loopbackHost(u.Hostname())
 }
 
-// warnShared reports secrets that have the value of another one: whoever is given one has both.
+// warnShared reports secrets that have the same value: a person who receives one of them knows both.
 func warnShared(c *settings.Config) error {
 	type named struct {
 		path   string
@@ -65,7 +65,7 @@ func warnShared(c *settings.Config) error {
 		if value == "" {
 			continue
 		}
-		errs.If(taken, n.path, "has the value of %s: whoever is given one has the other, too", other)
+		errs.If(taken, n.path, "has the same value as %s: anyone who knows one knows both; use different secrets", other)
 		if !taken {
 			first[value] = n.path
 		}
@@ -73,7 +73,8 @@ func warnShared(c *settings.Config) error {
 	return errors.Join(errs...)
 }
 
-// warnCertificates reports certificates outside their time. They are no faults: the configuration must be changeable all the same.
+// warnCertificates reports certificates that have expired or are not yet valid. These are warnings, so that such a configuration can still
+// be changed.
 func (l *Loaded) warnCertificates(now time.Time) error {
 	c := &l.Config
 	whole := *c
@@ -87,10 +88,10 @@ func (l *Loaded) warnCertificates(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// certified reports whether a secret may hold certificates.
+// certified reports whether a secret may contain certificates.
 func certified(s strictyaml.Secret) bool { return strings.Contains(s.Reveal(), "-----BEGIN ") }
 
-// certificatesOf reports the certificates of a section.
+// certificatesOf reports the certificates of a section that are outside their validity period.
 func certificatesOf(section any, now time.Time) error {
 	return strictyaml.Each(section, func(s *strictyaml.Secret) error {
 		var valid int
@@ -113,7 +114,7 @@ func certificatesOf(section any, now time.Time) error {
 				fault = err
 			}
 			if first && !cert.IsCA && err != nil {
-				return err // of a chain the first is shown
+				return err // the leaf comes first in a chain
 			}
 		}
 		if valid > 0 {
@@ -128,7 +129,7 @@ func outOfTime(cert *x509.Certificate, now time.Time) error {
 	case now.After(cert.NotAfter):
 		return fmt.Errorf("certificate of %q expired at %s: replace it", cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.RFC3339))
 	case now.Before(cert.NotBefore):
-		return fmt.Errorf("certificate of %q is valid from %s on", cert.Subject.CommonName, cert.NotBefore.UTC().Format(time.RFC3339))
+		return fmt.Errorf("certificate of %q is not valid before %s", cert.Subject.CommonName, cert.NotBefore.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -14,41 +14,40 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// Inputs are the sources of a configuration besides the environment: its file,
-// the files of its secrets and its directories of policies, each with its state
-// when it was read. The zero Inputs is of no configuration.
+// Inputs records everything that a configuration was read from, except the environment: its file, the files of its secrets, and its policy
+// directories, each with a digest. The zero Inputs is empty.
 type Inputs struct {
 	seen map[string]digest
-	// known are the files whose content cannot change without their size, time or identity.
+	// known holds files whose content cannot have changed while size, modification time and identity are the same.
 	known map[string]reading
-	// sources read the files among the inputs as they were read, within the directory that a path is confined to.
+	// sources read the input files again, with the restrictions that applied to the first read.
 	sources map[string]source
-	// patterns are those of seen that stand for the names that they match.
+	// patterns are the keys of seen that are glob patterns. The digest of a pattern covers the matching names.
 	patterns []string
-	// skip has patterns of the names of directories below an input that are left out.
+	// skip holds patterns of directory names to leave out below an input.
 	skip []string
 }
 
-// Tree returns the inputs of a program that reads a directory: everything below it but the directories whose names match one of the
-// patterns of [filepath.Match].
+// Tree returns the inputs of a program that reads a directory. It covers everything below dir except directories whose names match a
+// pattern of skip, as defined by [filepath.Match].
 func Tree(dir string, skip ...string) Inputs {
 	in := Inputs{skip: skip}
 	in.add(dir, in.digestOf(dir))
 	return in
 }
 
-// reading is the state of a file when it was read.
+// reading is the digest and file information of a file that was read.
 type reading struct {
 	digest digest
 	stat   fs.FileInfo
 }
 
-// holds reports whether a file whose state is stat has not changed since it was read.
+// holds reports whether a file with information stat is unchanged since it was read.
 func (r reading) holds(stat fs.FileInfo) bool {
 	return os.SameFile(r.stat, stat) && r.stat.Size() == stat.Size() && r.stat.ModTime().Equal(stat.ModTime())
 }
 
-// digest stands for the content of an input.
+// digest is the SHA-256 digest of an input.
 type digest [sha256.Size]byte
 
 func (in *Inputs) add(path string, d digest) {
@@ -58,17 +57,17 @@ func (in *Inputs) add(path string, d digest) {
 	in.seen[path] = d
 }
 
-// source reads a file that is an input.
+// source reads an input file.
 type source func() ([]byte, error)
 
-// read reads a file, which becomes one of the inputs. It spends the size of the file.
+// read reads a file and adds it to the inputs. It deducts the size and the time from the allowance.
 func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) {
 	name := p.String()
 	if a.time <= 0 {
-		return nil, a.tooSlow(name) // nothing is known of the file
+		return nil, a.tooSlow(name) // nothing was learned about the file
 	}
 	started := time.Now()
-	stat, serr := files.Stat(name) // before it is read: a change meanwhile shows in the next one
+	stat, serr := files.Stat(name) // before the read, so that the next check notices a change during the read
 	data, err := read()
 	a.time -= time.Since(started)
 	in.add(name, contentOf(data, err))
@@ -82,7 +81,8 @@ func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) 
 	return data, err
 }
 
-// keep makes a file one of the inputs with the content that it had among the inputs before, unless its size, time or identity has changed.
+// keep copies the entry of a file from the previous inputs if its size, modification time and identity are unchanged. It reports whether it
+// did.
 func (in *Inputs) keep(name string, before *Inputs) bool {
 	r, known := before.known[name]
 	if !known {
@@ -99,7 +99,7 @@ func (in *Inputs) keep(name string, before *Inputs) bool {
 // paths lists the files that were read.
 func (in *Inputs) paths() []string { return slices.Collect(maps.Keys(in.sources)) }
 
-// pattern makes the names that a pattern matches one of the inputs, as they were when it was first made one.
+// pattern adds a glob pattern to the inputs. Its digest covers the matching names at the time of the first call.
 func (in *Inputs) pattern(pattern string) {
 	if slices.Contains(in.patterns, pattern) {
 		return
@@ -108,19 +108,18 @@ func (in *Inputs) pattern(pattern string) {
 	in.add(pattern, in.digestOf(pattern))
 }
 
-// directory makes a directory one of the inputs, as it was when it was first made one.
+// directory adds a directory to the inputs, with its state at the time of the first call.
 func (in *Inputs) directory(path string) {
 	if _, had := in.seen[path]; !had {
 		in.add(path, in.digestOf(path))
 	}
 }
 
-// tick is longer than the steps in which file systems tell times: a file that was written
-// twice within it may have one time and two contents.
+// tick is longer than the timestamp resolution of file systems. A file that is written twice within a tick may have the same modification
+// time with different content.
 const tick = 2 * time.Second
 
-// look returns the same inputs as they are now. Files whose size, time and identity are
-// unchanged are not read again.
+// look returns the current state of the same inputs. It does not read files whose size, modification time and identity are unchanged.
 func (in Inputs) look() Inputs {
 	now := Inputs{skip: in.skip, patterns: in.patterns}
 	for path := range in.seen {
@@ -142,20 +141,19 @@ func (in Inputs) look() Inputs {
 
 func (in Inputs) equal(o Inputs) bool { return maps.Equal(in.seen, o.seen) }
 
-// directories are those in which a change of an input shows: where a file or a
-// directory is, as either may be replaced, and where it really is, if that is
-// another place, and everything below a directory.
+// directories returns the directories to watch for changes of an input: the directory of each path and, since paths may be symbolic links,
+// the directory of the target, and all directories below a directory.
 func (in Inputs) directories() []string {
 	var dirs []string
 	for path := range in.seen {
 		dirs = append(dirs, filepath.Dir(path))
-		more, _ := files.WithTimeout("stat", path, func() ([]string, error) { return in.below(path), nil }) // none of a path that does not answer
+		more, _ := files.WithTimeout("stat", path, func() ([]string, error) { return in.below(path), nil }) // a path that does not answer has no directories
 		dirs = append(dirs, more...)
 	}
 	return dirs
 }
 
-// below returns the directory that an input is really in, and those below it.
+// below returns the directory of the target of path, and all directories below the target.
 func (in Inputs) below(path string) []string {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -175,12 +173,12 @@ func (in Inputs) below(path string) []string {
 		if err == nil && d.IsDir() {
 			dirs = append(dirs, name)
 		}
-		return nil // an unreadable file is a fault when it is loaded
+		return nil // loading reports unreadable files
 	})
 	return dirs
 }
 
-// skips reports whether a directory below an input is left out.
+// skips reports whether a directory below root is left out.
 func (in Inputs) skips(root, name string, d fs.DirEntry) bool {
 	return name != root && d != nil && d.IsDir() && slices.ContainsFunc(in.skip, func(pattern string) bool {
 		match, err := filepath.Match(pattern, d.Name())
@@ -188,8 +186,8 @@ func (in Inputs) skips(root, name string, d fs.DirEntry) bool {
 	})
 }
 
-// digestOf is that of a file's content, or of the names, sizes and times of the entries
-// below a directory. An input that cannot be read differs from any that can.
+// digestOf returns the digest of a file's content, or of the names, sizes and times of everything below a directory. The digest of an
+// unreadable input differs from every digest of a readable one.
 func (in Inputs) digestOf(path string) digest {
 	if read, ok := in.sources[path]; ok {
 		return contentOf(read())
@@ -199,7 +197,7 @@ func (in Inputs) digestOf(path string) digest {
 			names, err := filepath.Glob(path)
 			return contentOf([]byte(strings.Join(names, "\x00")), err), nil
 		}
-		target, err := filepath.EvalSymlinks(path) // WalkDir follows no link, not even the first
+		target, err := filepath.EvalSymlinks(path) // WalkDir does not follow links, not even for the root
 		if err != nil {
 			return digest{}, err
 		}
@@ -211,10 +209,10 @@ func (in Inputs) digestOf(path string) digest {
 	return d
 }
 
-// maxEntries bounds the files and directories below an input that are looked at.
+// maxEntries limits the files and directories examined below an input.
 const maxEntries = 20_000
 
-// treeDigest is digestOf for a directory that is no link.
+// treeDigest implements digestOf for a directory that is not a symbolic link.
 func (in Inputs) treeDigest(target string) digest {
 	h, entries := sha256.New(), 0
 	_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
@@ -229,10 +227,10 @@ func (in Inputs) treeDigest(target string) digest {
 			stat, err = os.Stat(name)
 		}
 		if err != nil {
-			_, _ = fmt.Fprintf(h, "%q %q\n", name, err) // a hash takes everything
+			_, _ = fmt.Fprintf(h, "%q %q\n", name, err) // writing to a hash cannot fail
 			return nil
 		}
-		if stat.IsDir() { // its times and size change with entries that are skipped, too
+		if stat.IsDir() { // its times and size also change with skipped entries
 			_, _ = fmt.Fprintf(h, "%q %s\n", name, stat.Mode())
 			return nil
 		}

@@ -23,58 +23,55 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Sources is where a configuration's secrets come from.
+// Sources configures how [Load] reads secrets and files.
 type Sources struct {
-	// Env looks up a variable; nil is the process environment.
+	// Env looks up environment variables. If nil, the process environment is used.
 	Env func(string) (string, bool)
-	// ReadFile reads the files of secrets and keys in place of package files; nil does not.
+	// ReadFile reads the files of secrets and keys. If nil, package files is used.
 	ReadFile func(string) ([]byte, error)
-	// DemoKeys admits the documented keys of the demo. Only the demo may.
+	// DemoKeys accepts the published keys of the demo. Only the demo may set it.
 	DemoKeys bool
-	// WithoutSecrets leaves secrets unresolved, for commands that only read
-	// other settings, and does not ask for directories of logs: the machine is
-	// not the one that the gateway runs on.
+	// WithoutSecrets leaves secrets unresolved and does not check log directories. Commands that need only other settings use it on
+	// machines other than the gateway's.
 	WithoutSecrets bool
-	// Reread reads files of organisations although they have the size, time and identity that they had when Before was read.
+	// Reread reads organisation files even if their size, modification time and identity are unchanged since Previous was read.
 	Reread bool
-	// Previous is the configuration in force, from the same sources with the same judge. A file of an organisation that has not changed keeps its
-	// section, unless one of its secrets or the main file has. A file of an organisation with a fault then keeps the organisation's section of that, and is
-	// named in Config.Refused; nil makes it a fault of the whole. Before is committed.
+	// Previous is the configuration in force, loaded from the same sources with the same Checker and committed. An unchanged organisation
+	// file reuses its section from Previous, unless one of its secrets or the main file has changed. If an organisation file has a fault,
+	// the organisation keeps its section from Previous, and the file is listed in Config.RejectedFiles. If Previous is nil, a fault in an
+	// organisation file is a fault of the whole configuration.
 	Previous *Loaded
 }
 
-// Checker checks a configuration with the engines of the gateway. Its faults have paths of
-// the file.
+// Checker checks a configuration with the engines of the gateway. The paths in its errors are those of the configuration file.
 type Checker interface {
-	// Faults reports all errors.
+	// Faults returns all errors of c.
 	Faults(c *settings.Config) error
-	// Warnings reports settings without an effect.
+	// Warnings returns settings that have no effect.
 	Warnings(c *settings.Config, now time.Time) error
 }
 
-// Loaded is a configuration that was read, with the positions needed to place later
-// faults.
+// Loaded is a configuration together with the positions of its values, which later faults need.
 type Loaded struct {
-	// Config is the configuration, its secrets resolved, its paths absolute or
-	// relative to the working directory.
+	// Config is the configuration with resolved secrets. Its paths are absolute, or relative to the working directory.
 	Config settings.Config
-	// Inputs are its sources.
+	// Inputs lists the files and directories that were read.
 	Inputs     Inputs
 	positions  *strictyaml.Positions
 	judge      Checker
 	files      orgFiles
-	main       digest                // of the main file
-	refused    map[string]string     // faults of organisations' files that are not taken, by path
-	allowances map[string]*allowance // by organisation's file, "" for the main file
+	main       digest                // digest of the main file
+	refused    map[string]string     // faults of rejected organisation files, by path
+	allowances map[string]*allowance // by organisation file, "" for the main file
 
-	// name, data and from are the arguments of Parse, without data and from.Before after Commit.
+	// name, data and from are the arguments of Parse. Commit clears data and from.Previous.
 	name string
 	data []byte
 	from Sources
 }
 
-// WithoutFaultyFiles is told of a fault that was found later, and returns the configuration without the files of organisations that it is about. Its
-// error is the fault in its place, where it is about anything else.
+// WithoutFaultyFiles returns the configuration without the organisation files that err concerns, a fault found after loading. If err
+// concerns anything else, WithoutFaultyFiles returns err with its place in the file.
 func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
 	if refused := l.blamed(err); len(refused) > 0 && l.from.Previous != nil {
 		maps.Copy(refused, l.refused)
@@ -83,12 +80,11 @@ func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
 	return nil, l.Locate(err)
 }
 
-// Commit says that the configuration is in force: Refuse refuses nothing any more. It releases the configuration before, which
-// would keep all earlier ones in memory.
+// Commit marks the configuration as in force. Afterwards WithoutFaultyFiles removes no more files. Commit releases the previous
+// configuration, which would otherwise keep all earlier ones in memory.
 func (l *Loaded) Commit() { l.from.Previous, l.data = nil, nil }
 
-// Locate gives faults found later, by the parts made from the configuration, their place in
-// the file.
+// Locate adds the place in the file to faults that were found after loading, by components built from the configuration.
 func (l *Loaded) Locate(err error) error {
 	if _, placed := errors.AsType[strictyaml.Errors](err); placed {
 		return err
@@ -96,8 +92,8 @@ func (l *Loaded) Locate(err error) error {
 	return strictyaml.Locate(l.positions, l.ofOrgs(err))
 }
 
-// ofOrgs puts an organisation's place on faults of its section that policies
-// found when they were compiled; their paths begin there.
+// ofOrgs prepends the path of the organisation to faults found while compiling its policies. The paths of these faults are relative to the
+// organisation's section.
 func (l *Loaded) ofOrgs(err error) error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var errs []error
@@ -124,8 +120,7 @@ func (l *Loaded) ofOrgs(err error) error {
 	return fault.Errorf(path, "%s", f.Message)
 }
 
-// Load reads the file at path. Without a judge, nil, only the settings by
-// themselves are judged.
+// Load reads the file at path. If check is nil, only the settings themselves are checked, without the engines of the gateway.
 func Load(path string, src Sources, judge Checker) (*Loaded, error) {
 	var in Inputs
 	file := files.UnrestrictedPath(path)
@@ -136,14 +131,13 @@ func Load(path string, src Sources, judge Checker) (*Loaded, error) {
 	return parse(path, data, src, judge, in, nil)
 }
 
-// Parse reads a configuration from memory. name is used in faults, and
-// relative directories are taken from where it is. All faults found are
-// joined in the error.
+// Parse reads a configuration from memory. name appears in faults, and relative paths are resolved against its directory. The error joins
+// all faults found.
 func Parse(name string, data []byte, src Sources, judge Checker) (*Loaded, error) {
 	return parse(name, data, src, judge, Inputs{}, nil)
 }
 
-// parse is Parse; in are the inputs read so far, refused are the files of organisations that are not taken.
+// parse implements Parse. in holds the inputs read so far, and refused the organisation files to leave out.
 func parse(name string, data []byte, src Sources, judge Checker, in Inputs, refused map[string]string) (*Loaded, error) {
 	l := &Loaded{
 		Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance), name: name, data: data, from: src,
@@ -160,13 +154,13 @@ func parse(name string, data []byte, src Sources, judge Checker, in Inputs, refu
 	return l, nil
 }
 
-// read reads all that the configuration is made from. Its error has places.
+// read reads all files of the configuration. Its error has places.
 func (l *Loaded) read() error {
 	var err error
 	l.positions, err = strictyaml.DecodePartial(l.name, l.data, &l.Config)
 	form, _ := errors.AsType[strictyaml.Errors](err)
 	sum, dir := sha256.New(), filepath.Dir(l.name)
-	_, _ = sum.Write(l.data) // a hash takes everything
+	_, _ = sum.Write(l.data) // writing to a hash cannot fail
 	l.main = sha256.Sum256(l.data)
 	l.Config.AllowAllDestinations()
 	for i := range l.Config.Orgs {
@@ -183,7 +177,7 @@ func (l *Loaded) read() error {
 	l.keepOrgs()
 	l.Config.AssignIssued()
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
-		_, _ = fmt.Fprintf(sum, "%q %d", path, len(l.files[path].data)) // a hash takes everything
+		_, _ = fmt.Fprintf(sum, "%q %d", path, len(l.files[path].data)) // writing to a hash cannot fail
 		_, _ = sum.Write(l.files[path].data)
 	}
 	if !l.from.WithoutSecrets {
@@ -205,7 +199,7 @@ func (l *Loaded) read() error {
 	return nil
 }
 
-// resolve looks the secrets up, and parses those that are certificates.
+// resolve resolves the secrets, and parses certificates.
 func (l *Loaded) resolve() error {
 	c := &l.Config
 	var errs []error
@@ -231,7 +225,8 @@ func (l *Loaded) resolve() error {
 	return errors.Join(errs...)
 }
 
-// readKeys adds the keys that are in files of their own, and the bytes it read to sum. form are the faults of their form.
+// readKeys adds the keys from key files, and writes the bytes read to sum. It returns faults of the form of the files separately from
+// missing files.
 func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error) {
 	for i := range l.Config.Orgs {
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
@@ -248,7 +243,7 @@ func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error)
 				missing = errors.Join(missing, fault.At(fault.Index(at+".key_files", j), err))
 				continue
 			}
-			_, _ = sum.Write(data) // a hash takes everything
+			_, _ = sum.Write(data) // writing to a hash cannot fail
 			found, _ := errors.AsType[strictyaml.Errors](l.positions.Extend(path.String(), data, at+".keys", &o.Keys, most))
 			form = append(form, found...)
 		}
@@ -256,9 +251,8 @@ func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error)
 	return form, missing
 }
 
-// complete fills in the settings that the file omits or gives relative to itself. The policies
-// account_changes and roles are in force unless they are listed, and run_webhooks
-// where the run interface is served.
+// complete sets defaults that depend on other settings or on the directory of the file. The policies account_changes and roles apply unless
+// they are listed, and run_webhooks applies if the run interface is served.
 func (l *Loaded) complete(dir string) {
 	for _, file := range []*logfile.File{l.Config.Decisions.File, l.Config.Audit.File} {
 		if file != nil {
@@ -274,7 +268,7 @@ func (l *Loaded) complete(dir string) {
 	}
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
-		if l.Config.Orgs[i].Reused { // it is complete
+		if l.Config.Orgs[i].Reused { // already complete
 			l.watchRego(&l.Config.Orgs[i])
 			continue
 		}
@@ -286,15 +280,14 @@ func (l *Loaded) complete(dir string) {
 		}
 		for _, name := range unlisted {
 			if !slices.ContainsFunc(p.Policies, func(e policyconfig.Entry) bool { return e.Policy == name }) {
-				p.Policies = append(slices.Clip(p.Policies), policyconfig.Entry{Policy: name}) // last, so that the places of faults stay
+				p.Policies = append(slices.Clip(p.Policies), policyconfig.Entry{Policy: name}) // appended, so that the places of faults stay valid
 			}
 		}
 		l.watchRego(&l.Config.Orgs[i])
 	}
 }
 
-// watchRego makes the directory of an organisation's policies one of the inputs. A directory that the organisation may not name is never
-// looked at.
+// watchRego adds the policy directory of an organisation to the inputs, unless the organisation may not name that directory.
 func (l *Loaded) watchRego(o *settings.Org) {
 	if !o.Untrusted && !o.Policies.Directory.IsZero() {
 		l.Inputs.directory(o.Policies.Directory.String())
@@ -308,8 +301,7 @@ func beside(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// merge puts faults found after decoding behind those of form, leaving out
-// those that may only follow from them.
+// merge appends faults found after decoding to form, without faults that may only result from earlier ones.
 func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 	all := slices.Clone(form)
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(later))

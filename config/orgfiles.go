@@ -16,37 +16,37 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// orgFile is a file with one organisation.
+// orgFile is a file that defines one organisation.
 type orgFile struct {
 	path string
 	data []byte
-	err  error // of reading it
+	err  error // error of reading the file
 }
 
-// orgFiles are the files with organisations that were taken, by path.
+// orgFiles holds the accepted organisation files, by path.
 type orgFiles map[string]*orgPart
 
-// orgPart is a file that was taken, and what was made of it.
+// orgPart is an accepted organisation file with its decoded section.
 type orgPart struct {
 	data   []byte
-	digest digest // of the input that data is
-	// main is the digest of the main file that it was read beside, by whose bounds and settings it was judged.
+	digest digest // of data
+	// main is the digest of the main file that the section was checked against.
 	main      digest
 	positions *strictyaml.Positions
-	// made is the section with everything that belongs to it, such as the values of secrets; nil where there are key files.
+	// made is the complete section, including the values of secrets. It is nil if the organisation has key files.
 	made    *settings.Org
 	secrets []strictyaml.Secret
 	places  []settings.Destination
 }
 
-// stays reports whether the section of a file can be had from that of the configuration before.
+// stays reports whether the section of a file can be reused from the previous configuration.
 func (l *Loaded) stays(p *orgPart, f *orgFile) bool {
 	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) &&
 		!slices.ContainsFunc(p.places, func(s settings.Destination) bool { return s.Check() != nil }) &&
 		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.IsCurrent(l.from.Env, l.secretReader(p.made)) })
 }
 
-// noteOrgs remembers the sections of files for the next configuration.
+// noteOrgs stores the sections of files for the next configuration.
 func (l *Loaded) noteOrgs() {
 	for i := range l.Config.Orgs {
 		o := &l.Config.Orgs[i]
@@ -55,9 +55,9 @@ func (l *Loaded) noteOrgs() {
 			continue
 		}
 		o.CachedText = new(strictyaml.TextCache)
-		made := *o // a pointer to it would keep all the others, too
+		made := *o // a pointer into the list would keep the whole list in memory
 		part.made, part.places = &made, o.Destinations()
-		_ = strictyaml.Each(o, func(s *strictyaml.Secret) error { // they are resolved
+		_ = strictyaml.Each(o, func(s *strictyaml.Secret) error { // already resolved
 			if !s.IsZero() {
 				part.secrets = append(part.secrets, *s)
 			}
@@ -66,8 +66,8 @@ func (l *Loaded) noteOrgs() {
 	}
 }
 
-// readOrgFiles reads the files that a pattern matches. Their names are inputs. Only files really in the directory are read: a link that
-// leads out of it is a fault, and so is anything but a file.
+// readOrgFiles reads the files that match a pattern. The names that match are inputs. A symbolic link that leads out of the directory is a
+// fault, and so is anything other than a file.
 func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	pattern := beside(dir, l.Config.OrgsFiles)
 	if l.Config.OrgsFiles == "" {
@@ -75,7 +75,7 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	}
 	dir = filepath.Dir(pattern)
 	if strings.ContainsAny(dir, "*?[\\") {
-		return nil, fault.Errorf("orgs_files", "has a pattern in the name of its directory, %s", dir)
+		return nil, fault.Errorf("orgs_files", "must not have a pattern in the directory, got %s", dir)
 	}
 	names, err := files.WithTimeout("open", dir, func() ([]string, error) {
 		if _, err := os.ReadDir(dir); err != nil {
@@ -87,7 +87,7 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 		return nil, fault.At("orgs_files", err)
 	}
 	l.Inputs.pattern(pattern)
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") }) // of editors
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") }) // files of editors
 	found := make([]orgFile, len(names))
 	for i, name := range names {
 		found[i].path = name
@@ -96,9 +96,9 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	return found, nil
 }
 
-// readOrgFile returns the content of a file with an organisation. Unless all are read anew, it does not read a file that has not changed
-// since the configuration before was read. It never reads one that was refused: the input is what was refused, so that a correction made
-// meanwhile is a change.
+// readOrgFile returns the content of an organisation file. Unless Reread is set, a file unchanged since the previous configuration is not
+// read again. A rejected file is not read again either: the rejected content stays the recorded input, so that a later correction counts as
+// a change.
 func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
 	if l.refused[name] != "" {
 		return nil, nil
@@ -112,8 +112,8 @@ func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
 	return l.readFor(&settings.Org{File: name}, files.ConfinedPath(dir, filepath.Base(name)), strictyaml.MaxSize)
 }
 
-// includeOrgs adds the organisations of files to those of the main file. A file that has not changed since before comes first: of two that
-// have an entry that only one may have, the one that changed is at fault. It returns faults of form, and others.
+// includeOrgs adds the organisations of files to those of the main file. Unchanged files come first, so that if two files define an entry
+// that must be unique, the changed file has the fault. It returns faults of form separately from other faults.
 func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other error) {
 	var before orgFiles
 	if l.from.Previous != nil {
@@ -166,7 +166,7 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 	return form, other
 }
 
-// causeOf is an error without the path that it is about.
+// causeOf returns an error without the path it contains.
 func causeOf(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
@@ -174,7 +174,7 @@ func causeOf(err error) error {
 	return err
 }
 
-// resolveSecrets looks secrets up, but those of organisations that may not name them.
+// resolveSecrets resolves all secrets except those that an organisation may not name.
 func (l *Loaded) resolveSecrets() error {
 	orgs := l.Config.Orgs
 	l.Config.Orgs = nil
@@ -188,14 +188,14 @@ func (l *Loaded) resolveSecrets() error {
 	return errors.Join(errs...)
 }
 
-// keepOrgs adds the last good sections of organisations whose files were refused.
+// keepOrgs adds the last valid sections of organisations whose files were rejected.
 func (l *Loaded) keepOrgs() {
 	before := l.from.Previous
 	for _, path := range slices.Sorted(maps.Keys(l.refused)) {
 		f := settings.RejectedFile{File: path, Fault: l.refused[path]}
 		if i := slices.IndexFunc(before.Config.Orgs, func(o settings.Org) bool { return o.File == path }); i >= 0 {
 			o := before.Config.Orgs[i]
-			o.Policies.KeepOnFailure, o.Reused, o.CachedText = true, false, nil // it stays without its file, by what the main file is now
+			o.Policies.KeepOnFailure, o.Reused, o.CachedText = true, false, nil // without its file, it depends only on the main file
 			l.Config.Orgs, f.Org = append(l.Config.Orgs, o), o.ID
 			l.files[path] = before.files[path]
 			l.watchRego(&o)
@@ -204,8 +204,8 @@ func (l *Loaded) keepOrgs() {
 	}
 }
 
-// blamed returns the files that faults are about, with the faults' texts, nil when a fault is about something else or about a file that was
-// refused already.
+// blamed returns the files that err concerns, with the text of the faults. It returns nil if a fault concerns anything else, or a file that
+// was already rejected.
 func (l *Loaded) blamed(err error) map[string]string {
 	faults, _ := errors.AsType[strictyaml.Errors](l.Locate(err))
 	refused := make(map[string]string)

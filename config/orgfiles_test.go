@@ -120,7 +120,7 @@ func TestFaultsOfOrgFiles(t *testing.T) {
 		"two of one id": {
 			files: map[string]string{"conf.d/acme.yaml": orgText("acme", ""), "conf.d/other.yaml": orgText("acme", "")},
 			want: []string{
-				`conf.d/other.yaml:1:5: orgs[2].id: must be "other", the name of its file`,
+				`conf.d/other.yaml:1:5: orgs[2].id: must be "other", the name of the file`,
 				`conf.d/other.yaml:1:5: orgs[2].id: organisation "acme" is already defined`,
 			},
 		},
@@ -138,17 +138,17 @@ policies: [{policy: gpu_count, params: {max: 2}, mode: warn, teams: [a]}]
 teams: [{id: a}]
 `},
 			want: []string{
-				`conf.d/acme.yaml:3:1: orgs[1].credential: environment variable MAIN_KEY is not one that the organisation may name, by org_bounds`,
-				`conf.d/acme.yaml:4:1: orgs[1].run_credential: file /dev/zero is not one that the organisation may name, by org_bounds`,
-				`conf.d/acme.yaml:5:1: orgs[1].budget.gpus: must be set, to at most 4, by org_bounds`,
-				`conf.d/acme.yaml:5:19: orgs[1].budget.per_day: must be at most 100, by org_bounds`,
-				`conf.d/acme.yaml:6:12: orgs[1].policies[0]: gpu_count must be in force for all callers, by org_bounds`,
-				`conf.d/acme.yaml:6:56: orgs[1].policies[0].mode: must be enforce, by org_bounds`,
+				`conf.d/acme.yaml:3:1: orgs[1].credential: environment variable MAIN_KEY is not permitted for the organisation (org_bounds)`,
+				`conf.d/acme.yaml:4:1: orgs[1].run_credential: file /dev/zero is not permitted for the organisation (org_bounds)`,
+				`conf.d/acme.yaml:5:1: orgs[1].budget.gpus: must be set, to at most 4 (org_bounds)`,
+				`conf.d/acme.yaml:5:19: orgs[1].budget.per_day: must be at most 100 (org_bounds)`,
+				`conf.d/acme.yaml:6:12: orgs[1].policies[0]: gpu_count must apply to all callers (org_bounds)`,
+				`conf.d/acme.yaml:6:56: orgs[1].policies[0].mode: must be enforce (org_bounds)`,
 			},
 		},
 		"an id that would be a pattern": {
 			files: map[string]string{"conf.d/*.yaml": strings.Replace(orgText(`"*"`, ""), `KEY_"*"`, "KEY_OTHER", 1)},
-			want:  []string{`conf.d/*.yaml:2:1: orgs[1].credential: environment variable KEY_OTHER is not one that the organisation may name, by org_bounds`},
+			want:  []string{`conf.d/*.yaml:2:1: orgs[1].credential: environment variable KEY_OTHER is not permitted for the organisation (org_bounds)`},
 		},
 		"keys and policies elsewhere": {
 			files: map[string]string{

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// validateLogs reports logs that are rotated with each line, and a file that both logs would write.
+// validateLogs reports logs whose size limit is less than one line, and a file that both logs would write.
 func validateLogs(c *settings.Config) fault.Found {
 	var errs fault.Found
 	d, a := c.Decisions.File, c.Audit.File
@@ -30,27 +30,27 @@ func validateLogs(c *settings.Config) fault.Found {
 		return errs
 	}
 	errs.If(filepath.Clean(d.Path) == filepath.Clean(a.Path), "audit.file.path", sameLog)
-	errs.If(takes(d, a.Path), "audit.file.path", "is a name that rotation of decisions.file writes: the audit log would be replaced")
-	errs.If(takes(a, d.Path) || shipped(c, d.Path), "decisions.file.path", "is a name that rotation or delivery of audit.file writes: the decision log would be replaced")
+	errs.If(takes(d, a.Path), "audit.file.path", "is a name used by the rotation of decisions.file, which would replace the audit log; use another file")
+	errs.If(takes(a, d.Path) || shipped(c, d.Path), "decisions.file.path", "is a name used by the rotation or delivery of audit.file, which would replace the decision log; use another file")
 	return errs
 }
 
-const sameLog = "names the same file as decisions.file: the chain of the audit log would not verify"
+const sameLog = "is the same file as decisions.file: the audit log could not be verified; use another file"
 
-// takes reports whether a log has a name for one of its rotated files.
+// takes reports whether name is one of the rotated files of a log.
 func takes(f *logfile.File, name string) bool {
 	rest, ok := strings.CutPrefix(filepath.Clean(name), filepath.Clean(f.Path)+".")
 	n, err := strconv.Atoi(rest)
 	return ok && err == nil && n >= 1 && n <= f.Kept()
 }
 
-// shipped reports whether the audit log has a name for the file with its position of delivery.
+// shipped reports whether name is the file with the shipping position of the audit log.
 func shipped(c *settings.Config, name string) bool {
 	rest, ok := strings.CutPrefix(filepath.Clean(name), filepath.Clean(c.Audit.File.Path)+".")
 	return ok && (rest == "otlp" && c.Audit.OTLP.Endpoint != "" || rest == "webhook" && !c.Audit.Webhook.URL.IsZero())
 }
 
-// places reports files that cannot be written or read where the configuration says.
+// places reports files that cannot be read or written at the configured paths.
 func (l *Loaded) places() error {
 	c := &l.Config
 	var errs fault.Found
@@ -78,8 +78,7 @@ func (l *Loaded) places() error {
 	return errors.Join(errs...)
 }
 
-// checkFiles reports files of a section with tokens or keys that are missing, and directories of written files that are. A missing file
-// becomes one of the inputs.
+// checkFiles reports missing files with tokens or keys, and missing directories of files to write. A missing file becomes an input.
 func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 	return errors.Join(
 		strictyaml.Each(in, func(f *files.Credential) error {
@@ -98,7 +97,7 @@ func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 	)
 }
 
-// placed reports whether a path leads where it may. One that does not has a fault already.
+// placed reports whether a path is permitted. A fault for a path that is not has already been reported.
 func placed(p files.Path) bool { return p.Check() == nil }
 
 func exists(name string) bool {
@@ -106,7 +105,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// causeAt names the file of an error once.
+// causeAt returns an error that names the file once.
 func causeAt(name string, err error) error {
 	if err == nil {
 		return nil
@@ -114,7 +113,7 @@ func causeAt(name string, err error) error {
 	return errors.New(name + ": " + causeOf(err).Error())
 }
 
-// checkDirectory reports a directory that is missing. One that cannot be read may be written to.
+// checkDirectory reports a missing directory. An unreadable directory is accepted, because it may still be writable.
 func checkDirectory(dir string) error {
 	_, err := os.ReadDir(dir)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
@@ -134,21 +133,21 @@ func (l *Loaded) checkLog(name string) error {
 	case err == nil && info.IsDir():
 		return errors.New(name + " is a directory: name a file in it")
 	case err == nil && slices.ContainsFunc(l.Inputs.paths(), func(input string) bool { return sameFile(input, name) }):
-		return errors.New(name + " is a file that the configuration is read from: the log would be appended to it")
+		return errors.New(name + " is an input of the configuration, and the log would be appended to it; use another file")
 	case err == nil:
 		return nil
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		for _, virtual := range []string{"/proc", "/sys"} {
 			if real == virtual || strings.HasPrefix(real, virtual+"/") {
-				return errors.New(name + " cannot be created: " + virtual + " holds no files of its own")
+				return errors.New(name + " cannot be created: " + virtual + " is a virtual file system")
 			}
 		}
 	}
 	return nil
 }
 
-// sameFile reports whether two names lead to one file, or will when it is created.
+// sameFile reports whether two names refer to the same file, which need not exist yet.
 func sameFile(a, b string) bool {
 	first, err1 := files.Stat(a)
 	second, err2 := files.Stat(b)
@@ -158,7 +157,7 @@ func sameFile(a, b string) bool {
 	return target(a) == target(b)
 }
 
-// target returns the name that a file has after all links, of which the last may lead to nothing yet.
+// target returns the name of a file after resolving symbolic links. The last link may point to a missing file.
 func target(name string) string {
 	if link, err := os.Readlink(name); err == nil {
 		if !filepath.IsAbs(link) {

@@ -18,9 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// AdminURL returns the address, as scheme and host, at which a gateway on this host
-// that was started with the file at path answers probes. It reads nothing else of
-// the file, which may since have got faults that the running gateway refused.
+// AdminURL returns the scheme and host at which a gateway on this host answers probes, if it was started with the file at path. AdminURL
+// ignores faults elsewhere in the file, because the running gateway may have refused a later version of it.
 func AdminURL(path string) (string, error) {
 	data, err := files.Read(path, strictyaml.MaxSize)
 	if err != nil {
@@ -47,8 +46,8 @@ func AdminURL(path string) (string, error) {
 	return u.String(), nil
 }
 
-// LoadEnvoys reads the file for the bootstrap of its Envoys, on any machine: of all secrets and other files it resolves envoy.xds.token
-// alone, and validate is the only check besides those of form.
+// LoadEnvoys reads the file to generate the bootstrap configuration of Envoys, on any machine. It resolves only the secret envoy.xds.token
+// and reads no other files. Besides the form, it checks only validate.
 func LoadEnvoys(path string, validate func(*settings.Config) error) (*Loaded, error) {
 	data, err := files.Read(path, strictyaml.MaxSize)
 	if err != nil {
@@ -67,7 +66,7 @@ func LoadEnvoys(path string, validate func(*settings.Config) error) (*Loaded, er
 	return l, l.Locate(errors.Join(errors.Join(validateListeners(&l.Config)...), validate(&l.Config)))
 }
 
-// EnvoyServerName returns the first DNS name in the certificate that the gateways show Envoys.
+// EnvoyServerName returns the first DNS name in the certificate that the gateways present to Envoys.
 func (l *Loaded) EnvoyServerName() (string, error) {
 	const path = "envoy.tls.certificate"
 	s := &l.Config.Envoy.TLS.Certificate
@@ -76,22 +75,21 @@ func (l *Loaded) EnvoyServerName() (string, error) {
 	}
 	block, _ := pem.Decode([]byte(s.Reveal()))
 	if block == nil {
-		return "", l.Locate(fault.Errorf(path, "%s holds no certificate in PEM", s.Source()))
+		return "", l.Locate(fault.Errorf(path, "%s contains no PEM certificate", s.Source()))
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil || len(cert.DNSNames) == 0 {
-		return "", l.Locate(fault.Errorf(path, "%s has no DNS name, by which Envoys know the gateways", s.Source()))
+		return "", l.Locate(fault.Errorf(path, "%s has no DNS name, which Envoys need to verify the gateways", s.Source()))
 	}
 	return cert.DNSNames[0], nil
 }
 
-// resolveAt looks up the secret at a path. Its error has the path's place.
+// resolveAt resolves the secret at a path. Its error has the position of the path.
 func (l *Loaded) resolveAt(path string, s *strictyaml.Secret) error {
 	return l.Locate(fault.At(path, s.Resolve(os.LookupEnv, l.secretReader(new(settings.Org)))))
 }
 
-// own returns the host to dial for a listener's host: loopback for a listener on
-// all addresses.
+// own returns the host to dial for the host of a listener. A listener on all addresses is dialled on loopback.
 func own(host string) string {
 	if host == "" {
 		return "127.0.0.1"

@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// maxRead bounds the files of the main configuration, without those of policies, and maxOrgRead the files of one organisation in a
-	// file of its own, in bytes.
+	// maxRead limits the total size in bytes of the files of the main configuration, without policies. maxOrgRead limits the files of one
+	// organisation in its own file.
 	maxRead, maxOrgRead = 256 << 20, 32 << 20
-	// readTime bounds the time of reading either.
+	// readTime limits the time for reading either group of files.
 	readTime = 10 * time.Second
 )
 
-// allowance is what may still be read of the files of a configuration, or of an organisation.
+// allowance is the remaining size and time for reading the files of a configuration or an organisation.
 type allowance struct {
 	bytes int
 	time  time.Duration
 }
 
 func (a *allowance) tooSlow(name string) error {
-	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w for the files before it, which took %s", files.ErrTooSlow, readTime)}
+	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: the files before it took %s", files.ErrTooSlow, readTime)}
 }
 
 func (a *allowance) tooLarge(name string) error {
-	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: the files of the configuration or organisation are larger than their bound together", files.ErrTooLarge)}
+	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: the files of the configuration or organisation exceed their total limit", files.ErrTooLarge)}
 }
 
 func newAllowance(bytes int) *allowance { return &allowance{bytes, readTime} }
 
-// readFor reads a file for an organisation, or for the rest of the main file where o is the zero Org. The main configuration, and each
-// organisation in a file of its own, have an allowance: none uses up the allowance of another.
+// readFor reads a file for an organisation, or for the main file if o is the zero Org. The main configuration and each organisation in its
+// own file have separate allowances.
 func (l *Loaded) readFor(o *settings.Org, p files.Path, limit int64) ([]byte, error) {
 	a := l.allowances[o.File]
 	if a == nil {
@@ -44,7 +44,7 @@ func (l *Loaded) readFor(o *settings.Org, p files.Path, limit int64) ([]byte, er
 		}
 		l.allowances[o.File] = a
 	}
-	readFile := l.from.ReadFile // the function below is kept, and must not keep l
+	readFile := l.from.ReadFile // the closure is stored, and must not retain l
 	return l.Inputs.read(p, func() ([]byte, error) {
 		if readFile != nil {
 			return readFile(p.String())
@@ -53,7 +53,7 @@ func (l *Loaded) readFor(o *settings.Org, p files.Path, limit int64) ([]byte, er
 	}, a)
 }
 
-// secretReader reads the files of an organisation's secrets, or those of the main file where o is the zero Org.
+// secretReader returns a function that reads the secret files of an organisation, or of the main file if o is the zero Org.
 func (l *Loaded) secretReader(o *settings.Org) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		return l.readFor(o, l.Config.OrgBounds.SecretFile(o, name), files.MaxSecret)

@@ -8,10 +8,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// constant is the hint for most of them.
+// constant is the hint for former settings that are now constants.
 const constant = "it is a constant now: delete it"
 
-// retired maps the paths of former settings to the hints for files that still have them. [] stands for each entry of a list.
+// retired maps the paths of removed settings to hints for files that still contain them. [] stands for each entry of a list.
 func retired() map[string]string {
 	return map[string]string{
 		"admin.issuers[].refresh":          constant,
@@ -52,10 +52,11 @@ func retired() map[string]string {
 	}
 }
 
-// place finds the number of an entry in a path.
+// place matches the index of a list entry in a path.
 var place = regexp.MustCompile(`\[\d+\]`)
 
-// hint replaces the hints of unknown keys that are former settings, and says where a key belongs that is known elsewhere.
+// hint improves the hints of unknown keys: removed settings get the hint of retired, and a key that exists in another section is named
+// there.
 func hint(form strictyaml.Errors) {
 	hints := retired()
 	for i := range form {
@@ -71,8 +72,7 @@ func hint(form strictyaml.Errors) {
 	}
 }
 
-// elsewhere returns the settings, at most three, that have the name of an unknown key and are in another section. One of an organisation
-// goes before the others.
+// elsewhere returns at most three settings in other sections with the same name as an unknown key, settings of organisations first.
 func elsewhere(path string) []string {
 	const most = 3
 	name := path[strings.LastIndexByte(path, '.')+1:]

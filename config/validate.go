@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// leastTimeout and leastDeadline are below every useful setting: a timeout that is shorter ends each call.
+	// leastTimeout and leastDeadline are the smallest accepted values: a shorter timeout would end every call.
 	leastTimeout, leastDeadline = 10 * time.Millisecond, time.Millisecond
-	// leastLog is the least size at which a log is rotated, in bytes. One line has several hundred.
+	// leastLog is the smallest accepted rotation size in bytes. One line has several hundred bytes.
 	leastLog = 1024
-	// maxKept bounds the exchanges kept in memory; each takes a few kilobytes.
+	// maxKept limits the exchanges kept in memory. Each takes a few kilobytes.
 	maxKept = 100_000
-	// minToken is the least length of an admin token, in bytes.
+	// minToken is the minimum length of an admin token in bytes.
 	minToken = 16
 )
 
-// validate reports the faults of each section by itself.
+// validate reports the faults of each section on its own.
 func validate(c *settings.Config, demoKeys bool) error {
 	var errs fault.Found
 	for path, err := range map[string]error{
@@ -68,35 +68,35 @@ func validate(c *settings.Config, demoKeys bool) error {
 	}
 	for path, address := range map[string]string{"platform.lb_url": c.Platform.BalancedURL, "public_lb_url": c.PublicBalancedURL} {
 		_, rest, templated := strings.Cut(address, "://{id}.")
-		errs.If(address != "" && (!templated || strings.Contains(rest, "{")), path, "must have {id} for the first name of its host, as in https://{id}.run.example")
+		errs.If(address != "" && (!templated || strings.Contains(rest, "{")), path, "must have {id} as the first label of its host, for example https://{id}.run.example")
 	}
 	if address := c.Platform.BalancedURL; address != "" {
 		errs = append(errs, fault.At("platform.lb_url", baseURL(strings.Replace(address, "{id}", "id", 1), c.Platform.AllowInsecure)))
 	}
 	for path, address := range map[string]string{"public_url": c.PublicURL, "public_lb_url": c.PublicBalancedURL} {
 		_, err := upstream.New(upstream.Config{BaseURL: strings.Replace(address, "{id}", "id", 1)}, nil)
-		errs.If(address != "" && err != nil, path, "must be http or https with a host and nothing else")
+		errs.If(address != "" && err != nil, path, "must be an http or https URL with only a host")
 	}
 	errs.If(c.PublicBalancedURL != "" && c.Platform.BalancedURL == "", "public_lb_url", "needs platform.lb_url")
 	errs.If(c.Run.WebSockets < 0, "run.websockets", "must not be negative")
-	errs.If(c.Run.Memory <= operation.MaxRead, "run.memory", "must be more than the largest body, %d bytes", operation.MaxRead)
+	errs.If(c.Run.Memory <= operation.MaxRead, "run.memory", "must exceed the largest body, %d bytes", operation.MaxRead)
 	errs = append(errs, validateListeners(c)...)
 	errs = append(errs, validateLogs(c)...)
-	// A client that speaks ext_proc to this door and has any caller's key is given the
-	// organisation's platform key, for Envoy to send.
+	// A client that can connect to this listener and has any caller's key receives the platform key of the organisation, because Envoy
+	// needs it in order to forward the request.
 	errs.If(!loopback(c.Envoy.Listen) && c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
-		"must be on loopback, beside Envoy, or have envoy.tls: the server hands out platform keys")
-	errs.If(!loopback(c.Admin.Listen) && c.Admin.Token.IsZero() && len(c.Admin.Admins)+len(c.Admin.Issuers) == 0, "admin.token", "is required when the admin listener is not on loopback, unless there are admin.admins or admin.issuers")
+		"must be on loopback, or envoy.tls must be set: the server sends platform keys to its clients")
+	errs.If(!loopback(c.Admin.Listen) && c.Admin.Token.IsZero() && len(c.Admin.Admins)+len(c.Admin.Issuers) == 0, "admin.token", "is required if the admin listener is not on loopback, unless admin.admins or admin.issuers is set")
 	for i := range c.Admin.Admins {
 		errs = append(errs, fault.At(fault.Index("admin.admins", i), c.Admin.Admins[i].Validate()))
 	}
 	errs.If(c.Admin.Token.Resolved() && len(c.Admin.Token.Reveal()) < minToken, "admin.token",
-		"must have at least %d characters; openssl rand -hex 32 makes a good one", minToken)
+		"must have at least %d characters; generate one with openssl rand -hex 32", minToken)
 	errs.If(c.Decisions.Keep < 0 || c.Decisions.Keep > maxKept, "decisions.keep", "must be between 0 and %d", maxKept)
 	errs.If(c.Limits.Recovery == 0, "limits.recovery", "must be at least %v", redisstore.MinRecovery)
-	errs.If(!c.Redis.Embedded && c.Redis.URL.IsZero(), "redis", "needs url, or embedded: true for one gateway that may forget")
-	errs.If(c.Redis.Embedded && !c.Redis.URL.IsZero(), "redis", "has both url and embedded: true; delete one of the two")
-	errs.If(c.Policies.Deadline > 0 && c.Policies.Deadline < leastDeadline, "policies.deadline", "must be at least %s, got %s: no policy is evaluated in less", leastDeadline, c.Policies.Deadline)
+	errs.If(!c.Redis.Embedded && c.Redis.URL.IsZero(), "redis", "must set url, or embedded: true for a single gateway whose data may be lost on restart")
+	errs.If(c.Redis.Embedded && !c.Redis.URL.IsZero(), "redis", "must not set both url and embedded: true")
+	errs.If(c.Policies.Deadline > 0 && c.Policies.Deadline < leastDeadline, "policies.deadline", "must be at least %s, got %s: no policy evaluation is faster", leastDeadline, c.Policies.Deadline)
 	t := c.Timeouts
 	for path, d := range map[string]time.Duration{
 		"connect": t.Connect, "response": t.Response, "call": t.Call, "run": t.Run, "body": t.Body, "write": t.Write, "drain": t.Drain,
@@ -104,7 +104,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 		errs.If(d < leastTimeout, "timeouts."+path, "must be at least %s, got %s", leastTimeout, d)
 	}
 	errs.If(t.Lookup < 0, "timeouts.lookup", "must not be negative")
-	errs.If(len(c.Orgs) == 0 && c.OrgsFiles == "", "orgs", "needs at least one organisation")
+	errs.If(len(c.Orgs) == 0 && c.OrgsFiles == "", "orgs", "must contain at least one organisation")
 	errs = append(errs, fault.At("org_bounds", c.OrgBounds.Validate()))
 	for i := range c.Orgs {
 		if !c.Orgs[i].Reused {
@@ -114,7 +114,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 	return errors.Join(errs...)
 }
 
-// validateListeners reports addresses that cannot be listened on, or not beside another.
+// validateListeners reports addresses that cannot be listened on, or that conflict with each other.
 func validateListeners(c *settings.Config) []error {
 	var errs fault.Found
 	type listener struct {
@@ -124,28 +124,28 @@ func validateListeners(c *settings.Config) []error {
 	var before []listener
 	for _, l := range []struct{ path, address string }{{"listen", c.Listen}, {"admin.listen", c.Admin.Listen}, {"envoy.listen", c.Envoy.Listen}} {
 		if l.address == "" && l.path == "envoy.listen" {
-			continue // opens none
+			continue // not used
 		}
 		host, port, err := net.SplitHostPort(l.address)
 		if err != nil {
 			errs.Add(l.path, "must be host:port")
 			continue
 		}
-		a, err := net.ResolveTCPAddr("tcp", ":"+port) // without a host, it asks nobody
+		a, err := net.ResolveTCPAddr("tcp", ":"+port) // without a host, no lookup is made
 		if err != nil {
 			errs.Add(l.path, "%q is not a port", port)
 			continue
 		}
 		for _, other := range before {
-			errs.If(a.Port != 0 && a.Port == other.port && overlap(host, other.host), l.path, "is the address of %s, too", other.path)
+			errs.If(a.Port != 0 && a.Port == other.port && overlap(host, other.host), l.path, "is also the address of %s", other.path)
 		}
 		before = append(before, listener{l.path, host, a.Port})
 	}
 	return errs
 }
 
-// overlap reports whether listening on one host takes a port of the other: the same,
-// or all addresses of a family that the other is of. IPv6's are IPv4's, too.
+// overlap reports whether listening on host a occupies the port for host b: the hosts are equal, or one is the wildcard address of a family
+// that includes the other. The IPv6 wildcard includes IPv4.
 func overlap(a, b string) bool {
 	covers := func(a, b string) bool {
 		all, one := net.ParseIP(a), net.ParseIP(b)
@@ -155,45 +155,45 @@ func overlap(a, b string) bool {
 	return a == b || covers(a, b) || covers(b, a)
 }
 
-// mutual parses a certificate with its key and the authority of its clients.
+// mutual parses a certificate with its key and the certificate authorities of the clients.
 func mutual(t *settings.MutualTLS) error {
 	var err error
 	if t.Pair, err = pair(&settings.TLS{Certificate: t.Certificate, Key: t.Key}); err != nil {
 		return err
 	}
 	if t.CA.IsZero() != t.Certificate.IsZero() {
-		return errors.New("needs certificate, key and ca: the authority that Envoys have their certificates from")
+		return errors.New("must set certificate, key and ca, the certificate authority of the Envoys")
 	}
 	if t.CA.Resolved() {
 		t.Pool = x509.NewCertPool()
 		if !t.Pool.AppendCertsFromPEM([]byte(t.CA.Reveal())) {
-			return errors.New("ca holds no certificate")
+			return errors.New("ca contains no certificate")
 		}
 	}
 	return nil
 }
 
-// pair parses a certificate with its key, nil without any. That a certificate has
-// expired is no fault: the configuration must be changeable all the same.
+// pair parses a certificate with its key. It returns nil if none is configured. An expired certificate is not a fault, so that such a
+// configuration can still be changed.
 func pair(t *settings.TLS) (*tls.Certificate, error) {
 	switch {
 	case t.Certificate.IsZero() && t.Key.IsZero():
 		return nil, nil
 	case t.Certificate.IsZero() || t.Key.IsZero():
-		return nil, errors.New("needs both certificate and key")
+		return nil, errors.New("must set both certificate and key")
 	case !t.Certificate.Resolved() || !t.Key.Resolved():
 		return nil, nil
 	}
 	return settings.KeyPair(t.Certificate, t.Key)
 }
 
-// baseURL refuses an address that keys would travel to in the clear.
+// baseURL refuses a URL to which keys would be sent unencrypted.
 func baseURL(address string, allowInsecure bool) error {
 	if address == "" {
-		return errors.New("is required: the platform's REST address, such as https://api.platform.example")
+		return errors.New("is required: set the URL of the platform's REST API, such as https://api.platform.example")
 	}
 	if _, err := upstream.New(upstream.Config{BaseURL: address}, nil); err != nil {
-		return errors.New("must be http or https with a host and nothing else")
+		return errors.New("must be an http or https URL with only a host")
 	}
 	base, err := url.Parse(address)
 	if err == nil {
@@ -202,7 +202,7 @@ func baseURL(address string, allowInsecure bool) error {
 	if err != nil || base.Scheme == "https" || loopbackHost(base.Hostname()) || allowInsecure {
 		return err
 	}
-	return errors.New("must be https: platform keys would travel unencrypted (platform.allow_insecure: true if the network is trusted)")
+	return errors.New("must be https: platform keys would be sent unencrypted (in a trusted network, set platform.allow_insecure: true)")
 }
 
 func validateOrg(o *settings.Org, demoKeys bool) error {
@@ -228,18 +228,18 @@ func validateOrg(o *settings.Org, demoKeys bool) error {
 		errs = append(errs, fault.At(at+".limits", c.Limit.Validate()), fault.At(at+".id", ratelimit.CheckID(c.ID)))
 		errs.If(classes[c.ID], at+".id", "class %q is already defined", c.ID)
 		classes[c.ID] = true
-		errs.If(c.Limit.Unlimited(), at+".limits", "limits nothing")
+		errs.If(c.Limit.Unlimited(), at+".limits", "sets no limit")
 		errs.If(c.Cost < 0 || c.Cost > ratelimit.MaxCost, at+".cost", "must be between 0 and %d", ratelimit.MaxCost)
 		window, refuses := c.Limit.Refuses(c.Cost)
-		errs.If(refuses, at+".cost", "%d is more than the whole %s may hold, so that no call would ever pass", c.Cost, window)
+		errs.If(refuses, at+".cost", "%d exceeds the limit of the whole %s, so no call would ever be admitted", c.Cost, window)
 	}
 	for name, s := range map[string]strictyaml.Secret{"credential": o.Credential, "run_credential": o.RunCredential} {
-		errs.If(!isToken(s.Reveal()), name, "%s has a space, a line break or another character that no key has: remove it there", s.Source())
+		errs.If(!isToken(s.Reveal()), name, "%s contains a space, a line break or another character that is not permitted in a key; remove it", s.Source())
 	}
 	for i, k := range o.Keys {
 		for _, d := range k.Accepted() {
 			name := demo[d.Digest]
-			errs.If(name != "" && !demoKeys, fault.Index("keys", i)+".sha256", "is the documented demo key %s, which anyone can use", name)
+			errs.If(name != "" && !demoKeys, fault.Index("keys", i)+".sha256", "is the published demo key %s, which anyone can use", name)
 		}
 	}
 	return errors.Join(errs...)
@@ -250,8 +250,7 @@ func isToken(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// loopback reports whether an address is on loopback; malformed ones are a fault of
-// their own.
+// loopback reports whether an address is on loopback. Malformed addresses are reported elsewhere.
 func loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err != nil || loopbackHost(host)

@@ -12,25 +12,24 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// leastVaried is the least number of different characters in a token that is not
-// easily guessed: 16 random hexadecimal digits have about 10.
+// leastVaried is the minimum number of different characters in a token that is hard to guess. A token of 16 random hexadecimal digits has
+// about 10.
 const leastVaried = 8
 
-// Warnings returns settings without effect, or that let unjudged calls pass, though they are
-// not faults, each with its place. For organisations' files that have not changed, it returns
-// only the warnings that depend on now.
+// Warnings returns, with their places, settings that have no effect or that let calls pass unchecked, but are not faults. For unchanged
+// organisation files it returns only the warnings that depend on now.
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
 	errs.If(c.Legacy.KnownName() == "" && l.expectsLegacy(), "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
-		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
+		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections need as many file descriptors, and this process may open %d: raise that limit (ulimit -n, LimitNOFILE=) or lower this setting", c.Connections.Total, most)
 	}
 	errs = append(append(errs, warnAdmin(&c.Admin, now)...), warnExposed(c)...)
 	errs = append(errs, c.Warnings(l.positions.Contains), warnShared(c), l.warnCertificates(now))
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt, "telemetry.context.trusted": c.Telemetry.Context.Trusted} {
 		for i, p := range prefixes {
-			errs.If(p.Bits() == 0, fault.Index(path, i), "%s is everyone: whoever connects is believed", p)
+			errs.If(p.Bits() == 0, fault.Index(path, i), "%s contains all addresses: every client is covered", p)
 		}
 	}
 	for i := range c.Orgs {
@@ -41,7 +40,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 			continue
 		}
 		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
-			at+".run_credential", "is for what platform.run_url and platform.lb_url serve, and neither is set")
+			at+".run_credential", "has no effect: neither platform.run_url nor platform.lb_url is set")
 		errs = append(errs, fault.At(at, errors.Join(warnOrg(o)...)))
 	}
 	if l.judge != nil {
@@ -55,13 +54,14 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	return out
 }
 
-// expectsLegacy reports whether the file has settings of the retired interfaces. A gateway without any warns when it is first called by one.
+// expectsLegacy reports whether the file has settings of the retired interfaces. A gateway without such settings warns at the first call to
+// one of them.
 func (l *Loaded) expectsLegacy() bool {
 	return slices.ContainsFunc([]string{"legacy", "v1", "graphql"}, l.positions.Contains) ||
 		slices.ContainsFunc(l.Config.Orgs, func(o settings.Org) bool { return len(o.Brownouts) > 0 })
 }
 
-// past reports whether an end, zero for never, has passed.
+// past reports whether end has passed. The zero end never passes.
 func past(now, end time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
 func warnAdmin(a *settings.Admin, now time.Time) []error {
@@ -69,11 +69,11 @@ func warnAdmin(a *settings.Admin, now time.Time) []error {
 	token := []rune(a.Token.Reveal())
 	slices.Sort(token)
 	errs.If(!loopback(a.Listen) && a.Token.Resolved() && len(slices.Compact(token)) < leastVaried,
-		"admin.token", "is easily guessed: openssl rand -hex 32 makes a good one")
+		"admin.token", "is easy to guess: generate one with openssl rand -hex 32")
 	for i, admin := range a.Admins {
 		at := fault.Index("admin.admins", i)
-		errs.If(past(now, admin.Expires), at+".expires", "has passed: the token of %q is not accepted", admin.Name)
-		errs.If(admin.Digest == identity.DigestOf(""), at+".sha256", "is the digest of nothing, which no token has")
+		errs.If(past(now, admin.Expires), at+".expires", "has passed: the token of %q is no longer accepted", admin.Name)
+		errs.If(admin.Digest == identity.DigestOf(""), at+".sha256", "is the digest of an empty token")
 	}
 	return errs
 }
@@ -82,31 +82,31 @@ func warnOrg(o *settings.Org) []error {
 	errs := fault.Found{
 		fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
 	}
-	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential", "is the credential itself, so that runs carry a key that can do everything")
+	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential", "equals credential: runs are sent with a key that has all rights")
 	for i, k := range o.Keys {
 		at := fault.Index("keys", i)
-		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "is not counted: the key %q is exempt", k.ID)
-		errs.If(k.Digest == identity.DigestOf(""), at+".sha256", "is the digest of nothing, which no key has")
+		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "has no effect: the key %q is exempt", k.ID)
+		errs.If(k.Digest == identity.DigestOf(""), at+".sha256", "is the digest of an empty key")
 		for j, p := range k.Addresses {
-			errs.If(p.Bits() == 0, fault.Index(at+".addresses", j), "%s is every address: the key is accepted from everywhere", p)
+			errs.If(p.Bits() == 0, fault.Index(at+".addresses", j), "%s contains all addresses: the key is accepted from everywhere", p)
 		}
 		for j, d := range k.Digests {
-			errs.If(d.Digest == identity.DigestOf(""), fault.Index(at+".digests", j)+".sha256", "is the digest of nothing, which no key has")
+			errs.If(d.Digest == identity.DigestOf(""), fault.Index(at+".digests", j)+".sha256", "is the digest of an empty key")
 		}
 	}
 	return errs
 }
 
-// warnEnded reports what has ended. An end passes without a change of the file.
+// warnEnded reports exceptions, keys and other entries that have expired. Entries expire without a change of the file.
 func warnEnded(o *settings.Org, now time.Time) []error {
 	var errs fault.Found
 	for i, b := range o.Brownouts {
-		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "has passed: nothing is refused")
+		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "has passed: the brownout no longer refuses calls")
 	}
 	for i := range o.Keys {
 		k := &o.Keys[i]
 		if past(now, k.Expires) {
-			errs.Add(fault.Index("keys", i)+".expires", "has passed: the key %q is not accepted", k.ID)
+			errs.Add(fault.Index("keys", i)+".expires", "has passed: the key %q is no longer accepted", k.ID)
 		}
 		for j, d := range k.Digests {
 			if past(now, d.NotAfter) {

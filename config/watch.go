@@ -11,32 +11,32 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long the inputs must stay as they are before they are read: editors
-// and deployments write in several steps.
+// settle is the time for which the inputs must be unchanged before they are read, because editors and deployment tools write files in
+// several steps.
 const settle = 100 * time.Millisecond
 
-// ReloadRequests have the inputs read again although none has changed. Nil channels request nothing.
+// ReloadRequests trigger a reload although no input has changed. A nil channel triggers none.
 type ReloadRequests struct {
 	Signals <-chan os.Signal
-	// Reload has channels that are closed when the inputs were read.
+	// Reload receives channels that are closed after the reload.
 	Reload <-chan chan<- struct{}
-	// Expired has a value when something has ended that a reading did not wait for.
+	// Expired receives a value when an entry of the configuration has expired.
 	Expired <-chan struct{}
 }
 
-// Watch calls changed after one of the inputs changed, and for each request, until
-// ctx ends. asked is true for Signals and Again: every file is to be read, whatever
-// its size and time. The inputs that changed returns are watched from then on; the zero
-// Inputs, for a configuration that could not be read, keeps the old ones. Directories are
-// watched, so replaced files and swapped symbolic links count as changes. Where the
-// system does not watch, which is logged, signals still do.
+// Watch calls changed after an input has changed, and for each request, until ctx ends. asked is true for Signals and Reload, when every
+// file must be read regardless of its size and modification time. changed returns the inputs to watch from then on. It returns the zero
+// Inputs if the configuration could not be read, and the previous inputs stay watched.
+//
+// Watch observes directories, so replaced files and changed symbolic links count as changes. If the operating system does not support
+// watching, Watch logs that and still handles signals.
 func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog.Logger, changed func(asked bool) Inputs) {
 	w := watcher{in: in, logger: logger}
 	defer w.close()
 	w.follow(ctx)
-	next := time.NewTimer(settle) // changes before the watch stood are seen then
+	next := time.NewTimer(settle) // notices changes made before the watch started
 	defer next.Stop()
-	var before Inputs // the last look
+	var before Inputs // the previous check
 	for {
 		select {
 		case <-ctx.Done():
@@ -52,8 +52,8 @@ func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog
 			close(done)
 			next.Reset(settle)
 		case <-w.events():
-			// Another file of the directory may be written all the time: looks are
-			// made one after the other, with any changes meanwhile.
+			// Another file in the directory may be written continuously. Checks run one after the other, and each covers all changes since
+			// the previous one.
 			if !w.looking {
 				next.Reset(settle)
 			}
@@ -72,7 +72,7 @@ func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog
 				before = Inputs{}
 				continue
 			}
-			if now.equal(before) { // it has settled
+			if now.equal(before) { // unchanged since the previous check
 				w.in = now
 				w.take(ctx, changed(false))
 			}
@@ -82,22 +82,21 @@ func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog
 	}
 }
 
-// watcher follows the directories of inputs. Its channels are nil, and so never
-// ready, where there is nothing to watch with.
+// watcher watches the directories of inputs. If watching is not possible, its channels are nil and never ready.
 type watcher struct {
 	in      Inputs
 	notify  *fsnotify.Watcher
 	logger  *slog.Logger
-	looking bool // at a change, until it has settled
+	looking bool // a change was seen and the inputs have not settled yet
 }
 
-// takeNow has the inputs read at once.
+// takeNow reads the inputs immediately.
 func (w *watcher) takeNow(ctx context.Context, asked bool, changed func(asked bool) Inputs) {
 	w.in = w.in.look()
 	w.take(ctx, changed(asked))
 }
 
-// take turns to the inputs of a newer configuration.
+// take starts to watch the inputs of a new configuration.
 func (w *watcher) take(ctx context.Context, in Inputs) {
 	if in.seen != nil {
 		w.in = in
@@ -105,8 +104,7 @@ func (w *watcher) take(ctx context.Context, in Inputs) {
 	w.follow(ctx)
 }
 
-// follow watches the directories there are now. Those of earlier inputs cost
-// nothing but a look.
+// follow watches the current directories. Directories of previous inputs stay watched, which costs only an extra check.
 func (w *watcher) follow(ctx context.Context) {
 	if w.notify == nil {
 		var err error
@@ -124,7 +122,7 @@ func (w *watcher) follow(ctx context.Context) {
 }
 
 func (w *watcher) fault(ctx context.Context, err error) {
-	w.logger.WarnContext(ctx, "configuration is not watched as a whole; SIGHUP reads it again", "error", err.Error())
+	w.logger.WarnContext(ctx, "configuration not completely watched for changes; send SIGHUP to reload", "error", err.Error())
 }
 
 func (w *watcher) events() <-chan fsnotify.Event {

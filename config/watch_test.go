@@ -128,7 +128,7 @@ certificates: {authorities: [{id: mesh, ca: {file: DIR/ca}, crl: {file: DIR/crl}
 	w.write("crl", mesh.Revoked(t, time.Now().Add(time.Hour)))
 	w.next("another list", "")
 	w.write("crl", "half a li")
-	w.next("a list that is none", "certificates.authorities[0].crl: holds no block")
+	w.next("a list that is none", "certificates.authorities[0].crl: contains no PEM block")
 	w.write("crl", mesh.Revoked(t, time.Now()))
 	w.next("a list again", "")
 	w.write("ca", world.NewAuthority(t, "mesh", time.Now()).PEM())

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// New compiles cfg. It neither dials nor listens; Run does.
+// New compiles cfg and returns a Gateway. It does not dial or listen; Run does.
 func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	k, err := newKit(&cfg, deps)
 	if err != nil {
@@ -41,20 +41,20 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	return g, nil
 }
 
-// kit is what the parts of a gateway are made with.
+// kit contains the shared dependencies of features.
 type kit struct {
 	deps       Deps
-	name       string // among those that share the store
+	name       string // unique among gateways that share the store
 	api        *schema.API
-	runs       *schema.API // of the run interface
+	runs       *schema.API // the API description of the run interface
 	recorder   *telemetry.Recorder
-	background *tasks.Group // work that may outlive its requests
+	background *tasks.Group // work that may outlive its request
 	tasks      *tasks.Supervisor
 	streams    *filter.Streams
 	current    *current
 }
 
-// newKit makes a kit. Its current has no state yet.
+// newKit returns a kit whose current has no state yet.
 func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 	k := &kit{
 		deps: deps, name: cmp.Or(cfg.Instance, deps.Instance, rand.Text()), api: deps.API, background: &tasks.Group{Logger: deps.Logger},
@@ -74,15 +74,15 @@ func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 	return k, err
 }
 
-// meter makes the gateway's own instruments.
+// meter returns the meter of the gateway's own instruments.
 func (k *kit) meter() metric.Meter { return k.meterOf("gateway") }
 
-// meterOf returns the meter of the instruments of a package.
+// meterOf returns the meter of a package's instruments.
 func (k *kit) meterOf(pkg string) metric.Meter {
 	return k.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/" + pkg)
 }
 
-// AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
+// AdminRows returns the rows of the admin listener for documentation. They cannot be served.
 func AdminRows() []adminapi.Endpoint {
 	p := &parts{audit: new(audit.Shipping)}
 	return admin.Deps{Features: rowsOf(p.list())}.Endpoints()

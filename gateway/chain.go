@@ -7,11 +7,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// stages are filters by the names of their stages, which have a part: Call.Judge.
+// stages maps the names of stages, prefixed with their part ("call/evaluate policies"), to filters.
 type stages map[string]filter.Filter
 
-// arrange fills the chain of a configuration with the stages that features supply. Each name of the order must have one supplier, and each stage
-// a place in the order.
+// arrange fills the chain with the stages of all features. It returns an error unless every name in the order is supplied by exactly one
+// feature and every supplied stage is in the order.
 func arrange(features []feature, c *compiled) error {
 	all, faults := make(stages), []error(nil)
 	for i := range features {
@@ -20,7 +20,7 @@ func arrange(features []feature, c *compiled) error {
 		}
 		for name, stage := range features[i].stages(c) {
 			if all[name] != nil {
-				faults = append(faults, fmt.Errorf("feature %s supplies the stage %s, which another feature supplies", features[i].name, name))
+				faults = append(faults, fmt.Errorf("feature %s supplies stage %q, which another feature already supplies", features[i].name, name))
 			}
 			all[name] = stage
 		}
@@ -28,18 +28,18 @@ func arrange(features []feature, c *compiled) error {
 	part := func(part string, names []string) []filter.Filter {
 		list := make([]filter.Filter, len(names))
 		for i, name := range names {
-			name = part + "." + name
+			name = part + "/" + name
 			if list[i] = all[name]; list[i] == nil {
-				faults = append(faults, fmt.Errorf("no feature supplies the stage %s", name))
+				faults = append(faults, fmt.Errorf("no feature supplies stage %q", name))
 			}
 			delete(all, name)
 		}
 		return list
 	}
 	order := chainOrder()
-	c.chain.Headers, c.chain.Body, c.chain.Call = part("Head", order.Head), part("Content", order.Content), part("Call", order.Call)
+	c.chain.Headers, c.chain.Body, c.chain.Call = part("headers", order.Headers), part("body", order.Body), part("call", order.Call)
 	for name := range all {
-		faults = append(faults, fmt.Errorf("the order of the chain has no place for the stage %s", name))
+		faults = append(faults, fmt.Errorf("stage %q is missing from the order of the chain", name))
 	}
 	return errors.Join(faults...)
 }

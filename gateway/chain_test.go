@@ -11,21 +11,21 @@ func TestStagesHaveOneSupplier(t *testing.T) {
 	t.Parallel()
 	all := func(change func(stages)) feature {
 		m, order := make(stages), chainOrder()
-		for part, names := range map[string][]string{"Head": order.Head, "Content": order.Content, "Call": order.Call} {
+		for part, names := range map[string][]string{"headers": order.Headers, "body": order.Body, "call": order.Call} {
 			for _, name := range names {
-				m[part+"."+name] = filter.AssignIDs{}
+				m[part+"/"+name] = filter.AssignIDs{}
 			}
 		}
 		change(m)
 		return feature{name: "all", stages: func(*compiled) stages { return m }}
 	}
 	unchanged := func(stages) {}
-	other := feature{name: "other", stages: func(*compiled) stages { return stages{"Call.Judge": filter.AssignIDs{}} }}
+	other := feature{name: "other", stages: func(*compiled) stages { return stages{"call/evaluate policies": filter.AssignIDs{}} }}
 	for want, features := range map[string][]feature{
 		"": {{name: "nothing"}, all(unchanged)},
-		"feature other supplies the stage Call.Judge, which another feature supplies": {all(unchanged), other},
-		"no feature supplies the stage Call.Judge":                                    {all(func(m stages) { delete(m, "Call.Judge") })},
-		"the order of the chain has no place for the stage Call.Jury":                 {all(func(m stages) { m["Call.Jury"] = filter.AssignIDs{} })},
+		"feature other supplies stage \"call/evaluate policies\", which another feature already supplies": {all(unchanged), other},
+		"no feature supplies stage \"call/evaluate policies\"":                                            {all(func(m stages) { delete(m, "call/evaluate policies") })},
+		"stage \"call/convene jury\" is missing from the order of the chain":                              {all(func(m stages) { m["call/convene jury"] = filter.AssignIDs{} })},
 	} {
 		c := &compiled{chain: new(filter.Chain)}
 		err := arrange(features, c)

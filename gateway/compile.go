@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
-// compiled is what features make the stages of a configuration of. Each field is set by the compile of one feature.
+// compiled collects the contributions of features to a configuration. Each field is set by the compile function of one feature.
 type compiled struct {
 	cfg       *settings.Config
 	account   *upstream.Account
@@ -39,7 +39,7 @@ type compiled struct {
 	chain   *filter.Chain
 }
 
-// compile turns a configuration into the state that the doors use.
+// compile converts a configuration to the state used by the doors.
 func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err := errors.Join(cfg.Validate(), operator.Check(slices.Concat(g.api.Operations(), g.runs.Operations()))); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	}, nil
 }
 
-// addRoutes adds the table of all routes, and the answers to the routes that features answer themselves. The reference has a page for the routes of
-// the run interface that the configuration has.
+// addRoutes sets the table of all routes and the responders of routes that features serve themselves. Pages of the API reference include
+// the run interface only if it is configured.
 func (g *Gateway) addRoutes(c *compiled) error {
 	pages, err := reference.Files()
 	if err != nil {

@@ -35,26 +35,26 @@ type state struct {
 	admins   *admin.Directory
 }
 
-// close drops idle connections.
+// close closes idle connections.
 func (s *state) close() {
 	s.account.Upstream.Close()
 	s.runs.Close()
 }
 
-// current holds the state in force, which a reload or a change of keys replaces. Its methods each load the state: a caller that needs two facts
-// of one configuration loads it once.
+// current holds the state in force, which is replaced on a reload and when keys change. Each method loads the state separately. A caller
+// that needs several values of one configuration must load the state once.
 type current struct {
 	atomic.Pointer[state]
-	view    *view.Current          // of the same state, for the parts that know no state
+	view    *view.Current          // of the same state, for parts that do not know state
 	status  operator.GatewayStatus // of the configuration in force
-	swapped chan struct{}          // tells Run of a new state
-	started *settings.Config       // of the process: settings that require a restart are compared with it
+	swapped chan struct{}          // signals a new state to Run
+	started *settings.Config       // at process start: settings that require a restart are compared with it
 
 	changing sync.Mutex // held while the state is replaced; guards closed
 	closed   bool
 }
 
-// engine is nil before the first state.
+// engine returns nil before the first state.
 func (c *current) engine() *policies.Engine {
 	if now := c.Load(); now != nil {
 		return now.engine
@@ -72,25 +72,25 @@ func (c *current) pipeline() *filter.Pipeline { return c.Load().pipeline }
 
 func (c *current) chain() *filter.Chain { return c.pipeline().Chain }
 
-// signers are the signers of callers' certificates.
+// signers returns the CAs of callers' certificates.
 func (c *current) signers() *x509.CertPool { return c.pipeline().Callers.Directory.Signers() }
 
-// revocations are the ends of the lists of revoked certificates.
+// revocations returns the expiry times of the certificate revocation lists.
 func (c *current) revocations() map[string]time.Time {
 	return c.pipeline().Callers.Directory.Revocations()
 }
 
-// job asks the platform for the outcome of a hold's job.
+// job asks the platform for the outcome of the job of a hold.
 func (c *current) job(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error) {
 	now := c.Load()
 	o := now.Orgs[org]
 	if o == nil || now.runs.Client == nil {
-		return nil, nil //nolint:nilnil // nothing is known of it
+		return nil, nil //nolint:nilnil // nothing is known about the job
 	}
 	return money.JobOutcome(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.For(h.Metadata.Name))
 }
 
-// allows reports whether an open event stream may go on at a time, and for how long, 0 without an end.
+// allows reports whether an open event stream may continue, and for how long; 0 means no limit.
 func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok bool) {
 	now := c.Load()
 	revision, ok := now.engine.Revision(s.Caller.Org)
@@ -104,7 +104,7 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 	return left, ok
 }
 
-// dryRun returns a dry run of the state in force, with the parts that outlive it.
+// dryRun returns a dry run of the state in force. The fields of run that do not depend on the state must be set.
 func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
 	now := c.Load()
 	dry, err := legacy.ForDryRun(now.Config, run.Now)

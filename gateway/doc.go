@@ -1,11 +1,8 @@
-// Package gateway assembles tollgate: it compiles a configuration into a
-// chain, owns the listeners and their life cycle, and swaps one compiled
-// configuration for another while requests run.
+// Package gateway assembles tollgate: it compiles a configuration into a chain, manages the listeners and their life cycle, and replaces
+// the configuration while requests are running.
 //
-// A compiled configuration is one immutable value behind an atomic pointer. A
-// request takes it once and keeps it to its end, so no request is ever judged
-// by half of one configuration and half of another; a configuration that does
-// not compile never replaces one that did.
+// A compiled configuration is one immutable value in an atomic pointer. A request loads it once, so it never sees parts of two
+// configurations. A configuration that fails to compile never replaces one that compiled.
 //
-// The order of the chain is written once, in chain.go; features.go lists the features that supply its stages, routes and tasks.
+// The order of the chain is in chainOrder. features.go lists the features that supply its stages, routes and tasks.
 package gateway

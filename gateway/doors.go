@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Handler returns the HTTP door, with the pages of callers.
+// Handler returns the HTTP door, including the team console.
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.view.Config()
 	door := &reverseproxy.Handler{
@@ -40,19 +40,18 @@ func (g *Gateway) Handler() http.Handler {
 	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
 	served := pages.Before(next)
 	return wire.NormalizeRequests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !pages.Serves(r) || g.current.pipeline().IsBalancedHost(r.Host) { // the paths of an endpoint are its own
+		if !pages.Serves(r) || g.current.pipeline().IsBalancedHost(r.Host) { // all paths of an endpoint's host belong to the endpoint
 			next.ServeHTTP(w, r)
 			return
 		}
 		patience, now := http.NewResponseController(w), time.Now()
-		_ = patience.SetReadDeadline(now.Add(cfg.Timeouts.Body)) // not every ResponseWriter has deadlines; those that face a network do
+		_ = patience.SetReadDeadline(now.Add(cfg.Timeouts.Body)) // ResponseWriters of network connections have deadlines, others may not
 		_ = patience.SetWriteDeadline(now.Add(cfg.Timeouts.Write))
 		served.ServeHTTP(w, r)
 	}))
 }
 
-// ExtProc returns the Envoy door, with the configuration of Envoys and health beside
-// it.
+// ExtProc returns the Envoy door, which also serves xDS and health checks.
 func (g *Gateway) ExtProc() *grpc.Server {
 	s := (&extproc.Server{Pipeline: g.current.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.current.view)...)
 	g.envoys.Register(s)

@@ -35,44 +35,47 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// chainOrder is the order of the chain, by the names of stages. Cheap before dear, identity before quota, quota before bodies; size before
-// everything.
-func chainOrder() (order struct{ Head, Content, Call []string }) {
-	order.Head = []string{"Stamp", "Size", "Match", "Wire", "Identify", "Legacy", "Admit", "Count", "Routed"}
-	order.Content = []string{"Receive", "Estimate", "Local", "Decode", "AdmitBody", "Brownout", "Translate"}
+// chainOrder returns the names of the stages of each part, in order. Cheap checks come before expensive ones, authentication before quotas,
+// and quotas before bodies.
+func chainOrder() (order struct{ Headers, Body, Call []string }) {
+	order.Headers = []string{
+		"assign ids", "limit size", "match route", "check headers", "authenticate", "record legacy use", "limit concurrency", "rate limit", "require route",
+	}
+	order.Body = []string{"limit size", "dry run", "answer locally", "decode body", "limit concurrency", "brownout", "translate"}
 	order.Call = []string{
-		"Count", "OwnKeys", "Labels", "Repeats", "Ownership", "Judge", "Pages", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
-		"Addresses", "Lookup", "Share",
+		"rate limit", "strip caller keys", "read labels", "idempotency", "check ownership", "evaluate policies", "paginate", "recheck rate limit",
+		"reserve budget", "audit", "build request", "sanitize response", "measure usage", "rewrite addresses", "recover lost create", "fair share",
 	}
 	return order
 }
 
-// feature is a part of the gateway. All fields but the name may be nil.
+// feature is a part of the gateway. All fields except name may be nil.
 type feature struct {
 	name string
-	// rows are the questions of operators. They can be described without a gateway.
+	// rows returns the admin API rows of the feature. It must work without a gateway, for documentation.
 	rows func() []adminapi.Endpoint
-	// routes are the routes of v2 that the feature answers itself, with answers by the id of the route.
+	// routes returns the v2 routes that the feature serves itself, and answers their responders by route ID.
 	routes  func() []route.Route
 	answers func() map[string]filter.Responder
-	// compile adds to a configuration what the stages and the effects of the feature need. It changes nothing else.
+	// compile adds the contributions of the feature to a configuration. It must not change anything else.
 	compile func(c *compiled) error
-	// stages returns filters by the names of their stages, which chainOrder lists. It is called for each configuration, after compile of all features.
+	// stages returns the filters of the feature by stage name; chainOrder lists the names. It is called for each configuration after the
+	// compile functions of all features.
 	stages func(c *compiled) stages
-	// tasks live as long as the process. Tasks that live until Drained or Ended end in the order of the features.
+	// tasks returns the tasks that run as long as the process. Tasks that run until Drained or Ended end in the order of the features.
 	tasks func() []tasks.Task
-	// apply follows a state that was put in force; before is nil for the first.
+	// apply is called after a state has been put in force. before is nil for the first state.
 	apply func(before, now *state)
-	// sources reports on what the feature works from and keeps looking at.
+	// sources reports the status of the feature's external sources.
 	sources func() []telemetry.Source
 }
 
-// parts are the values of features. Those of the zero value describe their rows.
+// parts contains the values of the features. The zero value can describe its rows.
 type parts struct {
 	*kit
-	scripts   *store.BatchClient  // groups calls to Redis
-	store     *redisstore.Store   // of counts
-	rows      []adminapi.Endpoint // of the operators' listener
+	scripts   *store.BatchClient  // batches commands to Redis
+	store     *redisstore.Store   // of quotas
+	rows      []adminapi.Endpoint // of the admin listener
 	health    *health
 	engines   *operator.EngineFactory
 	drafts    operator.Drafts
@@ -105,11 +108,11 @@ type parts struct {
 	fitting   operator.Fitting
 }
 
-// list lists the features.
+// list returns all features.
 func (p *parts) list() []feature {
 	return []feature{
 		{name: "traffic", compile: p.compileTraffic, stages: p.trafficStages, apply: p.applyTelemetry, tasks: func() []tasks.Task {
-			return []tasks.Task{{Name: "work behind answers", Until: tasks.Drained, Run: tasks.UntilDone, Drain: p.drainBackground}}
+			return []tasks.Task{{Name: "background work", Until: tasks.Drained, Run: tasks.UntilDone, Drain: p.drainBackground}}
 		}},
 		{name: "overview", rows: p.overview.Endpoints},
 		{name: "search", rows: p.search.Rows},
@@ -125,7 +128,7 @@ func (p *parts) list() []feature {
 		}},
 		{name: "quotas", rows: p.limits.Endpoints, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
-				{Name: "limiter", Until: tasks.Drained, Run: p.counts.Run}, // permits drawn while the doors drain are given back, too
+				{Name: "limiter", Until: tasks.Drained, Run: p.counts.Run}, // permits acquired during draining are returned too
 				{Name: "store check", Until: tasks.Drained, Run: p.health.watchStore},
 			}
 		}},
@@ -139,7 +142,7 @@ func (p *parts) list() []feature {
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
 					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Tokens.Issuers().Run)},
-					{Name: "keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Run)}, // keys are revoked while the doors drain, too
+					{Name: "keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Run)}, // keys may be revoked during draining
 				}
 			},
 		},
@@ -159,7 +162,7 @@ func (p *parts) list() []feature {
 			}
 		}},
 		{name: "reports", rows: p.reports.Endpoints},
-		{name: "keep", routes: money.SnoozeRoutes, answers: p.keep.Answers},
+		{name: "snooze", routes: money.SnoozeRoutes, answers: p.keep.Answers},
 		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
 		{name: "reference", answers: p.referenceAnswers},
 		{name: "self-service", routes: selfservice.Routes, answers: p.self.Responders},
@@ -170,7 +173,7 @@ func (p *parts) list() []feature {
 		}},
 		{name: "Envoy", rows: p.envoys.Endpoints},
 		{name: "revisions", rows: p.revisions.Endpoints},
-		// What is delivered to others ends first: the counts after it wait for a store that may be away.
+		// Deliveries to other systems end first: the counts after them wait for a store that may be down.
 		{name: "audit", rows: p.audit.Endpoints, compile: p.compileAudit, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
 		{
 			name: "decisions", rows: p.decisions.Endpoints, compile: p.compileDecisions, tasks: p.decisions.Tasks,
@@ -180,7 +183,7 @@ func (p *parts) list() []feature {
 	}
 }
 
-// rowsOf lists the rows of features, in their order.
+// rowsOf returns the rows of all features in order.
 func rowsOf(features []feature) (out []adminapi.Endpoint) {
 	for i := range features {
 		if features[i].rows != nil {
@@ -190,7 +193,7 @@ func rowsOf(features []feature) (out []adminapi.Endpoint) {
 	return out
 }
 
-// sources lists what the gateway works from: the configuration, and the sources of features.
+// sources returns the status of the configuration and of the features' sources.
 func (g *Gateway) sources() []telemetry.Source {
 	report := g.current.status.Report()
 	out := []telemetry.Source{{Kind: "configuration", LastSuccess: report.Loaded, Failed: report.Problem() != ""}}
@@ -207,53 +210,58 @@ func (g *Gateway) sources() []telemetry.Source {
 
 func (p *parts) trafficStages(c *compiled) stages {
 	return stages{
-		"Head.Stamp":      filter.AssignIDs{},
-		"Head.Size":       filter.LimitSize{},
-		"Head.Match":      filter.MatchRoute{Table: c.table, API: p.api, Run: p.runs},
-		"Head.Wire":       filter.CheckHeaders{},
-		"Head.Routed":     filter.RequireRoute{API: p.api, Run: p.runs},
-		"Content.Receive": filter.ReadBody{Memory: p.room.Bodies, Keyless: p.room.Keyless},
-		"Content.Local":   filter.AnswerLocally{Answers: c.answers},
-		"Content.Decode":  filter.DecodeBody{},
-		"Call.Pages":      filter.Paginate{Upstream: c.account.Upstream},
-		"Call.Rebuild":    filter.BuildRequest{Agent: userAgent(p.deps.Version)},
-		"Call.Relay":      filter.FilterResponse{Upstream: c.account.Upstream, Run: c.runs.Client},
-		"Call.Addresses":  c.addresses,
+		"headers/assign ids":     filter.AssignIDs{},
+		"headers/limit size":     filter.LimitSize{},
+		"headers/match route":    filter.MatchRoute{Table: c.table, API: p.api, Run: p.runs},
+		"headers/check headers":  filter.CheckHeaders{},
+		"headers/require route":  filter.RequireRoute{API: p.api, Run: p.runs},
+		"body/limit size":        filter.ReadBody{Memory: p.room.Bodies, Keyless: p.room.Keyless},
+		"body/answer locally":    filter.AnswerLocally{Answers: c.answers},
+		"body/decode body":       filter.DecodeBody{},
+		"call/paginate":          filter.Paginate{Upstream: c.account.Upstream},
+		"call/build request":     filter.BuildRequest{Agent: userAgent(p.deps.Version)},
+		"call/sanitize response": filter.SanitizeResponse{Upstream: c.account.Upstream, Run: c.runs.Client},
+		"call/rewrite addresses": c.addresses,
 	}
 }
 
 func (p *parts) callerStages(c *compiled) stages {
 	return stages{
-		"Head.Identify":  filter.Authenticate{Guard: p.counts.Guard, Keyless: c.cfg.Legacy.Keyless.Org},
-		"Call.OwnKeys":   filter.StripCallerKeys{},
-		"Call.Ownership": &filter.CheckOwnership{Reader: c.reader},
+		"headers/authenticate":   filter.Authenticate{Guard: p.counts.Guard, Keyless: c.cfg.Legacy.Keyless.Org},
+		"call/strip caller keys": filter.StripCallerKeys{},
+		"call/check ownership":   &filter.CheckOwnership{Reader: c.reader},
 	}
 }
 
 func (p *parts) countStages(*compiled) stages {
 	count := filter.RateLimit{Recorder: p.recorder}
-	return stages{"Head.Count": count, "Call.Count": count, "Call.Recount": filter.RecheckRateLimit{Recorder: p.recorder}, "Call.Share": filter.FairShare{}}
+	return stages{
+		"headers/rate limit": count, "call/rate limit": count,
+		"call/recheck rate limit": filter.RecheckRateLimit{Recorder: p.recorder}, "call/fair share": filter.FairShare{},
+	}
 }
 
 func overloadStages(c *compiled) stages {
 	priorities := filter.Priorities{Names: c.legacy.Namers(), PriorityOf: c.legacy.Urgency()}
-	return stages{"Head.Admit": filter.LimitConcurrency{Priorities: priorities}, "Content.AdmitBody": filter.LimitConcurrencyByBody{Priorities: priorities}}
+	return stages{
+		"headers/limit concurrency": filter.LimitConcurrency{Priorities: priorities}, "body/limit concurrency": filter.LimitConcurrencyByBody{Priorities: priorities},
+	}
 }
 
 func (p *parts) legacyStages(c *compiled) stages {
 	return stages{
-		"Head.Legacy":       filter.RecordLegacyUse{Names: c.legacy.Namers()},
-		"Content.Brownout":  filter.Brownout{},
-		"Content.Translate": &filter.Translate{API: p.api, Lists: p.room.Lists},
+		"headers/record legacy use": filter.RecordLegacyUse{Names: c.legacy.Namers()},
+		"body/brownout":             filter.Brownout{},
+		"body/translate":            &filter.Translate{API: p.api, Lists: p.room.Lists},
 	}
 }
 
 func onceStages(*compiled) stages {
-	return stages{"Call.Repeats": idempotency.Deduplicate{}, "Call.Lookup": idempotency.RecoverLost{}}
+	return stages{"call/idempotency": idempotency.Deduplicate{}, "call/recover lost create": idempotency.RecoverLost{}}
 }
 
 func (p *parts) policyStages(c *compiled) stages {
-	return stages{"Call.Judge": &filter.EvaluatePolicies{
+	return stages{"call/evaluate policies": &filter.EvaluatePolicies{
 		Policies: c.engine, Reads: filter.ReadOperations(p.api), Template: p.api.Operation("getTemplate"), Templates: p.api.Operation("listTemplates"),
 		Secrets: p.api.Operation("listSecrets"), Reader: c.reader, Recorder: p.recorder,
 	}}
@@ -261,21 +269,21 @@ func (p *parts) policyStages(c *compiled) stages {
 
 func (p *parts) spendStages(c *compiled) stages {
 	return stages{
-		"Call.Labels":  filter.Labels{},
-		"Call.Reserve": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
-		"Call.Measure": money.Measure{},
+		"call/read labels":    filter.Labels{},
+		"call/reserve budget": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
+		"call/measure usage":  money.Measure{},
 	}
 }
 
 func (p *parts) estimateStages(*compiled) stages {
-	return stages{"Content.Estimate": filter.AnswerDryRun{Run: p.questions.Estimate}}
+	return stages{"body/dry run": filter.AnswerDryRun{Run: p.questions.Estimate}}
 }
 
 func auditStages(*compiled) stages {
-	return stages{"Call.Audit": filter.Audit{}}
+	return stages{"call/audit": filter.Audit{}}
 }
 
-// newParts makes the values of features, in the order in which they need each other. On an error, the files that were opened are closed.
+// newParts builds the values of the features in order of their dependencies. On an error it closes the files it opened.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
 	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis), room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload)}
 	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
@@ -289,7 +297,7 @@ func newParts(k *kit, cfg *settings.Config) (*parts, error) {
 	return p, nil
 }
 
-// close closes the parts that have files open.
+// close closes the open files of all parts.
 func (p *parts) close() {
 	if p.engines != nil {
 		p.engines.Close()
@@ -305,7 +313,7 @@ func (p *parts) close() {
 	}
 }
 
-// makePolicies makes the engines of policies, and the price lists that they judge by.
+// makePolicies creates the policy engines and the price lists they use.
 func (p *parts) makePolicies(cfg *settings.Config) (err error) {
 	p.engines = &operator.EngineFactory{Logger: p.deps.Logger, OnChange: p.streams.Recheck, Isolate: p.deps.Isolate, OnNewBundle: p.reconsider}
 	p.prices, err = catalog.New(cfg.Catalog, catalog.Deps{Fetch: prices{p.current, p.engines}.fetch, Now: p.deps.Now, Logger: p.deps.Logger})
@@ -315,14 +323,14 @@ func (p *parts) makePolicies(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// prices reads price lists with the credentials in force. It holds the first list of an organisation against its policies, which were loaded
-// before.
+// prices reads price lists with the credentials in force. It checks the first list of an organisation against its policies, which are
+// loaded earlier.
 type prices struct {
 	*current
 	policies *operator.EngineFactory
 }
 
-// fetch reads the lists of an organisation.
+// fetch reads the price lists of an organisation.
 func (p prices) fetch(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error) {
 	now := p.Load()
 	l, err := now.account.Catalog(ctx, org)
@@ -335,7 +343,7 @@ func (p prices) fetch(ctx context.Context, org string, last *catalog.Snapshot) (
 	return l, err
 }
 
-// makeCallers makes the keys of callers.
+// makeCallers creates the key store.
 func (p *parts) makeCallers(cfg *settings.Config) error {
 	p.keys = callers.New(cfg.Redis.Prefix, callers.Deps{
 		Redis: p.deps.Redis, Logger: p.deps.Logger, Current: p.current.view, Streams: p.streams,
@@ -344,7 +352,7 @@ func (p *parts) makeCallers(cfg *settings.Config) error {
 	return nil
 }
 
-// makeRecords opens the logs of decisions and of changes.
+// makeRecords opens the decision log and the audit log.
 func (p *parts) makeRecords(cfg *settings.Config) (err error) {
 	p.decisions, err = decisions.New(cfg, decisions.Deps{
 		Redis: p.deps.Redis, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), PolicyMeter: p.meterOf("policies"),
@@ -356,7 +364,7 @@ func (p *parts) makeRecords(cfg *settings.Config) (err error) {
 	return err
 }
 
-// makeMoney makes the ledger, with the alerts that follow from it and the desk of calls that must not be made twice.
+// makeMoney creates the ledger with its alerts, and the tracker of intents.
 func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	if p.store, err = redisstore.New(p.deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return fmt.Errorf("limits: %w", err)
@@ -384,8 +392,8 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// makeQuotas makes the counters of calls, which prove which ledgers the store has lost before they restore their counts, and the answers about
-// what callers may do.
+// makeQuotas creates the rate limiter and the endpoints about callers' rights. The limiter lets the ledger detect lost records before it
+// restores counts.
 func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.counts, err = operator.NewLimiters(cfg, operator.LimitersDeps{
 		Store: money.LossDetector{Store: p.store, Detect: p.money.DetectLosses}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
@@ -402,7 +410,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// makeLegacy makes what the translators of v1 and GraphQL work with, and the notes of their callers.
+// makeLegacy creates the translators of v1 and GraphQL and the record of their callers.
 func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
 		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,
@@ -411,12 +419,12 @@ func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	return err
 }
 
-// readDescription reads the platform's description with the configuration in force.
+// readDescription reads the platform's API description with the configuration in force.
 func (p *parts) readDescription(ctx context.Context) ([]byte, error) {
 	return p.current.account().Description(ctx)
 }
 
-// makeOperators makes the answers to operators that no call depends on.
+// makeOperators creates the admin endpoints that no call depends on.
 func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	if p.envoys, err = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now}); err != nil {
 		return err

@@ -21,51 +21,47 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Deps are the live things a Gateway works with. All are required but API and
-// the listeners.
+// Deps are the runtime dependencies of a Gateway. All are required except API, the listeners, and fields whose comment describes a zero
+// value.
 type Deps struct {
-	// Redis counts and remembers. It must not retry by itself; redisstore.Open
-	// makes one that does not.
+	// Redis is the shared store. It must not retry by itself; redisstore.Open returns a suitable client.
 	Redis  redisstore.Client
 	Logger *slog.Logger
-	// LogLevel is set to the level of each configuration that is put in force; nil is not.
+	// LogLevel is set to the log level of each configuration put in force; nil is ignored.
 	LogLevel  *slog.LevelVar
 	Providers *telemetry.Providers
 	Now       func() time.Time
-	// Sleep waits between two calls of the translators; nil means a timer. See
-	// translate.Deps.
+	// Sleep waits between two calls of a translator; nil uses a timer. See translate.Deps.
 	Sleep   func(ctx context.Context, d time.Duration) error
 	Version string
-	// Instance names the gateway among those that share the store, unless the
-	// configuration does; empty is a random name.
+	// Instance is the name of the gateway among those that share the store, unless the configuration has one. The default is a random name.
 	Instance string
-	// State is the directory that keeps the owners of resources for the next start, one for each gateway or shared; "" keeps nothing.
+	// State is the directory for storing owners of resources across restarts. Gateways may share it. "" stores nothing.
 	State string
-	// Stdout is where a decision log on standard output goes; nil has none.
+	// Stdout is the destination of a decision log on standard output; nil discards it.
 	Stdout io.Writer
-	// Decisions records each decision, besides the configured log; nil records none.
+	// Decisions receives each decision in addition to the configured log; it may be nil.
 	Decisions filter.Decisions
-	// Isolate runs Rego that is not known to end in child processes; nil runs it in this process, for tests.
+	// Isolate runs untrusted Rego in child processes; nil runs it in this process, for tests.
 	Isolate *policies.Isolator
-	// API is the v2 API's description; nil loads the embedded one.
+	// API is the v2 API description; nil uses the embedded one.
 	API *schema.API
-	// File reads the configuration file anew, without secrets; nil for a gateway without one.
+	// File reads the configuration file again, without secrets; nil for a gateway without a file.
 	File func() (*settings.Config, error)
-	// Reread has the configuration file read again and a good configuration put in force, and returns when that was done or
-	// when ctx ends; nil for a gateway without a file.
+	// Reread reloads the configuration file. It returns when a valid configuration is in force or ctx ends. It is nil for a gateway without
+	// a file.
 	Reread func(ctx context.Context)
-	// Data, Admin and Envoy are used instead of the configured addresses when
-	// not nil.
+	// Data, Admin and Envoy replace the configured listen addresses if they are not nil.
 	Data, Admin, Envoy net.Listener
-	// Serving is called once all listeners are open; nil is not.
+	// Serving is called once all listeners are open; nil is ignored.
 	Serving func()
 }
 
-// Gateway is a running tollgate.
+// Gateway is a running tollgate. Use New.
 type Gateway struct {
 	*kit
 	features   []feature
-	rows       []adminapi.Endpoint // of the operators' listener
+	rows       []adminapi.Endpoint // of the admin listener
 	health     *health
 	counts     *operator.Limiters
 	keys       *callers.Keys
@@ -73,10 +69,10 @@ type Gateway struct {
 	questions  *operator.Explainer
 	audit      *audit.Shipping
 	envoys     *envoy.Server
-	closeFiles func() // of features
+	closeFiles func() // closes the features' files
 }
 
-// Questions answers about requests that are not made, and about existing resources.
+// Questions returns the service for dry runs and audits.
 func (g *Gateway) Questions() *operator.Explainer { return g.questions }
 
 // Close releases the resources of a Gateway that is not running.

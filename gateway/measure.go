@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// newSupervisor makes the supervisor of the tasks that live as long as the process.
+// newSupervisor returns the supervisor of long-running tasks.
 func newSupervisor(logger *slog.Logger, meter metric.Meter) *tasks.Supervisor {
 	return tasks.NewSupervisor(logger, telemetry.Must(meter.Int64Counter("tollgate.task.panics",
-		metric.WithDescription("Panics of background tasks, each of which was restarted."))))
+		metric.WithDescription("Panics of background tasks. Each task was restarted."))))
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// userAgent is how the gateway names itself to the platform.
+// userAgent returns the User-Agent sent to the platform.
 func userAgent(version string) string { return "tollgate/" + version }
 
-// compileTraffic adds the clients of the platform, and the effects that every call has.
+// compileTraffic adds the platform clients and the ports that every call uses.
 func (p *parts) compileTraffic(c *compiled) error {
 	client, err := platform.New(c.cfg)
 	if err != nil {
@@ -115,19 +115,19 @@ func (p *parts) compileLegacy(c *compiled) (err error) {
 	return nil
 }
 
-// referenceAnswers are the answers of the reference that no configuration changes.
+// referenceAnswers returns the responders of reference pages that are independent of the configuration.
 func (p *parts) referenceAnswers() map[string]filter.Responder {
 	return map[string]filter.Responder{
 		"getOpenAPI": filter.StaticResponse(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, p.api.Document),
 	}
 }
 
-// applyCallers forgets the keys of issuers that are not in force any more.
+// applyCallers drops keys of token issuers that are no longer configured.
 func (p *parts) applyCallers(_, now *state) {
 	p.keys.Tokens.Issuers().Retain(now.pipeline.Callers.Directory.Verifier(), now.admins.Verifier())
 }
 
-// applyTelemetry follows the settings of logs and traces.
+// applyTelemetry applies the settings of logs and traces.
 func (p *parts) applyTelemetry(_, now *state) {
 	if p.deps.LogLevel != nil {
 		p.deps.LogLevel.Set(now.Config.Log.Level.Level())
@@ -136,7 +136,7 @@ func (p *parts) applyTelemetry(_, now *state) {
 	p.deps.Providers.Sample(now.Config.Telemetry.SampleRatio)
 }
 
-// applyPrices forgets lists that were read with another credential, from another platform or with other prices of our own.
+// applyPrices drops price lists that were read with another credential, from another platform or with other custom prices.
 func (p *parts) applyPrices(before, now *state) {
 	if before == nil {
 		return
@@ -150,7 +150,7 @@ func (p *parts) applyPrices(before, now *state) {
 	}
 }
 
-// applyPolicies puts the engine in force, and holds policies that have changed against the price lists that were read before.
+// applyPolicies puts the policy engine in force and checks changed policies against the current price lists.
 func (p *parts) applyPolicies(before, now *state) {
 	p.engines.InForce.Store(now.engine)
 	if before == nil {
@@ -163,17 +163,17 @@ func (p *parts) applyPolicies(before, now *state) {
 	}
 }
 
-// applyAudit records the new configuration.
+// applyAudit records the new configuration in the audit log.
 func (p *parts) applyAudit(_, now *state) {
 	if p.audit.Log == nil {
 		return
 	}
 	if err := p.audit.Log.Loaded(now.Config.Revision); err != nil {
-		p.deps.Logger.Error("the audit log cannot be written", "error", err)
+		p.deps.Logger.Error("cannot write the audit log", "error", err)
 	}
 }
 
-// bundleSources are the bundles of organisations.
+// bundleSources returns the status of the organisations' policy bundles.
 func (p *parts) bundleSources() (out []telemetry.Source) {
 	now := p.current.Load()
 	for _, s := range now.engine.Status() {
@@ -184,7 +184,7 @@ func (p *parts) bundleSources() (out []telemetry.Source) {
 	return out
 }
 
-// priceSources are the price lists of organisations.
+// priceSources returns the status of the organisations' price lists.
 func (p *parts) priceSources() (out []telemetry.Source) {
 	for _, s := range p.prices.Status() {
 		out = append(out, telemetry.Source{Kind: "prices", Org: s.Org, LastSuccess: s.Fetched, Failed: s.Err != nil})
@@ -192,8 +192,8 @@ func (p *parts) priceSources() (out []telemetry.Source) {
 	return out
 }
 
-// keySources are the keys of all issuers as one source, which is as good as the keys that were read the longest ago, and the keys made at run
-// time.
+// keySources returns the status of the keys of all token issuers, as one source that is as old as the oldest of them, and of the keys
+// created at run time.
 func (p *parts) keySources() (out []telemetry.Source) {
 	issuers, list := telemetry.Source{Kind: "issuers"}, p.keys.Tokens.Issuers().Status()
 	for i, one := range list {

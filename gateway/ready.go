@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// health knows whether this gateway takes requests.
+// health determines whether this gateway accepts requests.
 type health struct {
 	*kit
 	store   *redisstore.Store
@@ -30,14 +30,13 @@ type health struct {
 
 	fitness  atomic.Pointer[fitness]
 	wasReady atomic.Bool
-	waited   atomic.Bool // for the first bundles
+	waited   atomic.Bool // the wait for the first bundles is over
 }
 
-// readiness decides whether this gateway takes requests, for the probe and for the health checks of
-// both doors: its doors are open and it can serve reads of at least one organisation. Before
-// it is ready for the first time, Redis must also be fit to keep counts, and the first attempt to
-// fetch each bundle must have ended, or bundleHold must have passed. It asks no dependency, so that one
-// that hangs does not delay a probe.
+// readiness determines whether this gateway accepts requests, for probes and health checks. The doors must be open, and reads of at least
+// one organisation must be possible. Before the gateway is ready for the first time, Redis must also be fit to store counts, and every
+// bundle must have been tried once or bundleHold must have passed. readiness uses stored results only, so a dependency that hangs does not
+// delay a probe.
 func (h *health) readiness() admin.Readiness {
 	report, bundles, store := h.current.status.Report(), h.current.engine().Status(), h.redisState()
 	pending, without := policyStates(bundles)
@@ -52,7 +51,7 @@ func (h *health) readiness() admin.Readiness {
 	case !h.wasReady.Load() && store.State == admin.DependencyUnfit:
 		r.Status = "Redis " + store.Effect
 	case !h.wasReady.Load() && !h.waited.Load() && pending > 0:
-		r.Status = fmt.Sprintf("the policies of %d organisations are being fetched", pending)
+		r.Status = fmt.Sprintf("fetching the policies of %d organisations", pending)
 	case !h.servesReads(without, store.State):
 		r.Status = "no organisation can be served"
 	default:
@@ -65,11 +64,10 @@ func (h *health) readiness() admin.Readiness {
 	return r
 }
 
-// bundleHold is how long a gateway that has begun to serve waits for its first bundles at most.
+// bundleHold is the maximum time that a starting gateway waits for its first bundles.
 const bundleHold = 5 * time.Second
 
-// policyStates counts the organisations whose bundle has not been tried yet, and returns those that
-// have no policies.
+// policyStates returns the organisations without policies, and how many of them have not tried to fetch their bundle yet.
 func policyStates(all []policies.Status) (pending int, without map[string]bool) {
 	without = make(map[string]bool)
 	for _, s := range all {
@@ -84,8 +82,7 @@ func policyStates(all []policies.Status) (pending int, without map[string]bool) 
 	return pending, without
 }
 
-// servesReads reports whether reads of any organisation are served; without any organisation there
-// is nothing to refuse.
+// servesReads reports whether reads of at least one organisation can be served. It is true without organisations.
 func (h *health) servesReads(without map[string]bool, store admin.DependencyState) bool {
 	cfg := h.current.view.Config()
 	for i := range cfg.Orgs {
@@ -105,9 +102,9 @@ func (h *health) redisState() admin.Dependency {
 	}
 	switch {
 	case errors.Is(err, redisstore.ErrUnfit):
-		d.State, d.Effect = admin.DependencyUnfit, "is not fit to keep counts: it evicts keys, or its version is older than 6.2"
+		d.State, d.Effect = admin.DependencyUnfit, "is unsuitable: it evicts keys, or its version is older than 6.2"
 	case err != nil, h.counts.Limiter.Down():
-		d.State, d.Effect = admin.DependencyDown, "the shared store cannot be used: the failure policies decide about calls, and calls that lower cost pass"
+		d.State, d.Effect = admin.DependencyDown, "the store is down: failure policies apply, and calls that reduce costs pass"
 	}
 	return d
 }
@@ -117,16 +114,16 @@ func (h *health) ledgerState(store admin.DependencyState) admin.Dependency {
 	losses, rebuilding := h.money.Watcher.Losses(), h.money.Watcher.Rebuilding()
 	switch {
 	case store == admin.DependencyDown:
-		d.State, d.Effect = admin.DependencyDown, "the ledger cannot be read: calls that raise cost are refused for organisations with budgets"
+		d.State, d.Effect = admin.DependencyDown, "the ledger is down: calls that increase costs are refused for organisations with budgets"
 	case rebuilding > 0:
-		d.State, d.Effect = admin.DependencyDown, fmt.Sprintf("the ledgers of %d organisations are being rebuilt: calls that raise cost are refused for them", rebuilding)
+		d.State, d.Effect = admin.DependencyDown, fmt.Sprintf("rebuilding the ledgers of %d organisations: their calls that increase costs are refused", rebuilding)
 	case len(losses) > 0:
-		d.State, d.Effect = admin.DependencyDegraded, fmt.Sprintf("the ledgers of %d organisations were lost within the last day, and were rebuilt", len(losses))
+		d.State, d.Effect = admin.DependencyDegraded, fmt.Sprintf("the ledgers of %d organisations were lost within the last day and have been rebuilt", len(losses))
 	}
 	return d
 }
 
-// policyState is the state of the policies of all organisations, of which some have none.
+// policyState returns the state of the policies if some of all organisations lack policies.
 func policyState(without, all int) admin.Dependency {
 	d := admin.Dependency{Name: "policies", State: admin.DependencyUp}
 	if without == 0 {
@@ -143,20 +140,19 @@ func (h *health) priceState() admin.Dependency {
 	d := admin.Dependency{Name: "prices", State: admin.DependencyUp}
 	for _, s := range h.catalog.Status() {
 		if s.Err != nil && h.deps.Now().Sub(s.Fetched) > h.current.view.Config().Catalog.MaxAge {
-			d.State, d.Effect = admin.DependencyDegraded, "the price list of an organisation cannot be read: what its policies judge by price is refused"
+			d.State, d.Effect = admin.DependencyDegraded, "an organisation's price list is unavailable: calls whose policies need a price are refused"
 		}
 	}
 	return d
 }
 
-// fitness is the result of the latest check of Redis.
+// fitness is the result of the last check of Redis.
 type fitness struct{ err error }
 
 // storeCheck is the time between two checks of Redis.
 const storeCheck = 5 * time.Second
 
-// watchStore checks regularly whether Redis is fit to keep counts. Between two checks the
-// limiter notices within a beat that Redis does not answer.
+// watchStore checks regularly whether Redis is fit to store counts. Outages between two checks are noticed by the rate limiter.
 func (h *health) watchStore(ctx context.Context) error {
 	tick := time.NewTicker(storeCheck)
 	defer tick.Stop()
@@ -170,27 +166,26 @@ func (h *health) watchStore(ctx context.Context) error {
 	}
 }
 
-// checkStore checks Redis once, and logs a server that became unfit.
+// checkStore checks Redis once and logs an error when it becomes unfit.
 func (h *health) checkStore(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, h.current.view.Config().Limits.Timeout)
 	defer cancel()
 	err := h.store.Check(ctx)
 	was := h.fitness.Swap(&fitness{err})
 	if errors.Is(err, redisstore.ErrUnfit) && (was == nil || !errors.Is(was.err, redisstore.ErrUnfit)) {
-		h.deps.Logger.ErrorContext(ctx, "Redis is not fit to keep counts", "error", err.Error())
+		h.deps.Logger.ErrorContext(ctx, "Redis is unsuitable for storing counts", "error", err.Error())
 	}
 }
 
-// ready reports whether this gateway takes requests.
+// ready reports whether this gateway accepts requests.
 func (h *health) ready() bool { return h.readiness().Ready }
 
-// healthChecks answers the health checks of both doors, and hands everything else of the
-// HTTP door on.
+// healthChecks serves the health checks of both doors and passes other HTTP requests to the HTTP door.
 type healthChecks struct {
 	healthpb.UnimplementedHealthServer
 	*health
 
-	door http.Handler // nil for a server of gRPC
+	door http.Handler // nil for gRPC
 }
 
 // ServeHTTP implements http.Handler.
@@ -205,7 +200,7 @@ func (h healthChecks) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// Check implements the health service of gRPC, which has one service here.
+// Check implements the gRPC health service. The requested service name is ignored.
 func (h healthChecks) Check(context.Context, *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING
 	if h.ready() {
@@ -214,7 +209,7 @@ func (h healthChecks) Check(context.Context, *healthpb.HealthCheckRequest) (*hea
 	return &healthpb.HealthCheckResponse{Status: status}, nil
 }
 
-// envoyFleet keeps the registry of gateways for Envoys.
+// envoyFleet returns the registry of gateways for Envoy.
 func (g *Gateway) envoyFleet() *envoy.Fleet {
 	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Current: g.current.view, Ready: g.health.ready}
 }

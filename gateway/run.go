@@ -13,11 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 )
 
-// flushTimeout is how long after timeouts.drain logs and counts may still be written.
+// flushTimeout is the time after timeouts.drain for writing remaining logs and counts.
 const flushTimeout = 500 * time.Millisecond
 
-// Run serves until ctx ends, then drains. It returns nil after a clean stop. Calls
-// still in flight timeouts.drain after the doors have closed are cut off.
+// Run serves until ctx ends, then drains. It returns nil after a clean stop. Calls still in progress timeouts.drain after the doors have
+// closed are aborted.
 func (g *Gateway) Run(ctx context.Context) error {
 	cfg := g.current.view.Config()
 	on, err := g.open(cfg)
@@ -48,7 +48,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer endLast()
 	defer context.AfterFunc(over, func() { time.AfterFunc(flushTimeout, endLast) })()
 	if clean = life.Shutdown(last, tasks.Ended) && clean; !clean {
-		g.deps.Logger.WarnContext(ctx, "what did not end in timeouts.drain is left behind")
+		g.deps.Logger.WarnContext(ctx, "drain timeout exceeded, abandoning remaining work")
 	}
 	g.Close()
 	err = life.Err()
@@ -56,13 +56,13 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return err
 }
 
-// opened are the listeners of a gateway that runs.
+// opened contains the open listeners.
 type opened struct {
-	data, admin, envoy net.Listener // envoy is nil without a door for Envoys
+	data, admin, envoy net.Listener // envoy is nil without an Envoy door
 	*listen.Listeners
 }
 
-// open opens the listeners of a configuration.
+// open opens the configured listeners.
 func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 	on.Listeners = &listen.Listeners{Current: g.current.view, Logger: g.deps.Logger, Recorder: g.recorder}
 	on.Measure(g.meter(), g.current.revocations)
@@ -81,8 +81,8 @@ func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 	return on, nil
 }
 
-// listTasks lists the tasks that live as long as the process: the doors, the tasks of features, and the admin listener, which goes last, so that
-// probes can watch what is drained. Requests that have not ended when over ends are cut off.
+// listTasks returns the tasks that run as long as the process: the doors, the features' tasks, and the admin listener, which stops last so
+// that probes can observe draining. Requests still running when over ends are aborted.
 func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.Task {
 	list := []tasks.Task{{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
 		return on.Serve(ctx, over, on.Data(ctx, on.data, g.current.view.Config(), g.current.signers), closeConnections(stopping, g.Handler()), g.streams.End)
@@ -102,15 +102,13 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 	}})
 }
 
-// Supervise runs a task of the caller that lives as long as the gateway. A task that panics is
-// restarted; see [tasks.Supervisor].
+// Supervise runs a task of the caller that lasts as long as the gateway. A task that panics is restarted; see [tasks.Supervisor].
 func (g *Gateway) Supervise(ctx context.Context, name string, task func(context.Context) error) error {
 	return g.tasks.Run(ctx, name, task)
 }
 
-// closeConnections makes every answer after the end of ctx end its connection, too: by the
-// time the listener closes, callers have connected anew, to another gateway, and
-// no request crosses the closing of a connection that was kept for it.
+// closeConnections makes responses after the end of ctx close their connection, so that by the time the listener closes, clients have
+// connected to another gateway and no request meets a closing connection.
 func closeConnections(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
@@ -120,23 +118,22 @@ func closeConnections(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// drainBackground gives creates that outlived their requests as much time as requests have.
-// Then it cuts them off; a client that repeats such a create looks for its pod.
+// drainBackground waits for creates that have outlived their requests until draining ends, then abandons them. A client that repeats such a
+// create gets the resource.
 func (p *parts) drainBackground(over context.Context) {
 	if !p.background.Wait(over) {
-		p.deps.Logger.WarnContext(over, "creates are cut off that outlived their requests")
+		p.deps.Logger.WarnContext(over, "drain timeout exceeded, canceling creates whose requests have ended")
 	}
 }
 
-// drainLedger gives the ledger's store that time to take the ends of calls.
+// drainLedger waits until the store has accepted all settlements or draining ends.
 func (p *parts) drainLedger(over context.Context) {
 	if left := p.money.Outbox.Drain(over); left > 0 {
-		p.deps.Logger.WarnContext(over, "the ledger was not told how calls have ended: their reservations stay until it is found out", "calls", left)
+		p.deps.Logger.WarnContext(over, "settlements undelivered at shutdown; the reconciler will resolve these holds", "calls", left)
 	}
 }
 
-// follow runs the policy engine of the state in force, which polls bundles, and
-// turns to the next one after a swap.
+// follow runs the policy engine in force, which polls bundles, and switches to the next one after a reload.
 func (p *parts) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.background.Go(func() { p.keepRevision(ctx) })
@@ -158,12 +155,12 @@ func (p *parts) follow(ctx context.Context) error {
 	return nil
 }
 
-// keepRevision keeps the configuration in force for operators.
+// keepRevision stores the configuration in force for operators.
 func (p *parts) keepRevision(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.current.view.Config().Limits.Timeout)
 	defer cancel()
 	if err := p.revisions.Save(ctx); err != nil && ctx.Err() == nil {
-		p.deps.Logger.WarnContext(ctx, "the configuration was not kept among the revisions", "error", err.Error())
+		p.deps.Logger.WarnContext(ctx, "cannot store the configuration revision", "error", err.Error())
 	}
 }
 
@@ -171,7 +168,7 @@ func (g *Gateway) serveGRPC(ctx, over context.Context, l net.Listener) error {
 	s := g.ExtProc()
 	go func() {
 		<-ctx.Done()
-		g.envoys.Close() // those streams never end by themselves
+		g.envoys.Close() // xDS streams never end by themselves
 		defer context.AfterFunc(over, s.Stop)()
 		s.GracefulStop()
 	}()

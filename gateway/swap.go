@@ -10,16 +10,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Swap compiles cfg and, if that succeeds, puts it in force for every request
-// that starts from now on. On an error the old configuration stays.
+// Swap compiles cfg and puts it in force for all requests that start from now on. On an error the old configuration stays in force.
 func (g *Gateway) Swap(cfg settings.Config) error {
 	g.current.changing.Lock()
 	defer g.current.changing.Unlock()
 	if g.current.closed {
-		return errors.New("the gateway has ended")
+		return errors.New("the gateway is closed")
 	}
 	restart := g.current.started.NeedRestart(&cfg)
-	if old := g.current.Load(); old != nil { // a listener cannot stop to speak TLS
+	if old := g.current.Load(); old != nil { // a listener cannot stop using TLS
 		cfg.TLS.Pair = cmp.Or(cfg.TLS.Pair, old.Config.TLS.Pair)
 		cfg.Admin.TLS.Pair = cmp.Or(cfg.Admin.TLS.Pair, old.Config.Admin.TLS.Pair)
 		if cfg.Envoy.TLS.Pair == nil {
@@ -48,9 +47,9 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	g.streams.Recheck()
 	select {
 	case g.current.swapped <- struct{}{}:
-	default: // Run has yet to look, and will see the newest
+	default: // a signal is pending; Run will see the newest state
 	}
-	// Requests under way keep the old client; only its idle connections go.
+	// Requests in progress keep the old client. Only idle connections are closed.
 	old.close()
 	for _, setting := range restart {
 		g.deps.Logger.Warn("configuration change requires a restart", "field", setting)
@@ -58,7 +57,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	return nil
 }
 
-// reconsider has a refused configuration read again, and reports whether another one came into force.
+// reconsider reloads a rejected configuration and reports whether a new one came into force.
 func (k *kit) reconsider(ctx context.Context) bool {
 	report := k.current.status.Report()
 	if k.deps.Reread == nil || report.Problem() == "" {
@@ -69,12 +68,11 @@ func (k *kit) reconsider(ctx context.Context) bool {
 	return k.current.engine() != before
 }
 
-// Rejected notes a configuration that could not even be read, so that the
-// admin listener shows it.
+// Rejected records the error of a configuration that could not be read, so that the admin listener shows it.
 func (g *Gateway) Rejected(err error) { g.current.status.SetFailed(g.deps.Now(), err) }
 
-// changeCallers puts the callers in force that change makes of the callers in force, for every request that starts from now on, and ends the
-// streams of callers that are not in force any more.
+// changeCallers replaces the callers in force by the result of change, for all requests that start from now on, and ends streams whose
+// callers are no longer allowed.
 func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, error)) {
 	k.current.changing.Lock()
 	next, pipeline := *k.current.Load(), *k.current.pipeline()
@@ -89,15 +87,14 @@ func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, err
 	}
 	k.current.changing.Unlock()
 	if err != nil {
-		k.deps.Logger.Error("keys made at run time cannot be put in force", "error", err)
+		k.deps.Logger.Error("cannot apply changed runtime keys", "error", err)
 		return
 	}
 	k.streams.Recheck()
 }
 
-// Reopen makes the decision log follow a file that was renamed.
+// Reopen reopens the decision log after its file was renamed.
 func (g *Gateway) Reopen() { g.decisions.Reopen() }
 
-// RefreshKeys reads the keys made at run time and the revocations of tokens that have
-// changed, and puts them in force. Run does so every second.
+// RefreshKeys reads changed runtime keys and token revocations and puts them in force. Run does so every second.
 func (g *Gateway) RefreshKeys(ctx context.Context) error { return g.keys.Refresh(ctx) }

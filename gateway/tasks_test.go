@@ -66,7 +66,7 @@ func TestATaskThatPanics(t *testing.T) {
 	left.Store(1)
 	g, log := panicking(t, panics{[]string{"hgetall"}, left})
 	world.Run(t, g)
-	world.Until(t, "the panic is in the log", func() bool { return strings.Contains(log.String(), `"msg":"a task panicked and will be restarted"`) })
+	world.Until(t, "the panic is in the log", func() bool { return strings.Contains(log.String(), `"msg":"task panicked, restarting it"`) })
 	found := regexp.MustCompile(`"task":"([a-z ]+)","error":"panic: boom","pause":"1s","exception.stacktrace":".*ProcessHook`).FindStringSubmatch(log.String())
 	if found == nil {
 		t.Fatalf("the log lacks the task, its panic or its stack: %s", log)
@@ -89,7 +89,7 @@ func TestTasksThatKeepPanicking(t *testing.T) {
 	left.Store(1 << 30)
 	g, _ := panicking(t, panics{[]string{"evalsha", "hgetall", "time"}, left}) // of the limiter, too
 	err := g.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "tasks panicked 5 times within 1m0s") || !strings.Contains(err.Error(), "boom") {
+	if err == nil || !strings.Contains(err.Error(), "5 task panics within 1m0s") || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("%v, want the end after five panics", err)
 	}
 }
@@ -118,7 +118,7 @@ orgs: [{id: acme, credential: {env: ACME}}]
 		{"catalog", "exceptions", "ledger warnings", "platform's description", "policies", "reconciler", "reports"},
 		{"door", "envoy door", "envoy fleet"},
 		{
-			"work behind answers", "outbox", "ledger images", "journal of owners", "limiter", "store check", "intents", "issuer keys", "keys", "fleet",
+			"background work", "outbox", "ledger images", "journal of owners", "limiter", "store check", "intents", "issuer keys", "keys", "fleet",
 			"admin listener",
 		},
 		{"audit shipping", "audit receiver", "decision log", "decision counts", "legacy notes"},

@@ -38,7 +38,7 @@ func TestBundlesMayNotDropPolicies(t *testing.T) {
 		{"nothing", map[string]string{}, "holds no policy"},
 		{"only data", map[string]string{"data.json": `{"a": 1}`}, "holds no policy"},
 		{"only helpers", map[string]string{"lib.rego": "package lib\n\nx := 1\n"}, "holds no policy"},
-		{"one less", map[string]string{"mine.rego": denyAbove("9")}, "lacks what the last good one had: policies.other"},
+		{"one less", map[string]string{"mine.rego": denyAbove("9")}, "no longer contains policies.other"},
 		{"moved away", map[string]string{"mine.rego": denyAbove("9"), "other.rego": strings.Replace(other, "policies", "policy", 1)}, "never evaluated"},
 	}
 	for _, tt := range tests {
@@ -97,7 +97,7 @@ func TestDroppedPoliciesAfterARestart(t *testing.T) {
 	e := follow(t, cfg)
 	eventually(t, "the bundle is kept", func() bool { _, err := os.Stat(kept); return err == nil && !e.Status()[0].Fetched.IsZero() })
 	put(file, bundleOf(t, "r2", map[string]string{"mine.rego": denyAbove("2")}))
-	if _, err := load(); err == nil || !strings.Contains(err.Error(), "lacks what the last good one had: policies.other") {
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "no longer contains policies.other") {
 		t.Errorf("a file that lost a policy: got %v, want a fault", err)
 	}
 	cfg.Bundle.MayDrop = true
@@ -177,9 +177,9 @@ func TestBundleFaultsAreLogged(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: got %v, want context.Canceled", err)
 		}
-		want := `level=ERROR msg="policy bundle not taken, the last good one stays" org=acme fault="org acme: bundle: holds no policy`
+		want := `level=ERROR msg="policy bundle rejected, keeping the last valid one" org=acme fault="org acme: bundle: holds no policy`
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		if len(lines) != 3 || !strings.HasPrefix(lines[0], want) || !strings.Contains(lines[1], "not a gzipped archive") || lines[2] != `level=INFO msg="policy bundle taken again" org=acme` {
+		if len(lines) != 3 || !strings.HasPrefix(lines[0], want) || !strings.Contains(lines[1], "not a gzipped archive") || lines[2] != `level=INFO msg="policy bundle loaded after earlier failures" org=acme` {
 			t.Errorf("log:\n%s\nwant one line for each fault and one for its end, the first beginning\n%s", log.String(), want)
 		}
 	})

@@ -279,7 +279,7 @@ o8 := {k: o7 | some k in ks}
 				in := call(t, "createPod", `{}`)
 				in.Request.Path = paths[expr]
 				_, err := e.Decide(t.Context(), "acme", in)
-				if !errors.Is(err, policies.ErrEvaluation) || !strings.Contains(err.Error(), ": "+name+": the operands are too large, or would make too much") {
+				if !errors.Is(err, policies.ErrEvaluation) || !strings.Contains(err.Error(), ": "+name+": operands or result too large") {
 					t.Errorf("%.80s: got %v, want the bound of %s", expr, err, name)
 				}
 			})

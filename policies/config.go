@@ -10,23 +10,21 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/isolate"
 )
 
-// Validate reports every fault of an organisation's section, each with its
-// path below it, without reading files: unknown policies and parameters are
-// found by NewEngine when the organisation has Rego of its own, and here
-// otherwise. Teams, keys and roles are for Check.
+// Validate checks the policy configuration of an organisation and joins all errors it finds, each with its path. It reads no files:
+// unknown policies and parameters are reported here only if the organisation has no Rego of its own, and otherwise by NewEngine.
+// Team, key and role names are checked by Check.
 func Validate(c *Config) error {
 	scope := compiler.LibraryOnly
 	if !c.Directory.IsZero() || c.Bundle != nil {
 		scope = compiler.WithOwn
 	}
 	errs := fault.Found(append(validateExceptions(c.Exceptions), bundle.Validate(c.Bundle)))
-	errs.If(!c.Directory.IsZero() && c.Bundle != nil, "rego", "cannot be given beside bundle")
+	errs.If(!c.Directory.IsZero() && c.Bundle != nil, "rego", "cannot be combined with bundle")
 	errs = append(errs, compiler.Check(c.Policies, scope)...)
 	return errors.Join(append(errs, lifted(c, nil, scope)...)...)
 }
 
-// Check reports every name in the section that does not exist, each fault with
-// its path below the section, as Validate does.
+// Check reports each team, key and role in c that does not exist. Errors have the same form as those of Validate.
 func Check(c *Config, known Names) error {
 	errs := compiler.CheckNames(c.Policies, known)
 	for i, x := range c.Exceptions {
@@ -38,10 +36,9 @@ func Check(c *Config, known Names) error {
 	return errors.Join(errs...)
 }
 
-// Warnings reports settings without effect that are not faults, each with its path below the
-// section: exceptions for calls that there are not, parameters that never apply,
-// and teams that data of its own Rego leaves out.
-// Own Rego is parsed only if r, unless it is nil, has compiled it.
+// Warnings reports settings that are valid but have no effect: exceptions for unknown pointers, parameters that never apply, and
+// teams missing from the data of the organisation's own Rego. Each warning has its path in c. The organisation's own Rego is parsed
+// only if r is nil or r has compiled it before.
 func Warnings(c *Config, teams []string, r *isolate.Runner) []error {
 	out := append(fault.Found(compiler.Warnings(c.Policies)), leftOut(c, teams, r)...)
 	for i, x := range c.Exceptions {
@@ -50,16 +47,17 @@ func Warnings(c *Config, teams []string, r *isolate.Runner) []error {
 	return out
 }
 
-// ExpiredExceptions reports exceptions that have ended, each with its path below the section.
+// ExpiredExceptions reports exceptions whose end has passed, each with its path in c.
 func ExpiredExceptions(c *Config, now time.Time) []error {
 	var out fault.Found
 	for i, x := range c.Exceptions {
-		out.If(!x.Until.IsZero() && !now.Before(x.Until), fault.Index("exceptions", i)+".until", "the exception %q has ended", x.ID)
+		out.If(!x.Until.IsZero() && !now.Before(x.Until), fault.Index("exceptions", i)+".until", "exception %q has expired", x.ID)
 	}
 	return out
 }
 
-// leftOut reports teams that data of own Rego leaves out. Faults of the Rego are NewEngine's.
+// leftOut reports teams missing from the data of the organisation's own Rego. It ignores errors in the Rego, which NewEngine
+// reports.
 func leftOut(c *Config, teams []string, r *isolate.Runner) []error {
 	d, err := compiler.OpenDirectory("", c.Directory)
 	if err != nil || d == nil || r != nil && !r.Compiled(&Compilation{Entries: c.Policies, Rego: d.Rego()}) {

@@ -29,23 +29,23 @@ func TestContradictions(t *testing.T) {
 		"a pattern that does not compile": {entry("naming", map[string]any{"pattern": "("}), "policies[0].params.pattern: "},
 		"a team both in and out": {
 			policies.Config{Policies: []policies.Entry{{Policy: "kill_switch", Teams: []string{"a", "b"}, ExceptTeams: []string{"b"}}}},
-			`policies[0].except_teams[0]: "b" is both included and excepted`,
+			`policies[0].except_teams[0]: "b" is both included and exempted`,
 		},
 		"a field that the body does not have": {
 			entry("field_values", map[string]any{"force": map[string]any{"createPod": map[string]any{"/gpu/cuont": 1}}}),
-			"policies[0].params.force.createPod: the body of createPod has no /gpu/cuont",
+			"policies[0].params.force.createPod: the body of createPod has no member /gpu/cuont",
 		},
 		"a field of an operation without a body": {
 			entry("field_values", map[string]any{"defaults": map[string]any{"deletePod": map[string]any{"/name": "a"}}}),
-			"policies[0].params.defaults.deletePod: the body of deletePod has no /name",
+			"policies[0].params.defaults.deletePod: the body of deletePod has no member /name",
 		},
 		"a role both in and out": {
 			policies.Config{Policies: []policies.Entry{{Policy: "kill_switch", Roles: []string{"admin"}, ExceptRoles: []string{"admin"}}}},
-			`policies[0].except_roles[0]: "admin" is both included and excepted`,
+			`policies[0].except_roles[0]: "admin" is both included and exempted`,
 		},
 		"a bundle over plain http": {
 			policies.Config{Bundle: &policies.Bundle{URL: egress.UnrestrictedURL("http://bundles.example/a.tar.gz"), AllowUnsigned: true}},
-			"bundle.url: must be https: http is for loopback addresses only",
+			"bundle.url: must be https, except for loopback addresses",
 		},
 	} {
 		if err := policies.Validate(&tc.cfg); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -93,12 +93,12 @@ func TestOwnRegoThatIsWrong(t *testing.T) {
 		},
 		"a parameter it needs":            {limitRego, nil, "policies.params.most: is required"},
 		"a parameter of another type":     {limitRego, []policies.Entry{{Policy: "limit", Params: map[string]any{"most": "x"}}}, "policies[0].params.most: "},
-		"an enum without values":          {strings.Replace(limitRego, "{type: integer}", "{enum: []}", 1), []policies.Entry{{Policy: "limit", Params: map[string]any{"most": 1}}}, "an enum without values"},
-		"an answer that is true":          {"package policies.a\n\ndeny := true if input.caller.org\n", nil, "mine.rego:3:1: org acme: policy a: deny must be a set or an array, and is boolean"},
-		"a number in an answer":           {"package policies.a\n\ndeny contains 1 if input.caller.org\n", nil, "deny must hold strings or objects, and holds number"},
+		"enum has no values":              {strings.Replace(limitRego, "{type: integer}", "{enum: []}", 1), []policies.Entry{{Policy: "limit", Params: map[string]any{"most": 1}}}, "enum has no values"},
+		"an answer that is true":          {"package policies.a\n\ndeny := true if input.caller.org\n", nil, "mine.rego:3:1: org acme: policy a: deny must be a set or an array, not boolean"},
+		"a number in an answer":           {"package policies.a\n\ndeny contains 1 if input.caller.org\n", nil, "deny must contain strings or objects, not number"},
 		"a change without a value":        {"package policies.a\n\nmutate contains {\"op\": \"force\", \"pointer\": \"/disk\"} if input.caller.org\n", nil, "mutate must hold objects with op, pointer and value"},
 		"an object without a message":     {"package policies.a\n\ndeny contains {\"reason\": \"x\"} if input.caller.org\n", nil, "deny must hold strings, or objects with a message"},
-		"a change of a kind there is not": {"package policies.a\n\nmutate contains {\"op\": \"set\", \"pointer\": \"/disk\", \"value\": 1} if input.caller.org\n", nil, `the op "set" is neither default nor force`},
+		"a change of a kind there is not": {"package policies.a\n\nmutate contains {\"op\": \"set\", \"pointer\": \"/disk\", \"value\": 1} if input.caller.org\n", nil, `op is "set", want default or force`},
 		"a verb that no call has":         {"package policies.a\n\ndeny contains \"x\" if input.request.verb == \"craete\"\n", nil, `mine.rego:3:22: org acme: policy a: input.request.verb: unknown verb "craete", did you mean "create"?`},
 		"an operation that there is not":  {"package policies.a\n\ndeny contains \"x\" if input.request.operation in {\"createPod\", \"createPods\"}\n", nil, `unknown operation "createPods", did you mean "createPod"?`},
 		"a kind, the other way round":     {"package policies.a\n\ndeny contains \"x\" if not \"pods\" == input.resource.kind\n", nil, `unknown kind "pods", did you mean "pod"?`},

@@ -1,44 +1,39 @@
 package policies
 
-// Decision is the decision of an organisation's policies about a call. The zero
-// Decision allows everything; the engine returns one only beside a nil error.
-// Its lists may be shared with other decisions and must not be changed.
+// Decision is the result of evaluating an organisation's policies for one call. The zero Decision allows everything; the engine
+// returns it only with a nil error. Callers must not modify its slices, which may be shared with other decisions.
 type Decision struct {
-	// Revision names the compiled state that decided: a digest of the library,
-	// the organisation's policies, their parameters and data.
+	// Revision identifies the compiled policies that made the decision. It is a digest of the library and of the organisation's
+	// policies, parameters and data.
 	Revision string
-	// Deny lists every reason to refuse the call; empty when it may pass.
+	// Deny lists every reason to refuse the call. It is empty if the call is allowed.
 	Deny []Violation
-	// Warn lists the denials of policies in mode warn, and the warnings
-	// of the organisation's own Rego. The caller is told.
+	// Warn lists violations of policies in warn mode and the warnings of the organisation's own Rego. They are returned to the
+	// caller.
 	Warn []Violation
-	// Shadow lists the denials of policies in mode shadow. It is
-	// recorded, the caller is not told.
+	// Shadow lists violations of policies in shadow mode. They are logged and not returned to the caller.
 	Shadow []Violation
-	// Excepted lists the denials that an exception lifted.
-	// It is recorded.
+	// Excepted lists violations suppressed by an exception. They are logged.
 	Excepted []Excepted
-	// Mutate lists the changes to make to the body before it is sent. While it
-	// is not empty the decision is not final: apply it, validate and resolve the
-	// new body, and decide again; see Apply.
+	// Mutate lists changes to make to the request body. If it is not empty, the decision is not final: call Apply, validate and
+	// resolve the new body, and call Decide again.
 	Mutate []Mutation
 }
 
-// Violation is one reason a policy gives.
+// Violation is one reason why a policy objects to a call.
 type Violation struct {
-	// Policy is the policy's name, e.g. gpu_allow_list.
+	// Policy is the name of the policy, such as gpu_allow_list.
 	Policy string
-	// Message names the violation and its remedy, for people.
+	// Message describes the violation and how to fix it, in plain text.
 	Message string
-	// Pointer is the offending field in the v2 body (RFC 6901), e.g. /gpu/id;
-	// "" when no single field is at fault. After a merge (template, update) it
-	// may name a field the caller did not send.
+	// Pointer is the JSON Pointer (RFC 6901) of the offending field in the v2 body, such as /gpu/id. It is empty if no single field
+	// is at fault. If the body was merged with a template or with the current resource, it may name a field that the caller did not
+	// send.
 	Pointer string
-	// Doc is where the policy is explained.
+	// Doc links to the documentation of the policy.
 	Doc string
-	// Excess is the amount found beyond the allowed one, in the unit of its
-	// limit; 0 where the policy does not say.
+	// Excess is the amount by which the limit is exceeded, in the unit of the limit, or 0 if the policy does not report one.
 	Excess float64
-	// Approvable says that an operator may let a call pass it.
+	// Approvable reports whether an operator may approve the call despite this violation.
 	Approvable bool
 }

@@ -18,87 +18,83 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Deps are the live things an Engine may use; the zero value is usable.
+// Deps holds the dependencies of an Engine. The zero value is usable.
 type Deps struct {
-	// DocURL is put before a policy's page name in Violation.Doc.
-	// Default "docs/policies/".
+	// DocURL is the prefix of Violation.Doc, to which the name of the policy's page is added. Default: "docs/policies/".
 	DocURL string
-	// Now is the clock that bundles are polled by; nil is time.Now.
+	// Now is the clock that schedules bundle polling; nil means time.Now.
 	Now func() time.Time
-	// Logger is told when a bundle is not taken, and when one is again; nil is
-	// none.
+	// Logger logs bundle failures and recoveries; nil disables logging.
 	Logger *slog.Logger
-	// Previous is the engine that this one takes the place of: a directory that lost
-	// a policy which was in force there is refused. nil is none.
+	// Previous is the engine that this one replaces. If a policy directory no longer contains a policy that Previous had in force,
+	// it is rejected. nil means there is no previous engine.
 	Previous *Engine
-	// OnChange is called after a bundle came into force; nil is none.
+	// OnChange, if not nil, is called after a new bundle takes effect.
 	OnChange func()
-	// Isolate compiles own Rego in a child process before this process does; nil compiles it
-	// here alone, for tests and for tools of its author.
+	// Isolate compiles an organisation's own Rego in a child process before this process compiles it. If nil, this process compiles
+	// it directly; only tests and the tools for policy authors do that.
 	Isolate *isolate.Runner
-	// CompileWait is how long NewEngine waits for child processes. Own Rego that has not been
-	// compiled by then is a fault, whose cause is isolate.ErrCompiling. 0 waits for all of it.
+	// CompileWait limits how long NewEngine waits for child processes. If Rego is still being compiled after that, NewEngine
+	// returns an error that wraps isolate.ErrCompiling. 0 means no limit.
 	CompileWait time.Duration
-	// OnNewBundle is called with a new bundle fetched and not yet in force. It may make an engine with other sections, with this one as Before, which
-	// then takes the bundle, and reports whether it put one in this one's place. nil is none.
+	// OnNewBundle, if not nil, is called when a bundle has been fetched and before it takes effect. It may create an engine with
+	// another configuration and this engine as Previous, which then activates the bundle. It reports whether that engine replaced
+	// this one.
 	OnNewBundle func(ctx context.Context) (replaced bool)
 }
 
-// Errors of Decide. On any error, the call must be refused.
+// Errors of Decide. The caller must refuse the call on any of them.
 var (
-	// ErrUnknownOrg: the engine has no policies for the organisation, not even
-	// an empty list.
+	// ErrUnknownOrg means that the engine has no configuration for the organisation, not even one without policies.
 	ErrUnknownOrg = errors.New("no policies loaded for the organisation")
-	// ErrDeadline: no decision within Limits.Deadline.
+	// ErrDeadline means that there was no decision within Limits.Deadline.
 	ErrDeadline = errors.New("policy evaluation took too long")
-	// ErrEvaluation: a policy failed, was undefined, or answered in a shape that
-	// is not a verdict.
+	// ErrEvaluation means that a policy failed, was undefined, or returned a value of the wrong type.
 	ErrEvaluation = errors.New("policy evaluation failed")
 )
 
-// Engine decides. It may be used from several goroutines at once.
+// Engine evaluates the policies of all organisations. It is safe for concurrent use.
 type Engine struct {
 	limits Limits
 	deps   Deps
 	places chan struct{} // one per running evaluation
-	alone  atomic.Bool   // there is one organisation only, which may have all places
+	alone  atomic.Bool   // set if there is a single organisation, which may use every place
 	now    atomic.Pointer[state]
 
-	changed chan struct{} // Run must look at the bundles
+	changed chan struct{} // wakes Run to check the bundles
 
-	mu      sync.Mutex // held by writers of the state; guards the fields below
+	mu      sync.Mutex // serializes writers of the state; guards the fields below
 	configs map[string]Config
 	sources map[string]*bundle.Source
-	// arriving are the bundles that Deps.Arriving is being called for, by organisation.
+	// arriving holds the bundles for which Deps.OnNewBundle is running, by organisation.
 	arriving map[string]*bundle.Found
 	reloads  int
 
 	sharing sync.Mutex               // guards shares
-	shares  map[string]chan struct{} // of the places, by organisation; they outlive states
+	shares  map[string]chan struct{} // each organisation's share of places; kept across states
 }
 
-// state is everything that decides, swapped as one.
+// state is everything that a decision depends on; it is swapped atomically.
 type state struct {
 	orgs map[string]*orgState
 }
 
-// orgState is one organisation in a state; a nil one waits for its bundle.
+// orgState is the compiled state of one organisation. It is nil while the organisation's first bundle is pending.
 type orgState struct {
 	*compiler.Compiled
 
 	section    Config
-	sources    string           // names its sources
-	own        compiler.OrgRego // its own Rego
-	revision   string           // of the policies and the exceptions
+	sources    string           // identifies the sources
+	own        compiler.OrgRego // the organisation's own Rego
+	revision   string           // covers policies and exceptions
 	exceptions []exception
-	memory     *policyinput.Cache[*Decision] // nil if none are remembered
-	share      chan struct{}                 // one per place the organisation may hold
+	memory     *policyinput.Cache[*Decision] // nil if verdicts are not cached
+	share      chan struct{}                 // one element per place the organisation may hold
 	converter  policyinput.Converter
 }
 
-// NewEngine compiles and prepares every organisation. An organisation without
-// policies must be there too, with a zero Config. Its error joins all faults,
-// each a *section.Error.
+// NewEngine compiles the policies of every organisation. An organisation without policies must be present with a zero Config. The
+// returned error joins all faults, each a *policyconfig.Error.
 func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error) {
 	if err := limits.Validate(); err != nil {
 		return nil, fmt.Errorf("policy limits: %w", err)
@@ -116,12 +112,12 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	if err := e.Reload(context.Background(), orgs); err != nil { //nolint:forbidigo // compiling is not cancelled
 		return nil, err
 	}
-	e.deps.Previous = nil // it is not needed any more
+	e.deps.Previous = nil // no longer needed
 	return e, nil
 }
 
-// Revision names the compiled state an organisation's calls are judged by;
-// ok is false for an unknown organisation.
+// Revision returns the revision of the compiled state that decides an organisation's calls. ok is false if the organisation is
+// unknown.
 func (e *Engine) Revision(org string) (revision string, ok bool) {
 	o := e.now.Load().orgs[org]
 	if o == nil {
@@ -130,8 +126,8 @@ func (e *Engine) Revision(org string) (revision string, ok bool) {
 	return o.revision, true
 }
 
-// PoliciesReading lists the policies of an organisation that read anything at, above or below
-// a path of the input, each once.
+// PoliciesReading returns the names of the organisation's policies that read the input at the given path, at a parent of it, or
+// below it. Each name is listed once.
 func (e *Engine) PoliciesReading(org string, path ...string) []string {
 	o := e.now.Load().orgs[org]
 	if o == nil {
@@ -146,9 +142,8 @@ func (e *Engine) PoliciesReading(org string, path ...string) []string {
 	return out
 }
 
-// Decide judges a call by an organisation's policies. It returns within
-// Limits.Deadline, or twice that where a denied update is held against the resource
-// as it is. On any error the caller must refuse the call.
+// Decide evaluates the policies of an organisation for a call. It returns within Limits.Deadline, or within twice that time if it
+// must also evaluate the resource before a denied update. The caller must refuse the call on any error.
 func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, error) {
 	o, known := e.now.Load().orgs[org]
 	if !known {
@@ -174,7 +169,7 @@ func (e *Engine) Decide(ctx context.Context, org string, in *Input) (Decision, e
 	return d, nil
 }
 
-// enter waits for room; nil has room for all.
+// enter waits for a place in room. A nil room is unlimited.
 func (e *Engine) enter(ctx context.Context, room chan struct{}, deadline <-chan time.Time) error {
 	if room == nil {
 		return nil
@@ -183,22 +178,21 @@ func (e *Engine) enter(ctx context.Context, room chan struct{}, deadline <-chan 
 	case room <- struct{}{}:
 		return nil
 	case <-deadline:
-		return fmt.Errorf("%w: no free place within %s", ErrDeadline, e.limits.Deadline)
+		return fmt.Errorf("%w: no evaluation slot became free within %s", ErrDeadline, e.limits.Deadline)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
 	}
 }
 
-// leave makes the room that enter took free again.
+// leave releases the place taken by enter.
 func leave(room chan struct{}) {
 	if room != nil {
 		<-room
 	}
 }
 
-// shareOf is an organisation's share of the places: half of them, rounded up,
-// so that its Rego never takes them all. Evaluations left behind hold
-// on to theirs, also when a state is swapped.
+// shareOf returns the semaphore of an organisation's places: half of all places, rounded up, so that one organisation's Rego cannot
+// occupy them all. Evaluations that outlive their deadline keep their place, even after the state is swapped.
 func (e *Engine) shareOf(org string) chan struct{} {
 	e.sharing.Lock()
 	defer e.sharing.Unlock()

@@ -116,21 +116,21 @@ func TestDecide(t *testing.T) {
 		{
 			"type", "createPod", `{"gpu":{"id":"NVIDIA H100 80GB HBM3"}}`,
 			`gpu_allow_list /gpu/id GPU type "NVIDIA H100 80GB HBM3" is not on the allow-list (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
-price_ceiling /gpu 2.69 USD per GPU-hour is above the ceiling of 2 USD (1 x NVIDIA H100 80GB HBM3 (SECURE) at 2.69)`,
+price_ceiling /gpu 2.69 USD per GPU-hour exceeds the limit of 2.00 USD (1 x NVIDIA H100 80GB HBM3 (SECURE) at 2.69)`,
 		},
 		{"type in another case", "createPod", `{"gpu":{"id":"nvidia l4"}}`, `gpu_allow_list /gpu/id GPU type "nvidia l4" is not on the allow-list (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
-price_ceiling /gpu the price per hour is not known: GPU type "nvidia l4" is not in the catalog`},
-		{"count", "createPod", `{"gpu":{"id":"NVIDIA L4","count":3}}`, "gpu_count /gpu/count 3 GPUs per pod are more than the 2 allowed"},
-		{"update", "updatePod", `{"gpu":{"id":"NVIDIA L4","count":3}}`, "gpu_count /gpu/count 3 GPUs per pod are more than the 2 allowed"},
-		{"cluster", "createCluster", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":1,"podCount":3}}`, "gpu_count /compute/podCount 3 GPUs at once are more than the 2 allowed for one cluster"},
+price_ceiling /gpu the price per hour is unknown: GPU type "nvidia l4" is not in the catalog`},
+		{"count", "createPod", `{"gpu":{"id":"NVIDIA L4","count":3}}`, "gpu_count /gpu/count 3 GPUs per pod exceed the limit of 2"},
+		{"update", "updatePod", `{"gpu":{"id":"NVIDIA L4","count":3}}`, "gpu_count /gpu/count 3 GPUs per pod exceed the limit of 2"},
+		{"cluster", "createCluster", `{"compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":1,"podCount":3}}`, "gpu_count /compute/podCount 3 GPUs at once exceed the limit of 2 for a cluster"},
 		{"endpoint", "createEndpoint", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":3}}`, ""},
 		{
 			"endpoint pool", "createEndpoint", `{"gpu":{"pools":["ADA_24","ADA_80_PRO","X"]},"workers":{"max":1}}`,
-			`gpu_allow_list /gpu/pools/1 pool "ADA_80_PRO" may hand out GPU types that are not on the allow-list, unless gpu.excludedTypes has them: "NVIDIA H100 80GB HBM3" (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
+			`gpu_allow_list /gpu/pools/1 pool "ADA_80_PRO" contains GPU types that are not on the allow-list; add them to gpu.excludedTypes: "NVIDIA H100 80GB HBM3" (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
 gpu_allow_list /gpu/pools/2 pool "X" is not in the catalog, so its GPU types cannot be checked
-price_ceiling /gpu the price per hour is not known: serverless pool "X" is not in the catalog`,
+price_ceiling /gpu the price per hour is unknown: serverless pool "X" is not in the catalog`,
 		},
-		{"endpoint price", "createEndpoint", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":4}}`, "price_ceiling /gpu 4.4 USD per hour is above the ceiling of 4 USD (4 workers x 1 x NVIDIA GeForce RTX 4090 (dearest of ADA_24) at 1.1)"},
+		{"endpoint price", "createEndpoint", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":4}}`, "price_ceiling /gpu 4.40 USD per hour exceeds the limit of 4.00 USD (4 workers x 1 x NVIDIA GeForce RTX 4090 (dearest of ADA_24) at 1.1)"},
 		{"delete", "deletePod", `{}`, ""},
 	}
 	for _, tt := range tests {
@@ -278,12 +278,12 @@ org acme: policy gpu_count: policies[1].params.max_per_pod: is required
 org acme: policy price_ceiling: policies[2].params: at least one of max_usd_per_hour, max_usd_per_gpu_hour is required
 org acme: policy operations: policies[3].params.deny[1]: unknown operation "creatPod"
 org acme: policy field_values: policies[4].params.force: unknown operation "create"
-org acme: policy field_values: policies[4].params.force.create: "x" is not a pointer into the body
+org acme: policy field_values: policies[4].params.force.create: "x" does not point into the body
 org acme: policy working_hours: policies[5].params.from: does not match pattern '^([01][0-9]|2[0-3]):[0-5][0-9]$'
 org acme: policy working_hours: policies[5].params.timezone: unknown time zone "Mars/Base"
 org acme: policy naming: policies[6].params.max_length: must be >= 1 but found 0
 org acme: policy naming: policies[6].params.pattern: '(' is not valid 'regex'
-org acme: policies[7].mode: "off" is not one of enforce, warn, shadow
+org acme: policies[7].mode: "off" must be enforce, warn or shadow
 DIR/mine.rego:1:1: org globex: package tollgate.entrypoint is reserved for the library; use policies.<name>
 DIR/worse.rego:4:1: org globex: rego_parse_error: unexpected eof token`, "DIR", dir)
 	got := err.Error()

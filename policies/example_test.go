@@ -35,5 +35,5 @@ func ExampleEngine_Decide() {
 	for _, v := range decision.Deny {
 		fmt.Println(v.Policy, v.Pointer, v.Message)
 	}
-	// Output: gpu_count /gpu/count 3 GPUs per pod are more than the 2 allowed
+	// Output: gpu_count /gpu/count 3 GPUs per pod exceed the limit of 2
 }

@@ -14,17 +14,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Excepted is a violation that an exception lifted.
+// Excepted is a violation suppressed by an exception.
 type Excepted struct {
 	Violation
-	// Exception is the ID of the exception that lifted it; Until, Reason and GrantedBy are
-	// copied from there.
+	// Exception is the ID of the exception. Until, Reason and GrantedBy are copied from it.
 	Exception         string
 	Until             time.Time
 	Reason, GrantedBy string
 }
 
-// validateException reports the faults of one, each with its path.
+// validateException returns the errors in one exception, each with its path.
 func validateException(x *Exception, path string) []error {
 	var errs fault.Found
 	for _, f := range []struct{ name, value string }{
@@ -32,12 +31,12 @@ func validateException(x *Exception, path string) []error {
 	} {
 		errs.If(f.value == "", path+"."+f.name, "is required")
 	}
-	errs.If(len(x.Teams)+len(x.Keys)+len(x.Roles) == 0, path, "teams, keys or roles must say whom it is for")
+	errs.If(len(x.Teams)+len(x.Keys)+len(x.Roles) == 0, path, "needs at least one of teams, keys and roles")
 	switch {
 	case x.Until.IsZero():
 		errs = append(errs, fault.Errorf(path+".until", "is required"))
 	case !x.From.IsZero() && !x.From.Before(x.Until):
-		errs = append(errs, fault.Errorf(path+".until", "is not after from"))
+		errs = append(errs, fault.Errorf(path+".until", "must be after from"))
 	}
 	for _, op := range x.Operations {
 		if _, ok := operation.Lookup(op); !ok {
@@ -62,8 +61,8 @@ func validateException(x *Exception, path string) []error {
 	return errs
 }
 
-// unknownPointers reports the pointers to places that neither a resource nor the body of one of the
-// operations has. Jobs may have anything.
+// unknownPointers reports the pointers of x that exist neither in a resource nor in the request body of one of its operations. Jobs
+// are not checked: their bodies may have any members.
 func unknownPointers(x *Exception) []error {
 	var out fault.Found
 	bodies := []*operation.Shape{operation.States(), operation.AllBodies()}
@@ -75,12 +74,12 @@ func unknownPointers(x *Exception) []error {
 	for _, pointer := range slices.Sorted(maps.Keys(x.Where)) {
 		path, err := policyinput.SplitPointer(pointer)
 		out.If(err == nil && !slices.ContainsFunc(bodies, func(s *operation.Shape) bool { return s.Has(path) }),
-			fault.Key("", pointer), "no state and no body of an operation has %s", pointer)
+			fault.Key("", pointer), "%s exists neither in a resource nor in the body of any operation", pointer)
 	}
 	return out
 }
 
-// validateExceptions checks a list of them.
+// validateExceptions checks all exceptions of an organisation.
 func validateExceptions(list []Exception) []error {
 	var errs fault.Found
 	seen := map[string]bool{}
@@ -93,9 +92,8 @@ func validateExceptions(list []Exception) []error {
 	return errs
 }
 
-// lifted reports exceptions from policies that are not in force. own lists the
-// organisation's own policies; with the scope WithOwn they are not known yet, and
-// only names of the library are judged.
+// lifted reports exceptions that name a policy that is not in force. own lists the organisation's own policies; if scope is WithOwn
+// they are not known yet, and only names of library policies are checked.
 func lifted(c *Config, own []string, scope compiler.Scope) []error {
 	var inForce []string
 	for _, e := range c.Policies {
@@ -106,9 +104,9 @@ func lifted(c *Config, own []string, scope compiler.Scope) []error {
 	for i, x := range c.Exceptions {
 		path := fault.Index("exceptions", i) + ".policy"
 		switch {
-		case x.Policy == "" || slices.Contains(inForce, x.Policy): // Validate reports empty ones
+		case x.Policy == "" || slices.Contains(inForce, x.Policy): // Validate reports an empty policy
 		case compiler.IsLibraryPolicy(x.Policy):
-			errs = append(errs, fault.Errorf(path, "policy %q is not in force, so there is nothing to lift", x.Policy))
+			errs = append(errs, fault.Errorf(path, "policy %q is not in force; remove the exception or enable the policy", x.Policy))
 		case scope == compiler.LibraryOnly:
 			errs = append(errs, fault.Errorf(path, "%w", compiler.Unknown("policy", x.Policy, inForce)))
 		}
@@ -116,13 +114,13 @@ func lifted(c *Config, own []string, scope compiler.Scope) []error {
 	return errs
 }
 
-// exception is one prepared for matching.
+// exception is an Exception prepared for matching.
 type exception struct {
 	Exception
-	where map[string][]any // values as JSON has them
+	where map[string][]any // values as decoded JSON
 	paths map[string][]string
 	most  catalog.Money
-	costs bool // most applies
+	costs bool // whether most applies
 }
 
 func prepareException(x Exception) (exception, error) {
@@ -146,7 +144,7 @@ func prepareException(x Exception) (exception, error) {
 	return out, errors.Join(errs...)
 }
 
-// covers reports whether the exception lifts a policy for a call.
+// covers reports whether the exception applies to a policy and a call.
 func (x *exception) covers(policy string, in *Input) bool {
 	switch {
 	case x.Policy != policy,
@@ -170,8 +168,7 @@ func (x *exception) covers(policy string, in *Input) bool {
 	return true
 }
 
-// except moves the denials that exceptions lift out of a decision. It makes new lists: the
-// decision may be a remembered one.
+// except moves the violations covered by an exception from Deny to Excepted. It allocates new slices because d may be cached.
 func (d *Decision) except(list []exception, in *Input) {
 	if len(list) == 0 {
 		return
@@ -199,7 +196,7 @@ func (d *Decision) except(list []exception, in *Input) {
 	d.Mutate = slices.DeleteFunc(slices.Clone(d.Mutate), func(m Mutation) bool { return find(m.Policy) != nil })
 }
 
-// prepareExceptions checks and prepares an organisation's exceptions.
+// prepareExceptions validates and prepares an organisation's exceptions.
 func prepareExceptions(org string, cfg Config, own []string) ([]exception, error) {
 	list := cfg.Exceptions
 	var faults []error

@@ -15,10 +15,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/bundle"
 )
 
-// Run follows the bundles of all organisations until the context ends; its
-// error is the context's cause. A bundle that cannot be fetched, verified or
-// compiled changes nothing and is seen in Status; of several in a row with the same
-// fault, the first is logged.
+// Run polls the bundles of all organisations until ctx ends, and returns the cause of ctx. A bundle that cannot be fetched,
+// verified or compiled leaves the current policies in force, and its error is available from Status. Consecutive failures with the
+// same error are logged once.
 func (e *Engine) Run(ctx context.Context) error {
 	for {
 		timer := time.NewTimer(e.due(ctx))
@@ -34,13 +33,13 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 const (
-	// idle is how long Run waits when there is nothing to follow.
+	// idle is the time Run waits if there are no bundles.
 	idle = time.Hour
-	// polls is how many bundles are looked at in parallel.
+	// polls is the number of bundles polled in parallel.
 	polls = 4
 )
 
-// due looks at every bundle that is due and returns how long it is until the next is.
+// due polls every bundle that is due and returns the time until the next one is.
 func (e *Engine) due(ctx context.Context) time.Duration {
 	now := e.deps.Now()
 	var looks errgroup.Group
@@ -50,7 +49,7 @@ func (e *Engine) due(ctx context.Context) time.Duration {
 			looks.Go(func() error { return panics.Catch(func() { e.poll(ctx, org, s) }) })
 		}
 	}
-	panics.Raise(looks.Wait()) // a look returns no other error
+	panics.Raise(looks.Wait()) // the functions never return an error
 	wait := idle
 	now = e.deps.Now()
 	for _, s := range e.bundles() {
@@ -65,21 +64,20 @@ func (e *Engine) bundles() map[string]*bundle.Source {
 	return maps.Clone(e.sources)
 }
 
-// poll looks at one bundle, and logs each new fault and the end of the last one.
+// poll polls one bundle and logs every new error and the first success after errors.
 func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 	before, after := e.look(ctx, org, s)
 	switch {
 	case sameFault(before, after), ctx.Err() != nil:
 	case after != nil:
-		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle not taken, the last good one stays",
+		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle rejected, keeping the last valid one",
 			slog.String("org", org), slog.String("fault", after.Error()))
 	default:
-		e.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "policy bundle taken again", slog.String("org", org))
+		e.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "policy bundle loaded after earlier failures", slog.String("org", org))
 	}
 }
 
-// look looks at one bundle and activates it if it is new and good. It returns
-// how the look before went, and this one.
+// look fetches one bundle and activates it if it is new and valid. It returns the error of the previous poll and of this one.
 func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before, after error) {
 	e.mu.Lock()
 	section, reloads, standing := e.configs[org], e.reloads, e.now.Load().orgs[org]
@@ -91,13 +89,13 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	}
 	var next *orgState
 	if err == nil && found.New {
-		// Nothing is locked meanwhile.
+		// No lock is held here.
 		next, err = e.prepare(ctx, org, section, found.Rego, standing)
 	}
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sources[org] != s || e.reloads != reloads { // reloaded meanwhile
+	if e.sources[org] != s || e.reloads != reloads { // reloaded in the meantime
 		return nil, nil
 	}
 	if next != nil {
@@ -110,7 +108,7 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	return before, after
 }
 
-// offered offers a new bundle to an engine with another configuration, and reports whether one took the place of e.
+// offered passes a new bundle to Deps.OnNewBundle and reports whether another engine replaced e.
 func (e *Engine) offered(ctx context.Context, org string, found *bundle.Found) bool {
 	if e.deps.OnNewBundle == nil {
 		return false
@@ -126,8 +124,8 @@ func (e *Engine) offered(ctx context.Context, org string, found *bundle.Found) b
 	return e.deps.OnNewBundle(ctx)
 }
 
-// sameFault reports whether two looks failed for the same reason, or both did not fail. Network errors have the ports of their connections in
-// their texts, and are compared without them.
+// sameFault reports whether two polls failed with the same error, or both succeeded. It ignores port numbers, because network
+// errors contain those of their connections.
 func sameFault(before, after error) bool {
 	text := func(err error) string {
 		if op, ok := errors.AsType[*net.OpError](err); ok {

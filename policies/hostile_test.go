@@ -163,7 +163,7 @@ deny contains "x" if {
 	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`)
 	for range 2 { // the second waits for the place of the first
 		_, err := e.Decide(t.Context(), "acme", in)
-		if !errors.Is(err, policies.ErrEvaluation) || !strings.HasSuffix(err.Error(), ": it compares values that are too large") {
+		if !errors.Is(err, policies.ErrEvaluation) || !strings.HasSuffix(err.Error(), ": the policy compares values that are too large") {
 			t.Errorf("got %v, want ErrEvaluation because of the values", err)
 		}
 	}

@@ -16,38 +16,37 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Mutation is a change of the body that a policy asks for.
+// Mutation is a change that a policy makes to the request body.
 type Mutation struct {
-	// Policy is the policy's name.
+	// Policy is the name of the policy.
 	Policy string
 	// Op is the kind of change.
 	Op MutationOp
-	// Pointer is the field in the v2 body (RFC 6901). Objects on the way that
-	// are absent are made.
+	// Pointer is the JSON Pointer (RFC 6901) of the field in the v2 body. Missing parent objects are created.
 	Pointer string
-	// Value is the field's new value, as decoded JSON.
+	// Value is the new value of the field, as decoded JSON.
 	Value any
-	// Message says why, for people.
+	// Message explains the change, in plain text.
 	Message string
 }
 
-// MutationOp is a kind of change.
+// MutationOp is a kind of change to a body.
 type MutationOp string
 
-// The kinds of changes.
+// Mutation operations.
 const (
-	// OpDefault sets a field that is absent.
+	// OpDefault sets the field only if it is absent.
 	OpDefault MutationOp = "default"
-	// OpForce sets a field regardless of its value.
+	// OpForce sets the field and overwrites any value.
 	OpForce MutationOp = "force"
 )
 
-// ErrMutation is wrapped by errors about changes that cannot be made: two
-// policies want different values for one field, or the body has no such place.
+// ErrMutation is wrapped by errors about changes that cannot be applied: two policies require different values for one field, or
+// the body has no such place.
 var ErrMutation = errors.New("policy mutation failed")
 
-// Apply makes the changes on a copy of body and returns it; body itself stays
-// as it is. The result must be validated, resolved and decided on again.
+// Apply returns a copy of body with the changes applied; body is not modified. The result must be validated, resolved and decided
+// on again.
 func Apply(body any, changes []Mutation) (any, error) {
 	for _, m := range changes {
 		path, err := policyinput.SplitPointer(m.Pointer)
@@ -61,7 +60,7 @@ func Apply(body any, changes []Mutation) (any, error) {
 	return body, nil
 }
 
-// set returns v with the value at path changed; only the way there is copied.
+// set returns v with the value at path replaced. It copies only the objects on the path.
 func set(v any, path []string, m Mutation) (any, error) {
 	if len(path) == 0 {
 		return m.Value, nil
@@ -88,7 +87,7 @@ func set(v any, path []string, m Mutation) (any, error) {
 	case []any:
 		i, err := strconv.Atoi(path[0])
 		if err != nil || i < 0 || i >= len(x) || strconv.Itoa(i) != path[0] {
-			return nil, fmt.Errorf("the list has no item %q", path[0])
+			return nil, fmt.Errorf("list has no item %q", path[0])
 		}
 		if len(path) == 1 && m.Op == OpDefault {
 			return x, nil
@@ -101,11 +100,11 @@ func set(v any, path []string, m Mutation) (any, error) {
 		out[i] = changed
 		return out, nil
 	default:
-		return nil, fmt.Errorf("there is no object to hold %q", path[0])
+		return nil, fmt.Errorf("parent of %q is not an object", path[0])
 	}
 }
 
-// takeMutation adds a change in the way the entry's mode asks for.
+// takeMutation adds a mutation to d according to the mode of the policy entry.
 func (d *Decision) takeMutation(c compiler.Call, item *ast.Term) error {
 	m, err := mutation(item)
 	if err != nil {
@@ -132,11 +131,11 @@ func (d *Decision) takeMutation(c compiler.Call, item *ast.Term) error {
 	return nil
 }
 
-// mutation reads an object with op, pointer, value and message.
+// mutation parses an object with the members op, pointer, value and message.
 func mutation(t *ast.Term) (Mutation, error) {
 	o, ok := t.Value.(ast.Object)
 	if !ok {
-		return Mutation{}, fmt.Errorf("a mutation is %s, not an object", ast.ValueName(t.Value))
+		return Mutation{}, fmt.Errorf("mutation is %s, want an object", ast.ValueName(t.Value))
 	}
 	op, err1 := stringMember(o, "op")
 	pointer, err2 := stringMember(o, "pointer")
@@ -146,24 +145,24 @@ func mutation(t *ast.Term) (Mutation, error) {
 	}
 	m := Mutation{Op: MutationOp(op), Pointer: pointer, Message: message}
 	if m.Op != OpDefault && m.Op != OpForce {
-		return Mutation{}, fmt.Errorf("the mutation %q is neither default nor force", op)
+		return Mutation{}, fmt.Errorf("mutation op is %q, want default or force", op)
 	}
 	if _, err := policyinput.SplitPointer(pointer); err != nil {
 		return Mutation{}, err
 	}
 	value := o.Get(ast.InternedTerm("value"))
 	if value == nil {
-		return Mutation{}, errors.New("a mutation has no value")
+		return Mutation{}, errors.New("mutation has no value")
 	}
 	var err error
 	if m.Value, err = ast.JSON(value.Value); err != nil {
-		return Mutation{}, fmt.Errorf("the value of a mutation: %w", err)
+		return Mutation{}, fmt.Errorf("value of mutation: %w", err)
 	}
 	return m, nil
 }
 
-// combineMutations drops values that the body already has, lets a force win over a
-// default of the same field, and refuses two policies that disagree.
+// combineMutations drops values that the body already has, prefers a force over a default for the same field, and returns an error
+// if two policies conflict.
 func (d *Decision) combineMutations(body any, most int) error {
 	if len(d.Mutate) == 0 {
 		return nil
@@ -191,22 +190,22 @@ func (d *Decision) combineMutations(body any, most int) error {
 		}
 	}
 	if len(kept) > most {
-		return fmt.Errorf("%w: %d changes are more than the %d allowed", ErrMutation, len(kept), most)
+		return fmt.Errorf("%w: %d changes, at most %d allowed", ErrMutation, len(kept), most)
 	}
 	d.Mutate = kept
 	return nil
 }
 
-// conflict refuses a change that disagrees with one already kept: another
-// value of the same strength for the field, or a field inside another.
+// conflict returns an error if m conflicts with a kept change: another value for the same field with the same operation, or a field
+// inside a changed field.
 func conflict(kept []Mutation, m Mutation) error {
 	for _, k := range kept {
 		same := k.Pointer == m.Pointer
 		switch {
 		case same && k.Op == m.Op && !policyinput.Equal(k.Value, m.Value):
-			return fmt.Errorf("%w: policies %s and %s want different values for %s", ErrMutation, k.Policy, m.Policy, m.Pointer)
+			return fmt.Errorf("%w: policies %s and %s set different values for %s", ErrMutation, k.Policy, m.Policy, m.Pointer)
 		case !same && (strings.HasPrefix(m.Pointer, k.Pointer+"/") || strings.HasPrefix(k.Pointer, m.Pointer+"/")):
-			return fmt.Errorf("%w: policies %s and %s change %s and %s, one inside the other",
+			return fmt.Errorf("%w: policies %s and %s change %s and %s, of which one contains the other",
 				ErrMutation, k.Policy, m.Policy, k.Pointer, m.Pointer)
 		}
 	}

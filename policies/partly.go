@@ -10,26 +10,23 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Undetermined is a policy that cannot be judged, because it looked at something
-// hidden: its verdict may depend on it.
+// Undetermined is a policy without a verdict: it read a part of the input that the decision log hides, so its result may depend on
+// the hidden value.
 type Undetermined struct {
-	// Policy is the policy's name.
+	// Policy is the name of the policy.
 	Policy string
-	// Mode is how its verdict would count.
+	// Mode is the mode of its entry.
 	Mode Mode
-	// Hidden lists the places it looked at, as in record.Recorded.Hidden.
+	// Hidden lists the hidden places it read, in the form of policyinput.Recorded.Hidden.
 	Hidden []string
 }
 
-// DecideRecorded judges a recorded call. The decision holds the certain part:
-// the verdicts of policies that looked at nothing hidden. Those that did are
-// listed as open, with any result.
+// DecideRecorded evaluates the policies for a call read from a decision log. The decision contains the verdicts of policies that
+// read nothing hidden. The other policies are returned as undetermined, whatever their result.
 //
-// Whether a policy looked is found by following its evaluation: every
-// expression that was reached is held against the hidden places. A reference to
-// an object counts as a look at everything in it, so a policy may be open that
-// a closer look would settle; one that is not open does not depend on anything
-// hidden.
+// The evaluation is traced, and every expression that was evaluated is compared with the hidden places. A reference to an object
+// counts as reading everything in it. A policy may therefore be reported as undetermined although its result does not depend on a
+// hidden value, but never the reverse.
 func (e *Engine) DecideRecorded(ctx context.Context, org string, r *policyinput.Recorded) (Decision, []Undetermined, error) {
 	o, known := e.now.Load().orgs[org]
 	if !known {
@@ -61,13 +58,13 @@ func (e *Engine) DecideRecorded(ctx context.Context, org string, r *policyinput.
 	return d, w.list(), nil
 }
 
-// undetermined collects the open policies of one decision.
+// undetermined collects the undetermined policies of one decision.
 type undetermined struct {
 	watch *policyinput.AccessTracer
-	open  map[undeterminedKey][]string // the hidden places looked at
+	open  map[undeterminedKey][]string // the hidden places that were read
 }
 
-// undeterminedKey distinguishes open policies.
+// undeterminedKey identifies an undetermined policy.
 type undeterminedKey struct {
 	policy string
 	mode   Mode
@@ -80,16 +77,14 @@ func (o *undetermined) add(policy string, mode Mode, looked []string) {
 	}
 }
 
-// end reports whether the call that was followed is certain, and notes it if it
-// is not.
+// end reports whether the traced call read nothing hidden, and records it as undetermined otherwise.
 func (o *undetermined) end(c compiler.Call) bool {
 	looked := o.watch.HiddenReads()
 	o.add(c.Entry.Policy, c.Entry.Mode.OrDefault(), looked)
 	return len(looked) == 0
 }
 
-// exceptions leaves open the denials that an exception may lift, depending on
-// something hidden.
+// exceptions marks violations as undetermined if an exception may apply to them depending on a hidden value.
 func (o *undetermined) exceptions(d *Decision, list []exception, in *Input) {
 	for i := range list {
 		x := &list[i]
@@ -102,8 +97,8 @@ func (o *undetermined) exceptions(d *Decision, list []exception, in *Input) {
 	}
 }
 
-// ratchet leaves denials open unless the resource was no better before: a
-// record does not hold the price list that tells.
+// ratchet marks violations as undetermined unless the resource was no better before the update: the price list needed for the
+// comparison is not part of the record.
 func (o *undetermined) ratchet(d *Decision, org *orgState, in *Input) {
 	for _, policy := range org.ratcheting(d, in) {
 		o.add(policy, ModeEnforce, []string{"/resource/current"})
@@ -111,7 +106,7 @@ func (o *undetermined) ratchet(d *Decision, org *orgState, in *Input) {
 	}
 }
 
-// mutations leaves open changes of a field whose present value is hidden.
+// mutations marks mutations as undetermined if the current value of their field is hidden.
 func (o *undetermined) mutations(d *Decision) {
 	for _, m := range d.Mutate {
 		path, err := policyinput.SplitPointer(m.Pointer)
@@ -125,13 +120,13 @@ func (o *undetermined) mutations(d *Decision) {
 	}
 }
 
-// drop takes a policy's verdict out of a decision, whose lists may be shared.
+// drop removes the verdict of a policy from d. It allocates new slices because those of d may be shared.
 func drop(d *Decision, policy string) {
 	d.Deny = slices.DeleteFunc(slices.Clone(d.Deny), func(v Violation) bool { return v.Policy == policy })
 	d.Mutate = slices.DeleteFunc(slices.Clone(d.Mutate), func(m Mutation) bool { return m.Policy == policy })
 }
 
-// list returns the open policies, by policy and mode.
+// list returns the undetermined policies, sorted by policy and mode.
 func (o *undetermined) list() []Undetermined {
 	out := make([]Undetermined, 0, len(o.open))
 	for k, looked := range o.open {
@@ -144,8 +139,7 @@ func (o *undetermined) list() []Undetermined {
 	return out
 }
 
-// lookedAt lists the paths of the input that decide whether the exception
-// applies.
+// lookedAt returns the input paths that decide whether the exception applies.
 func (x *exception) lookedAt(in *Input) [][]string {
 	out := [][]string{{"caller", "team"}, {"caller", "key"}, {"caller", "roles"}, {"time", "ns"}}
 	if x.costs {

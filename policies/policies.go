@@ -7,56 +7,56 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// The parts of an organisation's section.
+// Configuration of an organisation's policies.
 type (
-	// Config is one organisation's section.
+	// Config is the policy configuration of one organisation.
 	Config = policyconfig.Config
-	// Limits bound the resources of evaluations.
+	// Limits bounds the resources of evaluations.
 	Limits = policyconfig.Limits
-	// Exception lifts a policy for some callers, for a time and for a reason.
+	// Exception suppresses a policy for some callers until a given time.
 	Exception = policyconfig.Exception
-	// Entry switches one policy on.
+	// Entry enables one policy.
 	Entry = policyconfig.Entry
-	// Mode sets the effect of a violation that a policy finds.
+	// Mode is the effect of a violation.
 	Mode = policyconfig.Mode
-	// Bundle says where an organisation's own Rego comes from as an OPA bundle.
+	// Bundle configures an OPA bundle with an organisation's own Rego.
 	Bundle = policyconfig.Bundle
-	// BundleKey verifies the signatures of bundles.
+	// BundleKey verifies bundle signatures.
 	BundleKey = policyconfig.BundleKey
-	// Names are the names that a section may refer to besides policies.
+	// Names lists the teams, keys and roles that a configuration may refer to.
 	Names = compiler.Names
-	// Isolator runs Rego that may never end in child processes.
+	// Isolator runs untrusted Rego in child processes.
 	Isolator = isolate.Runner
 )
 
-// The modes.
+// Modes of an entry.
 const (
 	ModeEnforce = policyconfig.ModeEnforce
 	ModeWarn    = policyconfig.ModeWarn
 	ModeShadow  = policyconfig.ModeShadow
 )
 
-// The input that a call is judged by.
+// Policy input.
 type (
-	// Input is everything a policy may know about a call.
+	// Input is everything that policies can read about a call.
 	Input = policyinput.Input
-	// Request is the call as the platform would get it.
+	// Request is the call as it would be sent to the platform.
 	Request = policyinput.Request
-	// Caller is the maker of the call.
+	// Caller is the sender of the call.
 	Caller = policyinput.Caller
-	// Resource is the subject of the call.
+	// Resource is the resource that the call is about.
 	Resource = policyinput.Resource
-	// Template holds the gateway's facts about a template that a call names.
+	// Template is a template that the call names.
 	Template = policyinput.Template
-	// Owner is the maker of a resource.
+	// Owner is the owner of a resource.
 	Owner = policyinput.Owner
-	// Spend is the present use of an organisation, a team and a key.
+	// Spend is the current usage of an organisation, a team and a key.
 	Spend = policyinput.Spend
-	// Account is one line of the ledger.
+	// Account is one account of the spending ledger.
 	Account = policyinput.Account
-	// Cost is the worst-case price of a call.
+	// Cost is the maximum price of a call.
 	Cost = policyinput.Cost
 )
 
-// ErrInput is wrapped by errors about an Input that cannot be judged.
+// ErrInput is wrapped by errors about an invalid Input.
 var ErrInput = policyinput.ErrInput

@@ -11,10 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// ratchet turns denials into warnings where an update violates a policy no more than
-// the resource does before it, for the policies whose entries say so. The state before
-// is judged as an update that changes nothing. Denials stand when that cannot be
-// judged.
+// ratchet turns violations of an update into warnings if the resource already violated the policy at least as much before it. It
+// applies to policies whose entry sets ratchet. The previous state is evaluated as an update that changes nothing; if that
+// evaluation fails, the violations stay.
 func (e *Engine) ratchet(ctx context.Context, o *orgState, in *Input, d *Decision) {
 	ratcheting := o.ratcheting(d, in)
 	if len(ratcheting) == 0 {
@@ -33,9 +32,9 @@ func (e *Engine) ratchet(ctx context.Context, o *orgState, in *Input, d *Decisio
 		if !noWorseThan(filtered(d.Deny, of), filtered(before.Deny, of)) {
 			continue
 		}
-		warn := slices.Clone(d.Warn) // it may be a remembered one
+		warn := slices.Clone(d.Warn) // the slice may be cached
 		for _, v := range filtered(d.Deny, of) {
-			v.Message = "let pass, since the resource was no better before: " + v.Message
+			v.Message = "allowed because the resource already violated this policy:  " + v.Message
 			warn = append(warn, v)
 		}
 		d.Warn = warn
@@ -43,8 +42,7 @@ func (e *Engine) ratchet(ctx context.Context, o *orgState, in *Input, d *Decisio
 	}
 }
 
-// ratcheting lists the policies that deny an update and ratchet for its caller: by
-// every entry in force that concerns it.
+// ratcheting returns the policies that deny an update and for which every applicable entry sets ratchet.
 func (o *orgState) ratcheting(d *Decision, in *Input) []string {
 	row, _ := operation.Lookup(in.Request.Operation)
 	if row.Verb != operation.VerbUpdate || in.Resource.Current == nil {
@@ -64,8 +62,7 @@ func (o *orgState) ratcheting(d *Decision, in *Input) []string {
 	return out
 }
 
-// unchanged is an update as if it changed nothing. A price that is not known is none
-// to compare with, and counts as nothing.
+// unchanged returns the input of an update that changes nothing. An unknown price is treated as 0.
 func unchanged(in *Input) (*policyinput.Document, error) {
 	current, _ := in.Resource.Current.(map[string]any)
 	body := map[string]any{}
@@ -81,8 +78,7 @@ func unchanged(in *Input) (*policyinput.Document, error) {
 	return out.Document()
 }
 
-// noWorseThan reports whether each violation after has one before of its own that it is no
-// worse than.
+// noWorseThan reports whether each violation in after can be matched with a distinct violation in before that is at least as bad.
 func noWorseThan(after, before []Violation) bool {
 	worstFirst := func(a, b Violation) int { return cmp.Compare(b.Excess, a.Excess) }
 	slices.SortStableFunc(after, worstFirst)
@@ -97,9 +93,8 @@ func noWorseThan(after, before []Violation) bool {
 	return true
 }
 
-// noWorse reports whether a violation is at the place of another, regardless of
-// positions in lists, and says the same: of two with an excess, but for numbers and
-// text in parentheses, with no larger excess.
+// noWorse reports whether v is at the same place as other, ignoring list positions, and no worse: if both have an excess, that of v
+// is not larger and the messages match except for numbers and text in parentheses; otherwise the messages are equal.
 func (v Violation) noWorse(other Violation) bool {
 	place := func(pointer string) string { return position.ReplaceAllString(pointer, "/*") }
 	if place(v.Pointer) != place(other.Pointer) {
@@ -113,13 +108,13 @@ func (v Violation) noWorse(other Violation) bool {
 }
 
 var (
-	// position is a position in a list, in a pointer.
+	// position matches a list index in a pointer.
 	position = regexp.MustCompile(`/[0-9]+`)
-	// particular matches the parts that differ in the messages of one kind of violation.
+	// particular matches the variable parts of a message.
 	particular = regexp.MustCompile(`[0-9.]+|\(.*`)
 )
 
-// filtered returns a new list of those that satisfy a condition.
+// filtered returns a new slice with the violations for which ok returns true.
 func filtered(list []Violation, ok func(Violation) bool) []Violation {
 	return slices.DeleteFunc(slices.Clone(list), func(v Violation) bool { return !ok(v) })
 }

@@ -23,13 +23,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// ErrBundlePending is returned by Decide for an organisation whose bundle has not
-// been fetched yet.
-var ErrBundlePending = errors.New("the organisation's policy bundle is not there yet")
+// ErrBundlePending is returned by Decide while an organisation's first bundle has not been fetched.
+var ErrBundlePending = errors.New("the organisation's policy bundle has not been fetched yet")
 
-// Reload compiles the given organisations and, if all are good, puts them in
-// place of the present ones at once. The lists of a section must not be changed afterwards. Decisions under way end on the state they
-// began with. After an error the present state stays.
+// Reload compiles the given organisations and, if all succeed, replaces the current state atomically. If it returns an error, the
+// current state stays in force. Decisions in progress finish on the state they started with. The slices in orgs must not be
+// modified afterwards.
 func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -43,7 +42,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		cfg := orgs[org]
 		if s, found, state := e.arrived(ctx, org, cfg, standing[org]); s != nil {
 			next.orgs[org], sources[org] = state, s
-			took = append(took, func() { _, _, _ = s.Took(found, nil, e.deps.Now()) }) // Status has the outcome
+			took = append(took, func() { _, _, _ = s.Took(found, nil, e.deps.Now()) }) // Status reports the outcome
 			continue
 		}
 		s, mine, err := owned[org].source, owned[org].rego, owned[org].err
@@ -84,13 +83,13 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	e.alone.Store(len(orgs) == 1)
 	e.now.Store(next)
 	select {
-	case e.changed <- struct{}{}: // Run looks at the new bundles
+	case e.changed <- struct{}{}: // wakes Run for the new bundles
 	default:
 	}
 	return nil
 }
 
-// ofRego reports whether none of the faults is one of the organisation's section.
+// ofRego reports whether no error is about the organisation's configuration.
 func ofRego(err error) bool {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(many.Unwrap(), func(e error) bool { return !ofRego(e) })
@@ -99,18 +98,18 @@ func ofRego(err error) bool {
 	return ok && f.Path == ""
 }
 
-// ownSource is an organisation's own Rego, and the source of its bundle; nil without a bundle.
+// ownSource is an organisation's own Rego and the source of its bundle, which is nil without a bundle.
 type ownSource struct {
 	source *bundle.Source
 	rego   compiler.OrgRego
 	err    error
 }
 
-// readers is how many organisations' own Rego is read at once.
+// readers is the number of organisations whose own Rego is read in parallel.
 const readers = 16
 
-// allOwn finds the own Rego of all organisations. Child processes compile that of several at
-// once, and none waits for another beyond Deps.Patience. Called with mu held.
+// allOwn reads the own Rego of all organisations. Child processes compile several in parallel, and none waits longer than
+// Deps.CompileWait for another. The caller must hold mu.
 func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing map[string]*orgState) map[string]*ownSource {
 	if e.deps.CompileWait > 0 {
 		var cancel context.CancelFunc
@@ -131,12 +130,12 @@ func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing ma
 			return nil
 		})
 	}
-	_ = reads.Wait() // each has its error
+	_ = reads.Wait() // each result has its own error
 	return out
 }
 
-// own finds an organisation's own Rego: from its directory, from the bundle it
-// had already, or from its persisted copy. Called with mu held.
+// own returns an organisation's own Rego: from its directory, from the bundle already in force, or from the persisted copy of the
+// bundle. The caller must hold mu.
 func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, compiler.OrgRego, error) {
 	if faults := fault.List(bundle.Validate(cfg.Bundle)); len(faults) > 0 {
 		f := faults[0]
@@ -163,8 +162,7 @@ func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgS
 	return s, mine, nil
 }
 
-// directory reads an organisation's directory. Rego that the organisation has in force is not
-// parsed again.
+// directory reads an organisation's policy directory. If its Rego is already in force, it is not parsed again.
 func (e *Engine) directory(ctx context.Context, org string, cfg Config, standing *orgState) (compiler.OrgRego, error) {
 	d, err := compiler.OpenDirectory(org, cfg.Directory)
 	if err != nil {
@@ -179,8 +177,8 @@ func (e *Engine) directory(ctx context.Context, org string, cfg Config, standing
 	return d.Parse(org)
 }
 
-// admit returns a function that fails unless own Rego, by file, has compiled in a child
-// process with the entries of cfg. The fault names the file, or the place of several.
+// admit returns a function that returns an error unless the given Rego, by file, has compiled in a child process together with the
+// entries of cfg. The error names the file, or the directory or bundle if there are several files.
 func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit {
 	return func(rego map[string]string) error {
 		if e.deps.Isolate == nil || len(rego) == 0 {
@@ -201,9 +199,9 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 	}
 }
 
-// arrived returns a source, its new bundle and the compiled state for a bundle that is arriving at the engine that this one
-// takes the place of, and nil if none is or if the section does not fit it: a section that names a policy may be read before
-// the bundle arrives that has the policy.
+// arrived returns the source, the new bundle and the compiled state for a bundle that is arriving at the previous engine. It
+// returns nil if there is none or if the configuration does not fit it: a configuration that names a new policy may be read before
+// the bundle that contains the policy arrives.
 func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, *bundle.Found, *orgState) {
 	before := e.deps.Previous
 	if before == nil || cfg.Bundle == nil || len(fault.List(bundle.Validate(cfg.Bundle))) > 0 {
@@ -233,8 +231,7 @@ func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *
 	return s, found, state
 }
 
-// dropped refuses a directory that would switch policies off by not holding them
-// any more.
+// dropped returns an error if the directory no longer contains policies that are in force.
 func (e *Engine) dropped(org string, cfg Config, next compiler.OrgRego) error {
 	if cfg.MayDrop || cfg.Directory.IsZero() {
 		return nil
@@ -246,12 +243,12 @@ func (e *Engine) dropped(org string, cfg Config, next compiler.OrgRego) error {
 	}
 	return &policyconfig.Error{
 		Org: org, File: cfg.Directory.String(), Path: "rego",
-		Message: "lacks what was in force: policies." + strings.Join(lost, ", policies.") + "; rego_may_drop takes it all the same",
+		Message: "no longer contains policies." + strings.Join(lost, ", policies.") + "; set rego_may_drop to allow this",
 	}
 }
 
-// inForce lists the own policies that are in force from a directory, here or in
-// the engine that this one takes the place of. Called with mu held.
+// inForce lists the organisation's own policies in force from a directory, in this engine or the previous one. The caller must hold
+// mu.
 func (e *Engine) inForce(org string, directory files.Path) []string {
 	now, configs := e.now.Load(), e.configs
 	if before := e.deps.Previous; now == nil && before != nil {
@@ -265,9 +262,8 @@ func (e *Engine) inForce(org string, directory files.Path) []string {
 	return slices.Clone(now.orgs[org].OwnPolicies)
 }
 
-// withoutOwn leaves out the entries and exceptions that only the bundle can
-// resolve, so that the rest of a pending organisation's section is checked at
-// once.
+// withoutOwn returns cfg without the entries and exceptions that only a pending bundle can resolve, so that the rest is checked
+// immediately.
 func withoutOwn(cfg Config) Config {
 	cfg.Policies = compiler.LibraryEntries(cfg.Policies)
 	cfg.Exceptions = slices.DeleteFunc(slices.Clone(cfg.Exceptions), func(x Exception) bool {
@@ -276,15 +272,14 @@ func withoutOwn(cfg Config) Config {
 	return cfg
 }
 
-// activate swaps an organisation in. Called with mu held.
+// activate puts the compiled state of an organisation in force. The caller must hold mu.
 func (e *Engine) activate(org string, o *orgState) {
 	next := &state{orgs: maps.Clone(e.now.Load().orgs)}
 	next.orgs[org] = o
 	e.now.Store(next)
 }
 
-// standing are the organisations in force, here or in the engine that this one takes the
-// place of. Called with mu held.
+// standing returns the organisations in force, in this engine or the previous one. The caller must hold mu.
 func (e *Engine) standing() map[string]*orgState {
 	now := e.now.Load()
 	if before := e.deps.Previous; now == nil && before != nil && before.deps.DocURL == e.deps.DocURL {
@@ -296,9 +291,8 @@ func (e *Engine) standing() map[string]*orgState {
 	return now.orgs
 }
 
-// prepare compiles an organisation, unless what stands of it, nil for nothing, is made from the
-// same. Remembered verdicts stay while it is made from the same: the mode
-// of a policy is part of a verdict, but not of the compiled form.
+// prepare compiles an organisation, unless standing (nil for none) was compiled from the same sources. Cached verdicts are kept
+// only if the sources are unchanged: a mode is part of a verdict, although it is not part of the compiled form.
 func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine compiler.OrgRego, standing *orgState) (*orgState, error) {
 	sources, err := sourcesOf(cfg, mine, standing)
 	if err != nil {
@@ -323,9 +317,9 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine compi
 	return next, nil
 }
 
-// sourcesOf names all that an organisation's policies are compiled from, beside the
-// library: its section, and its own Rego with the directory that its places are told by. Those of a section that shares its lists with the
-// standing one are known.
+// sourcesOf returns an identifier of everything that an organisation's policies are compiled from besides the library: the
+// configuration, its own Rego, and the directory that error positions refer to. It reuses the identifier of standing if both
+// configurations share their slices.
 func sourcesOf(cfg Config, mine compiler.OrgRego, standing *orgState) (string, error) {
 	if standing != nil && shared(cfg.Policies, standing.section.Policies) && shared(cfg.Exceptions, standing.section.Exceptions) &&
 		cfg.Directory == standing.section.Directory && mine.Digest() == standing.own.Digest() {
@@ -344,7 +338,7 @@ func sourcesOf(cfg Config, mine compiler.OrgRego, standing *orgState) (string, e
 	return string(sum[:]), nil
 }
 
-// shared reports whether two lists are one, or both empty.
+// shared reports whether two slices are the same slice, or both empty.
 func shared[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -371,21 +365,21 @@ func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine compi
 	return &orgState{Compiled: c, exceptions: exceptions, revision: hex.EncodeToString(sum[:8])}, nil
 }
 
-// Status is how an organisation's policies are doing.
+// Status describes the policies of one organisation.
 type Status struct {
-	// Org is the organisation.
+	// Org is the ID of the organisation.
 	Org string
-	// Revision names the compiled state; "" while the bundle is awaited.
+	// Revision identifies the compiled state. It is empty while the first bundle is pending.
 	Revision string
-	// Bundle is the revision in the bundle's manifest; "" without a bundle.
+	// Bundle is the revision in the manifest of the bundle, or empty without a bundle.
 	Bundle string
-	// Fetched is when the bundle was last seen to be current.
+	// Fetched is when the bundle was last confirmed to be current.
 	Fetched time.Time
-	// Err is why the last look at the bundle failed; nil when it did not.
+	// Err is the error of the last poll of the bundle, or nil.
 	Err error
 }
 
-// Status lists the organisations by name.
+// Status returns the status of all organisations, sorted by ID.
 func (e *Engine) Status() []Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// take adds one call's answer.
+// take adds the result of one policy call to d.
 func (d *Decision) take(c compiler.Call, got *ast.Term) error {
 	if c.Rule == "mutations" || c.Rule == "mutate" {
 		return each(got, func(item *ast.Term) error { return d.takeMutation(c, item) })
@@ -35,7 +35,7 @@ func (d *Decision) take(c compiler.Call, got *ast.Term) error {
 	})
 }
 
-// each visits the items of a set or array; anything else is an error.
+// each calls visit for the items of a set or an array, and returns an error for any other value.
 func each(t *ast.Term, visit func(*ast.Term) error) error {
 	switch v := t.Value.(type) {
 	case ast.Set:
@@ -43,17 +43,16 @@ func each(t *ast.Term, visit func(*ast.Term) error) error {
 	case *ast.Array:
 		return v.Iter(visit)
 	default:
-		return fmt.Errorf("the answer is %s, not a set or array", ast.ValueName(t.Value))
+		return fmt.Errorf("result is %s, want a set or an array", ast.ValueName(t.Value))
 	}
 }
 
-// violation reads a message, or an object with message (or msg), pointer, doc and
-// excess.
+// violation parses a message, or an object with message (or msg), pointer, doc and excess.
 func violation(t *ast.Term) (Violation, error) {
 	switch v := t.Value.(type) {
 	case ast.String:
 		if v == "" {
-			return Violation{}, errors.New("a violation has an empty message")
+			return Violation{}, errors.New("violation has an empty message")
 		}
 		return Violation{Message: string(v)}, nil
 	case ast.Object:
@@ -70,18 +69,18 @@ func violation(t *ast.Term) (Violation, error) {
 		}
 		out := Violation{Message: cmp.Or(message, short), Pointer: pointer, Doc: doc, Excess: excess}
 		if out.Message == "" {
-			return Violation{}, errors.New("a violation has no message")
+			return Violation{}, errors.New("violation has no message")
 		}
 		if pointer != "" && pointer[0] != '/' {
-			return Violation{}, fmt.Errorf("the pointer %q does not begin with /", pointer)
+			return Violation{}, fmt.Errorf("pointer %q does not start with /", pointer)
 		}
 		return out, nil
 	default:
-		return Violation{}, fmt.Errorf("a violation is %s, not a string or object", ast.ValueName(t.Value))
+		return Violation{}, fmt.Errorf("violation is %s, want a string or an object", ast.ValueName(t.Value))
 	}
 }
 
-// excessOf is the excess of a violation, 0 when it is not there or null.
+// excessOf returns the excess of a violation, or 0 if it is absent or null.
 func excessOf(o ast.Object) (float64, error) {
 	t := o.Get(ast.InternedTerm("excess"))
 	if t == nil || t.Value.Compare(ast.Null{}) == 0 {
@@ -89,12 +88,12 @@ func excessOf(o ast.Object) (float64, error) {
 	}
 	n, ok := t.Value.(ast.Number)
 	if !ok {
-		return 0, fmt.Errorf("excess is %s, not a number", ast.ValueName(t.Value))
+		return 0, fmt.Errorf("excess is %s, want a number", ast.ValueName(t.Value))
 	}
 	return json.Number(n).Float64()
 }
 
-// stringMember is a string member of an object, "" when it is not there.
+// stringMember returns a string member of an object, or "" if it is absent.
 func stringMember(o ast.Object, name string) (string, error) {
 	t := o.Get(ast.InternedTerm(name))
 	if t == nil {
@@ -102,13 +101,12 @@ func stringMember(o ast.Object, name string) (string, error) {
 	}
 	s, ok := t.Value.(ast.String)
 	if !ok {
-		return "", fmt.Errorf("%s is %s, not a string", name, ast.ValueName(t.Value))
+		return "", fmt.Errorf("%s is %s, want a string", name, ast.ValueName(t.Value))
 	}
 	return string(s), nil
 }
 
-// sort puts violations in an order that does not depend on the configuration's
-// and drops repetitions.
+// sort sorts the violations so that their order does not depend on the configuration, and removes duplicates.
 func (d *Decision) sort() {
 	for _, list := range []*[]Violation{&d.Deny, &d.Warn, &d.Shadow} {
 		slices.SortFunc(*list, func(a, b Violation) int {

@@ -8,36 +8,36 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// Compilation is own Rego that a child process compiles before this process does. Data is left
-// out, since it decides nothing about how long the compilation takes.
+// Compilation is a request to a child process to compile an organisation's own Rego. Data is left out because it does not affect
+// the compile time.
 type Compilation struct {
 	Entries []Entry
-	// Rego is the text by file, tests included.
+	// Rego maps file names to contents, including tests.
 	Rego map[string]string
 }
 
-// Run compiles the Rego, and drops its faults.
+// Run compiles the Rego and discards the errors.
 func (c *Compilation) Run(ctx context.Context) {
 	own, err := compiler.Parse("", "", c.Rego, nil)
 	if err != nil {
 		return
 	}
-	_, _ = compiler.Compile(ctx, &compiler.Options{Entries: c.Entries, Rego: own}) // the parent finds the faults
+	_, _ = compiler.Compile(ctx, &compiler.Options{Entries: c.Entries, Rego: own}) // the parent reports the errors
 }
 
-// Source is all that an organisation's policies are made from, as data: a child process makes
-// them again from it.
+// Source is the serializable form of everything an organisation's policies are compiled from. A child process uses it to compile
+// the same policies.
 type Source struct {
 	Org, DocURL string
 	Entries     []Entry
 	Exceptions  []Exception
-	// Rego is the organisation's own by file, Data is the data beside it, and Digest names both.
+	// Rego maps the names of the organisation's own files to their contents. Data is its data document. Digest identifies both.
 	Rego   map[string]string
 	Data   map[string]any
 	Digest string
 }
 
-// Source returns the sources in force of an organisation.
+// Source returns the sources of the organisation's policies in force.
 func (e *Engine) Source(org string) (*Source, error) {
 	now, known := e.now.Load().orgs[org]
 	if !known {

@@ -19,18 +19,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// Draft is a change of an organisation's policies that is tried and never in force.
+// Draft is a proposed change to an organisation's policies. It is evaluated and never put in force.
 type Draft struct {
-	// Entries take the place of those in force for the same policies, and stand beside all others.
+	// Entries replace the entries in force for the same policies. All other entries stay.
 	Entries []Entry
-	// Rego is one file of the organisation's own, "" for none. It takes the place of the files of the same policy.
+	// Rego is one file of the organisation's own Rego, or "" for none. It replaces the files of the same policy.
 	Rego string
 }
 
-// DraftFile is the name of a draft's Rego in faults and coverage.
+// DraftFile is the file name of a draft's Rego in errors and coverage.
 const DraftFile = "draft.rego"
 
-// with returns the policies with a draft, and the names of the policies that the draft is about.
+// with returns the compiler options with the draft applied, and the names of the policies the draft changes.
 func (s *Source) with(d Draft) (*compiler.Options, []string, error) {
 	var about []string
 	for _, entry := range d.Entries {
@@ -54,8 +54,7 @@ func (s *Source) with(d Draft) (*compiler.Options, []string, error) {
 	return &compiler.Options{Org: s.Org, Entries: entries, Rego: own, DocURL: s.DocURL}, about, nil
 }
 
-// Draft returns an engine of the organisation that decides by its policies with a draft's changes. Faults of the draft are each a
-// *section.Error.
+// Draft returns an engine of the organisation with the draft applied. Faults of the draft are each a *policyconfig.Error.
 func (s *Source) Draft(ctx context.Context, d Draft, limits Limits) (*Engine, error) {
 	with, _, err := s.with(d)
 	if err != nil {
@@ -75,22 +74,22 @@ func (s *Source) Draft(ctx context.Context, d Draft, limits Limits) (*Engine, er
 
 // TrialResult holds the verdicts of a draft's policies on one call.
 type TrialResult struct {
-	// Policies names those that the draft is about.
+	// Policies names the policies the draft changes.
 	Policies []string
 	Decision Decision
-	// Undetermined lists what policies looked at that is hidden: they say nothing then.
+	// Undetermined lists policies that read hidden parts of the input and therefore have no verdict.
 	Undetermined []Undetermined
-	// Output are the lines that print has written, and where.
+	// Output holds the lines written by print, with their positions.
 	Output []string
-	// Covered are the lines of the draft's Rego that were evaluated, Missed those that were not, both by number from 1.
+	// Covered and Missed are the line numbers of the draft's Rego that were and were not evaluated, starting at 1.
 	Covered, Missed []int
 }
 
-// maxPrints bounds the kept output of print, in bytes.
+// maxPrints limits the stored output of print, in bytes.
 const maxPrints = 64 << 10
 
-// Try asks the policies that a draft is about, and no others, about a recorded call. It compiles and evaluates in this process and may
-// never end: run it in a child process. Faults of the draft are each a *section.Error.
+// Try evaluates the policies that a draft changes, and no others, for a recorded call. Faults of the draft are each a
+// *policyconfig.Error. Evaluation runs in this process and may not terminate: call Try in a child process.
 func (s *Source) Try(ctx context.Context, d Draft, call *policyinput.Recorded) (tried *TrialResult, err error) {
 	with, about, err := s.with(d)
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Source) Try(ctx context.Context, d Draft, call *policyinput.Recorded) (
 	return tried, err
 }
 
-// try compiles a section and asks some of its policies.
+// try compiles the options and evaluates the policies named in about.
 func try(ctx context.Context, s *compiler.Options, about []string, call *policyinput.Recorded, halt topdown.Cancel) (*TrialResult, error) {
 	compiled, err := compiler.Compile(ctx, s)
 	if err != nil {
@@ -155,7 +154,7 @@ func try(ctx context.Context, s *compiler.Options, about []string, call *policyi
 	return out, nil
 }
 
-// linesOf lists the lines of ranges.
+// linesOf returns the line numbers in ranges.
 func linesOf(ranges []cover.Range) []int {
 	var out []int
 	for _, r := range ranges {
@@ -167,12 +166,12 @@ func linesOf(ranges []cover.Range) []int {
 	return slices.Compact(out)
 }
 
-var errPrints = errors.New("more than 64 KiB are printed")
+var errPrints = errors.New("print output exceeds 64 KiB")
 
-// prints keeps the lines that policies print.
+// prints stores the lines that policies print.
 type prints struct {
 	lines []string
-	left  int // in bytes
+	left  int // remaining bytes
 }
 
 // Print implements print.Hook.
@@ -183,7 +182,7 @@ func (p *prints) Print(at print.Context, text string) error {
 	}
 	line.WriteString(strings.ToValidUTF8(text[:min(len(text), maxPrints)], ""))
 	if p.left -= line.Len(); p.left <= 0 {
-		return errPrints // print of several values that are several each could go on for ever
+		return errPrints // print produces the cross product of its arguments' values, which may be huge
 	}
 	p.lines = append(p.lines, line.String())
 	return nil

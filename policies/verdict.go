@@ -15,9 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// verdict returns the decision of the policies themselves. The decision on an equal call is
-// remembered: of all policies together, and of each, so that those alone are judged
-// anew which read something new.
+// verdict returns the decision before exceptions. Results for equal inputs are cached, both for all policies together and for each
+// one, so that only the policies that read a changed value are evaluated again.
 func (e *Engine) verdict(ctx context.Context, o *orgState, doc *policyinput.Document, now time.Time) (*Decision, error) {
 	key, kept := o.key(doc, o.Reads, -1)
 	if kept {
@@ -39,29 +38,29 @@ func (e *Engine) verdict(ctx context.Context, o *orgState, doc *policyinput.Docu
 	return d, nil
 }
 
-// evaluation is a call that is put to the policies of an organisation.
+// evaluation is one evaluation of an organisation's policies for a call.
 type evaluation struct {
 	*orgState
 
 	doc   *policyinput.Document
 	now   time.Time
-	input *ast.Term     // the part read of the document; nil before it is converted
-	w     *undetermined // follows the evaluation; nil does not
-	said  []callResult  // one per call
+	input *ast.Term     // the part of the document that policies read; nil before conversion
+	w     *undetermined // traces reads of hidden places; nil disables tracing
+	said  []callResult  // one per policy call
 }
 
 func (o *orgState) ask(doc *policyinput.Document, now time.Time) *evaluation {
 	return &evaluation{orgState: o, doc: doc, now: now, said: make([]callResult, len(o.Calls))}
 }
 
-// callResult is the decision of one call.
+// callResult is the decision of one policy call.
 type callResult struct {
-	decision *Decision // nil before it is evaluated
+	decision *Decision // nil before the call is evaluated
 	key      policyinput.Key
-	kept     bool // under the key, once it is known
+	kept     bool // whether key is set
 }
 
-// key is under which a verdict is remembered, as record.Cache.Key has it.
+// key returns the cache key of a verdict; see policyinput.Cache.Key.
 func (o *orgState) key(doc *policyinput.Document, reads *policyinput.Projection, of int) (key policyinput.Key, kept bool) {
 	if o.memory == nil {
 		return key, false
@@ -69,7 +68,7 @@ func (o *orgState) key(doc *policyinput.Document, reads *policyinput.Projection,
 	return o.memory.Key(doc, reads, of)
 }
 
-// recall finds the remembered decision of each call.
+// recall looks up the cached decision of each call.
 func (q *evaluation) recall() {
 	for i, c := range q.Calls {
 		s := &q.said[i]
@@ -82,7 +81,7 @@ func (q *evaluation) recall() {
 	}
 }
 
-// remember keeps the new decisions.
+// remember caches the new decisions.
 func (q *evaluation) remember() {
 	for _, s := range q.said {
 		if s.kept {
@@ -91,7 +90,7 @@ func (q *evaluation) remember() {
 	}
 }
 
-// answer combines the decisions of the calls.
+// answer merges the decisions of all calls.
 func (q *evaluation) answer() *Decision {
 	d := &Decision{Revision: q.revision}
 	for _, s := range q.said {
@@ -104,16 +103,15 @@ func (q *evaluation) answer() *Decision {
 	return d
 }
 
-// evaluate runs the policies on a goroutine of their own, so that a built-in
-// function that does not look at the clock cannot hold the caller past its
-// deadline. An evaluation left behind keeps its place until it ends.
+// evaluate runs the policies on a separate goroutine, so that a built-in function that ignores cancellation cannot delay the caller
+// past its deadline. An evaluation that outlives its deadline keeps its place until it ends.
 func (e *Engine) evaluate(ctx context.Context, q *evaluation) (*Decision, error) {
 	if !slices.ContainsFunc(q.said, callResult.open) {
 		return q.answer(), nil
 	}
 	deadline := time.NewTimer(e.limits.Deadline)
 	defer deadline.Stop()
-	// The organisation's own turn first, so that who waits for it holds no place.
+	// Wait for the organisation's share first, so that waiters hold no place.
 	share := q.share
 	if e.alone.Load() {
 		share = nil
@@ -149,7 +147,7 @@ func (e *Engine) evaluate(ctx context.Context, q *evaluation) (*Decision, error)
 	}
 }
 
-// decide evaluates the calls; a panic in one is an error like any other.
+// decide evaluates the calls and returns a panic as an error.
 func (q *evaluation) decide(cancel topdown.Cancel) error {
 	err := regosandbox.Run(q.convert)
 	if err == nil {
@@ -161,7 +159,7 @@ func (q *evaluation) decide(cancel topdown.Cancel) error {
 	return err
 }
 
-// convert makes the input of the document, once.
+// convert converts the document to an OPA term, once.
 func (q *evaluation) convert() (err error) {
 	if q.input != nil {
 		return nil
@@ -172,11 +170,11 @@ func (q *evaluation) convert() (err error) {
 	return nil
 }
 
-// quiet is the decision of a silent call.
+// quiet is the decision of a policy call without results.
 var quiet = new(Decision)
 
-// silent finds calls that say nothing, which takes no evaluation. It is bounded work,
-// done at once: calls that it cannot find, or fails at, are left to the evaluation.
+// silent finds policy calls without results by running the precompiled program, which is cheaper than an evaluation. Its work is
+// bounded, so it runs on the caller's goroutine. Calls it cannot decide are left to the evaluation.
 func (q *evaluation) silent() {
 	if !q.HasProgram() || !slices.ContainsFunc(q.said, callResult.open) {
 		return
@@ -190,16 +188,14 @@ func (q *evaluation) silent() {
 	})
 }
 
-// open reports whether it is not known yet.
+// open reports whether the call has not been evaluated.
 func (s callResult) open() bool { return s.decision == nil }
 
-// run evaluates one call after another, but for those that are known.
+// run evaluates the calls that have no decision yet, in order.
 //
-// With openings, a call that looked at something hidden says nothing, not even
-// that it failed.
+// If reads of hidden places are traced, a call that read one has no result, not even an error.
 func (q *evaluation) run(input *ast.Term, cancel topdown.Cancel) error {
-	// Not the caller's context: the store is in memory, and the evaluation is
-	// ended by cancel.
+	// Do not use the caller's context: the store is in memory, and cancel ends the evaluation.
 	ctx := context.Background() //nolint:forbidigo // see above
 	evaluation, err := q.Begin(ctx, input, q.now)
 	if err != nil {
@@ -230,7 +226,7 @@ func (q *evaluation) run(input *ast.Term, cancel topdown.Cancel) error {
 	return nil
 }
 
-// one is the single answer of a query.
+// one returns the single result of a query.
 func one(ctx context.Context, q *topdown.Query) (*ast.Term, error) {
 	var answer *ast.Term
 	answers := 0

@@ -8,59 +8,53 @@ import (
 	"time"
 )
 
-// tick is a time of this gateway: the time since the limiter was made.
+// tick is a time on this gateway's clock: the duration since the limiter was created.
 type tick = time.Duration
 
-// account is this gateway's view of one scope: the store's last answer, and
-// the permits it holds. It is guarded by its shard's lock.
+// account is this gateway's view of one scope: the store's latest answer, and the leased permits. It is guarded by its shard's lock.
 type account struct {
 	org   string
 	ref   Ref
 	limit Limit
-	// state is the latest the store told, leased permits included in its counts.
+	// state is the latest state reported by the store. Its counts include leased permits.
 	state State
-	// ends is when each window of state ends, never later than in truth: the
-	// store's clock was read after the exchange had been sent. late is how much
-	// later it may be at most.
+	// ends is the end of each window of state, never later than the actual end, because the store's clock was read after the exchange was
+	// sent. late is the largest possible error.
 	ends [Windows]tick
 	late time.Duration
 
-	// heardAt is when that was, storeNow the store's clock then.
+	// heardAt is the time when state was received, and storeNow the store's clock at that time.
 	heardAt  tick
 	storeNow int64
-	// stale is set when a reset was heard of since.
+	// stale is set if a reset was detected since then.
 	stale bool
 
-	// held is the number of permits of each window of state that were charged
-	// and not yet spent.
+	// held is the number of permits of each window of state that were charged and not spent yet.
 	held [Windows]int64
-	// listed is the part of that listed in the store, as of the last exchange.
+	// listed is the part of held that is listed in the store, as of the last exchange.
 	listed [Windows]int64
-	// refused is when the store last refused a call, 0 if it never did; back is how
-	// long permits that other gateways held then may take to come back, 0 for a
-	// window of which there were none.
+	// refused is the time of the store's latest refusal of a call, 0 if it has not refused any. back is the longest time until other
+	// gateways return the permits they held at that time, 0 for a window without such permits.
 	refused tick
 	back    [Windows]time.Duration
-	// renewing is set while new permits are on their way, dry until when it is
-	// no use to ask for more.
+	// renewing is set while new permits are being fetched. dryUntil is the time before which requesting more is pointless.
 	renewing bool
 	dryUntil tick
-	// spent counts the units used since metered; rate is units per second before.
+	// spent counts the units used since metered. rate is the number of units per second before that.
 	spent   int64
 	metered tick
 	rate    float64
 
-	// local counts the units admitted by FailLocal in windows localIndex, last at lastLocal,
-	// whether the store has charged them or not.
+	// local counts the units admitted by FailLocal in the windows localIndex, at last at lastLocal, including those that the store has
+	// charged.
 	local      [Windows]int64
 	localIndex [Windows]int64
 	lastLocal  tick
-	// owed is the Debt that exchanges carry, with Number 0 if there is none; acked are its
-	// units that the store has charged for sure.
+	// owed is the Debt sent with exchanges; its Number is 0 without a debt. acked are its units that are known to be charged by the store.
 	owed  Debt
 	acked [Windows]int64
 
-	// newer and older are earlier counts of the day, at least a beat apart.
+	// newer and older are earlier counts of the day, at least one heartbeat apart.
 	newer, older mark
 
 	lastUse tick
@@ -72,12 +66,12 @@ type mark struct {
 	day, count int64
 }
 
-// lately returns how many units all gateways charged in one beat before the store was
-// last heard, rounded up: the most that a gateway which is lost may have charged since.
+// lately returns the number of units, rounded up, that all gateways charged during one heartbeat before the store was last heard. That
+// is the most that a lost gateway may have charged since.
 func (a *account) lately() int64 {
 	since := a.older
 	if since.day == 0 {
-		since = a.newer // the store was heard once so far, or twice in one beat
+		since = a.newer // the store was heard once so far, or twice in one heartbeat
 	}
 	charged := a.state.Count[Windows-1]
 	if since.day == a.state.Index[Windows-1] {
@@ -89,40 +83,36 @@ func (a *account) lately() int64 {
 	return charged
 }
 
-// runs reports whether window w of a's state is still running at now, for sure.
+// runs reports whether window w of a's state is certain to be still running at now.
 func (a *account) runs(w int, now tick) bool { return now < a.ends[w] }
 
-// reset returns the time until window w ends, never too short.
+// reset returns the time until window w ends. It never returns less than the actual time.
 func (a *account) reset(w int, now tick) time.Duration {
 	return max(0, a.ends[w]+a.late-now)
 }
 
-// full reports whether window w is known to have no room for a call of cost under
-// limit, permits held here included. If trust is not zero, only a refusal of the
-// store is believed, and for that time: other gateways may return permits.
+// full reports whether window w is known to have no room for a call of cost under limit, including permits held here. If trust is not
+// zero, only a refusal by the store counts, and only for that time, because other gateways may return permits.
 func (a *account) full(w int, limit Limit, cost int64, now tick, trust time.Duration) bool {
 	need := cost - a.held[w]
 	return !a.stale && a.runs(w, now) && need > 0 && a.state.Count[w]+need > limit.room(w) &&
 		(trust == 0 || a.refused > 0 && now < a.refused+trust)
 }
 
-// answer is the store's answer in an exchange that began at sent and ended at
-// got, when its clock stood at now.
+// answer is the result of an exchange that began at sent and ended at got. now is the store's clock.
 type answer struct {
 	now       int64
 	sent, got tick
 }
 
-// learn takes over the state of an answer. Answers can overtake each other: one that
-// is older than the latest is passed over.
+// learn applies the state in an answer. Answers can arrive out of order: an answer older than the latest one is ignored.
 func (a *account) learn(limit Limit, s *State, ans answer) {
 	a.limit, a.lastUse = limit, ans.got
 	if ans.now < a.storeNow || s.Generation < a.state.Generation {
 		return
 	}
 	if s.Generation > a.state.Generation {
-		// An operator has reset the scope. Permits from before were charged to
-		// counts that are gone.
+		// An operator has reset the scope. Permits from before the reset were charged to counts that no longer exist.
 		a.held, a.state = [Windows]int64{}, State{Generation: s.Generation}
 		if a.storeNow > 0 {
 			a.local, a.owed = [Windows]int64{}, Debt{}
@@ -147,11 +137,11 @@ func (a *account) learn(limit Limit, s *State, ans answer) {
 	}
 }
 
-// shards is the number of independently locked parts of the book.
+// shards is the number of independently locked parts of the table.
 const shards = 64
 
-// accountTable holds the accounts of a gateway. All scopes of one organisation are in
-// one shard, so that one lock decides a call.
+// accountTable holds the accounts of a gateway. All scopes of one organisation are in one shard, so that deciding a call takes one
+// lock.
 type accountTable struct {
 	seed   maphash.Seed
 	most   int64
@@ -173,7 +163,7 @@ func newAccountTable(most int) *accountTable {
 	return b
 }
 
-// shard returns the part of the book that org is in, locked.
+// shard returns the locked shard that contains org.
 func (b *accountTable) shard(org string) *shard {
 	s := &b.shards[maphash.String(b.seed, org)%shards]
 	s.mu.Lock()
@@ -185,8 +175,7 @@ func (s *shard) find(org string, ref Ref) *account {
 	return s.orgs[org][ref]
 }
 
-// open returns the account of a scope, made if there is none. With too many it
-// forgets another one.
+// open returns the account of a scope, and creates it if needed. If there are too many accounts, it evicts another one.
 func (b *accountTable) open(s *shard, org string, ref Ref, now tick) *account {
 	if a := s.find(org, ref); a != nil {
 		return a
@@ -206,8 +195,7 @@ func (b *accountTable) open(s *shard, org string, ref Ref, now tick) *account {
 	return a
 }
 
-// evict forgets an account of the largest shard, or of own, which is locked, if
-// the largest is in use.
+// evict drops an account from the largest shard, or from own, which is locked by the caller, if the largest is in use.
 func (b *accountTable) evict(own *shard) {
 	largest := own
 	for i := range b.shards {
@@ -223,12 +211,11 @@ func (b *accountTable) evict(own *shard) {
 	b.drop(largest, largest.victim())
 }
 
-// sample is how many accounts are looked at to find one to forget, at most half
-// of them of one organisation.
+// sample is the number of accounts examined to find one to evict. At most half of them belong to one organisation.
 const sample = 16
 
-// victim returns the account least recently used among a few, nil if there are
-// none. Its permits and debts are lost with it; accounts without any are preferred.
+// victim returns the least recently used of a few accounts, or nil. Its permits and debts are lost, so accounts without any are
+// preferred.
 func (s *shard) victim() *account {
 	var victim *account
 	seen := 0
@@ -250,7 +237,7 @@ func (s *shard) victim() *account {
 	return victim
 }
 
-// lessUseful reports whether a should be forgotten before b.
+// lessUseful reports whether a should be evicted before b.
 func (a *account) lessUseful(b *account) bool {
 	holdsA, holdsB := a.held != [Windows]int64{} || a.owes(), b.held != [Windows]int64{} || b.owes()
 	if holdsA != holdsB {
@@ -259,7 +246,7 @@ func (a *account) lessUseful(b *account) bool {
 	return a.lastUse < b.lastUse
 }
 
-// drop forgets a, which may be nil. Its shard is locked.
+// drop removes a, which may be nil. The caller holds the lock of its shard.
 func (b *accountTable) drop(s *shard, a *account) {
 	if a == nil {
 		return
@@ -273,8 +260,7 @@ func (b *accountTable) drop(s *shard, a *account) {
 	b.size.Add(-1)
 }
 
-// each calls f for every account, under its shard's lock. f may drop it by
-// returning false.
+// each calls f for every account, with its shard locked. If f returns false, the account is dropped.
 func (b *accountTable) each(f func(*account) (keep bool)) {
 	for i := range b.shards {
 		s := &b.shards[i]

@@ -11,26 +11,24 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// AddressConfig is how callers that are not known are slowed down, by the attempts
-// that something takes.
+// AddressConfig limits failed or anonymous attempts per network address.
 type AddressConfig struct {
-	Rate  int64 `yaml:"rate" doc:"how many an address has per minute in the long run"`
-	Burst int64 `yaml:"burst" doc:"how many it has at once"`
+	Rate  int64 `yaml:"rate" doc:"sustained number per minute and address"`
+	Burst int64 `yaml:"burst" doc:"number allowed at once per address"`
 
-	// Addresses is the largest number remembered, about 100 bytes each. With more, the
-	// ones with the fewest attempts are forgotten.
+	// Addresses is the largest number of addresses remembered, at about 100 bytes each. Beyond it, the addresses with the fewest attempts
+	// are dropped.
 	Addresses int `yaml:"-"`
-	// IPv6Prefix is the length of the prefix that counts as one address, since one host
-	// commonly has a whole network.
+	// IPv6Prefix is the prefix length that counts as one address, because one host commonly has a whole network.
 	IPv6Prefix int `yaml:"-"`
 }
 
-// DefaultAddressConfig returns the defaults.
+// DefaultAddressConfig returns the default configuration.
 func DefaultAddressConfig() AddressConfig {
 	return AddressConfig{Rate: 30, Burst: 20, Addresses: 65536, IPv6Prefix: 64}
 }
 
-// Validate reports every fault.
+// Validate checks c and joins the errors it finds, each with its path.
 func (c AddressConfig) Validate() error {
 	var f fault.Found
 	fault.Between(&f, "rate", c.Rate, 1, 1_000_000)
@@ -38,14 +36,11 @@ func (c AddressConfig) Validate() error {
 	return errors.Join(f...)
 }
 
-// AddressLimiter slows down callers without a valid credential, by the address
-// of their socket, so that guessing keys is slow. It lives in the memory of one
-// gateway. It must be given the address of the connection, never one from a
-// header.
+// AddressLimiter limits the attempts of callers without a valid credential, by the address of the connection, so that keys cannot be
+// guessed quickly. It must be given the address of the connection, never one from a header. Its state is in the memory of one gateway.
 //
-// It is a bucket per address that fills at a steady rate (the generic cell rate
-// algorithm), so there is no window whose turn would let twice as much through.
-// It is safe for concurrent use.
+// It uses one bucket per address that refills at a steady rate (the generic cell rate algorithm), so twice the limit cannot pass at the
+// boundary of two windows. It is safe for concurrent use.
 type AddressLimiter struct {
 	clock    Clock
 	interval time.Duration
@@ -54,12 +49,11 @@ type AddressLimiter struct {
 	prefix   int
 
 	mu sync.Mutex
-	// due is, for each address, when its bucket will be full again. Full buckets
-	// need not be remembered.
+	// due is the time when the bucket of each address will be full again. Full buckets are not stored.
 	due map[netip.Addr]time.Time
 }
 
-// NewAddressLimiter returns an AddressLimiter; a nil clock means the machine's.
+// NewAddressLimiter returns an AddressLimiter. A nil clock uses the system clock.
 func NewAddressLimiter(config AddressConfig, clock Clock) (*AddressLimiter, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("ratelimit: addresses: %w", err)
@@ -72,8 +66,8 @@ func NewAddressLimiter(config AddressConfig, clock Clock) (*AddressLimiter, erro
 	}, nil
 }
 
-// Take takes one attempt from addr, after a credential was missing or wrong. It
-// reports whether addr had one left, and if not, when it will. A refusal takes nothing.
+// Take takes one attempt from addr, after a credential was missing or wrong. It reports whether addr had an attempt left, and if not,
+// when it will. A refusal takes nothing.
 func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duration) {
 	addr = l.normal(addr)
 	now := l.clock.Now()
@@ -94,7 +88,7 @@ func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duratio
 	return true, 0
 }
 
-// Return gives one attempt back.
+// Return gives one attempt back to addr.
 func (l *AddressLimiter) Return(addr netip.Addr) {
 	addr = l.normal(addr)
 	l.mu.Lock()
@@ -104,8 +98,7 @@ func (l *AddressLimiter) Return(addr netip.Addr) {
 	}
 }
 
-// normal returns the form that counts as one address: no zone, IPv4 in one spelling, IPv6
-// by its network.
+// normal returns the form of an address that is counted: without a zone, IPv4 in a single notation, and IPv6 as its network.
 func (l *AddressLimiter) normal(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if !addr.Is6() {
@@ -113,14 +106,13 @@ func (l *AddressLimiter) normal(addr netip.Addr) netip.Addr {
 	}
 	p, err := addr.Prefix(l.prefix)
 	if err != nil {
-		return addr // not for a valid IPv6 address and a validated length
+		return addr // impossible for a valid IPv6 address and a validated length
 	}
 	return p.Addr()
 }
 
-// evict makes room: among a few it forgets all whose buckets are full, or else
-// the fullest. A client with many addresses can push out others that way, but
-// gains nothing by pushing out those.
+// evict makes room. Among a few addresses it drops all with full buckets, or else the one with the fullest bucket. A client with many
+// addresses can evict others that way, but gains nothing from it.
 func (l *AddressLimiter) evict(now time.Time) {
 	var victim netip.Addr
 	var fullest time.Time

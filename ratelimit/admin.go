@@ -6,30 +6,28 @@ import (
 	"time"
 )
 
-// WindowState is one window of one scope, as operators see it.
+// WindowState is one window of one scope, for operators.
 type WindowState struct {
 	Scope  Ref
 	Window string
-	// Limit is the quota of the latest call, 0 if the window is not limited.
+	// Limit is the quota used by the latest call; 0 if the window is not limited.
 	Limit int64
-	// Used is the charged amount, leased permits included. Remaining is the amount left
-	// to take, 0 if the window is not limited.
+	// Used is the charged amount, including leased permits. Remaining is the amount left, 0 if the window is not limited.
 	Used, Remaining int64
 	// Reset is the time until the window ends.
 	Reset time.Duration
-	// Leases are the permits gateways said they hold when they last spoke to the
-	// store.
+	// Leases are the permits held by gateways, as of their latest exchange with the store.
 	Leases []Lease
 }
 
-// Lease holds one gateway's permits of a window.
+// Lease is the number of a window's permits held by one gateway.
 type Lease struct {
 	Gateway string
 	Held    int64
 }
 
-// Snapshot returns the windows of an organisation that are counted today: for each
-// scope, ordered by kind and ID, the minute, the hour and the day.
+// Show returns the windows of an organisation that were counted today, sorted by the kind and ID of their scopes, then minute, hour and
+// day.
 func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	if err := CheckID(org); err != nil {
 		return nil, fmt.Errorf("%w: organisation: %w", ErrInvalid, err)
@@ -47,7 +45,7 @@ func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	return states, nil
 }
 
-// EmptyWindows returns the windows that a quota limits of a scope that is not counted.
+// EmptyWindows returns the limited windows of a scope without any counted calls.
 func EmptyWindows(ref Ref, limit Limit, now time.Time) []WindowState {
 	s := ScopeState{Ref: ref, Limit: limit}
 	s.State.Advance(now.UnixMilli())
@@ -75,9 +73,8 @@ func windowState(s *ScopeState, w int, now int64) WindowState {
 	return state
 }
 
-// Reset sets the counts of a scope to nothing, or those of the whole organisation
-// if ref is the zero Ref. This gateway takes note at once, others that are run
-// within a second.
+// Reset zeroes the counts of a scope, or of the whole organisation if ref is the zero Ref. It takes effect immediately on this gateway,
+// and within a second on other gateways that call Run.
 func (l *Limiter) Reset(ctx context.Context, org string, ref Ref) error {
 	if err := CheckID(org); err != nil {
 		return fmt.Errorf("%w: organisation: %w", ErrInvalid, err)
@@ -94,7 +91,7 @@ func (l *Limiter) Reset(ctx context.Context, org string, ref Ref) error {
 	return nil
 }
 
-// markStale makes l ask the store again about windows it knows to be full.
+// markStale makes l ask the store again about windows known to be full.
 func (l *Limiter) markStale() {
 	l.book.each(func(a *account) bool {
 		a.stale = true

@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// errOpen means that the store was not asked, because it lately did not answer.
-var errOpen = errors.New("the store did not answer lately")
+// errOpen means that the store was not called because recent calls failed.
+var errOpen = errors.New("the store has not responded recently")
 
-// breakers are those of the parts of a store, by [Store.Group]: one part may be away while
-// the others answer. That of the name "" hears of beats, too, and so is never without news.
+// breakers holds a circuit breaker for each part of a store, by [Store.Group], because one part may be down while the others respond.
+// The breaker of the group "" also tracks heartbeats, so that it always has recent results.
 type breakers struct {
 	config BreakerConfig
-	parts  sync.Map // of *breaker, by group
+	parts  sync.Map // group to *breaker
 	away   atomic.Int64
 }
 
-// of returns the breaker of a part.
+// of returns the breaker of a group.
 func (b *breakers) of(group string) *breaker {
 	if one, ok := b.parts.Load(group); ok {
 		return one.(*breaker)
@@ -27,7 +27,7 @@ func (b *breakers) of(group string) *breaker {
 	return one.(*breaker)
 }
 
-// report notes how an exchange with a part went. It reports whether the part went away or came back by that.
+// report records the result of an exchange with a group. It reports whether the group is down, and whether that has changed.
 func (b *breakers) report(group string, now tick, err error) (away, changed bool) {
 	away, changed = b.of(group).report(now, err)
 	switch {
@@ -39,7 +39,7 @@ func (b *breakers) report(group string, now tick, err error) (away, changed bool
 	return away, changed
 }
 
-// retryNow lets one call ask each part that is away.
+// retryNow lets one call probe each part that is down.
 func (b *breakers) retryNow() {
 	b.parts.Range(func(_, one any) bool {
 		one.(*breaker).retryNow()
@@ -47,10 +47,8 @@ func (b *breakers) retryNow() {
 	})
 }
 
-// breaker stops asking a store that does not answer. After some failures in a
-// row it is open: no call is made until a cool-down has passed, then one call does,
-// alone. Only when that succeeds are all let through again, so a store that comes
-// back meets one call of each gateway first.
+// breaker is a circuit breaker. After some consecutive failures it opens: no call is made until a cool-down has passed, and then a
+// single one. Only if that succeeds does the breaker close, so that a store that recovers first gets one call from each gateway.
 type breaker struct {
 	config BreakerConfig
 	open   atomic.Bool
@@ -58,8 +56,8 @@ type breaker struct {
 	mu       sync.Mutex
 	failures int
 	cooldown tick
-	// retry is when one call may ask, probing whether one does; a probe that is
-	// never heard of again lapses at its next retry.
+	// retry is the time when one call may probe the store. probing is set while one does. A probe without a result expires at its next
+	// retry.
 	retry tick
 }
 
@@ -67,7 +65,7 @@ func newBreaker(config BreakerConfig) *breaker {
 	return &breaker{config: config, cooldown: config.Cooldown}
 }
 
-// allow reports whether the store may be asked.
+// allow reports whether the store may be called.
 func (b *breaker) allow(now tick) bool {
 	if !b.open.Load() {
 		return true
@@ -91,7 +89,7 @@ func (b *breaker) retryNow() {
 	b.retry, b.cooldown = 0, b.config.Cooldown
 }
 
-// report notes how an exchange went. It reports whether the store is away, and whether that has changed.
+// report records the result of an exchange. It reports whether the store is down, and whether that has changed.
 func (b *breaker) report(now tick, err error) (away, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,5 +110,5 @@ func (b *breaker) report(now tick, err error) (away, changed bool) {
 	return away, away != was
 }
 
-// spread lengthens d by up to a quarter, at random.
+// spread extends d by up to a quarter, at random.
 func spread(d tick) tick { return d + rand.N(d/4+1) }

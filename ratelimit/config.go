@@ -9,35 +9,33 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Mode says how calls are counted.
+// Mode selects how calls are counted.
 type Mode string
 
-// The modes.
+// Modes of counting.
 const (
-	// ModeExact asks the store for every call; calls that wait at the same
-	// instant travel together.
+	// ModeExact counts every call in the store. Calls that wait at the same time share an exchange.
 	ModeExact Mode = "exact"
-	// ModeLeased takes blocks of permits from the store and spends them here.
+	// ModeLeased leases blocks of permits from the store and spends them on the gateway.
 	ModeLeased Mode = "leased"
 )
 
-// Failure sets the treatment of a call when the store cannot be asked.
+// Failure selects how a call is decided while the store is unavailable.
 type Failure string
 
-// The failure policies.
+// Failure policies.
 const (
-	// FailClosed refuses with ErrUnavailable.
+	// FailClosed refuses the call with ErrUnavailable.
 	FailClosed Failure = "closed"
-	// FailLocal counts the call against this gateway's share of the quota: the
-	// units last known to be left, without the units that other gateways may use before they
-	// hear of this one's, divided by the number of gateways. Units admitted so are
-	// charged to the store when it is back.
+	// FailLocal counts the call against this gateway's share of the quota. The share is the number of units last known to be left, minus
+	// the units that other gateways may use before they learn about this gateway's calls, divided by the number of gateways. The store is
+	// charged for these units when it is available again.
 	FailLocal Failure = "local"
-	// FailOpen admits the call uncounted.
+	// FailOpen admits the call without counting it.
 	FailOpen Failure = "open"
 )
 
-// Valid reports whether f is one of the policies above.
+// Valid reports whether f is one of the failure policies.
 func (f Failure) Valid() bool {
 	switch f {
 	case FailClosed, FailLocal, FailOpen:
@@ -46,18 +44,16 @@ func (f Failure) Valid() bool {
 	return false
 }
 
-// Config is how a Limiter counts. Quotas are not part of it: they come with
-// each call. Start from [DefaultConfig]. Fields that a file cannot set are for tests
-// and simulations.
+// Config configures a Limiter. It does not include quotas, which come with each call. Start from [DefaultConfig]. Fields that a file
+// cannot set are for tests and simulations.
 type Config struct {
-	Mode     Mode          `yaml:"mode" doc:"exact or leased"`
-	Timeout  time.Duration `yaml:"timeout" doc:"bounds one exchange with the store; connecting has a time of its own"`
-	Gateways int           `yaml:"gateways" doc:"the largest number of gateways expected to share the store; the failure policy local gives each that part of a quota"`
-	Failure  FailureConfig `yaml:"failure" doc:"the failure policy per class" reload:"live"`
-	Lease    LeaseConfig   `yaml:"lease" doc:"how permits are leased; used by mode leased only"`
+	Mode     Mode          `yaml:"mode" doc:"exact counts every call in Redis; leased takes blocks of permits from Redis"`
+	Timeout  time.Duration `yaml:"timeout" doc:"time limit of one exchange with Redis; connecting has a separate limit"`
+	Gateways int           `yaml:"gateways" doc:"largest number of gateways expected to share Redis; the failure policy local divides a quota by it"`
+	Failure  FailureConfig `yaml:"failure" doc:"failure policy per class of calls" reload:"live"`
+	Lease    LeaseConfig   `yaml:"lease" doc:"how permits are leased, for mode leased"`
 
-	// Gateway is the name of this gateway among those sharing the store; it must be
-	// unique; empty is a random one.
+	// Gateway is the unique name of this gateway among the gateways that share the store. An empty name is replaced by a random one.
 	Gateway string        `yaml:"-"`
 	Commit  CommitConfig  `yaml:"-"`
 	Breaker BreakerConfig `yaml:"-"`
@@ -66,60 +62,53 @@ type Config struct {
 
 // FailureConfig is the failure policy for each class of call.
 type FailureConfig struct {
-	Read  Failure `yaml:"read" doc:"for calls that change nothing: closed, local or open"`
-	Write Failure `yaml:"write" doc:"for calls that change or cost something: closed, local or open; calls that lower cost always pass"`
+	Read  Failure `yaml:"read" doc:"policy for calls that change nothing: closed, local or open"`
+	Write Failure `yaml:"write" doc:"policy for calls that change or cost something: closed, local or open; calls that lower cost always pass"`
 }
 
-// CommitConfig bounds group commit: exact calls that wait at the same instant travel
-// together.
+// CommitConfig limits group commit: exact calls that wait at the same time share an exchange.
 type CommitConfig struct {
-	// MaxInFlight is how many exchanges may be under way at once (per group of
-	// organisations). More shortens the wait behind a slow exchange, fewer make larger
-	// groups.
+	// MaxInFlight is the number of concurrent exchanges per group of organisations. A larger number shortens the wait for a slow exchange;
+	// a smaller number makes larger groups.
 	MaxInFlight int
 	// MaxBatch is the largest number of calls in one exchange.
 	MaxBatch int
 }
 
-// LeaseConfig bounds leased permits; mode leased alone uses it.
+// LeaseConfig configures leased permits. Only ModeLeased uses it.
 type LeaseConfig struct {
-	Horizon time.Duration `yaml:"horizon" doc:"the time that a gateway provides for: a block covers the calls of as long a time lately. Set 2s where Redis is more than 50 ms away"`
+	Horizon time.Duration `yaml:"horizon" doc:"time covered by a block of permits, at the recent rate of calls. Set 2s if Redis is more than 50 ms away"`
 
 	// Max is the largest block of one window, in units.
 	Max int64 `yaml:"-"`
-	// Share is the part of the units left in a window, in percent, that all live gateways
-	// together may hold. Near the end of a quota blocks therefore shrink to nothing and
-	// every call is counted exactly.
+	// Share is the part of the units left in a window, in percent, that all live gateways together may hold. Near the end of a quota,
+	// blocks therefore shrink to nothing and every call is counted exactly.
 	Share int `yaml:"-"`
-	// Idle is how long permits may lie unused before they are returned.
+	// Idle is the time after which unused permits are returned.
 	Idle time.Duration `yaml:"-"`
-	// Margin is taken off the end of a window, against clocks that do not run at quite
-	// the same rate.
+	// Margin is subtracted from the end of a window to compensate for clocks that run at slightly different rates.
 	Margin time.Duration `yaml:"-"`
 }
 
-// BreakerConfig says when a store is taken to be down.
+// BreakerConfig configures when a store is considered down.
 type BreakerConfig struct {
-	// Failures is the number of exchanges that must fail in a row.
+	// Failures is the number of consecutive exchanges that must fail.
 	Failures int
-	// Cooldown is the time until one exchange is tried again. It doubles while that
-	// fails, up to MaxCooldown, and is spread by up to a quarter so that gateways do not
-	// come back together.
+	// Cooldown is the time until an exchange is tried again. It doubles with each failed attempt, up to MaxCooldown, and is extended by up
+	// to a quarter at random so that gateways do not retry simultaneously.
 	Cooldown, MaxCooldown time.Duration
 }
 
-// MemoryConfig bounds a gateway's memory of the store's answers.
+// MemoryConfig limits a gateway's memory of the store's answers.
 type MemoryConfig struct {
-	// Scopes is the largest number of scopes remembered, of all organisations together,
-	// about 400 bytes each.
+	// Scopes is the largest number of scopes remembered, over all organisations, at about 400 bytes each.
 	Scopes int
-	// Refusal is how long a window that was full is taken to be full still, without
-	// asking again; 0 is until the window ends in mode exact, or an operator resets it,
-	// and a second in mode leased, where other gateways return permits.
+	// Refusal is the time that a full window is assumed to remain full without asking the store again. 0 means until the window ends or an
+	// operator resets it in ModeExact, and one second in ModeLeased, where other gateways return permits.
 	Refusal time.Duration
 }
 
-// DefaultConfig returns the defaults.
+// DefaultConfig returns the default configuration.
 func DefaultConfig() Config {
 	return Config{
 		Mode:     ModeExact,
@@ -136,7 +125,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// CheckGateway refuses an invalid name of a gateway.
+// CheckGateway returns an error for an invalid gateway name.
 func CheckGateway(name string) error {
 	if strings.Contains(name, "|") {
 		return fmt.Errorf("must not contain |, got %q", name)
@@ -144,8 +133,8 @@ func CheckGateway(name string) error {
 	return CheckID(name)
 }
 
-// Validate reports every fault of a setting, each with the path of its field below the
-// configuration of the limiter. The other fields are those of DefaultConfig.
+// Validate checks the settings of c and joins the errors it finds, each with its path below the configuration of the limiter. It does
+// not check the fields that a file cannot set.
 func (c Config) Validate() error {
 	var f fault.Found
 	f.If(c.Mode != ModeExact && c.Mode != ModeLeased, "mode", "must be exact or leased, got %q", c.Mode)

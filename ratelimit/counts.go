@@ -5,11 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// counters are the numbers behind [Counts]. Decisions are counted with plain
-// atomics and read when they are asked for, because recording a measurement
+// counters are the counters for [Counts]. Decisions are counted with plain atomics that are read on demand, because recording a metric
 // costs more than deciding.
 type counters struct {
-	// decisions, by class, source and outcome.
+	// decisions counts decisions by class, source and outcome.
 	decisions [2][len(sourceList)][2]atomic.Int64
 	failed    [2]atomic.Int64
 	calls     atomic.Int64
@@ -18,7 +17,7 @@ type counters struct {
 	restarts  atomic.Int64
 }
 
-// sourceList has the sources in the order of the counters.
+// sourceList contains the sources in the order of the counters.
 var sourceList = [...]Source{SourceNone, SourceRedis, SourceLease, SourceMemory, SourceLocal, SourceOpen}
 
 func sourceIndex(s Source) int {
@@ -61,7 +60,7 @@ func (n *counters) decided(t *Take, d *Decision, err error) {
 	n.decisions[class][sourceIndex(d.Source)][outcome].Add(1)
 }
 
-// exchanged counts one exchange with the store that carried so many calls.
+// exchanged counts one exchange with the store for the given number of calls.
 func (n *counters) exchanged(calls int, err error) {
 	n.calls.Add(1)
 	n.carried.Add(int64(calls))
@@ -73,7 +72,7 @@ func (n *counters) exchanged(calls int, err error) {
 	}
 }
 
-// DecisionCount is how many decisions had an outcome.
+// DecisionCount is the number of decisions with an outcome.
 type DecisionCount struct {
 	Class  Class
 	Source Source
@@ -82,22 +81,22 @@ type DecisionCount struct {
 	Count   int64
 }
 
-// Counts are the numbers of a Limiter since it was made, for metrics.
+// Counts are the counters of a Limiter since its creation, for metrics.
 type Counts struct {
-	// Decisions lists the outcomes that there were.
+	// Decisions lists the outcomes that have occurred.
 	Decisions []DecisionCount
-	// Exchanges with the store carried Calls; Failed of them failed, and Restarts were
-	// refused because the store had restarted.
+	// Exchanges is the number of exchanges with the store, and Calls the number of calls in them. Failed exchanges failed, and Restarts
+	// were refused because the store had restarted.
 	Exchanges, Calls, Failed, Restarts int64
-	// Down is set while the store is not asked because it does not answer.
+	// Down is set while the store is not called because it does not respond.
 	Down bool
-	// Gateways share the store, as last heard.
+	// Gateways is the latest known number of gateways that share the store.
 	Gateways int64
-	// Scopes are remembered, and Held permits of the current minute leased and not yet spent.
+	// Scopes is the number of remembered scopes. Held is the number of permits of the current minute that are leased and not spent yet.
 	Scopes, Held int64
 }
 
-// Counts returns the numbers as they are.
+// Counts returns the current counters.
 func (l *Limiter) Counts() Counts {
 	n := &l.counts
 	c := Counts{

@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Calls that [FailLocal] admits are owed to the store. What an account owes is counted
-// with its share, and stays in the account until the store has replied or the windows
-// have ended. Every exchange about a scope carries the scope's debt, so the store never
-// decides about a call of this gateway without it, and charges each debt once.
+// Calls admitted by [FailLocal] are owed to the store. An account counts its debt against its share, and keeps it until the store has
+// confirmed it or the windows have ended. Every exchange about a scope carries the debt of the scope. So the store never decides about
+// a call of this gateway without it, and charges each debt once.
 
-// owe adds units, admitted in the windows of local, to the debt of a. A new debt is numbered.
+// owe adds units, admitted in the windows of local, to the debt of a. A new debt gets the next number.
 func (a *account) owe(units int64, numbers *atomic.Int64) {
 	if a.owed.Number == 0 {
 		a.owed = Debt{Number: numbers.Add(1), Generation: a.state.Generation, Blind: a.storeNow == 0}
@@ -28,10 +27,10 @@ func (a *account) owe(units int64, numbers *atomic.Int64) {
 	}
 }
 
-// owes reports whether the store may not have charged all that a admitted by [FailLocal].
+// owes reports whether the store may not have charged all units that a admitted by [FailLocal].
 func (a *account) owes() bool { return a.owed.Number > 0 }
 
-// unpaid returns the units that a owes to window w of an index.
+// unpaid returns the units that a owes in window w with the given index.
 func (a *account) unpaid(w int, index int64) int64 {
 	if !a.owes() || a.owed.Index[w] != index {
 		return 0
@@ -39,7 +38,7 @@ func (a *account) unpaid(w int, index int64) int64 {
 	return a.owed.Units[w] - a.acked[w]
 }
 
-// pay notes that the store has charged d, which an exchange carried.
+// pay records that the store has charged d.
 func (a *account) pay(d *Debt) {
 	if a.owed.Number != d.Number {
 		return
@@ -56,15 +55,14 @@ func (a *account) pay(d *Debt) {
 	}
 }
 
-// expire forgets the debt of a if its windows have all ended by storeNow, in Unix
-// milliseconds.
+// expire drops the debt of a if all of its windows have ended by storeNow, in Unix milliseconds.
 func (a *account) expire(storeNow int64) {
 	if a.owed.Index[Windows-1] < storeNow/windowMillis(Windows-1) {
 		a.owed = Debt{}
 	}
 }
 
-// carry gives op the debts of its scopes.
+// carry adds to op the debts of its scopes.
 func (l *Limiter) carry(op *Op) {
 	if !l.indebted.Load() {
 		return
@@ -83,8 +81,8 @@ func (l *Limiter) carry(op *Op) {
 	}
 }
 
-// paid takes the store's reply to an exchange that carried debts into the accounts. A debt leaves
-// its account in the same step that makes the account's count include it.
+// paid applies the store's reply to an exchange that carried debts. A debt leaves its account in the same step that adds it to the
+// account's count.
 func (l *Limiter) paid(op *Op, ans answer) {
 	if op.Debts == nil {
 		return
@@ -98,12 +96,12 @@ func (l *Limiter) paid(op *Op, ans answer) {
 		}
 		lastUse := a.lastUse
 		a.learn(op.Scopes[i].Limit, &op.After[i], ans)
-		a.lastUse = lastUse // a charge is no use
+		a.lastUse = lastUse // a charge does not count as use
 		a.pay(&op.Debts[i])
 	}
 }
 
-// apply makes one exchange for ops with the debts of their scopes.
+// apply makes one exchange for ops, with the debts of their scopes.
 func (l *Limiter) apply(ctx context.Context, ops []Op) (answer, error) {
 	for i := range ops {
 		l.carry(&ops[i])
@@ -153,7 +151,7 @@ func (l *Limiter) charge(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = exchanges.Wait() // what was not charged stays in its account
+	_ = exchanges.Wait() // uncharged debts stay in their accounts
 }
 
 // chargeSome makes one exchange for debts.

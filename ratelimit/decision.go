@@ -6,31 +6,27 @@ import (
 	"time"
 )
 
-// Class tells which failure policy holds for a call.
+// Class selects the failure policy of a call.
 type Class string
 
-// The classes. The zero Class is treated as [ClassWrite], the stricter one.
+// Classes of calls. The zero Class is treated as [ClassWrite], the stricter one.
 const (
 	ClassRead  Class = "read"
 	ClassWrite Class = "write"
 )
 
-// Take is a call that wants to be counted.
+// Take is a request to count one call.
 type Take struct {
-	// Org is the organisation all scopes belong to. Everything of one
-	// organisation lives in one slot of a Redis Cluster.
+	// Org is the organisation of all scopes. All keys of an organisation are in one slot of a Redis Cluster.
 	Org string
-	// Scopes are the scopes the call must fit, at most MaxScopes, none twice.
-	// Unlimited ones are passed over; without any limited one the call is
-	// exempt: admitted without being counted.
+	// Scopes are the scopes that count the call: at most MaxScopes, without duplicates. Unlimited scopes are ignored. A call without a
+	// limited scope is exempt: it is admitted and not counted.
 	Scopes []Scope
-	// Cost is the number of units the call takes from every window. Zero counts
-	// as one; negative is an error.
+	// Cost is the number of units that the call takes from every window. Zero counts as one; a negative cost is an error.
 	Cost int64
 	// Class selects the failure policy.
 	Class Class
-	// Failure overrides the failure policy of the class, for an organisation
-	// that has its own; empty means the configured one.
+	// Failure overrides the failure policy of the class for an organisation with its own policy; empty uses the configured policy.
 	Failure Failure
 }
 
@@ -42,7 +38,7 @@ func (t *Take) check() error {
 		return fmt.Errorf("cost %d is out of range", t.Cost)
 	}
 	if len(t.Scopes) > MaxScopes {
-		return fmt.Errorf("%d scopes are more than %d", len(t.Scopes), MaxScopes)
+		return fmt.Errorf("%d scopes exceed the maximum of %d", len(t.Scopes), MaxScopes)
 	}
 	for i := range t.Scopes {
 		s := &t.Scopes[i]
@@ -64,53 +60,51 @@ func (t *Take) check() error {
 	return nil
 }
 
-// Source tells where a decision was made.
+// Source is the place where a decision was made.
 type Source string
 
-// The sources of a decision.
+// Sources of decisions.
 const (
-	// SourceNone: there was nothing to count; the caller is exempt.
+	// SourceNone means that there was nothing to count: the caller is exempt.
 	SourceNone Source = "none"
-	// SourceRedis: the shared store counted this call.
+	// SourceRedis means that the shared store counted the call.
 	SourceRedis Source = "redis"
-	// SourceLease: a permit this gateway had leased was spent.
+	// SourceLease means that a permit leased by this gateway was spent.
 	SourceLease Source = "lease"
-	// SourceMemory: refused without asking, the window being known to be full.
+	// SourceMemory means that the call was refused without asking the store, because the window is known to be full.
 	SourceMemory Source = "memory"
-	// SourceLocal: the store was away; this gateway's share was counted.
+	// SourceLocal means that the store was down and this gateway's share was counted.
 	SourceLocal Source = "local"
-	// SourceOpen: the store was away; the call passed uncounted.
+	// SourceOpen means that the store was down and the call passed without being counted.
 	SourceOpen Source = "open"
 )
 
-// Decision is the answer to a Take. The zero Decision refuses.
+// Decision is the result of a Take. The zero Decision refuses.
 type Decision struct {
 	Allowed bool
 	Source  Source
-	// Degraded is set when the store could not be asked and a failure policy
-	// decided instead.
+	// Degraded is set if the store was unavailable and a failure policy decided instead.
 	Degraded bool
-	// Windows describes, for each limited window, the scope with the least room
-	// left after this decision, in the order minute, hour, day, and then the windows
-	// of scopes that have a Policy. Empty for exempt callers and open decisions.
+	// Windows describes, for each limited window, the scope with the least room after this decision, in the order minute, hour, day,
+	// followed by the windows of scopes with a Policy. It is empty for exempt callers and for decisions of FailOpen.
 	Windows []Window
-	// Violated lists every window the call did not fit; empty if Allowed.
+	// Violated lists the windows without room for the call; empty if Allowed.
 	Violated []Violation
-	// RetryAfter is the time until every violated window has ended, or permits of
-	// it that other gateways hold may have come back; zero if Allowed.
+	// RetryAfter is the time until every violated window has ended, or until other gateways may have returned permits of it; zero if
+	// Allowed.
 	RetryAfter time.Duration
 }
 
-// Window is one window as a caller may see it.
+// Window is the state of one window as reported to a caller.
 type Window struct {
 	Name      string
 	Limit     int64
 	Remaining int64
-	// Size is the length of the window, Reset the time until it ends.
+	// Size is the length of the window, and Reset the time until it ends.
 	Size, Reset time.Duration
 }
 
-// Violation is a window a refused call did not fit.
+// Violation is a window without room for a refused call.
 type Violation struct {
 	Scope  Ref
 	Window string
@@ -118,28 +112,25 @@ type Violation struct {
 	Reset  time.Duration
 }
 
-// ErrUnavailable means that no decision could be made: the store was not
-// reachable in time and the failure policy of the class is closed. The caller
-// should answer 503.
+// ErrUnavailable means that no decision could be made: the store did not respond in time, and the failure policy is FailClosed. The
+// caller should respond with 503.
 var ErrUnavailable = errors.New("ratelimit: store unavailable")
 
-// ErrInvalid means that a Take could not be counted as it was asked for; it is
-// a fault of the calling code, not of the store.
+// ErrInvalid means that a Take is malformed. It is an error of the calling code, not of the store.
 var ErrInvalid = errors.New("ratelimit: invalid request")
 
-// view is one scope as a decision describes it.
+// view is the part of a scope's state that describes a decision.
 type view struct {
-	// known tells which windows the rest is valid for.
+	// known reports whether the other fields are valid, by window.
 	known [Windows]bool
-	// count is charged and cannot be spent any more.
+	// count is the number of units charged and no longer available.
 	count [Windows]int64
 	reset [Windows]time.Duration
-	// back is how long permits of other gateways may take to come back, 0 if there
-	// are none.
+	// back is the longest time until other gateways return their permits, 0 without such permits.
 	back [Windows]time.Duration
 }
 
-// viewOf is a scope as the store told it, at now (Unix milliseconds).
+// viewOf returns the view of a state reported by the store, at now in Unix milliseconds.
 func viewOf(s *State, now int64) view {
 	v := view{count: s.Count}
 	for w := range Windows {
@@ -148,9 +139,8 @@ func viewOf(s *State, now int64) view {
 	return v
 }
 
-// decide describes a decision on a call by views that hold after it, one per scope.
-// A refused call violates the windows it does not fit. The scopes are those of the
-// call, with the quotas it was held against.
+// decide describes a decision by views that are valid after it, one per scope. A refused call violates the windows without room for it.
+// scopes are the scopes of the call with the quotas that were applied.
 func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source) Decision {
 	cost := c.cost
 	d := Decision{Allowed: allowed, Source: source, Windows: make([]Window, 0, Windows)}
@@ -190,7 +180,7 @@ func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source)
 	return d
 }
 
-// appendWindows appends the limited windows that are known of a scope with a policy.
+// appendWindows appends the known, limited windows of a scope with a policy.
 func appendWindows(windows []Window, s *Scope, v *view) []Window {
 	for w := range Windows {
 		if limit := s.Limit.Quota(w); limit != 0 && v.known[w] {
@@ -202,9 +192,8 @@ func appendWindows(windows []Window, s *Scope, v *view) []Window {
 	return windows
 }
 
-// tightest describes window w of the scope with the least room left, of those
-// without a policy of their own; ties go to the smaller quota, then to the scope
-// named first.
+// tightest describes window w of the scope with the least room, ignoring scopes with a policy of their own. If several have the same
+// room, the smaller quota is preferred, and then the first scope.
 func tightest(scopes []Scope, views []view, w int) (Window, bool) {
 	best, found := Window{}, false
 	for s := range scopes {

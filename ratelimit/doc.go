@@ -1,22 +1,19 @@
-// Package ratelimit counts calls in fixed windows of a minute, an hour and a
-// day, shared by every gateway that uses the same store, and says whether one
-// more call fits.
+// Package ratelimit counts calls in fixed windows of a minute, an hour and a day, and decides whether another call fits. Gateways that
+// use the same store share the counts.
 //
-// A [Take] names an organisation and the scopes a call belongs to (its key, its
-// team, the organisation). The call is admitted only if every window of every
-// scope has room; then all of them are charged in one atomic step. A refused
-// call costs nothing.
+// A [Take] names an organisation and the scopes of a call (its key, its team, the organisation). The call is admitted only if every
+// window of every scope has room; then all of them are charged in one atomic step. A refused call costs nothing.
 //
 // # Invariants
 //
 //   - Over all gateways, the calls admitted to a window never exceed its quota.
 //     Leased permits are charged before they are spent, an ambiguous reply
-//     counts as spent, and nothing is ever charged twice. The stated
-//     exceptions are the failure policies open and local (see [Failure]), which
-//     an operator chooses per class of call.
-//   - Windows are aligned to UTC and the store's clock decides them. A clock
+//     counts as spent, and nothing is charged twice. The exceptions are the
+//     failure policies open and local (see [Failure]), which an operator
+//     chooses per class of call.
+//   - Windows are aligned to UTC and follow the store's clock. A clock
 //     that steps back never reopens a window.
-//   - Quotas travel with each call: a changed quota holds for the running window
+//   - Quotas come with each call: a changed quota applies to the current window
 //     from the next call on.
 //
 // # Use
@@ -30,6 +27,5 @@
 //	})
 //	d.WriteHeaders(w.Header())
 //
-// The package imports nothing of the gateway: identity, problems and routing
-// are the caller's business.
+// The package imports nothing of the gateway. Identity, problem responses and routing are up to the caller.
 package ratelimit

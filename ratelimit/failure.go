@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// decideWithoutStore decides a call the store could not be asked about, as the failure
-// policy says. cause is why.
+// decideWithoutStore decides a call by the failure policy. cause is the error of the store.
 func (l *Limiter) decideWithoutStore(c *call, cause error) (Decision, error) {
 	switch l.policy(c) {
 	case FailOpen:
@@ -33,12 +32,10 @@ func (l *Limiter) policy(c *call) Failure {
 	return l.config.Failure.Write
 }
 
-// share counts a call against this gateway's share of the units last known to be
-// left. It does not decide if that share is nothing at all, though the window may
-// have room: the call is neither within its share nor over the quota.
+// share counts a call against this gateway's share of the units last known to be left. It returns false if the share is zero: the call
+// is then neither within the share nor over the quota.
 //
-// Windows turn by the store's clock as last heard, or by this gateway's if it was
-// never heard.
+// Windows follow the store's clock as last known, or this gateway's clock if the store was never heard.
 func (l *Limiter) share(c *call) (Decision, bool) {
 	now := l.tick()
 	s := l.book.shard(c.org)
@@ -77,17 +74,17 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 	return d, true
 }
 
-// reconnectSkew is how much earlier than this gateway another one may ask the store again, in
-// beats. The calls that all gateways make in that time are left out of every share.
+// reconnectSkew is the number of heartbeats that another gateway may be ahead of this one in reaching the store again. The calls that
+// all gateways make in that time are subtracted from every share.
 const reconnectSkew = 4
 
-// minUptime is how long the store must have decided about the calls of a scope until the scope
-// has a new share: a store that comes and goes does not give out a share each time.
+// minUptime is the time that the store must have decided the calls of a scope before the scope gets a new share. Otherwise a store that
+// fails repeatedly would hand out a share each time.
 const minUptime = 10 * time.Second
 
-// localShare returns this gateway's share of limit, and the used part of the share: the units that
-// were left when the store went away, without those that other gateways may use before they hear of
-// this gateway's calls, divided by the number of gateways. A window known to be full is told as it is.
+// localShare returns this gateway's share of limit and the used part of it. The share is the number of units left when the store went
+// down, minus the units that other gateways may use before they learn about this gateway's calls, divided by the number of gateways. A
+// window known to be full is returned as it is.
 func (l *Limiter) localShare(a *account, limit Limit, now tick) (Limit, view, bool) {
 	storeNow := l.storeTime(a, now)
 	state := a.state
@@ -129,13 +126,12 @@ func (l *Limiter) storeTime(a *account, now tick) int64 {
 	return l.base.Add(now).UnixMilli()
 }
 
-// exchanged notes how an exchange with a part of the store went.
+// exchanged records the result of an exchange with a part of the store.
 func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took time.Duration, err error) {
 	l.counts.exchanged(calls, err)
 	l.deps.ObserveLatency(ctx, took)
 	if errors.Is(err, ErrRestarted) {
-		// The store needs the counts that gateways remember. Another server may have taken the
-		// place of one that was away.
+		// The store needs the counts that gateways remember. Another server may have replaced one that was down.
 		if !l.restarted.Swap(true) {
 			l.breakers.retryNow()
 		}
@@ -150,8 +146,8 @@ func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took t
 		logger = logger.With(slog.String("part", group))
 	}
 	if away {
-		logger.LogAttrs(ctx, slog.LevelError, "rate limit store is away", slog.String("error", err.Error()))
+		logger.LogAttrs(ctx, slog.LevelError, "rate limit store is down", slog.String("error", err.Error()))
 		return
 	}
-	logger.LogAttrs(ctx, slog.LevelInfo, "rate limit store is back")
+	logger.LogAttrs(ctx, slog.LevelInfo, "rate limit store is available again")
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// commit is the group commit of all calls to one store. Organisations of one group
-// share a lane, so a store on a single node sees a single queue.
+// commit groups the calls to one store into shared exchanges. Organisations of one group share a queue, so a store on a single node has
+// a single queue.
 type commit struct {
 	*Group[flight]
 
@@ -17,20 +17,20 @@ type commit struct {
 	batches sync.Pool
 }
 
-// flight is one call on its way to the store and back.
+// flight is one call to the store, with its result.
 type flight struct {
 	op Op
 
-	// The answer, valid once it is back.
+	// The result, valid after the exchange.
 	ans answer
 	err error
 
 	scopes [MaxScopes]Scope
 	after  [MaxScopes]State
 	draws  [MaxScopes]Draw
-	// drawn has, for each scope, the units that the call brings along.
+	// drawn contains, for each scope, the units that the call contributes from leases.
 	drawn [MaxScopes]drawn
-	// back has, for each scope of a refused call, [account.back].
+	// back contains, for each scope of a refused call, [account.back].
 	back [MaxScopes][Windows]time.Duration
 }
 
@@ -38,8 +38,7 @@ type flight struct {
 type batch struct {
 	flights []*flight
 	ops     []Op
-	// opOf is the operation each flight is part of, rank how many flights before
-	// it are part of the same.
+	// opOf is the operation of each flight, and rank the number of earlier flights that share the operation.
 	opOf []int
 	rank []int64
 }
@@ -54,7 +53,7 @@ func newCommit(l *Limiter) *commit {
 	return g
 }
 
-// get returns a flight for k. put takes it back once its answer has been read.
+// get returns a flight for k. It must be returned with put once its result has been read.
 func (c *commit) get(k *call) *flight {
 	f := c.flights.Get().(*flight)
 	f.op = Op{
@@ -69,13 +68,13 @@ func (c *commit) get(k *call) *flight {
 
 func (c *commit) put(f *flight) { c.flights.Put(f) }
 
-// fly brings f to the store and back; the outcome is in f.
+// fly sends f to the store and waits for the result, which is stored in f.
 func (c *commit) fly(ctx context.Context, f *flight) {
 	c.Do(ctx, c.limiter.deps.Store.Group(f.op.Org), f)
 }
 
-// exchange brings flights to the store. The callers' own cancellation does not count:
-// a sent call will be charged, so its answer is wanted.
+// exchange sends flights to the store. It ignores the cancellation of callers, because a call that was sent will be charged and its
+// result is needed.
 func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	l := c.limiter
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.config.Timeout)
@@ -85,7 +84,7 @@ func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	b.merge()
 	ans, err := l.apply(ctx, b.ops)
 	l.exchanged(ctx, l.deps.Store.Group(b.ops[0].Org), len(b.flights), ans.got-ans.sent, err)
-	// Backwards, because an operation's result lies in the first of its flights.
+	// In reverse order, because the result of an operation is stored in its first flight.
 	for i, f := range slices.Backward(b.flights) {
 		f.ans, f.err = ans, err
 		if err == nil {
@@ -96,10 +95,10 @@ func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	c.batches.Put(b)
 }
 
-// mergeLookback is how many operations back merge looks for an identical one.
+// mergeLookback is the number of previous operations that merge compares with.
 const mergeLookback = 8
 
-// merge turns the flights into operations, identical calls into one.
+// merge converts the flights to operations. Identical calls become one operation.
 func (b *batch) merge() {
 	for _, f := range b.flights {
 		op := len(b.ops)
@@ -124,8 +123,8 @@ func sameCall(a, b *Op) bool {
 		a.Org == b.Org && slices.Equal(a.Scopes, b.Scopes)
 }
 
-// answer gives flight i its part of its operation's result: the first calls are
-// the ones admitted, and each sees the state just after itself.
+// answer gives flight i its part of its operation's result: the first calls are the admitted ones, and each gets the state right after
+// itself.
 func (b *batch) answer(i int) {
 	op, f, rank := &b.ops[b.opOf[i]], b.flights[i], b.rank[i]
 	after, admitted := op.After, op.Admitted

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// lanes is the number of independent queues. Calls of one name share one.
+// lanes is the number of independent queues. Calls with the same name share a queue.
 const lanes = 64
 
-// Group sends calls of one type that wait at the same instant in one exchange: group commit, as databases do it.
+// Group combines concurrent calls of one type into shared exchanges, like the group commit of a database.
 //
-// It has no goroutine of its own. A caller that finds a free flight leads: it yields to callers that can run, takes the queued calls, its
-// own included, makes one exchange and wakes the others; then it passes the flight on to a caller that has queued meanwhile, or gives it
-// back. So a lone caller never waits for others, and a crowd forms groups as large as exchanges are slow and processors are busy.
+// It has no goroutine of its own. A caller that finds fewer exchanges in progress than allowed becomes the leader: it yields to other
+// runnable callers, takes the queued calls including its own, makes one exchange, and wakes the other callers. Then it passes the
+// leadership to a caller that has queued in the meantime, if any. Therefore a single caller never waits for others, and groups grow
+// with the duration of exchanges and the load of the processors.
 //
 // A Group is safe for concurrent use.
 type Group[T any] struct {
@@ -26,9 +27,8 @@ type Group[T any] struct {
 	seats, groups  sync.Pool
 }
 
-// NewGroup returns a Group whose exchanges are made by exchange, with the context of one of
-// the calls, which are not kept: at most so many flights at once in a lane, each with at
-// most batch calls.
+// NewGroup returns a Group that makes its exchanges with the function exchange, which must not retain calls. It is called with the
+// context of one of the calls, at most flights times concurrently per lane, and with at most batch calls.
 func NewGroup[T any](flights, batch int, exchange func(ctx context.Context, calls []*T)) *Group[T] {
 	return &Group[T]{
 		exchange: exchange, flights: flights, batch: batch, seed: maphash.MakeSeed(),
@@ -37,21 +37,20 @@ func NewGroup[T any](flights, batch int, exchange func(ctx context.Context, call
 	}
 }
 
-// lane is one queue of calls and the number of exchanges serving it.
+// lane is a queue of calls with the number of exchanges in progress.
 type lane[T any] struct {
 	mu       sync.Mutex
 	queue    []*waiter[T]
 	inFlight int
 }
 
-// waiter is that of one call.
+// waiter is the queue entry of one call.
 type waiter[T any] struct {
 	call *T
 	name string
-	// leads is set, under the lane's lock, from the moment the caller is told to
-	// lead until it has done so.
+	// leads is set, under the lane's lock, from the time the caller is chosen as leader until it has led an exchange.
 	leads bool
-	// signal has room for the two things a waiting caller can be told.
+	// signal has capacity for both signals that a waiting caller can receive.
 	signal chan signal
 }
 
@@ -62,14 +61,14 @@ const (
 	lead
 )
 
-// exchangeCalls are those of one exchange.
+// exchangeCalls are the calls of one exchange.
 type exchangeCalls[T any] struct {
 	seats []*waiter[T]
 	calls []*T
 }
 
-// GroupContext returns the context of an exchange for calls, which does not end with ctx, but at the latest of the deadlines of the
-// calls. The zero time is none.
+// GroupContext returns a context for an exchange that serves calls. It is not canceled with ctx, but ends at the latest deadline of the
+// calls. A zero deadline means no deadline.
 func GroupContext[T any](ctx context.Context, calls []*T, deadline func(*T) time.Time) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	var latest time.Time
@@ -85,8 +84,8 @@ func GroupContext[T any](ctx context.Context, calls []*T, deadline func(*T) time
 	return context.WithDeadline(ctx, latest)
 }
 
-// Do takes a call along with others of the same name, and returns when its exchange has
-// been made. It does not end with ctx.
+// Do makes a call as part of an exchange with other calls of the same name. It returns when the exchange is finished, even if ctx is
+// done earlier.
 func (g *Group[T]) Do(ctx context.Context, name string, call *T) {
 	s := g.seats.Get().(*waiter[T])
 	s.call, s.name, s.leads = call, name, false
@@ -116,11 +115,10 @@ func (g *Group[T]) fly(ctx context.Context, s *waiter[T]) {
 	}
 }
 
-// carry makes one exchange for l and reports whether own was part of it. It may
-// not have been: a lane serves several names, and another leader may have taken
-// own along while it was being woken.
+// carry makes one exchange for l, and reports whether it included own. It may not: a lane serves several names, and another leader may
+// have taken own while this caller was being woken.
 func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *waiter[T]) bool {
-	runtime.Gosched() // those that run now may queue up
+	runtime.Gosched() // lets runnable callers queue their calls
 	t := g.groups.Get().(*exchangeCalls[T])
 	l.mu.Lock()
 	l.take(t, g.batch)
@@ -147,7 +145,7 @@ func (g *Group[T]) carry(ctx context.Context, l *lane[T], own *waiter[T]) bool {
 	return aboard
 }
 
-// take moves the calls that can travel with the first one from the queue to t.
+// take moves the calls that can share an exchange with the first one from the queue to t.
 func (l *lane[T]) take(t *exchangeCalls[T], most int) {
 	if len(l.queue) == 0 {
 		return
@@ -165,7 +163,7 @@ func (l *lane[T]) take(t *exchangeCalls[T], most int) {
 	l.queue = stay
 }
 
-// passOn ends a flight and lets waiting callers use free flights.
+// passOn ends an exchange and lets waiting callers make the next ones.
 func (l *lane[T]) passOn(flights int) {
 	l.inFlight--
 	for _, s := range l.queue {
@@ -180,7 +178,7 @@ func (l *lane[T]) passOn(flights int) {
 	}
 }
 
-// Queued returns the number of calls that wait for an exchange.
+// Queued returns the number of calls waiting for an exchange.
 func (g *Group[T]) Queued() int {
 	n := 0
 	for i := range g.lanes {

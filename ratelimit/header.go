@@ -6,10 +6,8 @@ import (
 	"time"
 )
 
-// HeaderSyntax spells the parameters of the RateLimit fields. The IETF draft
-// still moves (an open change renames r and t), so the names are a value: a new
-// draft is one more function like [Draft11]. Retry-After is not part of it; that
-// is the contract clients can rely on.
+// HeaderSyntax contains the parameter names of the RateLimit fields. The IETF draft may still change (an open proposal renames r and
+// t), so a new draft only needs another function like [Draft11]. Clients can rely on Retry-After, which is not part of the syntax.
 type HeaderSyntax struct {
 	// Quota and Window are parameters of RateLimit-Policy.
 	Quota, Window string
@@ -17,28 +15,24 @@ type HeaderSyntax struct {
 	Remaining, Reset string
 }
 
-// Draft11 is the syntax of draft-ietf-httpapi-ratelimit-headers-11, which is
-// also the platform's.
+// Draft11 returns the syntax of draft-ietf-httpapi-ratelimit-headers-11, which the platform also uses.
 func Draft11() HeaderSyntax {
 	return HeaderSyntax{Quota: "q", Window: "w", Remaining: "r", Reset: "t"}
 }
 
-// The header fields in Go's canonical spelling, so that setting them does not
-// have to look for it.
+// Header fields in Go's canonical form, which avoids the conversion.
 const (
 	headerRateLimit  = "Ratelimit"
 	headerPolicy     = "Ratelimit-Policy"
 	headerRetryAfter = "Retry-After"
 )
 
-// WriteHeaders sets RateLimit and RateLimit-Policy as [Draft11] spells them, and
-// Retry-After if d is a refusal. It leaves h alone where there is nothing to
-// tell: an exempt caller gets no such headers.
+// WriteHeaders sets RateLimit and RateLimit-Policy in the syntax of [Draft11], and Retry-After if d is a refusal. It sets nothing for
+// an exempt caller.
 func (d *Decision) WriteHeaders(h http.Header) { Draft11().Write(h, d) }
 
-// Write sets the headers for d in h: RFC 9651 lists with one member per window.
-// Times are whole seconds, rounded up, so that a client that waits as long as it
-// is told does not come too early.
+// Write sets the headers for d in h, as RFC 9651 lists with one member per window. Times are whole seconds, rounded up, so that a
+// client that waits that long does not retry too early.
 func (y HeaderSyntax) Write(h http.Header, d *Decision) {
 	if len(d.Windows) > 0 {
 		var buf [192]byte
@@ -59,8 +53,7 @@ func (y HeaderSyntax) Write(h http.Header, d *Decision) {
 	}
 }
 
-// RetryAfterSeconds returns RetryAfter as the Retry-After header has it: whole
-// seconds, rounded up, at least one.
+// RetryAfterSeconds returns RetryAfter for the Retry-After header, in whole seconds, rounded up, and at least 1.
 func (d *Decision) RetryAfterSeconds() int64 { return max(1, seconds(d.RetryAfter)) }
 
 func (y HeaderSyntax) appendPolicy(b []byte, i int, w *Window) []byte {
@@ -75,8 +68,7 @@ func (y HeaderSyntax) appendState(b []byte, i int, w *Window) []byte {
 	return appendParam(b, y.Reset, seconds(w.Reset))
 }
 
-// appendName appends a String (RFC 9651, section 4.1.6): names are printable ASCII, as
-// [CheckID] has them.
+// appendName appends a String (RFC 9651, section 4.1.6). Names are printable ASCII, as checked by [CheckID].
 func appendName(b []byte, i int, name string) []byte {
 	if i > 0 {
 		b = append(b, ", "...)

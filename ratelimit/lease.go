@@ -6,36 +6,34 @@ import (
 	"time"
 )
 
-// Leased counting. Permits are charged to the store first and spent here later,
-// window by window: the permits of a minute die with it, those of its hour and
-// day stay good. A call is admitted here if all its windows have permits left in
-// all its scopes. If some have not, it goes to the store for the missing ones, and
-// brings a new block along for each scope that no other call is fetching one for.
+// Leased counting: permits are charged to the store first and spent on the gateway later, window by window. The permits of a minute
+// expire with it, while those of its hour and day remain valid. A call is admitted locally if all windows of all its scopes have
+// permits left. Otherwise it goes to the store for the missing ones, and also fetches a new block for each scope, unless another call
+// is fetching one.
 
-// drawn holds the units a call took from one account on its way to the store.
+// drawn holds the units that a call took from one account before going to the store.
 type drawn struct {
-	// index and gen identify the windows that units were of.
+	// index and gen identify the windows of the units.
 	index [Windows]int64
 	gen   int64
 	units [Windows]int64
-	// renews tells that the call also fetches a new block.
+	// renews is set if the call also fetches a new block.
 	renews bool
-	// left are the units of the account once the call is settled.
+	// left are the units of the account after the call is settled.
 	left [Windows]int64
 }
 
-// renewal names an account whose permits run low.
+// renewal identifies an account that is running out of permits.
 type renewal struct {
 	org   string
 	scope Scope
 }
 
-// renewalQueue bounds the renewals waiting; when it is full, calls fetch their
-// permits themselves.
+// renewalQueue is the number of renewals that can wait. If the queue is full, calls fetch their permits themselves.
 const renewalQueue = 1024
 
-// relimit makes sure that the permits of a were drawn under limit. Permits drawn under
-// another quota go back: a lower one may not have room for them.
+// relimit ensures that the permits of a were drawn under limit. Permits drawn under another quota are returned, because a lower quota
+// may have no room for them.
 func (l *Limiter) relimit(a *account, limit Limit, now tick) {
 	if a.limit == limit {
 		return
@@ -44,8 +42,7 @@ func (l *Limiter) relimit(a *account, limit Limit, now tick) {
 	l.giveBack(a, now)
 }
 
-// spend takes the cost of c from the permits held for all its scopes, or from
-// none of them.
+// spend takes the cost of c from the permits of all its scopes, or from none of them.
 func (l *Limiter) spend(c *call, accounts *[MaxScopes]*account, now tick) bool {
 	for i := range c.n {
 		a, units := accounts[i], c.limited[i].units(c.cost)
@@ -68,19 +65,18 @@ func (l *Limiter) spend(c *call, accounts *[MaxScopes]*account, now tick) bool {
 	return true
 }
 
-// use notes that units were spent.
+// use records that units were spent.
 func (a *account) use(units int64, now tick) {
 	a.spent += units
 	a.lastUse = now
 }
 
-// target is how many permits of each window a should hold: those used lately
-// in the time to provide for.
+// target returns the number of permits that a should hold in each window: those needed at the recent rate during the lease horizon.
 func (l *Limiter) target(a *account) int64 {
 	return min(l.config.Lease.Max, int64(math.Ceil(a.rate*l.config.Lease.Horizon.Seconds())))
 }
 
-// low reports whether less than half of target is left of some limited window.
+// low reports whether a limited window has less than half of target left.
 func (a *account) low(target int64) bool {
 	for w := range Windows {
 		if a.limit.Quota(w) > 0 && a.held[w] < target/2 {
@@ -90,10 +86,10 @@ func (a *account) low(target int64) bool {
 	return false
 }
 
-// minMeterInterval is the least time a rate is measured over.
+// minMeterInterval is the shortest time over which a rate is measured.
 const minMeterInterval = 20 * time.Millisecond
 
-// meter brings a's rate up to date, half of it from the rate before.
+// meter updates a's rate, with a weight of one half for the previous rate.
 func (a *account) meter(now tick) {
 	took := now - a.metered
 	if took < minMeterInterval {
@@ -106,7 +102,7 @@ func (a *account) meter(now tick) {
 	a.rate, a.spent, a.metered = rate, 0, now
 }
 
-// want returns the units to ask for beyond a call's need, and marks a as renewing.
+// want returns the units to request beyond a call's need, and marks a as renewing.
 func (l *Limiter) want(a *account, now tick) ([Windows]int64, bool) {
 	var want [Windows]int64
 	if a.renewing || now < a.dryUntil {
@@ -122,9 +118,8 @@ func (l *Limiter) want(a *account, now tick) ([Windows]int64, bool) {
 	return want, some
 }
 
-// draw takes the available permits for f out of its accounts, and turns f into a
-// call for the rest. If there are none, and none are wanted, f stays a plain one,
-// which can be merged with others.
+// draw takes the available permits for f from its accounts, and changes f to a request for the rest. If there are no permits and none
+// are wanted, f remains a plain call, which can be merged with others.
 func (l *Limiter) draw(f *flight) {
 	now := l.tick()
 	s := l.book.shard(f.op.Org)
@@ -155,8 +150,7 @@ func (l *Limiter) draw(f *flight) {
 	}
 }
 
-// undraw gives back the units drawn by a call that did not reach the store, or not for
-// certain: it was not admitted, so its permits are unspent.
+// undraw returns the units drawn by a call that may not have reached the store. The call was not admitted, so its permits are unspent.
 func (l *Limiter) undraw(f *flight) {
 	if l.config.Mode != ModeLeased {
 		return
@@ -170,7 +164,7 @@ func (l *Limiter) undraw(f *flight) {
 	}
 }
 
-// putBack returns the units of d to a, if their windows still run.
+// putBack returns the units of d to a, if their windows are still running.
 func (a *account) putBack(d *drawn) {
 	if d.renews {
 		a.renewing = false
@@ -185,9 +179,8 @@ func (a *account) putBack(d *drawn) {
 	}
 }
 
-// settle takes the store's answer to f into the accounts. It returns whether the
-// answer cannot count, because permits the call brought along were of a window
-// that had ended when the store charged the rest.
+// settle applies the store's answer to f. It returns true if the answer is invalid, because permits contributed by the call belonged to
+// a window that had ended when the store charged the rest.
 func (l *Limiter) settle(f *flight) (turned bool) {
 	now := l.tick()
 	s := l.book.shard(f.op.Org)
@@ -215,13 +208,13 @@ func (l *Limiter) settle(f *flight) (turned bool) {
 		}
 		d.left = a.held
 		if !admitted && a.held == [Windows]int64{} {
-			l.giveBack(a, now) // askStore is nothing that others could wait for
+			l.giveBack(a, now) // nothing to wait for
 		}
 	}
 	return turned
 }
 
-// receive adds the granted units to a, and notes if there were none.
+// receive adds the granted units to a, and records if there were none.
 func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 	if renews {
 		a.renewing = false
@@ -235,17 +228,16 @@ func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 		dry = dry || n == 0 && d.Want[w] > 0
 	}
 	if dry && renews {
-		// The window nears its end: for a while calls are counted one by one.
+		// The window is almost full: for a while, calls are counted one by one.
 		a.dryUntil = now + dryFor
 	}
 }
 
-// dryFor is how long no block is asked for after a window had none to give.
+// dryFor is the pause before the next request for a block after a window had no units to grant.
 const dryFor = 100 * time.Millisecond
 
-// findLeases finds out, for a call that the store refused, of which of its windows
-// other gateways hold permits, which come back when they have lain idle. A recent
-// finding is left as it is.
+// findLeases determines the windows of a refused call that have permits held by other gateways. Such permits are returned once idle. It
+// does nothing if there is a recent result.
 func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	after := f.op.After
 	refs := make([]Ref, len(f.op.Scopes))
@@ -260,7 +252,7 @@ func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	now, due := l.tick(), false
 	l.eachOf(f.op.Org, refs, func(_ int, a *account) {
 		if a.refused == 0 || now-a.refused >= l.config.Memory.Refusal {
-			// Until it is known, permits may be elsewhere.
+			// Until that is known, other gateways may hold permits.
 			a.refused, a.back, due = now, [Windows]time.Duration{soon, soon, soon}, true
 		}
 	})
@@ -285,8 +277,7 @@ func (l *Limiter) findLeases(ctx context.Context, f *flight) {
 	})
 }
 
-// eachOf calls do for those of an organisation's scopes that have an account, with
-// their shard locked.
+// eachOf calls do for those of an organisation's scopes that have an account, with their shard locked.
 func (l *Limiter) eachOf(org string, refs []Ref, do func(i int, a *account)) {
 	s := l.book.shard(org)
 	defer s.mu.Unlock()
@@ -297,8 +288,7 @@ func (l *Limiter) eachOf(org string, refs []Ref, do func(i int, a *account)) {
 	}
 }
 
-// giveBack empties a's permits into the list of those to return, and has the store
-// list none.
+// giveBack moves a's permits to the list of permits to return, and removes the lease listed in the store.
 func (l *Limiter) giveBack(a *account, now tick) {
 	if a.held == [Windows]int64{} && a.listed == [Windows]int64{} {
 		return
@@ -314,8 +304,7 @@ func (l *Limiter) giveBack(a *account, now tick) {
 		some = some || a.listed[w] > 0 && a.runs(w, now)
 		if n > 0 && a.runs(w, now) {
 			adj.Delta[w] = -n
-			// The known count must follow, or it would be taken to be
-			// fuller than it is.
+			// Lower the known count too, or the window would seem fuller than it is.
 			a.state.Count[w] -= n
 			some = true
 		}

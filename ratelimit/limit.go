@@ -8,19 +8,17 @@ import (
 )
 
 const (
-	// MaxQuota is the largest quota of a window. Counts travel as decimal
-	// numbers through Lua, whose default format is exact to 14 digits.
+	// MaxQuota is the largest quota of a window. Lua handles counts as decimal numbers whose default format is exact to 14 digits.
 	MaxQuota = 1_000_000_000_000
 	// MaxCost is the largest cost of one call.
 	MaxCost = 1_000_000_000
-	// MaxScopes is the largest number of scopes one call can be counted in.
+	// MaxScopes is the largest number of scopes of one call.
 	MaxScopes = 8
-	// maxID bounds the identifiers that become part of store keys.
+	// maxID is the largest length of an identifier that becomes part of a store key.
 	maxID = 128
 )
 
-// Limit is the quota of a scope, per window. A zero window is not limited; the
-// zero Limit does not limit at all.
+// Limit is the quota of a scope, per window. A zero window is not limited, and the zero Limit limits nothing.
 type Limit struct {
 	Minute int64 `yaml:"minute" doc:"quota of a calendar minute; 0 is no limit" unit:"calls" zero:"omit"`
 	Hour   int64 `yaml:"hour" doc:"quota of a calendar hour; 0 is no limit" unit:"calls" zero:"omit"`
@@ -35,8 +33,7 @@ func (l Limit) Quota(i int) int64 {
 	return [Windows]int64{l.Minute, l.Hour, l.Day}[i]
 }
 
-// room returns the units window i may hold, for arithmetic: an unlimited window
-// still has an end, far away.
+// room returns the number of units that window i may hold, for arithmetic: a very large number for an unlimited window.
 func (l Limit) room(i int) int64 {
 	if q := l.Quota(i); q != 0 {
 		return q
@@ -44,8 +41,8 @@ func (l Limit) room(i int) int64 {
 	return MaxQuota
 }
 
-// Validate reports every quota that is negative, larger than [MaxQuota] or
-// larger than the quota of a longer window (which would never be reached).
+// Validate returns an error for each quota that is negative, larger than [MaxQuota], or larger than the quota of a longer window, which
+// makes it ineffective.
 func (l Limit) Validate() error {
 	var errs []error
 	for i := range Windows {
@@ -66,8 +63,7 @@ func (l Limit) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Refuses returns the first window that could never hold a call of a cost, and
-// whether there is one.
+// Refuses returns the first window that can never hold a call of the given cost, and reports whether there is one.
 func (l Limit) Refuses(cost int64) (window string, ok bool) {
 	for i := range Windows {
 		if cost > l.room(i) {
@@ -77,7 +73,7 @@ func (l Limit) Refuses(cost int64) (window string, ok bool) {
 	return "", false
 }
 
-// check is the part of Validate the limiter itself depends on.
+// check is the part of Validate that the limiter depends on.
 func (l Limit) check() error {
 	for i := range Windows {
 		if q := l.Quota(i); q < 0 || q > MaxQuota {
@@ -87,12 +83,11 @@ func (l Limit) check() error {
 	return nil
 }
 
-// ScopeKind is the kind of a scope's subject.
+// ScopeKind is the kind of a scope.
 type ScopeKind string
 
-// The kinds of scope. KindClass is for a class of operations inside one of the
-// others, for example the run submissions of one key to one endpoint; its ID
-// must name both.
+// Kinds of scopes. KindClass is a class of operations within another scope, for example the runs that one key submits to one endpoint;
+// its ID must contain both.
 const (
 	KindKey   ScopeKind = "key"
 	KindTeam  ScopeKind = "team"
@@ -100,7 +95,7 @@ const (
 	KindClass ScopeKind = "class"
 )
 
-// Valid reports whether k is one of the kinds above.
+// Valid reports whether k is one of these kinds.
 func (k ScopeKind) Valid() bool {
 	switch k {
 	case KindKey, KindTeam, KindOrg, KindClass:
@@ -109,23 +104,22 @@ func (k ScopeKind) Valid() bool {
 	return false
 }
 
-// Scope is one thing calls are counted for, with the quota that holds for this
-// call.
+// Scope is an entity whose calls are counted, with the quota that applies to this call.
 type Scope struct {
 	Kind  ScopeKind
 	ID    string
 	Limit Limit
-	// Cost is how many units each unit of a call takes here; 0 is one.
+	// Cost is the number of units that each unit of a call's cost takes in this scope; 0 counts as 1.
 	Cost int64
-	// Policy begins the names of its windows in headers. Scopes without one share
-	// the names minute, hour and day, which tell of the one with the least room.
+	// Policy is the prefix of the scope's window names in headers. Scopes without a Policy share the names minute, hour and day, which
+	// describe the scope with the least room.
 	Policy string
 }
 
-// units returns the units that a call of a cost takes from the scope.
+// units returns the number of units that a call with the given cost takes from the scope.
 func (s *Scope) units(cost int64) int64 { return cost * max(1, s.Cost) }
 
-// Ref is a Scope without its quota: its identity within an organisation.
+// Ref identifies a Scope within an organisation.
 type Ref struct {
 	Kind ScopeKind
 	ID   string
@@ -134,10 +128,10 @@ type Ref struct {
 // Ref returns the identity of s.
 func (s Scope) Ref() Ref { return Ref{Kind: s.Kind, ID: s.ID} }
 
-// String returns kind:id, the form store keys and operators use.
+// String returns kind:id, the form used in store keys and by operators.
 func (r Ref) String() string { return string(r.Kind) + ":" + r.ID }
 
-// ParseRef reads a text of [Ref.String].
+// ParseRef parses the result of [Ref.String].
 func ParseRef(s string) (Ref, error) {
 	for i := range len(s) {
 		if s[i] != ':' {
@@ -152,12 +146,11 @@ func ParseRef(s string) (Ref, error) {
 		}
 		return r, nil
 	}
-	return Ref{}, fmt.Errorf("scope %q: want kind:id", s)
+	return Ref{}, fmt.Errorf("scope %q: must be kind:id", s)
 }
 
-// CheckID reports whether id can name an organisation or a scope: 1 to 128
-// printable ASCII characters without space and braces. Braces would move a key
-// to another slot of a Redis Cluster, and with it to another counter.
+// CheckID returns an error unless id can name an organisation or a scope: 1 to 128 printable ASCII characters without spaces and
+// braces. Braces would move a key to another slot of a Redis Cluster, and thus to another counter.
 func CheckID(id string) error {
 	if id == "" {
 		return errors.New("empty identifier")
@@ -167,7 +160,7 @@ func CheckID(id string) error {
 	}
 	for i, c := range id {
 		if c <= ' ' || c > '~' || c == '{' || c == '}' {
-			return fmt.Errorf("identifier has character %q at %d: must have printable ASCII characters alone, without spaces and braces", c, i)
+			return fmt.Errorf("identifier has character %q at %d: only printable ASCII characters except spaces and braces are allowed", c, i)
 		}
 	}
 	return nil

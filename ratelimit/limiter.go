@@ -12,21 +12,20 @@ import (
 	"time"
 )
 
-// Deps are the live things a Limiter works with.
+// Deps are the dependencies of a Limiter.
 type Deps struct {
 	// Store is required.
 	Store Store
-	// Clock defaults to the machine's.
+	// Clock defaults to the system clock.
 	Clock Clock
-	// Logger hears of the store going away and coming back, once each. Nil
-	// discards.
+	// Logger logs when the store goes down and when it recovers. Nil disables logging.
 	Logger *slog.Logger
-	// ObserveLatency is told how long each exchange with the store took. It may be nil.
+	// ObserveLatency is called with the duration of each exchange with the store. It may be nil.
 	ObserveLatency func(context.Context, time.Duration)
 }
 
-// Limiter decides whether calls fit their quotas. It is safe for concurrent use
-// and lives as long as the process: changed quotas come with each Take.
+// Limiter decides whether calls fit their quotas. It is safe for concurrent use and lives as long as the process: changed quotas come
+// with each Take.
 type Limiter struct {
 	config   Config
 	deps     Deps
@@ -36,33 +35,30 @@ type Limiter struct {
 	breakers breakers
 	counts   counters
 
-	// live is how many gateways share the store, as last heard; shared is set once there was
-	// another one.
+	// live is the latest known number of gateways that share the store. shared is set once there was more than one.
 	live   atomic.Int64
 	shared atomic.Bool
-	// renewals are accounts whose permits run low; running reports that a goroutine
-	// sees to them.
+	// renewals are accounts that are running out of permits. running is set while a goroutine processes them.
 	renewals chan renewal
 	running  atomic.Bool
-	// restarted is set while counts that the store has lost must be restored.
+	// restarted is set while counts lost by the store must be restored.
 	restarted atomic.Bool
-	// gatewayLost is set while those that a lost gateway may have charged must be.
+	// gatewayLost is set while counts that a lost gateway may have charged must be restored.
 	gatewayLost atomic.Bool
-	// debtor names this process among those that owe; debts numbers its debts. indebted is
-	// set once an account has owed.
+	// debtor is the name of this process in debts, and debts the number of its latest debt. indebted is set once an account has had a
+	// debt.
 	debtor   string
 	debts    atomic.Int64
 	indebted atomic.Bool
-	// exchanging is held for reading from before an exchange that may admit until
-	// its result is in the book.
+	// exchanging is read-locked from before an exchange that may admit calls until its result is in the table.
 	exchanging sync.RWMutex
 
 	mu sync.Mutex
-	// returns are permits that cannot be spent here any more, by organisation.
+	// returns are permits that can no longer be spent here, by organisation.
 	returns map[string][]Adjustment
 }
 
-// New returns a Limiter. It does not dial and starts nothing; see [Limiter.Run].
+// New returns a Limiter. It does not connect and starts nothing; see [Limiter.Run].
 func New(config Config, deps Deps) (*Limiter, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("ratelimit: %w", err)
@@ -93,19 +89,16 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	return l, nil
 }
 
-// Down reports whether the store is not asked because it lately did not answer.
-// In a cluster it speaks for the part that beats go to, not for those of single
-// organisations.
+// Down reports whether the store is not called because it has not responded recently. In a cluster it refers to the node that receives
+// heartbeats, not to the nodes of single organisations.
 func (l *Limiter) Down() bool { return l.breakers.of("").open.Load() }
 
-// tick is the time that has passed since l was made.
+// tick returns the time since l was created.
 func (l *Limiter) tick() tick { return l.deps.Clock.Now().Sub(l.base) }
 
-// Take counts a call and says whether it may pass. The error is ErrInvalid or
-// ErrUnavailable, wrapped; a refusal is not an error.
+// Take counts a call and decides whether it may pass. The error wraps ErrInvalid or ErrUnavailable; a refusal is not an error.
 //
-// Once begun, Take is not cut short by ctx: the call may already be charged, and
-// its outcome is wanted. It returns within about twice the configured timeout.
+// Take is not interrupted by ctx, because the call may already have been charged. It returns within about twice the configured timeout.
 func (l *Limiter) Take(ctx context.Context, t Take) (Decision, error) {
 	if err := t.check(); err != nil {
 		return Decision{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -126,8 +119,7 @@ func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
 	if c.n == 0 {
 		return Decision{Allowed: true, Source: SourceNone}, nil
 	}
-	// A window may turn while an exchange is under way that relied on permits of
-	// it; then the call is tried anew.
+	// A window may end during an exchange that relied on its permits; then the call is tried again.
 	for range attempts {
 		if d, ok := l.decideLocally(&c); ok {
 			return d, nil
@@ -139,19 +131,18 @@ func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
 	return l.decideWithoutStore(&c, errWindowEnded)
 }
 
-// attempts bounds how often one call is tried.
+// attempts is the number of times that one call is tried.
 const attempts = 3
 
-var errWindowEnded = errors.New("windows kept turning")
+var errWindowEnded = errors.New("windows kept ending during the exchange")
 
-// call is a Take under way. It stays on the stack: nothing may keep it, and it
-// keeps nothing of the Take but strings.
+// call is a Take in progress. It stays on the stack: it must not be retained, and it retains only strings of the Take.
 type call struct {
 	org     string
 	class   Class
 	failure Failure
 	cost    int64
-	// limited are the first n limited scopes.
+	// limited contains the limited scopes, in its first n elements.
 	limited [MaxScopes]Scope
 	n       int
 }
@@ -159,9 +150,8 @@ type call struct {
 // scopes returns the limited scopes.
 func (c *call) scopes() []Scope { return c.limited[:c.n] }
 
-// decideLocally decides a call by this gateway's counts and permits, if that is enough.
-// All calls of an organisation meet at one lock, so the description of the decision
-// is put together after it has been released.
+// decideLocally decides a call by this gateway's counts and permits, if they suffice. All calls of an organisation share one lock, so
+// the decision is described after releasing it.
 func (l *Limiter) decideLocally(c *call) (Decision, bool) {
 	var views [MaxScopes]view
 	source, ok := l.look(c, &views)
@@ -171,9 +161,8 @@ func (l *Limiter) decideLocally(c *call) (Decision, bool) {
 	return c.decide(c.scopes(), views[:c.n], source == SourceLease, source), true
 }
 
-// mergeLookback finds out whether a call can be decided here, spends its permits if so,
-// and notes the facts of the decision. The source is memory for a refusal, lease for
-// an admission.
+// look determines whether a call can be decided locally, spends its permits if so, and records the facts for the decision. The source
+// is memory for a refusal and lease for an admission.
 func (l *Limiter) look(c *call, views *[MaxScopes]view) (Source, bool) {
 	now := l.tick()
 	s := l.book.shard(c.org)
@@ -209,8 +198,7 @@ func (l *Limiter) look(c *call, views *[MaxScopes]view) (Source, bool) {
 	return source, true
 }
 
-// view notes this gateway's state of a. Permits held here count as free: they
-// will be spent before anything else.
+// view sets v to this gateway's view of a. Permits held here count as available, because they will be spent first.
 func (a *account) view(v *view, now tick) {
 	for w := range Windows {
 		v.known[w] = a.runs(w, now)
@@ -222,8 +210,7 @@ func (a *account) view(v *view, now tick) {
 // breakerOf returns the breaker of the part of the store that counts an organisation.
 func (l *Limiter) breakerOf(org string) *breaker { return l.breakers.of(l.deps.Store.Group(org)) }
 
-// mayAsk reports whether a part of the store may be asked. One that was away is not, as long as
-// this gateway has lost counts to restore.
+// mayAsk reports whether a part of the store may be called. A part that was down may not while this gateway has lost counts to restore.
 func (l *Limiter) mayAsk(group string, now tick) bool {
 	b := l.breakers.of(group)
 	if b.open.Load() && l.restarted.Load() {
@@ -232,7 +219,7 @@ func (l *Limiter) mayAsk(group string, now tick) bool {
 	return b.allow(now)
 }
 
-// askStore asks the store. It returns again if the call must be tried anew.
+// askStore decides a call by the store. It returns again if the call must be retried.
 func (l *Limiter) askStore(ctx context.Context, c *call) (d Decision, again bool, err error) {
 	if !l.mayAsk(l.deps.Store.Group(c.org), l.tick()) {
 		d, err = l.decideWithoutStore(c, errOpen)
@@ -262,8 +249,8 @@ func (l *Limiter) askStore(ctx context.Context, c *call) (d Decision, again bool
 	return c.decide(c.scopes(), views[:c.n], f.op.Admitted == 1, SourceRedis), false, nil
 }
 
-// exchange brings f to the store and its answer into the book. It reports
-// whether a window turned meanwhile, so that the call must be tried anew.
+// exchange sends f to the store and applies its answer. It reports whether a window ended in the meantime, so that the call must be
+// retried.
 func (l *Limiter) exchange(ctx context.Context, f *flight) (turned bool) {
 	l.exchanging.RLock()
 	defer l.exchanging.RUnlock()
@@ -278,7 +265,7 @@ func (l *Limiter) exchange(ctx context.Context, f *flight) (turned bool) {
 	return l.settle(f)
 }
 
-// divisor bounds leases: see [Op.Divisor].
+// divisor returns the limit for leases; see [Op.Divisor].
 func (l *Limiter) divisor() int64 {
 	share := int64(l.config.Lease.Share)
 	return max(1, (100*l.live.Load()+share-1)/share)

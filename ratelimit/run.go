@@ -13,37 +13,33 @@ import (
 	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
-// HeartbeattbeatInterval is how often a gateway tells the store that it is alive, and hears of resets
-// and restarts.
+// HeartbeatInterval is the interval between the heartbeats of a gateway. A heartbeat reports that the gateway is alive, and returns
+// news of resets and restarts.
 const HeartbeatInterval = 500 * time.Millisecond
 
 const (
-	// beatWithin is how long a silent gateway is taken to be alive.
+	// beatWithin is the time that a silent gateway counts as alive.
 	beatWithin = 5 * time.Second
-	// grace bounds the work on the way out.
+	// grace limits the duration of the work at shutdown.
 	grace = 2 * time.Second
-	// adjustBatch is how many corrections go to the store in one exchange, adjustFlights
-	// how many exchanges are under way at once.
+	// adjustBatch is the number of corrections in one exchange, and adjustFlights the number of concurrent exchanges.
 	adjustBatch, adjustFlights = 200, 16
-	// awayWithin bounds the attempt to restore counts to parts of the store that were away.
+	// awayWithin limits the attempt to restore counts to parts of the store that were down.
 	awayWithin = time.Second
 )
 
-// Run does the background work of l until ctx ends: it renews leases before they
-// run out, returns idle ones, charges calls admitted while the store was away and not yet charged,
-// restores counts that the store has lost, and counts the gateways alive. On the way
-// out it returns all leases.
+// Run does the background work of l until ctx is done. It renews leases before they run out, returns idle ones, charges calls that were
+// admitted while the store was down, restores counts that the store has lost, and counts the live gateways. At the end it returns all
+// leases.
 //
-// A Limiter that is not run decides all the same, but hears of resets and gives
-// unused permits back only when their windows end.
+// A Limiter works without Run, but then learns about resets, and releases unused permits, only when their windows end.
 func (l *Limiter) Run(ctx context.Context) error {
 	beat := time.NewTicker(HeartbeatInterval)
 	defer beat.Stop()
 	l.running.Store(true)
 	defer l.running.Store(false)
-	resets := l.heartbeat(ctx, -1) // at once: others wait for those they know, should the store restart
-	// Each kind of work has goroutines of its own: far from the store one exchange takes
-	// as long as a lease lasts.
+	resets := l.heartbeat(ctx, -1) // immediately, because after a restart of the store other gateways wait only for those they know
+	// Each kind of work has its own goroutines: far from the store, one exchange takes as long as a lease lasts.
 	work, ctx := errgroup.WithContext(ctx)
 	var due [2]chan struct{}
 	for i, do := range [...]func(context.Context){l.tend, l.charge} {
@@ -66,14 +62,14 @@ func (l *Limiter) Run(ctx context.Context) error {
 			for _, d := range due {
 				select {
 				case d <- struct{}{}:
-				default: // the last time is not over
+				default: // the previous run has not finished
 				}
 			}
 		}
 	}
 }
 
-// doWhen does some work each time it is due, until ctx ends.
+// doWhen calls do each time a value arrives on due, until ctx is done.
 func doWhen(ctx context.Context, due <-chan struct{}, do func(context.Context)) {
 	for {
 		select {
@@ -85,7 +81,7 @@ func doWhen(ctx context.Context, due <-chan struct{}, do func(context.Context)) 
 	}
 }
 
-// renewAll renews leases until ctx ends.
+// renewAll renews leases until ctx is done.
 func (l *Limiter) renewAll(ctx context.Context) {
 	for {
 		select {
@@ -102,10 +98,9 @@ func (l *Limiter) bounded(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeout(ctx, l.config.Timeout)
 }
 
-// heartbeat tells the store that this gateway is alive. It returns the number of
-// resets, which was known before as given. It asks a store that is away, too: that
-// is how a gateway without calls hears that it is back, and soon enough to restore the
-// lost counts before anything is admitted.
+// heartbeat reports to the store that this gateway is alive. It returns the number of resets; known is the number as of the previous
+// heartbeat. It also calls a store that is down, so that a gateway without calls notices the recovery early enough to restore lost
+// counts before anything is admitted.
 func (l *Limiter) heartbeat(ctx context.Context, known int64) int64 {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
@@ -128,8 +123,7 @@ func (l *Limiter) heartbeat(ctx context.Context, known int64) int64 {
 	return p.Resets
 }
 
-// tend does the due work at those parts of the store that answer: it restores counts
-// that were lost, and returns permits.
+// tend does the due work at the available parts of the store: it restores lost counts and returns permits.
 func (l *Limiter) tend(ctx context.Context) {
 	if l.restarted.Swap(false) {
 		if l.restore(ctx) != nil {
@@ -154,13 +148,11 @@ func (l *Limiter) tend(ctx context.Context) {
 		}
 	}
 	l.mu.Unlock()
-	// A failed return is not tried again: it may have been done. The permits die
-	// with their windows.
+	// A failed return is not retried, because it may have been executed. The permits expire with their windows.
 	_ = l.adjust(ctx, returns)
 }
 
-// collect lists the permits that lie idle at parts of the store that answer, and
-// forgets accounts of yesterday.
+// collect lists the permits that are idle at available parts of the store, and drops accounts of the previous day.
 func (l *Limiter) collect() {
 	now := l.tick()
 	l.book.each(func(a *account) bool {
@@ -171,16 +163,16 @@ func (l *Limiter) collect() {
 	})
 }
 
-// restore brings back the counts that the store has lost. Parts that were away are tried, too, as
-// another server may have taken their place. A part of a cluster whose server does not answer is not
-// waited for: a server that answers later is another one, or has lost nothing. Debts are charged after the pause: counts that
-// others restore, the largest winning, would take them in.
+// restore restores the counts that the store has lost. It also tries parts that were down, because another server may have replaced
+// them. It does not wait for a part of a cluster whose server does not respond: a server that responds later is either a replacement or
+// has lost nothing. Debts are charged after the pause; otherwise the counts restored by other gateways, the largest of them being kept,
+// would already include them.
 func (l *Limiter) restore(ctx context.Context) error {
 	return l.deps.Store.Restore(ctx, l.config.Gateway, l.config.Timeout, func(ctx context.Context) error {
-		// Calls under way may have been charged to the counts that are lost, and
-		// be admitted when it lands; they are remembered then.
+		// Calls in progress may have been charged to the lost counts and then be admitted. Once they are finished, their counts are
+		// remembered.
 		l.exchanging.Lock()
-		l.exchanging.Unlock() //nolint:staticcheck // only waited for
+		l.exchanging.Unlock() //nolint:staticcheck // only waits
 		answering, away := l.remembered(nil)
 		if err := l.adjust(ctx, answering); err != nil {
 			return err
@@ -195,9 +187,8 @@ func (l *Limiter) restore(ctx context.Context) error {
 	})
 }
 
-// remembered are the counts that this gateway knows of in windows that still run, by organisation:
-// those of parts of the store that answer, and of parts of a cluster that are away.
-// more, unless nil, returns units to count on top.
+// remembered returns this gateway's counts in running windows, by organisation: those of available parts of the store, and those of
+// parts of a cluster that are down. more, unless nil, returns units to add.
 func (l *Limiter) remembered(more func(*account) int64) (answering, away map[string][]Adjustment) {
 	now := l.tick()
 	answering, away = make(map[string][]Adjustment), make(map[string][]Adjustment)
@@ -220,9 +211,8 @@ func (l *Limiter) remembered(more func(*account) int64) (answering, away map[str
 	return answering, away
 }
 
-// dropReturns forgets the permits on their way back. They were charged to counts
-// that were lost, and the remembered counts are without them already: given
-// back to the restored counts they would count twice.
+// dropReturns drops the permits that are about to be returned. They were charged to the lost counts, and the remembered counts do not
+// include them: returning them to the restored counts would subtract them twice.
 func (l *Limiter) dropReturns() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,7 +221,7 @@ func (l *Limiter) dropReturns() {
 	}
 }
 
-// adjust sends adjustments to the store, several batches at once. It joins their errors.
+// adjust sends adjustments to the store, several batches concurrently. It joins their errors.
 func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error {
 	var exchanges errgroup.Group
 	exchanges.SetLimit(adjustFlights)
@@ -256,7 +246,7 @@ func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error
 	return errors.Join(errs...)
 }
 
-// returnAll gives all permits back, and charges what is owed.
+// returnAll returns all permits, and charges all debts.
 func (l *Limiter) returnAll(ctx context.Context) {
 	now := l.tick()
 	l.book.each(func(a *account) bool {
@@ -265,13 +255,12 @@ func (l *Limiter) returnAll(ctx context.Context) {
 		return true
 	})
 	l.tend(ctx)
-	l.breakers.retryNow() // askStore is no later time to ask
+	l.breakers.retryNow() // this is the last opportunity
 	l.charge(ctx)
 }
 
-// renewSoon asks the background for new permits. If there is none, or it has too
-// much to do, the next call that finds none left fetches them itself. The shard of
-// a is locked.
+// renewSoon requests new permits in the background. If there is no background worker, or if its queue is full, the next call without
+// permits fetches them itself. The caller holds the lock of a's shard.
 func (l *Limiter) renewSoon(a *account, scope Scope) {
 	if !l.running.Load() {
 		return
@@ -283,8 +272,7 @@ func (l *Limiter) renewSoon(a *account, scope Scope) {
 	}
 }
 
-// renew fetches permits for first and all others that wait, in one exchange for
-// each group of organisations.
+// renew fetches permits for first and for all waiting renewals, with one exchange for each group of organisations.
 func (l *Limiter) renew(ctx context.Context, first renewal) {
 	waiting := []renewal{first}
 	for more := true; more && len(waiting) < l.config.Commit.MaxBatch; {
@@ -327,7 +315,7 @@ func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	}
 }
 
-// fetchOp is the operation that renews r, if that is still wanted.
+// fetchOp returns the operation that renews r, if that is still needed.
 func (l *Limiter) fetchOp(r renewal) (Op, bool) {
 	now := l.tick()
 	s := l.book.shard(r.org)
@@ -352,7 +340,7 @@ func (l *Limiter) fetchOp(r renewal) (Op, bool) {
 	}, true
 }
 
-// fetched takes the units of a renewal into its account.
+// fetched applies the units of a renewal to its account.
 func (l *Limiter) fetched(op *Op, ans answer, err error) {
 	s := l.book.shard(op.Org)
 	defer s.mu.Unlock()
@@ -364,7 +352,7 @@ func (l *Limiter) fetched(op *Op, ans answer, err error) {
 	default:
 		lastUse := a.lastUse
 		a.learn(op.Scopes[0].Limit, &op.After[0], ans)
-		a.lastUse = lastUse // a renewal is no use
+		a.lastUse = lastUse // a renewal does not count as use
 		a.receive(&op.After[0], &op.Draws[0], true, ans.got)
 	}
 }

@@ -10,31 +10,27 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// UpstreamConfig is how the platform's own limits are respected.
+// UpstreamConfig configures how the platform's own rate limits are shared among teams.
 type UpstreamConfig struct {
-	Enabled bool `yaml:"enabled" doc:"turns it on"`
+	Enabled bool `yaml:"enabled" doc:"enables the sharing of the platform's rate limits among teams"`
 
-	// Threshold is the part of a quota, in percent, below which the rest is shared
-	// among teams.
+	// Threshold is the remaining part of a quota, in percent, below which the rest is shared among teams.
 	Threshold int `yaml:"-"`
-	// Active is how long after its latest call a team still has its part kept for it.
+	// Active is the time after its latest call during which a team counts as active.
 	Active time.Duration `yaml:"-"`
 }
 
-// DefaultUpstreamConfig returns the defaults.
+// DefaultUpstreamConfig returns the default configuration.
 func DefaultUpstreamConfig() UpstreamConfig {
 	return UpstreamConfig{Threshold: 20, Active: 10 * time.Second}
 }
 
-// Upstream follows the limits the platform puts on each credential of ours, by
-// the RateLimit headers of its answers, and shares the rest of one among the
-// teams that use it once it runs low: each active team may use the part of it
-// that its weight is of the weights of all active teams, so that one busy team
-// cannot leave the others with nothing. A team alone may use all. Above the
-// threshold no team is held back.
+// Upstream shares the platform's rate limits among teams. It tracks the limit of each platform credential from the RateLimit headers of
+// the platform's responses. Once a limit runs low, the rest is shared among the active teams in proportion to their weights, so that
+// one busy team cannot use it all. A single active team may use everything. Above the threshold, no team is held back.
 //
-// It knows this gateway's calls and the platform's answers; it is a
-// courtesy, not a guarantee. It is safe for concurrent use.
+// It knows only this gateway's calls and the platform's responses, so it is a best effort, not a guarantee. It is safe for concurrent
+// use.
 type Upstream struct {
 	config UpstreamConfig
 	clock  Clock
@@ -47,34 +43,32 @@ type Upstream struct {
 type credential struct {
 	windows map[string]*upstreamWindow
 	teams   map[string]*teamUse
-	// inFlight is the number of calls sent and not answered: the platform may not
-	// have counted them yet.
+	// flying is the number of calls sent and not answered yet. The platform may not have counted them.
 	flying int64
-	// blocked is until when the platform said not to come back.
+	// blocked is the time until which the platform has asked not to retry.
 	blocked time.Time
 }
 
-// upstreamWindow is one window as the platform last told it.
+// upstreamWindow is one window as last reported by the platform.
 type upstreamWindow struct {
 	limit, remaining int64
 	ends             time.Time
 }
 
-// teamUse is a team's use of a credential that runs low.
+// teamUse is a team's use of a credential that is running low.
 type teamUse struct {
 	weight, used int64
 	last         time.Time
 }
 
-// NewUpstream returns an Upstream; a nil clock means the machine's.
+// NewUpstream returns an Upstream. A nil clock uses the system clock.
 func NewUpstream(config UpstreamConfig, clock Clock) *Upstream {
 	clock = cmp.Or[Clock](clock, systemClock{})
 	return &Upstream{config: config, clock: clock, credentials: make(map[string]*credential)}
 }
 
-// Admit reports whether a team may use a credential (any name of it but the
-// secret) for one call now, and if not, when to ask again. Every call that is
-// admitted must be followed by one to Observe. Weights below one count as one.
+// Admit reports whether a team may use a credential for one call now, and if not, when to ask again. name is any name of the credential
+// except the secret. Each admitted call must be followed by a call of Observe. Weights below one count as one.
 func (u *Upstream) Admit(name, team string, weight int64) (ok bool, retryAfter time.Duration) {
 	if !u.config.Enabled {
 		return true, 0
@@ -103,7 +97,7 @@ func (u *Upstream) Admit(name, team string, weight int64) (ok bool, retryAfter t
 	return true, 0
 }
 
-// hold returns how long t must wait under a tight window.
+// hold returns how long t must wait because of a window that is running low.
 func (u *Upstream) hold(c *credential, t *teamUse, w *upstreamWindow, now time.Time) time.Duration {
 	left := w.remaining - c.flying
 	if left <= 0 {
@@ -118,7 +112,7 @@ func (u *Upstream) hold(c *credential, t *teamUse, w *upstreamWindow, now time.T
 		weights += other.weight
 		used += other.used
 	}
-	// Rounded up, so that of a few left a team can take the last.
+	// Rounded up, so that a team can take the last units.
 	part := ((left+used)*t.weight + weights - 1) / weights
 	if t.used < part {
 		return 0
@@ -126,7 +120,7 @@ func (u *Upstream) hold(c *credential, t *teamUse, w *upstreamWindow, now time.T
 	return min(w.ends.Sub(now), u.config.Active)
 }
 
-// credential returns the known state of a credential, nothing at first.
+// credential returns the state of a credential, creating it if needed.
 func (u *Upstream) credential(name string) *credential {
 	c := u.credentials[name]
 	if c == nil {
@@ -136,8 +130,7 @@ func (u *Upstream) credential(name string) *credential {
 	return c
 }
 
-// tightest returns the window with the least left among those that run low, nil
-// if none does.
+// tightest returns the window with the least units left among those running low, or nil.
 func (c *credential) tightest(now time.Time, threshold int) *upstreamWindow {
 	var tight *upstreamWindow
 	for name, w := range c.windows {
@@ -152,15 +145,14 @@ func (c *credential) tightest(now time.Time, threshold int) *upstreamWindow {
 	return tight
 }
 
-// untighten forgets who used how much, once there is enough for all.
+// untighten drops the usage of teams once there are enough units for all.
 func (c *credential) untighten() {
 	for _, t := range c.teams {
 		t.used = 0
 	}
 }
 
-// Observe notes the platform's answer to a call that was admitted. Status and
-// headers are those of the answer; status 0 and nil if there was none.
+// Observe records the platform's response to an admitted call. If there was no response, status is 0 and h is nil.
 func (u *Upstream) Observe(name string, status int, h http.Header) {
 	if !u.config.Enabled {
 		return
@@ -181,8 +173,8 @@ func (u *Upstream) Observe(name string, status int, h http.Header) {
 	}
 }
 
-// observe takes one window of an answer. Answers overtake each other: within one
-// window the least remaining is the latest.
+// observe records one window of a response. Responses can arrive out of order: within one window, the smallest remaining number is the
+// latest.
 func (c *credential) observe(name string, quota, state params, now time.Time) {
 	remaining, ok := state["r"]
 	reset, timed := state["t"]
@@ -201,18 +193,16 @@ func (c *credential) observe(name string, quota, state params, now time.Time) {
 }
 
 const (
-	// sameWindow is how far apart two ends of one window can seem, told in whole
-	// seconds as they are.
+	// sameWindow is the largest difference between two reported ends of the same window, which are in whole seconds.
 	sameWindow = 2 * time.Second
-	// maxReset is the longest time to a reset that is believed, in seconds.
+	// maxReset is the longest accepted time to a reset, in seconds.
 	maxReset = 366 * 24 * 3600
 )
 
 // params are the integer parameters of a member of a structured list.
 type params map[string]int64
 
-// members reads a structured list whose members are strings or tokens with
-// parameters; nil if it is not one.
+// members parses a structured list whose members are strings or tokens with parameters. It returns nil if lines is not such a list.
 func members(lines []string) map[string]params {
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {

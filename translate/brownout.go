@@ -9,41 +9,40 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Brownout is one scheduled window or daily hours of refusals. Without daily it is the window from until;
-// with daily it recurs, and from and until, either of which may be left out,
-// bound the time in which it does.
+// Brownout is a scheduled period in which calls to legacy dialects are refused, so that their users notice the planned
+// shutdown. If Daily is zero, it is a single window from From to Until. Otherwise it recurs daily, and From and Until are
+// optional bounds on the recurrence.
 type Brownout struct {
-	Dialects []Dialect `yaml:"dialects,required" doc:"the retired interfaces it is for"`
-	From     time.Time `yaml:"from" doc:"when it begins, RFC 3339"`
-	Until    time.Time `yaml:"until" doc:"when it has ended, RFC 3339"`
-	Daily    Hours     `yaml:"daily" doc:"hours of the day in UTC, as 10:00-10:30; past midnight as 23:30-00:30"`
-	Weekdays []Weekday `yaml:"weekdays" doc:"days on which the daily hours begin; none is every day"`
-	Message  string    `yaml:"message" doc:"what refused callers are told; empty says until when"`
+	Dialects []Dialect `yaml:"dialects,required" doc:"legacy dialects to refuse: v1, graphql"`
+	From     time.Time `yaml:"from" doc:"start time, RFC 3339"`
+	Until    time.Time `yaml:"until" doc:"end time, RFC 3339"`
+	Daily    Hours     `yaml:"daily" doc:"daily time range in UTC, such as 10:00-10:30, or 23:30-00:30 across midnight"`
+	Weekdays []Weekday `yaml:"weekdays" doc:"days on which the daily range begins; empty means every day"`
+	Message  string    `yaml:"message" doc:"text sent to refused callers; empty states the end time"`
 }
 
-// Dialect is a retired interface.
+// Dialect is a legacy API: "v1" or "graphql".
 type Dialect string
 
-// Values lists the dialects that can be browned out.
+// Values lists the dialects that a brownout can name.
 func (Dialect) Values() []string { return []string{"v1", "graphql"} }
 
-// Weekday is a day of the week, in three small letters.
+// Weekday is an English day of the week, abbreviated to three lower-case letters.
 type Weekday string
 
-// Values lists the days of the week as package time counts them.
+// Values lists the weekdays, indexed by [time.Weekday].
 func (Weekday) Values() []string { return []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"} }
 
-// Hours is a part of the day in UTC. The zero value is none.
+// Hours is a daily time range in UTC. The zero value means no range.
 type Hours struct {
-	// Begin is the time since midnight, End that of the day's end; when it is
-	// not after Begin, it is on the next day.
+	// Begin and End are durations since midnight. If End is not after Begin, the range ends on the next day.
 	Begin, End time.Duration
 }
 
-// day is how long a day of UTC is.
+// day is the length of a UTC day.
 const day = 24 * time.Hour
 
-// UnmarshalText reads "HH:MM-HH:MM". 24:00 is the end of the day.
+// UnmarshalText parses "HH:MM-HH:MM". It accepts 24:00 as the end of the day.
 func (h *Hours) UnmarshalText(text []byte) error {
 	begin, end, ok := strings.Cut(string(text), "-")
 	from, ok1 := timeOfDay(begin)
@@ -58,7 +57,7 @@ func (h *Hours) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// timeOfDay reads HH:MM.
+// timeOfDay parses HH:MM.
 func timeOfDay(s string) (time.Duration, bool) {
 	if s == "24:00" {
 		return day, true
@@ -70,12 +69,12 @@ func timeOfDay(s string) (time.Duration, bool) {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, true
 }
 
-// MarshalText is the reverse of UnmarshalText.
+// MarshalText formats h as "HH:MM-HH:MM".
 func (h Hours) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%02d:%02d-%02d:%02d", h.Begin/time.Hour, h.Begin%time.Hour/time.Minute, h.End/time.Hour, h.End%time.Hour/time.Minute), nil
 }
 
-// length is how long the hours last.
+// length returns the duration of the range.
 func (h Hours) length() time.Duration {
 	if h.End > h.Begin {
 		return h.End - h.Begin
@@ -83,13 +82,13 @@ func (h Hours) length() time.Duration {
 	return h.End + day - h.Begin
 }
 
-// maxMessage bounds the text refused callers are told, in bytes.
+// maxMessage is the maximum length of Brownout.Message in bytes.
 const maxMessage = 400
 
-// Validate reports every fault, each beginning with the path of the setting.
+// Validate checks c and joins all errors, each with the path of its setting.
 func (c Brownout) Validate() error {
 	var faults fault.Found
-	faults.If(len(c.Dialects) == 0, "dialects", "names no dialect")
+	faults.If(len(c.Dialects) == 0, "dialects", "must name at least one dialect")
 	recurs := c.Daily != Hours{}
 	switch {
 	case !recurs && c.From.IsZero():
@@ -97,9 +96,9 @@ func (c Brownout) Validate() error {
 	case !recurs && c.Until.IsZero():
 		faults.Add("until", "is required without daily")
 	case !c.Until.IsZero() && !c.Until.After(c.From):
-		faults.Add("until", "is not after from")
+		faults.Add("until", "must be after from")
 	}
-	faults.If(!recurs && len(c.Weekdays) > 0, "weekdays", "are for daily hours only")
-	faults.If(len(c.Message) > maxMessage, "message", "is longer than %d bytes", maxMessage)
+	faults.If(!recurs && len(c.Weekdays) > 0, "weekdays", "must be empty without daily")
+	faults.If(len(c.Message) > maxMessage, "message", "must be at most %d bytes", maxMessage)
 	return errors.Join(faults...)
 }

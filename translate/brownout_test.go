@@ -141,8 +141,8 @@ func TestValidate(t *testing.T) {
 		"no dialect":            {translate.Brownout{From: from, Until: until}, "dialects: "},
 		"nothing":               {translate.Brownout{Dialects: both()}, "from: is required"},
 		"no end":                {translate.Brownout{Dialects: both(), From: from}, "until: is required"},
-		"ends before it begins": {translate.Brownout{Dialects: both(), From: until, Until: from}, "until: is not after"},
-		"no length":             {translate.Brownout{Dialects: both(), From: from, Until: from}, "until: is not after"},
+		"ends before it begins": {translate.Brownout{Dialects: both(), From: until, Until: from}, "until: must be after"},
+		"no length":             {translate.Brownout{Dialects: both(), From: from, Until: from}, "until: must be after"},
 		"weekdays of a window":  {translate.Brownout{Dialects: both(), From: from, Until: until, Weekdays: []translate.Weekday{"mon"}}, "weekdays: "},
 		"long message":          {translate.Brownout{Dialects: both(), From: from, Until: until, Message: strings.Repeat("x", 401)}, "message: "},
 	} {

@@ -6,76 +6,76 @@ import (
 	"net/http"
 )
 
-// MaxCandidates bounds the attempts of one plan.
+// MaxCandidates is the maximum number of candidates that RunCandidates tries.
 const MaxCandidates = 24
 
-// Candidate is one way to place the requested pod.
+// Candidate is one possible placement of a requested pod.
 type Candidate struct {
-	// Label names it in warnings and attempts, e.g. "NVIDIA L4".
+	// Label identifies the candidate in warnings and attempts, for example "NVIDIA L4".
 	Label string
-	// Request is the create call.
+	// Request is the createPod call for this placement.
 	Request *Request
 }
 
-// Verdict is how a plan ended.
+// Verdict is the result of trying a list of candidates.
 type Verdict int
 
-// The verdicts.
+// Possible verdicts.
 const (
-	// Placed: Response is the success.
+	// Placed means that a candidate succeeded; Outcome.Response is the success.
 	Placed Verdict = iota
-	// Stopped: Response is an answer no other candidate can change: 401, 402,
-	// 404, 413, 422, a 429 beyond the budget, or another status below 500.
+	// Stopped means that Outcome.Response is a refusal that applies to every candidate: status 401, 402, 404, 413, 422, a
+	// 429 whose wait exceeds the time budget, or another status below 500.
 	Stopped
-	// Broken: the platform failed; Response is its 5xx, or nil with Err set.
+	// Broken means that the platform failed. Outcome.Response is its 5xx response, or nil if Outcome.Err is set.
 	Broken
-	// Forbidden: every candidate was refused with 403; Response is the last.
+	// Forbidden means that every candidate got a 403; Outcome.Response is the last one.
 	Forbidden
-	// Shortage: nothing is free, or time ran out before all were tried, or
-	// there was no candidate; Response is the last answer, nil when there was
-	// none.
+	// Shortage means that no capacity is available, time ran out, or the list was empty. Outcome.Response is the last
+	// response, or nil.
 	Shortage
-	// Refused: the last 400 is about the request; Response is it.
+	// Refused means that the request itself is invalid; Outcome.Response is the last 400.
 	Refused
-	// Unfinished: the outcome of an attempt is not known, and Err is an
-	// UnfinishedError; there is no Response.
+	// Unfinished means that the result of an attempt is unknown. Outcome.Err is an UnfinishedError, and Outcome.Response
+	// is nil.
 	Unfinished
 )
 
-// Attempt is one answered candidate.
+// Attempt records the result of one candidate.
 type Attempt struct {
 	Label  string
-	Status int // 0 when the answer was lost
+	Status int // 0 if no response arrived
 	Detail string
 }
 
-// Outcome tells how a plan ended.
+// Outcome is the result of RunCandidates.
 type Outcome struct {
 	Verdict Verdict
-	// Index is the candidate that was placed, -1 for none.
+	// Index is the position of the placed candidate, or -1.
 	Index    int
 	Response *Response
 	Err      error
 	Attempts []Attempt
 }
 
-// RunCandidates tries the first MaxCandidates in order until one is placed:
+// RunCandidates tries up to MaxCandidates candidates in order until one succeeds. The response to each attempt determines
+// the next step:
 //
 //	2xx          done
-//	400          the next candidate; the same detail that is no shortage twice
-//	             in a row is a rule violation and stops
-//	403          the next candidate: a policy may allow it
-//	429          waits Retry-After and repeats the same one
-//	402          the next candidate, if it was the gateway: it may fit the budget
-//	5xx          if it was the platform, waits 0.5, 1 and 2 s and each time repeats the same one, then stops
-//	unfinished   stops
-//	other        stops
+//	400          try the next candidate; stop if the same detail, other than a
+//	             shortage, occurs twice in a row
+//	403          try the next candidate, which a policy may allow
+//	429          wait for Retry-After and retry the candidate
+//	402          if from the gateway, try the next candidate, which may fit the budget
+//	5xx          if from the platform, retry the candidate after 0.5, 1 and 2 s, then stop
+//	unfinished   stop
+//	other        stop
 //
-// A 402 of the platform stops: no candidate is cheap enough for an empty account. A
-// 5xx of the gateway stops, too. Every attempt passes the gateway's chain, so policies and budgets are asked for each
-// candidate by itself. Outcome is never nil.
+// A 402 from the platform stops, because every candidate costs money. A 5xx from the gateway also stops. Each attempt
+// passes through the gateway's filter chain, so policies and budgets are checked for each candidate. RunCandidates never
+// returns nil.
 func RunCandidates(ctx context.Context, d *Client, candidates []Candidate) *Outcome {
-	run := &candidateRun{dialogue: d, out: &Outcome{Verdict: Shortage, Index: -1}}
+	run := &candidateRun{client: d, out: &Outcome{Verdict: Shortage, Index: -1}}
 	for i, candidate := range candidates[:min(len(candidates), MaxCandidates)] {
 		if d.Remaining() <= 0 || ctx.Err() != nil {
 			run.out.Err = ctx.Err()
@@ -89,22 +89,21 @@ func RunCandidates(ctx context.Context, d *Client, candidates []Candidate) *Outc
 	return run.out
 }
 
-// candidateRun is the state of one RunCandidates.
+// candidateRun is the state of one RunCandidates call.
 type candidateRun struct {
-	dialogue *Client
-	out      *Outcome
-	// violation is the detail of the last answer when that was a 400 that is no
-	// shortage.
+	client *Client
+	out    *Outcome
+	// violation is the detail of the previous response if that was a 400 other than a shortage.
 	violation string
 	lastBad   *Response // the last 400
-	forbidden int       // how many were answered 403
-	over      *Response // the last refusal by a budget
-	overs     int       // how many there were
+	forbidden int       // number of 403 responses
+	over      *Response // the last budget refusal
+	overs     int       // number of budget refusals
 }
 
-// try settles one candidate and reports whether the plan has ended.
+// try runs one candidate and reports whether the run is over.
 func (c *candidateRun) try(ctx context.Context, i int, candidate Candidate) (done bool) {
-	resp, err := Create(ctx, c.dialogue, candidate.Request)
+	resp, err := Create(ctx, c.client, candidate.Request)
 	attempt := Attempt{Label: candidate.Label}
 	if resp != nil {
 		attempt.Status, attempt.Detail = resp.Status, resp.Detail()
@@ -141,7 +140,7 @@ func (c *candidateRun) try(ctx context.Context, i int, candidate Candidate) (don
 	return true
 }
 
-// violates notes a 400 and reports whether it repeats the violation before it.
+// violates records a 400 and reports whether it repeats the previous violation.
 func (c *candidateRun) violates(resp *Response) bool {
 	c.lastBad = resp
 	detail := resp.Detail()
@@ -154,7 +153,7 @@ func (c *candidateRun) violates(resp *Response) bool {
 	return again
 }
 
-// conclude decides the verdict when every candidate was tried in vain.
+// conclude sets the verdict after all candidates have failed.
 func (c *candidateRun) conclude() {
 	switch {
 	case c.over != nil && c.overs+c.forbidden == len(c.out.Attempts):
@@ -168,8 +167,8 @@ func (c *candidateRun) conclude() {
 	}
 }
 
-// Create carries out one create. One that is limited, or that the platform fails, is sent again;
-// the Caller has made sure then that nothing was made.
+// Create sends a create request. It retries after a 429 and after a 5xx from the platform; before it returns such a
+// response, Caller.Call has verified that no resource was created.
 func Create(ctx context.Context, d *Client, r *Request) (*Response, error) {
 	repeats := 1
 	if r.Operation == "createPod" {

@@ -14,41 +14,40 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// How long catalog answers are good for. Stock changes by the minute, the list
-// of data centres by the month.
+// Lifetimes of catalog responses. Stock changes within minutes, the list of data centres within months.
 const (
 	catalogTTL    = 30 * time.Second
 	dataCenterTTL = 300 * time.Second
-	// failureTTL keeps a catalog that is down from slowing every request.
+	// failureTTL is the time during which a failed catalog call is not repeated, so that an outage does not slow down
+	// every request.
 	failureTTL = 5 * time.Second
-	// catalogEntries bounds the memory: accounts times query variants.
+	// catalogEntries is the maximum number of cached responses, over all accounts and queries.
 	catalogEntries = 1024
-	// maxKeyless bounds the different questions that callers without a key have
-	// answered within catalogTTL, all together.
+	// maxKeyless is the maximum number of distinct catalog queries per catalogTTL for callers without a key, all
+	// together.
 	maxKeyless = 512
 )
 
-// CatalogAllowed caches answers of v2's catalog operations per account: prices and
-// pools differ between accounts. Cached bodies are shared and must not be
-// changed. It is safe for concurrent use.
+// Catalog caches responses of v2 catalog operations by account, because prices and pools differ between accounts. Callers
+// must not modify the cached bodies. A Catalog is safe for concurrent use.
 type Catalog struct {
 	mu       sync.Mutex // guards the fields below
 	entries  *lru.LRU[string, catalogEntry]
-	latest   map[string]any           // by operation, for all accounts; public lists only
-	flights  map[string]chan struct{} // reads under way; closed when they end
-	machines map[gpuConfig]machine    // the least that were seen
-	keyless  map[string]time.Time     // when answers to callers without a key expire
+	latest   map[string]any           // by operation, across accounts; public lists only
+	flights  map[string]chan struct{} // reads in progress; closed when they end
+	machines map[gpuConfig]machine    // smallest observed
+	keyless  map[string]time.Time     // expiry of each query without a key
 }
 
 type catalogEntry struct {
 	body    any
-	failed  *Failure // why there is no body
+	failed  *Failure // why body is missing
 	expires time.Time
 }
 
-// Failure is a call that did not succeed.
+// Failure describes a failed call.
 type Failure struct {
-	// Response is nil when there was no answer.
+	// Response is nil if no response arrived.
 	Response *Response
 	Err      error
 }
@@ -65,12 +64,10 @@ func NewCatalog() *Catalog {
 	}
 }
 
-// RetryRead answers a catalog operation from the cache or from v2, where others that ask the
-// same meanwhile wait for the one call. An answer without the list under member is a
-// failure. When v2 fails, an older answer is better
-// than none and stands in for it; without one the failure is returned. Callers
-// without a key are those of the account "": a question of theirs makes one call in
-// 30 s, even if it fails.
+// Read returns the response to a catalog operation from the cache or from v2. Concurrent reads of the same query share
+// one call. A response without a list in the given member counts as a failure. If v2 fails, Read returns an expired
+// response if it has one, and the failure otherwise. Callers without a key use the account ""; each distinct query of
+// theirs causes at most one call in 30 s, even after a failure.
 func (c *Catalog) Read(ctx context.Context, d *Client, r *Request, member string) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	for {
@@ -93,7 +90,7 @@ func (c *Catalog) Read(ctx context.Context, d *Client, r *Request, member string
 			return c.fetch(ctx, d, r, member, entry)
 		}
 		select {
-		case <-ended: // look again; whoever asked may have left without an answer
+		case <-ended: // check again; the reader may have left without a response
 		case <-ctx.Done():
 			return nil, &Failure{Err: ctx.Err()}
 		}
@@ -104,7 +101,7 @@ func catalogKey(d *Client, r *Request) string {
 	return strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
 }
 
-// fetch asks v2 for the parts that entry no longer has.
+// fetch calls v2 and updates the cache entry.
 func (c *Catalog) fetch(ctx context.Context, d *Client, r *Request, member string, entry catalogEntry) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	defer func() {
@@ -147,8 +144,7 @@ func (c *Catalog) fetch(ctx context.Context, d *Client, r *Request, member strin
 	return entry.body, entry.failed
 }
 
-// admitKeylessLocked reports whether one more question without a key may be asked, and notes
-// it.
+// admitKeylessLocked reports whether another query without a key may be sent, and records it.
 func (c *Catalog) admitKeylessLocked(key string, now time.Time) bool {
 	if len(c.keyless) >= maxKeyless {
 		maps.DeleteFunc(c.keyless, func(_ string, expires time.Time) bool { return !now.Before(expires) })
@@ -160,42 +156,41 @@ func (c *Catalog) admitKeylessLocked(key string, now time.Time) bool {
 	return true
 }
 
-// tooManyKeyless is the answer to a question without a key beyond the bound.
+// tooManyKeyless returns the refusal of a query without a key beyond maxKeyless.
 func tooManyKeyless() *Response {
 	wait := strconv.Itoa(int(catalogTTL.Seconds()))
 	return &Response{
 		Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {wait}},
-		Body: map[string]any{"detail": "too many different questions without a key"},
+		Body: map[string]any{"detail": "too many different catalog queries without a key"},
 	}
 }
 
-// Latest returns the newest unfiltered answer of the operation any account got,
-// nil before the first. Which types and centres exist is public knowledge;
-// callers must show nothing else of it.
+// Latest returns the newest unfiltered response that any account received for the operation, or nil. GPU types and data
+// centres are public; callers must not expose anything else from the response.
 func (c *Catalog) Latest(operation string) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.latest[operation]
 }
 
-// GPUQuery asks which GPU types can be placed where.
+// GPUQuery selects GPU types by product, count and location.
 type GPUQuery struct {
-	// Product is POD, CLUSTER or SERVERLESS; empty asks for the plain list
-	// without availability, and the other fields are ignored.
+	// Product is POD, CLUSTER or SERVERLESS. If it is empty, the query requests the plain list without availability and
+	// ignores the other fields.
 	Product string
-	// Count is the GPUs per machine; 0 leaves it out.
+	// Count is the number of GPUs per machine; 0 omits the parameter.
 	Count int64
-	// Cloud is SECURE or COMMUNITY; empty leaves it out.
+	// Cloud is SECURE or COMMUNITY; empty omits the parameter.
 	Cloud string
-	// CountryCodes are two-letter codes; a type without a centre there is
-	// dropped from the list.
+	// CountryCodes are two-letter country codes. The response omits GPU types that have no data centre in these
+	// countries.
 	CountryCodes []string
-	// CUDAVersions and MinCUDA exclude each other.
+	// CUDAVersions and MinCUDA are mutually exclusive.
 	CUDAVersions []string
 	MinCUDA      string
 }
 
-// Values is the query of listGpuTypes.
+// Values encodes the query parameters of listGpuTypes.
 func (q GPUQuery) Values() url.Values {
 	if q.Product == "" {
 		return nil
@@ -218,7 +213,7 @@ func (q GPUQuery) Values() url.Values {
 	return v
 }
 
-// ByID finds the record with the id, nil when there is none.
+// ByID returns the record with the given id, or nil.
 func ByID(records []any, id string) any {
 	i := slices.IndexFunc(records, func(r any) bool { return Text(r, "id") == id })
 	if i < 0 {
@@ -227,8 +222,8 @@ func ByID(records []any, id string) any {
 	return records[i]
 }
 
-// Level ranks an availability word: HIGH first, NONE last, an unknown or absent
-// one before NONE.
+// Level ranks an availability word for sorting: HIGH is lowest, NONE is highest, and an unknown or absent word ranks just
+// before NONE.
 func Level(word string) int {
 	switch word {
 	case "HIGH":
@@ -243,8 +238,8 @@ func Level(word string) int {
 	return 3
 }
 
-// LevelIn ranks a catalog record by its stock, in the best of the data centres
-// when some are named.
+// LevelIn ranks a catalog record by its availability. If data centres are given, it uses the best availability among
+// them.
 func LevelIn(record any, dataCenterIDs []string) int {
 	if len(dataCenterIDs) == 0 {
 		return Level(Text(record, "availability"))

@@ -8,19 +8,17 @@ import (
 	shellquote "github.com/kballard/go-shellquote"
 )
 
-// Command is a container command in the split form. nil and empty mean "not
-// set" alike.
+// Command is a container command in split form. Nil and empty slices both mean "not set".
 type Command struct {
 	Entrypoint []string
 	Cmd        []string
 }
 
-// Empty reports whether the command says nothing.
+// Empty reports whether both parts are empty.
 func (c Command) Empty() bool { return len(c.Entrypoint) == 0 && len(c.Cmd) == 0 }
 
-// Args is the command as v2's args text: a compact JSON object with the
-// non-empty ones of entrypoint and cmd, in that order, and "" for an empty
-// command.
+// Args formats the command as the args text of v2: a compact JSON object with the non-empty parts, entrypoint first. It
+// returns "" for an empty command.
 func (c Command) Args() string {
 	if c.Empty() {
 		return ""
@@ -39,8 +37,8 @@ func (c Command) Args() string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// Shell is the command as one line for a shell: the quoted words when there is
-// no entrypoint, else the JSON object form.
+// Shell formats the command as one shell line: the quoted words of Cmd, or the JSON object form if there is an
+// entrypoint.
 func (c Command) Shell() string {
 	if len(c.Entrypoint) > 0 {
 		return c.Args()
@@ -48,9 +46,8 @@ func (c Command) Shell() string {
 	return shellquote.Join(c.Cmd...)
 }
 
-// ParseArgs reads v2's args text: a JSON object with entrypoint and cmd, or a
-// bare line, which is split as a shell would. A line with unbalanced quotes is
-// one word, because guessing would change the command.
+// ParseArgs parses the args text of v2: a JSON object with entrypoint and cmd, or a line that it splits like a shell. A
+// line with unbalanced quotes becomes one word, because any split might change the command.
 func ParseArgs(args string) Command {
 	if c, ok := parseArgsObject(args); ok {
 		return c
@@ -65,9 +62,8 @@ func ParseArgs(args string) Command {
 	return Command{Cmd: words}
 }
 
-// parseArgsObject reads the JSON form. The members are looked up by their exact
-// names: the text comes from a platform record, and a struct decode would also
-// take "CMD".
+// parseArgsObject parses the JSON form. It looks members up by exact name, because the text comes from a platform record
+// and decoding into a struct would also accept "CMD".
 func parseArgsObject(args string) (Command, bool) {
 	if !strings.HasPrefix(strings.TrimSpace(args), "{") {
 		return Command{}, false

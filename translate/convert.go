@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Env reads an environment object: values become strings ("true", "1", "1.5"),
-// null becomes "". A nested value or anything but an object is an error.
+// Env decodes an environment object: scalar values become strings ("true", "1", "1.5") and null becomes "". It returns an
+// error for nested values and for anything but an object.
 func Env(v any) (map[string]string, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -29,11 +29,10 @@ func Env(v any) (map[string]string, error) {
 	return env, nil
 }
 
-// Variable returns a variable of an environment as Env does; ok is false for a nested
-// value.
+// Variable returns one variable of an environment, converted like in Env. ok is false for a nested value.
 func Variable(env any, name string) (value string, ok bool) {
 	if r, isRecord := env.(Record); isRecord {
-		if value = r.Text(name); value != "" { // as a value it would be an allocation
+		if value = r.Text(name); value != "" { // a string in an interface would allocate
 			return value, true
 		}
 	}
@@ -50,7 +49,7 @@ func Variable(env any, name string) (value string, ok bool) {
 	return "", false
 }
 
-// EnvObject is the JSON form of an environment; nil becomes an empty object.
+// EnvObject converts an environment to a JSON object. Nil becomes an empty object.
 func EnvObject(env map[string]string) map[string]any {
 	object := make(map[string]any, len(env))
 	for key, value := range env {
@@ -59,8 +58,7 @@ func EnvObject(env map[string]string) map[string]any {
 	return object
 }
 
-// SplitList splits a comma separated list, trims the elements and leaves empty
-// ones out. An empty text is an empty list, not nil.
+// SplitList splits a comma-separated list, trims the elements and drops empty ones. The result is never nil.
 func SplitList(s string) []string {
 	parts := []string{}
 	for part := range strings.SplitSeq(s, ",") {
@@ -71,8 +69,8 @@ func SplitList(s string) []string {
 	return parts
 }
 
-// Ports reads "<port>/<protocol>" entries from an array or a comma separated
-// text. Order is kept and no protocol is invented.
+// Ports decodes "<port>/<protocol>" entries from an array or a comma-separated string. It keeps their order and adds no
+// protocol.
 func Ports(v any) ([]string, error) {
 	switch v := v.(type) {
 	case string:
@@ -91,23 +89,22 @@ func Ports(v any) ([]string, error) {
 	return nil, errors.New("expected array of strings")
 }
 
-// LegacyTime is how the retired interfaces get their times: RFC 3339 in UTC
-// with milliseconds and "Z".
+// LegacyTime is the time layout of the legacy dialects: RFC 3339 in UTC with milliseconds and "Z".
 const LegacyTime = "2006-01-02T15:04:05.000Z"
 
-// ScriptTime is the text a JavaScript Date prints, shown to people only.
+// ScriptTime is the layout of a printed JavaScript Date, used only in text for people.
 const ScriptTime = "Mon Jan 02 2006 15:04:05 GMT+0000 (Coordinated Universal Time)"
 
-// FormatTime rewrites an RFC 3339 time in UTC with the layout. Anything else
-// comes back as it is: a strange time is better than none.
+// FormatTime converts an RFC 3339 time to UTC in the given layout. It returns any other string unchanged, because an odd
+// time is more useful than none.
 func FormatTime(s, layout string) string {
 	if layout == LegacyTime && spelledLike(s, LegacyTime) {
-		return s // whether or not it is a time
+		return s // even if it is not a valid time
 	}
 	return string(AppendTime(nil, s, layout))
 }
 
-// AppendTime appends FormatTime.
+// AppendTime appends the result of FormatTime to buf.
 func AppendTime(buf []byte, s, layout string) []byte {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil || layout == LegacyTime && spelledLike(s, LegacyTime) {
@@ -125,8 +122,7 @@ func AppendTime(buf []byte, s, layout string) []byte {
 	return t.UTC().AppendFormat(buf, layout)
 }
 
-// spelledLike reports whether a string has digits where the other one has them, and is the
-// same elsewhere.
+// spelledLike reports whether s has digits wherever like has them and equals like elsewhere.
 func spelledLike(s, like string) bool {
 	if len(s) != len(like) {
 		return false
@@ -140,9 +136,8 @@ func spelledLike(s, like string) bool {
 	return true
 }
 
-// Location is the country text of a data centre id ("US-TX-3" is "US",
-// "EU-RO-1" is "RO"), "" when the id does not tell. For display only: placement
-// asks the catalog.
+// Location returns the country part of a data centre id ("US-TX-3" gives "US", "EU-RO-1" gives "RO"), or "" if the id has
+// none. Use it for display only; placement queries the catalog.
 func Location(dataCenterID string) string {
 	first, rest, ok := strings.Cut(dataCenterID, "-")
 	if ok && (first == "US" || first == "CA") {
@@ -155,16 +150,16 @@ func Location(dataCenterID string) string {
 	return second
 }
 
-// UserID is the stable stand-in for the user id v2 no longer tells: "user_" and
-// 26 lower-case base32 characters derived from the account.
+// UserID returns a stable substitute for the user id, which v2 does not expose: "user_" and 26 lower-case base32
+// characters derived from the account.
 func UserID(account string) string {
 	sum := sha256.Sum256([]byte("user\x00" + account))
 	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
 	return "user_" + strings.ToLower(text[:26])
 }
 
-// PowerOfTwo is the smallest power of two that is at least n and at least 2,
-// the vCPU counts v2 allows. It is 0 when n is beyond every machine (2^20).
+// PowerOfTwo returns the smallest power of two that is at least n and at least 2, which are the vCPU counts that v2
+// accepts. It returns 0 if n exceeds 2^20.
 func PowerOfTwo(n int64) int64 {
 	if n > 1<<20 {
 		return 0
@@ -176,10 +171,10 @@ func PowerOfTwo(n int64) int64 {
 	return p
 }
 
-// CUDA is a CUDA version, compared number by number.
+// CUDA is a CUDA version.
 type CUDA struct{ Major, Minor int }
 
-// ParseCUDA reads "<major>.<minor>", the only form v2 bodies take.
+// ParseCUDA parses "<major>.<minor>", the only form that v2 accepts in bodies.
 func ParseCUDA(s string) (CUDA, bool) {
 	major, minor, ok := strings.Cut(s, ".")
 	a, okA := digits(major)
@@ -187,7 +182,7 @@ func ParseCUDA(s string) (CUDA, bool) {
 	return CUDA{a, b}, ok && okA && okB
 }
 
-// Compare orders versions numerically, so 12.11 is above 12.2.
+// Compare compares versions numerically, so that 12.11 is greater than 12.2.
 func (v CUDA) Compare(w CUDA) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor))
 }
@@ -200,8 +195,8 @@ func digits(s string) (int, bool) {
 	return n, err == nil
 }
 
-// AtLeastCUDA keeps the versions that are at or above the floor. v2 refuses a
-// body with both a list and a floor, so a caller who gave both sends the result.
+// AtLeastCUDA returns the versions that are not below floor. v2 rejects a body with both a list and a minimum, so a
+// caller's list and minimum are combined into one list.
 func AtLeastCUDA(versions []string, floor string) []string {
 	limit, ok := ParseCUDA(floor)
 	if !ok {
@@ -213,7 +208,7 @@ func AtLeastCUDA(versions []string, floor string) []string {
 	})
 }
 
-// Clip shortens a string of the caller's for use in a message.
+// Clip truncates a caller's string to limit bytes for use in a message.
 func Clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s

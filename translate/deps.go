@@ -7,28 +7,24 @@ import (
 	"time"
 )
 
-// Deps are the live things a dialect works with.
+// Deps are the dependencies of a dialect.
 type Deps struct {
-	// Now tells the time; nil means time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
-	// Sleep waits for d or until ctx ends, whose error it returns; nil means a
-	// timer.
+	// Sleep waits for d or until ctx ends, and then returns the error of ctx. Nil means a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Store remembers facts that v2 forgets; nil remembers nothing, and every answer
-	// still works, less exactly.
+	// Store keeps facts that v2 does not return; nil keeps nothing. Responses remain valid without it but are less exact.
 	Store Store
-	// LedgerTypes returns the GPU types under which the ledger counted the costs of pods and endpoints since a time, by id. Resources that the
-	// ledger does not know are left out. Nil means that there is no ledger.
+	// LedgerTypes returns, by resource id, the GPU types under which the ledger has counted the cost of pods and
+	// endpoints since a time. It omits resources unknown to the ledger. Nil means that there is no ledger.
 	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
-	// CatalogAllowed is the shared cache of catalog answers; nil means one of its own
-	// for each dialect.
+	// Catalog is the shared cache of catalog responses; nil gives each dialect its own.
 	Catalog *Catalog
-	// Logger hears of failures of the store, which callers never see; nil
-	// means silence.
+	// Logger receives failures of the store, which callers do not see; nil discards them.
 	Logger *slog.Logger
 }
 
-// WithDefaults fills in the defaults that nil stands for.
+// WithDefaults returns d with defaults in place of nil fields.
 func (d Deps) WithDefaults() Deps {
 	if d.Now == nil {
 		d.Now = time.Now

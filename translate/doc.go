@@ -1,14 +1,10 @@
-// Package translate turns calls of the platform's retired interfaces into
-// calls of its v2 API and the answers back. This package holds the parts that the
-// dialects share; translate/v1 and translate/graphql hold one dialect each.
+// Package translate converts calls of the platform's legacy APIs into calls of its v2 API, and the responses back. It
+// holds the parts that the dialects share; translate/v1 and translate/graphql implement one dialect each.
 //
-// A translator never opens a connection. It is handed a Caller, whose every
-// call passes the gateway's whole inner chain, and it works on parsed values
-// only. A Dialogue is the conversation one legacy request has through it: it
-// repeats the calls that may be repeated within a time budget and notes the parts of the
-// answer. RunCandidates places a pod from lists, one create call after the
-// other. Store remembers facts that v2 forgets; Catalog caches prices and stock.
+// A translator never opens a connection. It receives a Caller, whose calls pass through the gateway's whole inner filter
+// chain, and it works on parsed values only. A Client makes the v2 calls of one legacy request: it retries them within a
+// time budget and collects warnings. RunCandidates places a pod by trying several create calls in turn. Store keeps facts
+// that v2 does not return; Catalog caches prices and stock.
 //
-// Invariant: a translator sends v2 calls like any other, so policies,
-// prices and limits know one API.
+// Invariant: a translator makes v2 calls like any other caller, so that policies, prices and limits handle a single API.
 package translate

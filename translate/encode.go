@@ -8,15 +8,13 @@ import (
 	"strconv"
 )
 
-// JSONAppender is a value of answers that writes itself: a value written once need
-// not be built first.
+// JSONAppender is a response value that encodes itself, without an intermediate map.
 type JSONAppender interface {
 	AppendTo(buf []byte) ([]byte, error)
 }
 
-// AppendJSON writes the values of answers, to the byte as encoding/json does
-// with HTML left alone. Most of a list's time went into finding out by
-// reflection the types of its values.
+// AppendJSON appends the JSON encoding of v, byte for byte as encoding/json produces it without HTML escaping. It avoids
+// reflection, which took most of the time of long lists.
 func AppendJSON(buf []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -47,7 +45,7 @@ func AppendJSON(buf []byte, v any) ([]byte, error) {
 	return appendOther(buf, v)
 }
 
-// Marshal is json.Marshal for the values that AppendJSON writes.
+// Marshal returns the same encoding as json.Marshal for the values that AppendJSON supports.
 func Marshal(v any) ([]byte, error) {
 	text, err := AppendJSON(nil, v)
 	if err != nil {
@@ -58,7 +56,7 @@ func Marshal(v any) ([]byte, error) {
 	return escaped.Bytes(), nil
 }
 
-// maxListGrowth bounds the room that is made for a list by its first element.
+// maxListGrowth limits the memory reserved for a list by the size of its first element, in bytes.
 const maxListGrowth = 1 << 20
 
 func appendArray(buf []byte, items []any) ([]byte, error) {
@@ -68,7 +66,7 @@ func appendArray(buf []byte, items []any) ([]byte, error) {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		if i == 1 { // the others are much alike
+		if i == 1 { // the remaining elements have about the same size
 			buf = slices.Grow(buf, min((len(buf)-begin)*len(items), maxListGrowth))
 		}
 		var err error
@@ -79,7 +77,7 @@ func appendArray(buf []byte, items []any) ([]byte, error) {
 	return append(buf, ']'), nil
 }
 
-// AppendText is AppendJSON for a string.
+// AppendText appends the JSON encoding of a string.
 func AppendText[T string | []byte](buf []byte, s T) ([]byte, error) {
 	if !plain(s) {
 		return appendOther(buf, string(s))
@@ -87,7 +85,7 @@ func AppendText[T string | []byte](buf []byte, s T) ([]byte, error) {
 	return appendPlain(buf, s), nil
 }
 
-// AppendNumber is AppendJSON for a number.
+// AppendNumber appends the JSON encoding of a number.
 func AppendNumber(buf []byte, n json.Number) ([]byte, error) {
 	if !unsigned(string(n)) {
 		return appendOther(buf, n)
@@ -95,10 +93,10 @@ func AppendNumber(buf []byte, n json.Number) ([]byte, error) {
 	return append(buf, n...), nil
 }
 
-// AppendMembers writes an object but for the members that are hidden. For the names of a
-// Record it uses room, which it enlarges; nil makes room each time.
+// AppendMembers appends an object without its hidden members. It uses room as a buffer for the member names of a Record
+// and may grow it; nil allocates a new buffer.
 func AppendMembers(buf []byte, object any, hidden []string, room *[]string) ([]byte, error) {
-	var few [32]string // as many as an endpoint has
+	var few [32]string // enough for an endpoint
 	names := few[:0]
 	record, _ := object.(Record)
 	switch members, _ := object.(map[string]any); {
@@ -134,8 +132,8 @@ func AppendMembers(buf []byte, object any, hidden []string, room *[]string) ([]b
 	return append(buf, '}'), nil
 }
 
-// appendMember writes a member's value. As a value, a string of a Record would be an
-// allocation.
+// appendMember appends the value of one member. It reads strings of a Record directly, because boxing them would
+// allocate.
 func appendMember(buf []byte, object any, record Record, name string) ([]byte, error) {
 	if record != nil {
 		if s := record.Text(name); s != "" {
@@ -145,7 +143,7 @@ func appendMember(buf []byte, object any, record Record, name string) ([]byte, e
 	return AppendJSON(buf, At(object, name))
 }
 
-// appendOther leaves rare types to encoding/json.
+// appendOther encodes rare types with encoding/json.
 func appendOther(buf []byte, v any) ([]byte, error) {
 	out := bytes.NewBuffer(buf)
 	enc := json.NewEncoder(out)
@@ -156,18 +154,17 @@ func appendOther(buf []byte, v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// Eight bytes at a time: a byte in each, and the highest bit of each.
+// Masks for eight bytes in one word: 0x01 in each byte, and the highest bit of each byte.
 const (
 	eachByte = 0x0101010101010101
 	highBits = 0x80 * eachByte
 )
 
-// plain reports whether a string is written as it is.
+// plain reports whether s needs no escaping.
 func plain[T string | []byte](s T) bool {
 	for ; len(s) >= 8; s = s[8:] {
-		// The highest bit of a byte is set if that is below 0x20 or a quote, which are
-		// those that differ from 0x02 by less than 0x21, a backslash, or above 0x7e. Carries
-		// come from such bytes only.
+		// This sets the highest bit of each byte that is below 0x20, a quote, a backslash, or above 0x7e. The first two
+		// are the bytes that differ from 0x02 by less than 0x21. Only such bytes produce carries.
 		w := binary.LittleEndian.Uint64([]byte(s[:8]))
 		if ((w^0x02*eachByte-0x21*eachByte)|(w^'\\'*eachByte-eachByte)|(w+eachByte)|w)&highBits != 0 {
 			return false
@@ -187,8 +184,7 @@ func appendPlain[T string | []byte](buf []byte, s T) []byte {
 	return append(buf, '"')
 }
 
-// unsigned reports a JSON number without exponent and without doubt: no sign, no
-// leading zero.
+// unsigned reports whether s is a JSON number without sign, exponent or leading zero.
 func unsigned(s string) bool {
 	digits, dots := 0, 0
 	for i := range len(s) {

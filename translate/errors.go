@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// ErrAmbiguous is wrapped by errors of Caller.Call when the platform may have
-// carried out the call although its answer was lost.
-var ErrAmbiguous = errors.New("the platform's answer was lost")
+// ErrAmbiguous is wrapped by errors of Caller.Call if the platform may have carried out the call but its response was
+// lost.
+var ErrAmbiguous = errors.New("the platform's response was lost")
 
-// UnfinishedError ends a request when the outcome of its create is not known. A
-// repeat of the same request after ResumeAfter answers with the resource.
+// UnfinishedError ends a request whose create has an unknown result. A retry of the same request after
+// UnfinishedRetryAfter returns the resource.
 type UnfinishedError struct {
-	// Noun names the resource.
+	// Noun names the kind of resource.
 	Noun string
 }
 
-// UnfinishedRetryAfter is when a repeat has a chance.
+// UnfinishedRetryAfter is the delay after which a retry is likely to succeed.
 const UnfinishedRetryAfter = 5 * time.Second
 
-// Error implements error; callers see it.
+// Error returns the text that is sent to the caller.
 func (e *UnfinishedError) Error() string {
-	return "The platform has not said what became of the " + e.Noun + ": it may have been created. Send the same request again to get it."
+	return "The outcome is unknown: the " + e.Noun + " may have been created. Send the same request again to get it."
 }
 
-// MissingKeyText is the detail of a 401 for a request whose key is missing.
+// MissingKeyText is the detail of a 401 for a request without a key.
 const MissingKeyText = "missing key: send it in the header Authorization: Bearer KEY"

@@ -2,23 +2,23 @@ package translate
 
 import "strings"
 
-// machine is the rest of a pod beside its GPUs: GB of memory and vCPUs.
+// machine is the memory in GB and the number of vCPUs of a pod with GPUs.
 type machine struct{ memory, vcpus int64 }
 
-// gpuConfig is a GPU type and how many of it a pod has.
+// gpuConfig is a GPU type and the number of GPUs of a pod.
 type gpuConfig struct {
 	gpu   string
 	count int64
 }
 
-// maxMachines bounds the machines that are remembered.
+// maxMachines is the maximum number of configurations remembered.
 const maxMachines = 1024
 
-// defaultMachine is the machine that v1 and GraphQL ask for with each GPU where a caller says
-// nothing.
+// defaultMachine holds the minimum per GPU that v1 and GraphQL request if the caller sets none.
 var defaultMachine = machine{memory: 8, vcpus: 2}
 
-// knownMachines are the least machines of each GPU type, per GPU, before any pod was seen.
+// knownMachines holds the smallest machine per GPU of each GPU type. It applies until a pod of that configuration has
+// been observed.
 var knownMachines = map[string]machine{
 	"AMD Instinct MI300X OAM":        {283, 24},
 	"NVIDIA A100 80GB PCIe":          {117, 8},
@@ -45,9 +45,8 @@ var knownMachines = map[string]machine{
 	"NVIDIA RTX A6000":               {50, 9},
 }
 
-// SmallestMachine returns the least memory in GB and vCPUs that pods with so many GPUs of a
-// type were seen to have, else those that this build knows. The catalog does not tell
-// them.
+// SmallestMachine returns the smallest memory in GB and number of vCPUs observed for pods with count GPUs of the given
+// type. Until a pod has been observed, it returns built-in values. The catalog does not have this information.
 func (c *Catalog) SmallestMachine(gpu string, count int64) (memory, vcpus int64) {
 	c.mu.Lock()
 	seen, ok := c.machines[gpuConfig{gpu, count}]
@@ -62,7 +61,7 @@ func (c *Catalog) SmallestMachine(gpu string, count int64) (memory, vcpus int64)
 	return count * known.memory, count * known.vcpus
 }
 
-// observe remembers the machines of the pods in an answer of v2.
+// observe records the machines of the pods in a v2 response.
 func (c *Catalog) observe(operation string, body any) {
 	if !strings.HasSuffix(operation, "Pod") && !strings.HasSuffix(operation, "Pods") {
 		return

@@ -6,27 +6,25 @@ import (
 	"time"
 )
 
-// memoryTime is how long one exchange with the store may take. The memory is
-// advisory: an answer that is less exact is better than one that is late.
+// memoryTime is the timeout of one store operation. The store is advisory, so a less exact response is better than a late
+// one.
 const memoryTime = time.Second
 
-// errStoreDown stands for an exchange that was not tried because one before it
-// failed.
-var errStoreDown = errors.New("the memory was away a moment ago")
+// errStoreDown is the error for a store operation that was skipped because an earlier one failed.
+var errStoreDown = errors.New("store skipped after an earlier failure")
 
 // everyID stands for all records of a kind.
 const everyID = ""
 
-// memory is a Dialogue's view of its store: it asks no more after a failed
-// read and writes no more after a failed write, so a store that hangs costs a
-// request two exchanges at most, however many it would make.
+// memory tracks store failures of a Client. After a failed read it skips further reads, and after a failed write further
+// writes, so that a hanging store costs a request at most two timeouts.
 type memory struct {
 	unreadable, unwritable bool
-	// unread are the records that could not be read, by kind and id.
+	// unread holds the records that could not be read, by kind and id.
 	unread map[[2]string]bool
 }
 
-// readStore runs a read of some records.
+// readStore runs a read of the given records.
 func (d *Client) readStore(ctx context.Context, kind string, ids []string, read func(ctx context.Context) error) error {
 	d.mu.Lock()
 	away := d.memory.unreadable
@@ -38,9 +36,9 @@ func (d *Client) readStore(ctx context.Context, kind string, ids []string, read 
 		if err = read(ctx); err == nil {
 			return nil
 		}
-		d.deps.Logger.WarnContext(ctx, "translation memory unreadable", "kind", kind, "error", err)
+		d.deps.Logger.WarnContext(ctx, "cannot read translation store", "kind", kind, "error", err)
 	}
-	d.Warn("memory", "could not be read, what the platform does not tell about "+kind+"s is missing")
+	d.Warn("memory", "could not be read, stored details of "+kind+"s are missing")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.memory.unreadable = true
@@ -53,8 +51,7 @@ func (d *Client) readStore(ctx context.Context, kind string, ids []string, read 
 	return err
 }
 
-// writeStore runs a write that would replace the record with the id, "" when it
-// replaces none.
+// writeStore runs a write that replaces the record with the given id, or "" if it replaces none.
 func (d *Client) writeStore(ctx context.Context, kind, id string, write func(ctx context.Context) error) {
 	d.mu.Lock()
 	unread := id != "" && (d.memory.unread[[2]string{kind, id}] || d.memory.unread[[2]string{kind, everyID}])
@@ -67,9 +64,9 @@ func (d *Client) writeStore(ctx context.Context, kind, id string, write func(ctx
 		if err == nil {
 			return
 		}
-		d.deps.Logger.WarnContext(ctx, "translation memory not written", "kind", kind, "error", err)
+		d.deps.Logger.WarnContext(ctx, "cannot write translation store", "kind", kind, "error", err)
 	}
-	d.Warn("memory", "could not be written, what the platform does not tell about "+kind+"s may be missing later")
+	d.Warn("memory", "could not be written, details of "+kind+"s may be missing later")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.memory.unwritable = d.memory.unwritable || !unread

@@ -6,72 +6,68 @@ import (
 	"time"
 )
 
-// Kinds of remembered records.
+// Kinds of stored records.
 const (
 	KindPod      = "pod"
 	KindEndpoint = "endpoint"
 	KindTemplate = "template"
-	// KindSpelling are names that callers have for the platform.
+	// KindSpelling records hold the names that callers use for the platform.
 	KindSpelling = "spelling"
 )
 
-// NoteTTL is how long records are kept. Pods outlive their deletion because billing
-// by GPU type asks for them afterwards.
+// NoteTTL is the retention of records. Records of pods outlive their pods because billing by GPU type needs them.
 const NoteTTL = 400 * 24 * time.Hour
 
-// PodNote holds facts of a pod that v2 does not return again.
+// PodNote stores facts about a pod that v2 does not return.
 type PodNote struct {
 	TemplateID string `json:"templateId,omitempty"`
 	GPUTypeID  string `json:"gpuTypeId,omitempty"`
 	GPUCount   int64  `json:"gpuCount,omitempty"`
-	// InjectedEnv names the variables the platform added by itself; nil when that
-	// is not known.
+	// InjectedEnv names the environment variables that the platform added; nil means unknown.
 	InjectedEnv []string `json:"injectedEnv,omitzero"`
-	// LockedOnCreate tells that the caller asked for a locked pod.
+	// LockedOnCreate reports whether the caller asked for a locked pod.
 	LockedOnCreate bool `json:"lockedOnCreate,omitempty"`
 }
 
-// EndpointNote holds facts of a serverless endpoint that v2 does not return again.
+// EndpointNote stores facts about a serverless endpoint that v2 does not return.
 type EndpointNote struct {
 	TemplateID string `json:"templateId,omitempty"`
 	// GPUTypeIDs is the selection in the caller's order.
 	GPUTypeIDs       []string `json:"gpuTypeIds,omitempty"`
 	NetworkVolumeID  string   `json:"networkVolumeId,omitempty"`
 	NetworkVolumeIDs []string `json:"networkVolumeIds,omitempty"`
-	// IdleTimeout in seconds, 0 when unknown; v2 refuses it for queues scaled by
-	// request count.
+	// IdleTimeout is in seconds; 0 means unknown. v2 rejects it for queues scaled by request count.
 	IdleTimeout int64 `json:"idleTimeout,omitempty"`
-	// Version is the release last seen, for lists; 0 when unknown.
+	// Version is the last known release, used in lists; 0 means unknown.
 	Version int64 `json:"version,omitempty"`
-	// Locations and GPUIDs are the texts a GraphQL caller sent.
+	// Locations and GPUIDs are the strings that a GraphQL caller sent.
 	Locations    string `json:"locations,omitempty"`
 	GPUIDs       string `json:"gpuIds,omitempty"`
 	HubReleaseID string `json:"hubReleaseId,omitempty"`
-	// TemplateName is the name of the endpoint's virtual template, "" for the endpoint's own name.
+	// TemplateName is the name of the endpoint's virtual template; "" means the name of the endpoint.
 	TemplateName string `json:"templateName,omitempty"`
-	// BilledType is the GPU type that its amounts are filed under; all that is left
-	// of the note when the endpoint is gone. Empty when there are several.
+	// BilledType is the GPU type under which the endpoint's cost is reported, or "" if it has several. Once the endpoint
+	// is deleted, the record holds only this field.
 	BilledType string `json:"billedType,omitempty"`
 }
 
-// TemplateNote holds facts of a template that v2 does not keep.
+// TemplateNote stores facts about a template that v2 does not keep.
 type TemplateNote struct {
 	Readme string `json:"readme,omitempty"`
-	// PortsConfig is the JSON text a GraphQL caller sent.
+	// PortsConfig is the JSON text that a GraphQL caller sent.
 	PortsConfig json.RawMessage `json:"portsConfig,omitempty"`
-	// NoVolume tells that the volume was set to 0 although v2 kept the mount.
+	// NoVolume reports that the caller removed the volume although v2 kept the mount.
 	NoVolume      bool   `json:"noVolume,omitempty"`
 	AdvancedStart bool   `json:"advancedStart,omitempty"`
 	StartScript   string `json:"startScript,omitempty"`
 	Config        string `json:"config,omitempty"`
-	// Alias is the id of the template that took this one's place.
+	// Alias is the id of the template that replaced this one.
 	Alias string `json:"alias,omitempty"`
 }
 
-// LoadNote reads a record into a T; ok is false when there is none or it makes no
-// sense. An error means that the store cannot tell, of which the caller is
-// warned; then SaveNote does not write the record, because that would destroy
-// its content.
+// LoadNote decodes a stored record into a T. ok is false if there is no valid record. If the store fails, LoadNote adds a
+// warning for the caller and returns the error; SaveNote then leaves the record alone, because writing would destroy its
+// unread content.
 func LoadNote[T any](ctx context.Context, d *Client, key Key) (note T, ok bool, err error) {
 	var raw json.RawMessage
 	err = d.readStore(ctx, key.Kind, []string{key.ID}, func(ctx context.Context) (err error) {
@@ -85,8 +81,8 @@ func LoadNote[T any](ctx context.Context, d *Client, key Key) (note T, ok bool, 
 	return note, true, nil
 }
 
-// FindNotes reads the records there are of some ids in one exchange, never nil.
-// An error is as with LoadNote, for all of the ids.
+// FindNotes decodes the stored records of several ids in one store operation. The result is never nil. Errors are handled
+// as in LoadNote, for all of the ids.
 func FindNotes[T any](ctx context.Context, d *Client, kind string, ids []string) (map[string]T, error) {
 	if len(ids) == 0 {
 		return map[string]T{}, nil
@@ -105,8 +101,8 @@ func FindNotes[T any](ctx context.Context, d *Client, kind string, ids []string)
 	return notes, err
 }
 
-// LoadNotes reads all records of one kind by id, never nil. An error is as with
-// LoadNote, for all of the kind.
+// LoadNotes decodes all stored records of one kind, by id. The result is never nil. Errors are handled as in LoadNote,
+// for all records of the kind.
 func LoadNotes[T any](ctx context.Context, d *Client, kind string) (map[string]T, error) {
 	var values map[string]json.RawMessage
 	err := d.readStore(ctx, kind, []string{everyID}, func(ctx context.Context) (err error) {
@@ -122,11 +118,11 @@ func LoadNotes[T any](ctx context.Context, d *Client, kind string) (map[string]T
 	return notes, err
 }
 
-// decoded are records by their text, nil for an invalid one. Those of many pods are
-// the same text, which is read once: its value is shared.
+// decoded caches decoded records by their text, with nil for an invalid one. Many pods have identical records, which
+// share one decoded value.
 type decoded[T any] map[string]*T
 
-// note reads a record, nil for "".
+// note decodes a record, or returns nil for "".
 func (d decoded[T]) note(text string) *T {
 	if text == "" {
 		return nil
@@ -141,9 +137,8 @@ func (d decoded[T]) note(text string) *T {
 	return note
 }
 
-// SaveNote writes a record, unless the one it would replace could not be read. A
-// failure is a warning: it must not fail a call the platform has carried out.
-// The client leaving does not stop it, nor does the end of the budget.
+// SaveNote stores a record, unless the existing record could not be read. A failure only adds a warning, because the
+// platform has already carried out the call. Neither a client disconnect nor the end of the time budget stops the write.
 func SaveNote[T any](ctx context.Context, d *Client, key Key, note T) {
 	d.writeStore(context.WithoutCancel(ctx), key.Kind, key.ID, func(ctx context.Context) error {
 		raw, err := json.Marshal(note)
@@ -154,8 +149,8 @@ func SaveNote[T any](ctx context.Context, d *Client, key Key, note T) {
 	})
 }
 
-// AddNotes writes the records of ids that have none yet, in one exchange and
-// within the time the request has. Others are left as they are.
+// AddNotes stores records for ids that have none yet, in one store operation and within the time budget. It leaves
+// existing records unchanged.
 func AddNotes[T any](ctx context.Context, d *Client, kind string, notes map[string]T) {
 	if len(notes) == 0 {
 		return
@@ -173,7 +168,7 @@ func AddNotes[T any](ctx context.Context, d *Client, kind string, notes map[stri
 	})
 }
 
-// DropNote forgets a record; a failure is a warning.
+// DropNote deletes a record. A failure only adds a warning.
 func DropNote(ctx context.Context, d *Client, key Key) {
 	d.writeStore(context.WithoutCancel(ctx), key.Kind, "", func(ctx context.Context) error {
 		return d.deps.Store.Delete(ctx, key)

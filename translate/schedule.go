@@ -7,19 +7,16 @@ import (
 	"time"
 )
 
-// NoticePeriod is how long before its beginning a window is announced.
+// NoticePeriod is the time before a window during which it is announced.
 const NoticePeriod = 7 * 24 * time.Hour
 
-// Span is a time in which calls are refused throughout: From is in it, Until is
-// not.
+// Span is a continuous period in which calls are refused. It includes From and excludes Until.
 type Span struct{ From, Until time.Time }
 
-// Schedule is the brownouts of one dialect. It is immutable and safe for
-// concurrent use; nil is a schedule without any.
+// Schedule holds the brownouts of one dialect. It is immutable and safe for concurrent use; a nil Schedule is empty.
 type Schedule struct{ entries []Brownout }
 
-// NewSchedule returns the schedule that valid entries make for a dialect, nil when none
-// of them is for it.
+// NewSchedule returns the schedule of a dialect, or nil if none of the entries applies to it. The entries must be valid.
 func NewSchedule(entries []Brownout, dialect Dialect) *Schedule {
 	s := &Schedule{}
 	for _, e := range entries {
@@ -33,10 +30,8 @@ func NewSchedule(entries []Brownout, dialect Dialect) *Schedule {
 	return s
 }
 
-// Active returns the span that now is in, and the message of the first entry
-// that is in force, which may be empty. Windows that touch are one span, so its
-// end is the first instant at which a call is served again, as far as Notice
-// looks ahead.
+// Active returns the span that includes now and the message, possibly empty, of the first entry in force. Adjoining
+// windows form one span, so calls are served again from its end on, as far as NoticePeriod looks ahead.
 func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
 	spans := s.Spans(now)
 	if len(spans) == 0 || spans[0].From.After(now) {
@@ -52,8 +47,7 @@ func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
 	return spans[0], "", true
 }
 
-// Spans returns the spans that have not ended and begin within Notice, earliest
-// first and apart from each other.
+// Spans returns the current span and those that begin within NoticePeriod, sorted by time and without overlaps.
 func (s *Schedule) Spans(now time.Time) []Span {
 	if s == nil {
 		return nil
@@ -75,11 +69,11 @@ func (s *Schedule) Spans(now time.Time) []Span {
 	return merged
 }
 
-// announced bounds how many spans one header names.
+// announced is the maximum number of spans in one header.
 const announced = 8
 
-// Announce writes the next spans for a header, "" when there is none: intervals
-// as of RFC 3339 times with a slash between, separated by commas.
+// Announce formats the next spans for a header as comma-separated intervals of RFC 3339 times, "from/until". It returns
+// "" if there are none.
 func (s *Schedule) Announce(now time.Time) string {
 	spans := s.Spans(now)
 	var b strings.Builder
@@ -94,8 +88,7 @@ func (s *Schedule) Announce(now time.Time) string {
 	return b.String()
 }
 
-// each visits the windows of an entry that are not over at begin and have begun
-// before end.
+// each calls visit for the windows of an entry that overlap the time from begin to end.
 func (c Brownout) each(begin, end time.Time, visit func(Span)) {
 	meets := func(w Span) bool { return w.Until.After(begin) && w.From.Before(end) && w.Until.After(w.From) }
 	if (c.Daily == Hours{}) {
@@ -104,7 +97,7 @@ func (c Brownout) each(begin, end time.Time, visit func(Span)) {
 		}
 		return
 	}
-	// Yesterday's hours may last until now.
+	// A range that began yesterday may still be active.
 	for midnight := begin.UTC().Truncate(day).Add(-day); midnight.Before(end); midnight = midnight.Add(day) {
 		if !c.on(midnight.Weekday()) {
 			continue

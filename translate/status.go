@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// The words of desiredStatus in the retired interfaces.
+// Values of desiredStatus in the legacy dialects.
 const (
 	Running    = "RUNNING"
 	Exited     = "EXITED"
 	Terminated = "TERMINATED"
 )
 
-// DesiredStatus maps a v2 pod status to the intent the retired interfaces
-// report: a pod on its way up is RUNNING already, a failed one EXITED so that
-// waiting clients stop waiting. An unknown word is RUNNING: it may cost money.
+// DesiredStatus maps a v2 pod status to the desiredStatus of the legacy dialects. A starting pod is RUNNING, and a failed
+// pod is EXITED so that clients stop waiting. An unknown status maps to RUNNING, because the pod may cost money.
 func DesiredStatus(status string) string {
 	switch status {
 	case "EXITED", "ERROR":
@@ -27,8 +26,8 @@ func DesiredStatus(status string) string {
 	return Running
 }
 
-// IsCapacity reports whether the detail of a 400 speaks of a shortage. v2 has no
-// code for it; any other wording is a fault of the request.
+// IsCapacity reports whether the detail of a 400 describes a capacity shortage. v2 has no error code for a shortage; any
+// other text means an invalid request.
 func IsCapacity(detail string) bool {
 	detail = strings.ToLower(detail)
 	for _, phrase := range [...]string{
@@ -42,7 +41,7 @@ func IsCapacity(detail string) bool {
 	return false
 }
 
-// Detail is the detail text of a v2 problem, its title when there is none.
+// Detail returns the detail of a v2 problem, or its title if it has no detail.
 func (r *Response) Detail() string {
 	if r == nil {
 		return ""
@@ -53,7 +52,7 @@ func (r *Response) Detail() string {
 	return Text(r.Body, "title")
 }
 
-// Errors lists the located messages of a v2 problem.
+// Errors returns the errors list of a v2 problem.
 func (r *Response) Errors() []string {
 	if r == nil {
 		return nil
@@ -61,11 +60,11 @@ func (r *Response) Errors() []string {
 	return Texts(r.Body, "errors")
 }
 
-// OK reports a 2xx answer.
+// OK reports whether the status is 2xx.
 func (r *Response) OK() bool { return r != nil && r.Status >= 200 && r.Status < 300 }
 
-// RetryAfter is the wait a 429 or 503 asks for, whole seconds (RFC 9110 section
-// 10.2.3), at least one second so that a broken header cannot make us spin.
+// RetryAfter returns the delay of the Retry-After header (RFC 9110, section 10.2.3), between one second and one day. An
+// invalid header counts as one second, so that it cannot cause a busy loop.
 func (r *Response) RetryAfter() time.Duration {
 	if r == nil {
 		return time.Second
@@ -77,8 +76,7 @@ func (r *Response) RetryAfter() time.Duration {
 	return time.Duration(min(max(seconds, 1), 24*60*60)) * time.Second
 }
 
-// broken reports an answer that says nothing about the request: none at all, or
-// a server fault.
+// broken reports whether there is no response or a server error, neither of which says anything about the request.
 func broken(r *Response, err error) bool {
 	return err != nil || r == nil || r.Status >= http.StatusInternalServerError
 }

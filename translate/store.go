@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Key names one remembered record. Records of different accounts never meet.
+// Key identifies one stored record. Records of different accounts are separate.
 type Key struct {
 	// Account is Incoming.Account.
 	Account string
@@ -16,31 +16,28 @@ type Key struct {
 	ID string
 }
 
-// Store is the durable memory for facts that v2 forgets: template links, the order of
-// GPU lists, timeouts it refuses. It is advisory: a missing entry or a failing
-// store makes answers less exact and never wrong.
+// Store is durable storage for facts that v2 does not return, such as the template of an endpoint or the order of a GPU
+// list. It is advisory: a missing record or a failing store makes responses less exact but never wrong.
 //
-// Values are JSON documents, kept as given. Implementations are safe for
-// concurrent use and pass storetest.Test.
+// Values are JSON documents, stored unchanged. Implementations are safe for concurrent use and pass storetest.Test.
 type Store interface {
-	// Get returns the value under the key; ok is false when there is none.
+	// Get returns the value of the key; ok is false if there is none.
 	Get(ctx context.Context, key Key) (value json.RawMessage, ok bool, err error)
-	// Put writes the value, replacing the one before. It is forgotten after
-	// ttl; zero keeps it for ever.
+	// Put sets the value of the key, which expires after ttl. A ttl of zero means no expiry.
 	Put(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) error
-	// AddAll is Put for those records of one account and kind, by id, whose keys have no value yet, each in
-	// one atomic step of its own, in as few exchanges as there can be.
+	// AddAll sets the values of those ids of one account and kind that have no value yet, each atomically, in as few
+	// operations as possible.
 	AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error
-	// Delete forgets the key; one that is not there is no error.
+	// Delete removes the key. Deleting a missing key is not an error.
 	Delete(ctx context.Context, key Key) error
-	// Find returns the values of some ids of one account and kind, in their order,
-	// "" for none. Its cost grows with the ids, not with the records.
+	// Find returns the values of the ids of one account and kind, in the same order, with "" for a missing value. Its
+	// cost depends on the number of ids, not on the number of records.
 	Find(ctx context.Context, account, kind string, ids []string) ([]string, error)
-	// List returns all values of one account and kind by id, never nil.
+	// List returns all values of one account and kind by id. The result is never nil.
 	List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error)
 }
 
-// noStore is the store of those who configured none.
+// noStore is a Store that keeps nothing.
 type noStore struct{}
 
 func (noStore) Get(context.Context, Key) (json.RawMessage, bool, error) { return nil, false, nil }

@@ -7,115 +7,103 @@ import (
 	"time"
 )
 
-// Request is one call on the platform's v2 API, in parsed form. The gateway
-// turns it into a wire request itself, so a translator can neither choose a
-// host nor smuggle a header.
+// Request is one call of the platform's v2 API in parsed form. The gateway builds the HTTP request from it, so a
+// translator can neither choose the host nor add headers.
 type Request struct {
-	// Operation is the operationId of the v2 API description, e.g. "createPod".
+	// Operation is the operationId of the v2 API description, for example "createPod".
 	Operation string
-	// Params holds the path parameters by name, decoded.
+	// Params holds the decoded path parameters by name.
 	Params map[string]string
-	// Query holds the query parameters, decoded; nil when there are none.
+	// Query holds the decoded query parameters; nil means none.
 	Query url.Values
-	// Body is the JSON body: map[string]any, []any, string, bool, json.Number
-	// or nil for "no body".
+	// Body is the JSON body: map[string]any, []any, string, bool, json.Number, or nil for no body.
 	Body any
-	// Origin is the template whose settings were written into the body because
-	// v2 has no word for the caller's use of it; nil for none. Policies
-	// judge it as if the body named it.
+	// Origin is the template whose settings were copied into the body because v2 cannot express the caller's use of it;
+	// nil means none. Policies treat the call as if its body named the template.
 	Origin *Origin
-	// RetryRead says that the answer is read and then forgotten: objects in it may be Records.
+	// Read permits the decoder to return Records for objects in the response, because the translator only reads it.
 	Read bool
-	// FingerprintText is the common part of repeats of a create; "" means its body.
+	// FingerprintText identifies retries of a create; "" means the body.
 	FingerprintText string
-	// StopAt and TerminateAt are when the gateway stops and terminates the pod that is made; zero is never. A
-	// gateway that cannot keep them refuses the call.
+	// StopAt and TerminateAt are when the gateway stops and terminates the created pod; zero means never. A gateway that
+	// does not support them refuses the call.
 	StopAt, TerminateAt time.Time
-	// OnLateSuccess is called when a create succeeds after its request was answered;
-	// nil ignores it.
+	// OnLateSuccess is called if a create succeeds after its request has been answered; nil means no callback.
 	OnLateSuccess func(ctx context.Context, made *Response)
 }
 
-// Origin is a template that a body was made from without naming it.
+// Origin is a template whose settings a body contains without naming the template.
 type Origin struct {
-	// TemplateID is the id the caller named.
+	// TemplateID is the id that the caller named.
 	TemplateID string
-	// Record is the template when the platform does not know it: one that stands
-	// for something else of the account's own. nil means that the platform does.
+	// Record is the template if the platform does not know it, because it represents another resource of the account. Nil
+	// means that the platform knows it.
 	Record any
 }
 
-// Response is the answer to a Request: the platform's, or the gateway's own
-// refusal, which has the same shape (RFC 9457 problem details).
+// Response is the response to a Request, from the platform or from the gateway. The gateway's refusals have the same form
+// (RFC 9457 problem details).
 type Response struct {
 	Status int
-	// Header holds the response headers that may be shown to callers.
+	// Header holds the response headers that callers may see.
 	Header http.Header
-	// Body is the decoded JSON body, nil when the answer had none. Numbers are
-	// json.Number.
+	// Body is the decoded JSON body, or nil. Numbers are json.Number.
 	Body any
-	// FromEarlierRequest says that an earlier request has made the resource, whose caller was not
-	// told.
+	// FromEarlierRequest reports that the resource was created by an earlier request whose caller did not get the
+	// response.
 	FromEarlierRequest bool
-	// Refused says that the gateway refused the call, and the platform has seen
-	// nothing of it.
+	// Refused reports that the gateway refused the call and did not contact the platform.
 	Refused bool
-	// Kind names the gateway's refusal, "" for an answer of the platform.
+	// Kind names the gateway's refusal; it is "" for a response of the platform.
 	Kind string
 }
 
-// Caller performs v2 calls. Every call passes the whole inner chain (schema,
-// policy, budget), so a legacy request cannot dodge a rule. A refusal is a
-// Response; an error means that no answer could be had at all: the context
-// ended, or the platform's answer was lost (ErrAmbiguous). The resource of a create
-// whose answer was lost is looked for, and is the answer, also of its repeat; the
-// error is an UnfinishedError when its outcome is not known.
+// Caller makes v2 calls. Every call passes through the whole inner filter chain (schema, policies, budgets), so that a
+// legacy request cannot bypass a rule. A refusal is a Response. An error means that there is no response, because the
+// context ended or the platform's response was lost (ErrAmbiguous). If the response to a create was lost, Call looks for
+// the resource and returns it, also to a retry; it returns an UnfinishedError if the result remains unknown.
 //
-// Call may be used from several goroutines at once.
+// Call is safe for concurrent use.
 type Caller interface {
 	Call(ctx context.Context, r *Request) (*Response, error)
 }
 
-// Incoming is a legacy request as the gateway parsed it.
+// Incoming is a parsed legacy request.
 type Incoming struct {
-	// Params holds the path parameters by name, decoded.
+	// Params holds the decoded path parameters by name.
 	Params map[string]string
-	// Query holds the query parameters, decoded, repeated ones included.
+	// Query holds the decoded query parameters, including repeated ones.
 	Query url.Values
-	// Header holds the request headers a dialect may look at (User-Agent,
-	// Content-Type); credentials are gone by now.
+	// Header holds the request headers that a dialect may read (User-Agent, Content-Type), without credentials.
 	Header http.Header
-	// Body is the strictly decoded JSON body, nil when HasBody is false.
+	// Body is the strictly decoded JSON body, or nil if HasBody is false.
 	Body any
-	// HasBody tells an absent body from the JSON value null.
+	// HasBody distinguishes a JSON null from an absent body.
 	HasBody bool
-	// Account is a stable identifier of the platform account behind the
-	// caller; it partitions a translator's memory.
+	// Account is a stable identifier of the caller's platform account. Stored records are separate for each account.
 	Account string
-	// Caller is a stable identifier of the caller within the account, empty for
-	// one without a credential.
+	// Caller is a stable identifier of the caller within the account, empty without a credential.
 	Caller string
-	// CatalogAllowed tells that one without a credential may read the catalog.
+	// CatalogAllowed reports whether a caller without a credential may read the catalog.
 	CatalogAllowed bool
 }
 
-// Outgoing is the answer in the caller's own dialect.
+// Outgoing is the response in the caller's dialect.
 type Outgoing struct {
 	Status int
 	Header http.Header
-	// ContentType is empty when there is no body.
+	// ContentType is empty if there is no body.
 	ContentType string
-	// Body is the encoded body, nil for none.
+	// Body is the encoded body, or nil.
 	Body []byte
-	// Failed marks a body that reports an error, under any status.
+	// Failed reports that the body is an error, whatever the status.
 	Failed bool
-	// V2 lists the v2 operations the legacy call became, in order of the first
-	// call of each, e.g. ["createPod"].
+	// V2 lists the v2 operations that the legacy call made, in order of first use, for example ["createPod"].
 	V2 []string
-	// Operations names the operations of the call, nil where the route says it or it was not
-	// found out.
+	// Operations names the operations of the legacy call. It is nil if the route determines the operation, or if it was
+	// not determined.
 	Operations []string
-	// Warnings holds notices for the caller, one printable line each, and Lost the
-	// fields that v2 has no place for.
+	// Warnings holds notices for the caller, one printable line each. LostFields holds the fields that v2 has no
+	// equivalent for.
 	Warnings, LostFields []string
 }

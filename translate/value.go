@@ -8,29 +8,26 @@ import (
 	"strconv"
 )
 
-// The functions below read decoded JSON. They never fail: a value that is
-// missing or of another type reads as the zero value, because the platform may
-// leave members out or add new shapes and a legacy client must still be
-// answered.
+// The functions below read decoded JSON. They never fail: a missing value, or one of another type, reads as the zero
+// value. The platform may omit members or add new shapes, and a legacy client must still get a response.
 
-// Record is a decoded object that is no map: it is read and never changed.
+// Record is a decoded, read-only JSON object in a form other than a map.
 type Record interface {
 	// Get returns the value of a member.
 	Get(name string) (value any, ok bool)
-	// Text returns a member that is a string, "" for any other.
+	// Text returns a string member, or "" if it is missing or of another type.
 	Text(name string) string
-	// AppendTexts appends the strings of a member that is an array, none for any other.
+	// AppendTexts appends the strings of an array member, or nothing if it is missing or of another type.
 	AppendTexts(texts []string, name string) []string
-	// Number returns a member that is a number, "" for any other.
+	// Number returns a number member, or "" if it is missing or of another type.
 	Number(name string) json.Number
 	// AppendNames appends the names of the members.
 	AppendNames(names []string) []string
-	// Map returns it as a map, with no Records in it.
+	// Map converts the object to a map that contains no Records.
 	Map() map[string]any
 }
 
-// At follows member names down from v and returns the value there, nil
-// when a step is missing or not an object.
+// At follows the member names in path from v and returns the value there, or nil if a step is missing or not an object.
 func At(v any, path ...string) any {
 	for _, name := range path {
 		switch object := v.(type) {
@@ -45,7 +42,7 @@ func At(v any, path ...string) any {
 	return v
 }
 
-// Text returns the string at path, "" when there is none.
+// Text returns the string at path, or "".
 func Text(v any, path ...string) string {
 	v, r, name := above(v, path)
 	if r != nil {
@@ -55,8 +52,8 @@ func Text(v any, path ...string) string {
 	return s
 }
 
-// above returns the Record that holds the value at path, with its name there. If none does,
-// it returns the value.
+// above returns the Record that contains the value at path, and the member name. If no Record contains it, above returns
+// the value.
 func above(v any, path []string) (value any, r Record, name string) {
 	last := len(path) - 1
 	if last < 0 {
@@ -69,8 +66,8 @@ func above(v any, path []string) (value any, r Record, name string) {
 	return At(v, path[last]), nil, ""
 }
 
-// IsBlank reports whether an input v is null, an empty string, list or object, or a list
-// or object of such values. Clients send these for options that their callers left out.
+// IsBlank reports whether v is null, an empty string, list or object, or a list or object that contains only such values.
+// Clients send these for options that were not set.
 func IsBlank(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -85,14 +82,13 @@ func IsBlank(v any) bool {
 	return false
 }
 
-// Flag returns the boolean at path, false when there is none.
+// Flag returns the boolean at path, or false.
 func Flag(v any, path ...string) bool {
 	b, _ := At(v, path...).(bool)
 	return b
 }
 
-// Members returns the object at path, nil when there is none. The map belongs
-// to v and must not be changed.
+// Members returns the object at path, or nil. The map belongs to v and must not be modified.
 func Members(v any, path ...string) map[string]any {
 	switch object := At(v, path...).(type) {
 	case map[string]any:
@@ -103,7 +99,7 @@ func Members(v any, path ...string) map[string]any {
 	return nil
 }
 
-// Empty reports whether v is no object, or one without members.
+// Empty reports whether v has no members or is not an object.
 func Empty(v any) bool {
 	if r, ok := v.(Record); ok {
 		return len(r.AppendNames(nil)) == 0
@@ -111,17 +107,16 @@ func Empty(v any) bool {
 	return len(Members(v)) == 0
 }
 
-// Items returns the array at path, nil when there is none. The slice belongs to
-// v and must not be changed.
+// Items returns the array at path, or nil. The slice belongs to v and must not be modified.
 func Items(v any, path ...string) []any {
 	l, _ := At(v, path...).([]any)
 	return l
 }
 
-// Texts returns the strings of the array at path, other elements left out.
+// Texts returns the strings in the array at path and skips other elements.
 func Texts(v any, path ...string) []string { return AppendTexts([]string{}, v, path...) }
 
-// AppendTexts appends the strings of the array at path, other elements left out.
+// AppendTexts appends the strings in the array at path and skips other elements.
 func AppendTexts(texts []string, v any, path ...string) []string {
 	v, r, name := above(v, path)
 	if r != nil {
@@ -137,14 +132,13 @@ func AppendTexts(texts []string, v any, path ...string) []string {
 	return texts
 }
 
-// Whole returns the number at path rounded down, 0 when there is none or it
-// does not fit.
+// Whole returns the number at path, rounded down. It returns 0 if there is none or it exceeds 2^53.
 func Whole(v any, path ...string) int64 {
 	v, r, name := above(v, path)
 	var f float64
 	var ok bool
 	if r != nil {
-		f, ok = Float(r.Number(name)) // as a value it would be an allocation
+		f, ok = Float(r.Number(name)) // json.Number in an interface would allocate
 	} else {
 		f, ok = Number(v)
 	}
@@ -155,7 +149,7 @@ func Whole(v any, path ...string) int64 {
 	return int64(f)
 }
 
-// Decimal returns the number at path as it was written, "" when there is none.
+// Decimal returns the number at path in its original spelling, or "".
 func Decimal(v any, path ...string) json.Number {
 	v, r, name := above(v, path)
 	if r != nil {
@@ -165,7 +159,7 @@ func Decimal(v any, path ...string) json.Number {
 	return n
 }
 
-// Float returns n as a float64; ok is false when it is no finite number.
+// Float converts n to a float64; ok is false unless n is a finite number.
 func Float(n json.Number) (f float64, ok bool) {
 	if n == "" {
 		return 0, false
@@ -174,18 +168,17 @@ func Float(n json.Number) (f float64, ok bool) {
 	return f, err == nil
 }
 
-// Ceil returns v rounded up; ok is false when it is no number or does not fit.
+// Ceil rounds v up; ok is false if v is not a number or exceeds 2^53.
 func Ceil(v any) (n int64, ok bool) {
 	f, ok := Number(v)
 	f = math.Ceil(f)
 	return int64(f), ok && math.Abs(f) <= maxExact
 }
 
-// maxExact is the largest magnitude up to which every integer has a float64 of
-// its own, 2^53.
+// maxExact is 2^53. A float64 represents every integer up to it exactly.
 const maxExact = 1 << 53
 
-// Number returns v as a float64; ok is false when it is no finite number.
+// Number converts v to a float64; ok is false unless v is a finite number.
 func Number(v any) (f float64, ok bool) {
 	switch n := v.(type) {
 	case json.Number:
@@ -200,9 +193,8 @@ func Number(v any) (f float64, ok bool) {
 	return 0, false
 }
 
-// Integer returns v as an integer. A number written with a fraction or exponent
-// counts when its value is integral ("20.0", "2e1"); magnitudes above 2^53 do
-// not.
+// Integer converts v to an integer. A number with a fraction or exponent is accepted if its value is integral ("20.0",
+// "2e1"). Magnitudes above 2^53 are rejected.
 func Integer(v any) (int64, bool) {
 	f, ok := Number(v)
 	if !ok || f != math.Trunc(f) || math.Abs(f) > maxExact {
@@ -211,7 +203,7 @@ func Integer(v any) (int64, bool) {
 	return int64(f), true
 }
 
-// List turns a slice into a JSON array; nil becomes an empty one.
+// List converts a slice to a JSON array. Nil becomes an empty array.
 func List[T any](items []T) []any {
 	list := make([]any, len(items))
 	for i, item := range items {
@@ -220,10 +212,10 @@ func List[T any](items []T) []any {
 	return list
 }
 
-// Int writes an integer as a JSON number without fraction or exponent.
+// Int formats n as a JSON number without fraction or exponent.
 func Int(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// Unique returns the strings in their order without empty and repeated ones.
+// Unique returns the strings in order, without empty and repeated ones.
 func Unique(texts []string) []string {
 	kept := make([]string, 0, min(len(texts), 16))
 	seen := map[string]bool{}

@@ -19,11 +19,11 @@ func newAdopt() *cobra.Command {
 	var team, key, file, from, to string
 	cmd := &cobra.Command{
 		Use:   "adopt ORG (ID | --from-team OLD --to-team NEW | --from-audit FILE)",
-		Short: "Give a resource, or everything that a team has, to a team or a key, which pays for it from then on",
-		Long: `Gives a resource to a team or a key. With --from-team and --to-team, a team gets
-everything of another one, which may be configured no longer: its resources, and
-the cost that it has accrued in the current day and month. With --key, it gets the
-same of one key.`,
+		Short: "Change the owner of a resource, or of all resources of a team",
+		Long: `Changes the owner of a resource to a team or a key. With --from-team and --to-team,
+all resources of a team, which need not be configured any more, and its costs of the
+current day and month are transferred to another team. With --key, only those of one
+key are transferred.`,
 		Example: `  tollgate spend adopt acme k2n5x8 --team research
   tollgate spend adopt acme --from-team research --to-team science
   tollgate spend adopt acme --from-team research --to-team ops --key ann-laptop
@@ -45,10 +45,10 @@ same of one key.`,
 		}),
 	}
 	cmd.Flags().StringVar(&team, "team", "", "id of the team")
-	cmd.Flags().StringVar(&key, "key", "", "id of the key; its team is the owner, too. With --from-team, only what this key has")
-	cmd.Flags().StringVar(&from, "from-team", "", "id of the team that gives everything it has, also one that is configured no longer")
-	cmd.Flags().StringVar(&to, "to-team", "", "id of the team that gets it")
-	cmd.Flags().StringVar(&file, "from-audit", "", "audit log: give resources without an owner back to their makers")
+	cmd.Flags().StringVar(&key, "key", "", "ID of the key, whose owner becomes the key with its team. With --from-team, only resources of this key")
+	cmd.Flags().StringVar(&from, "from-team", "", "ID of the former team, which need not be configured any more")
+	cmd.Flags().StringVar(&to, "to-team", "", "ID of the new team")
+	cmd.Flags().StringVar(&file, "from-audit", "", "audit log from which to restore missing owners")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "team")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "key")
 	cmd.MarkFlagsRequiredTogether("from-team", "to-team")
@@ -69,7 +69,7 @@ func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error
 	return err
 }
 
-// adoptTeam gives everything of a team, or of a key in it, to another team.
+// adoptTeam transfers all resources of a team, or of one of its keys, to another team.
 func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error {
 	var a money.AdoptedTeam
 	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt-team?"+q.Encode(), &a); err != nil {
@@ -83,7 +83,7 @@ func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) e
 	return err
 }
 
-// adoptAll gives back resources whose maker an audit log knows and the ledger does not.
+// adoptAll restores owners that are missing in the ledger but recorded in an audit log.
 func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer) error {
 	made, err := audit.Creators(org, file)
 	if err != nil {

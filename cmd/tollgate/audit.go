@@ -14,18 +14,18 @@ import (
 )
 
 func newAudit() *cobra.Command {
-	return group("audit", "List and verify the record of changes", "  tollgate audit verify audit.log", newAuditVerify())
+	return group("audit", "List and verify audited changes", "  tollgate audit verify audit.log", newAuditVerify())
 }
 
 func newAuditVerify() *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
 		Use:   "verify FILE...",
-		Short: "Find lines of an audit log that were changed, left out or put in later",
-		Long: `verify reads one gateway's audit log, the oldest file first, and follows its
-chain: each line holds the SHA-256 of the line before. It prints the sum of the
-last line, the head. A log cut off at the end still has a whole chain:
-keep the head elsewhere from time to time, and name it with --head.`,
+		Short: "Detect modified, removed and inserted lines in an audit log",
+		Long: `Verifies the hash chain in the audit log of one gateway. Name the oldest file first.
+Each line contains the SHA-256 of the line before. The command prints the digest of
+the last line, the head. A truncated log still has a valid chain: store the head
+elsewhere from time to time, and pass it with --head.`,
 		Example: "  tollgate audit verify audit.log.2 audit.log.1 audit.log",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ keep the head elsewhere from time to time, and name it with --head.`,
 				}
 			}
 			if !found {
-				return fmt.Errorf("no line has the sum %s: the log was cut, or written anew", head)
+				return fmt.Errorf("no line has the digest %s: the log was truncated or rewritten", head)
 			}
 			w := cmd.OutOrStdout()
 			_, _ = fmt.Fprintf(w, "lines %d to %d: the chain is whole\nhead  %s\n", c.First, c.Last, c.Head)
@@ -55,11 +55,11 @@ keep the head elsewhere from time to time, and name it with --head.`,
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&head, "head", "", "SHA-256 of a line that must be there")
+	cmd.Flags().StringVar(&head, "head", "", "SHA-256 of a line that the log must contain")
 	return cmd
 }
 
-// auditPage has a row for each change.
+// auditPage returns a table with a row for each change.
 func auditPage(l *audit.Page, _ asked) (p page) {
 	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
 	for _, c := range l.Changes {
@@ -75,7 +75,7 @@ func auditPage(l *audit.Page, _ asked) (p page) {
 	return p
 }
 
-// endOf is the status of a change, "open" for one without an end, "" for a configuration.
+// endOf returns the status of a change: "open" if its outcome was not recorded, and "" for a configuration change.
 func endOf(c *audit.Change) any {
 	switch {
 	case c.Status > 0:

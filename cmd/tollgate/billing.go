@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// billing reads the platform's bills through the gateway, with the key of a caller. v2 does not group or filter bills by GPU type, team or label:
-// the command does, with the history of the ledger.
+// billing reads the platform's bills through the gateway with a caller's key. The v2 API cannot group or filter bills by GPU type, team or
+// label, so the command does that with the history of the ledger.
 type billing struct {
 	callerClient
 
@@ -30,11 +30,11 @@ type billing struct {
 	org      string
 	admin    *adminClient
 	id, gpu  string
-	// path is the path in v2, and record the member of a bill that has the id of its resource, which is also the query parameter.
+	// path is the v2 path. record is the member of a bill with the resource ID, and also the name of the query parameter.
 	path, record string
-	groups       map[string]string // value of --grouping -> the member in JSON
-	idFlag       string            // the option that filters by resource
-	fallback     string            // the default of --grouping
+	groups       map[string]string // JSON member by value of --grouping
+	idFlag       string            // flag that filters by resource
+	fallback     string            // default of --grouping
 }
 
 func newBilling() *cobra.Command {
@@ -79,14 +79,14 @@ func (b *billing) command(use, short string) *cobra.Command {
 	f := cmd.Flags()
 	b.flags(cmd)
 	b.out = outputFlag(cmd)
-	f.BoolVar(&b.plot, "plot", false, "draw a bar per row of the table")
+	f.BoolVar(&b.plot, "plot", false, "draw a bar for each row")
 	f.StringVar(&b.bucket, "bucket-size", "day", "hour, day, week, month or year")
-	f.StringVar(&b.from, "start-time", "", "first moment, RFC 3339 (default 30 days ago)")
-	f.StringVar(&b.to, "end-time", "", "moment after the last, RFC 3339 (default now)")
+	f.StringVar(&b.from, "start-time", "", "start of the range, RFC 3339 (default 30 days ago)")
+	f.StringVar(&b.to, "end-time", "", "end of the range, exclusive, RFC 3339 (default now)")
 	complete(cmd, "bucket-size", cobra.FixedCompletions([]string{"hour", "day", "week", "month", "year"}, cobra.ShellCompDirectiveNoFileComp))
 	if b.groups != nil {
 		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(append(b.groupings(), "team", "label:NAME"), ", "))
-		f.StringVar(&b.org, "org", "", "organisation whose ledger has the GPU types, teams and labels")
+		f.StringVar(&b.org, "org", "", "organisation whose ledger contains the GPU types, teams and labels")
 		f.StringVar(&b.id, b.idFlag, "", "only this one")
 		f.StringVar(&b.gpu, "gpu-id", "", "only this type of GPU, or pool of an endpoint")
 		b.admin = newAdminClient(cmd)
@@ -118,9 +118,9 @@ func (b *billing) validate() error {
 	switch {
 	case b.org != "":
 	case b.byLedger():
-		return fmt.Errorf("--grouping %s reads the ledger of an organisation: name it with --org", b.grouping)
+		return fmt.Errorf("--grouping %s needs the ledger of an organisation: add --org", b.grouping)
 	case b.gpu != "":
-		return errors.New("--gpu-id reads the ledger of an organisation: name it with --org")
+		return errors.New("--gpu-id needs the ledger of an organisation: add --org")
 	}
 	for name, value := range map[string]string{"start-time": b.from, "end-time": b.to} {
 		if _, err := time.Parse(time.RFC3339, value); value != "" && err != nil {
@@ -130,7 +130,7 @@ func (b *billing) validate() error {
 	return nil
 }
 
-// ask returns the rows: the time, the group and the amount of each.
+// ask returns rows with the time, group and amount.
 func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[string]any, error) {
 	key, err := b.key(ctx)
 	if err != nil {
@@ -157,16 +157,16 @@ func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[s
 	return sums.rows(b.groups[b.grouping]), nil
 }
 
-// unknownType is the group of amounts whose GPU type the ledger does not know.
+// unknownType is the group of amounts whose GPU type is not in the ledger.
 const unknownType = "unknown"
 
-// bill is the billed amount of one resource in one bucket of time.
+// bill is the amount billed for one resource in one time bucket.
 type bill struct {
 	time, resource string
 	amount         *big.Rat
 }
 
-// tally adds bills up by time and group.
+// tally holds sums by time and group.
 type tally map[[2]string]*big.Rat
 
 // add adds a share of a bill to a group.
@@ -178,7 +178,7 @@ func (t tally) add(x *bill, group string, share *big.Rat) {
 	t[key].Add(t[key], new(big.Rat).Mul(x.amount, share))
 }
 
-// rows lists the sums by time and group. An empty member leaves the group out.
+// rows returns the sums by time and group. With an empty member, rows have no group.
 func (t tally) rows(member string) []map[string]any {
 	rows := make([]map[string]any, 0, len(t))
 	for _, key := range slices.SortedFunc(maps.Keys(t), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) }) {
@@ -192,7 +192,7 @@ func (t tally) rows(member string) []map[string]any {
 	return rows
 }
 
-// bills lists the bills. A long range is asked for in parts.
+// bills returns the bills. A long range is requested in parts.
 func (b *billing) bills(ctx context.Context, key string, progress func(done, of int)) ([]bill, error) {
 	var bills []bill
 	parts := b.parts(time.Now())
@@ -215,7 +215,7 @@ func (b *billing) bills(ctx context.Context, key string, progress func(done, of 
 			amount, ok := new(big.Rat).SetString(fmt.Sprint(record["totalAmount"]))
 			start, err := time.Parse(time.RFC3339, text("startTime"))
 			if !ok || err != nil {
-				return nil, fmt.Errorf("the gateway answered a record without a time and an amount: %v", record)
+				return nil, fmt.Errorf("invalid record from the gateway: no time or no amount: %v", record)
 			}
 			bills = append(bills, bill{time: start.UTC().Format(time.RFC3339), resource: text(b.record), amount: amount})
 		}
@@ -224,11 +224,11 @@ func (b *billing) bills(ctx context.Context, key string, progress func(done, of 
 	return bills, nil
 }
 
-// part is one of the parts that a range is asked for in; a bound may be "".
+// part is a part of the requested range. Either bound may be "".
 type part struct{ from, to string }
 
-// parts cuts a range where days begin, in UTC, into parts of two weeks of hours or a
-// year of days. Larger buckets are few.
+// parts splits the range at day boundaries in UTC: into two weeks for hourly buckets, and a year for daily buckets. Longer buckets need no
+// splitting.
 func (b *billing) parts(now time.Time) []part {
 	days := map[string]int{"hour": 14, "day": 366}[b.bucket]
 	from, err := time.Parse(time.RFC3339, b.from)
@@ -237,7 +237,7 @@ func (b *billing) parts(now time.Time) []part {
 	}
 	end := now
 	if b.to != "" {
-		end, _ = time.Parse(time.RFC3339, b.to) // it was validated
+		end, _ = time.Parse(time.RFC3339, b.to) // already validated
 	}
 	var out []part
 	at := b.from
@@ -249,7 +249,7 @@ func (b *billing) parts(now time.Time) []part {
 	return append(out, part{at, b.to})
 }
 
-// progressOf returns a function that shows on a terminal how much of several parts was answered.
+// progressOf returns a function that shows progress if w is a terminal.
 func progressOf(w io.Writer) func(done, of int) {
 	if !isTerminal(w) {
 		return func(int, int) {}
@@ -257,7 +257,7 @@ func progressOf(w io.Writer) func(done, of int) {
 	return func(done, of int) { writeProgress(w, done, of) }
 }
 
-// writeProgress writes a line over the one before, and takes it away in the end.
+// writeProgress replaces the progress line, and erases it at the end.
 func writeProgress(w io.Writer, done, of int) {
 	switch {
 	case of < 2:
@@ -268,7 +268,7 @@ func writeProgress(w io.Writer, done, of int) {
 	}
 }
 
-// billed is one row: an amount of a bucket and a group.
+// billed is the amount of one bucket and group.
 type billed struct {
 	time, group string
 	amount      *big.Rat
@@ -312,10 +312,10 @@ func (b *billing) write(w io.Writer, records []map[string]any) error {
 	return b.out.write(w, records, t)
 }
 
-// barWidth is the length of the longest bar, in cells of a terminal.
+// barWidth is the maximum length of a bar, in terminal cells.
 const barWidth = 40
 
-// bar draws n on a scale of a width that ends at largest, in eighths of a cell.
+// bar draws n as a bar with a resolution of an eighth of a cell. largest has the full width.
 func bar(n, largest *big.Rat, width int) string {
 	if largest.Sign() <= 0 || n.Sign() <= 0 {
 		return ""

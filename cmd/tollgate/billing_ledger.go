@@ -18,7 +18,7 @@ func (b *billing) byLedger() bool {
 	return b.groups != nil && (b.grouping == "gpuId" || b.grouping == "team" || ok && label != "")
 }
 
-// group returns the group of costs in the ledger's history.
+// group returns the group of a cost in the ledger's history.
 func (b *billing) group(c *money.Cost) string {
 	if label, ok := strings.CutPrefix(b.grouping, "label:"); ok {
 		return c.Labels[label]
@@ -32,9 +32,8 @@ func (b *billing) group(c *money.Cost) string {
 	return c.Resource
 }
 
-// allot groups bills by the ledger's entries for their resources: an amount is divided
-// as the ledger's costs of the resource are in the bucket, or, if there are none, in
-// the whole range. Amounts of resources that the ledger does not know have no group, or no GPU type.
+// allot assigns bills to groups by the costs in the ledger: an amount is divided in proportion to the resource's costs in the same bucket
+// or, if there are none, in the whole range. Amounts of resources that are missing in the ledger have no group, or an unknown GPU type.
 func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, error) {
 	rows, err := b.history(ctx, bills)
 	if err != nil {
@@ -54,8 +53,7 @@ func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, er
 	return sums.rows(cmp.Or(b.groups[b.grouping], b.grouping)), nil
 }
 
-// history returns the costs, by the ledger, of the resources of some bills, by
-// resource.
+// history returns the ledger's costs of the billed resources, by resource.
 func (b *billing) history(ctx context.Context, bills []bill) (map[string][]money.Cost, error) {
 	if len(bills) == 0 {
 		return nil, nil
@@ -92,7 +90,7 @@ func (b *billing) history(ctx context.Context, bills []bill) (map[string][]money
 	return rows, nil
 }
 
-// end is when the bucket that began at a time ends.
+// end returns the end of the bucket that starts at a time.
 func (b *billing) end(start time.Time) time.Time {
 	start = start.UTC()
 	switch b.bucket {
@@ -108,8 +106,8 @@ func (b *billing) end(start time.Time) time.Time {
 	return start.AddDate(0, 0, 1)
 }
 
-// shares returns each group's part of the costs of a resource, whose history is rows, in the bucket that began at a time. The parts add up to 1, or
-// to less when --gpu-id leaves some out.
+// shares returns the share of each group in the costs of a resource in the bucket that starts at a time. rows is the history of the
+// resource. The shares add up to 1, or to less if --gpu-id excludes some.
 func (b *billing) shares(rows []money.Cost, at time.Time) map[string]*big.Rat {
 	sum := func(in func(c *money.Cost) bool) (map[string]*big.Rat, *big.Rat) {
 		parts, total := make(map[string]*big.Rat), new(big.Rat)

@@ -15,27 +15,27 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The callers' listener of a gateway: the variable that names it, and the address without that.
+// The environment variable with the address of a gateway's listener for callers, and its default.
 const (
 	gatewayEnv     = "TOLLGATE_GATEWAY"
 	defaultGateway = "http://127.0.0.1:8080"
 )
 
-// callerClient asks a gateway with the key of a caller.
+// callerClient sends requests to a gateway with a caller's key.
 type callerClient struct {
 	base, keyEnv string
-	notes        io.Writer // notices beside the answer
-	byLogin      bool      // the key is the token of a login
+	notes        io.Writer // receives notices
+	byLogin      bool      // the key is a token obtained by login
 }
 
-// flags adds those of a command that asks.
+// flags adds the flags for the gateway.
 func (c *callerClient) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.base, "gateway", cmp.Or(os.Getenv(gatewayEnv), defaultGateway), "address of the gateway; "+gatewayEnv+" is another default")
-	cmd.Flag("gateway").DefValue = defaultGateway // help does not depend on the environment
-	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds the caller's key")
+	cmd.Flags().StringVar(&c.base, "gateway", cmp.Or(os.Getenv(gatewayEnv), defaultGateway), "address of the gateway; $"+gatewayEnv+" overrides the default")
+	cmd.Flag("gateway").DefValue = defaultGateway // help must not depend on the environment
+	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "environment variable with the caller's key")
 }
 
-// key returns the key, or the token of a login.
+// key returns the caller's key, or the token of a login.
 func (c *callerClient) key(ctx context.Context) (string, error) {
 	if key := os.Getenv(c.keyEnv); key != "" {
 		return key, nil
@@ -48,19 +48,18 @@ func (c *callerClient) key(ctx context.Context) (string, error) {
 	case token == "":
 		return "", fmt.Errorf("no key: set %s, or run tollgate login", c.keyEnv)
 	case !isConfidential(urlOf(c.base)):
-		return "", usagef("--gateway %s: the token of a login is sent by https only", c.base)
+		return "", usagef("--gateway %s: tokens of a login are only sent over https", c.base)
 	}
 	return token, nil
 }
 
-// callerTimeout bounds one question, and longestWait how long the gateway may ask to wait
-// before the next.
+// callerTimeout limits one request, and longestWait the pause that the gateway may request before a retry.
 const (
 	callerTimeout = 2 * time.Minute
 	longestWait   = 10 * time.Minute
 )
 
-// get asks the gateway, and again when it said to wait.
+// get sends a request, and repeats it after the pause that the gateway requests.
 func (c *callerClient) get(ctx context.Context, key, target string, out any) error {
 	for {
 		wait, err := c.getOnce(ctx, key, target, out)
@@ -76,8 +75,7 @@ func (c *callerClient) get(ctx context.Context, key, target string, out any) err
 	}
 }
 
-// getOnce asks once. With an error it returns how long the gateway says to wait, if it
-// does.
+// getOnce sends one request. On error, wait is the pause that the gateway requests, or nil.
 func (c *callerClient) getOnce(ctx context.Context, key, target string, out any) (wait *time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callerTimeout)
 	defer cancel()

@@ -12,20 +12,20 @@ import (
 	"unicode/utf8"
 )
 
-// A cell of a table is a value whose type decides how people and programs read it: usd, number, share, status and time.Time have a form of
-// their own, everything else is printed by fmt.
+// A cell is a value in a table. The types usd, number, share, status and time.Time have separate formats for people and programs. All other
+// values are formatted by fmt.
 type (
-	// usd is a decimal amount of US dollars. People read it with two decimals and separators.
+	// usd is a decimal amount in US dollars. For people it has two decimals and thousands separators.
 	usd string
-	// number is a decimal number. People read it with separators.
+	// number is a decimal number. For people it has thousands separators.
 	number string
-	// share is a part of a whole in percent. On a terminal it is a bar, too.
+	// share is a percentage. On a terminal it is also drawn as a bar.
 	share int
-	// status is the HTTP status of an answer, 0 for none.
+	// status is an HTTP status, or 0 if there is none.
 	status int
 )
 
-// budgetCell is an amount of the budget of a name, in its unit.
+// budgetCell returns an amount of the named budget in its unit.
 func budgetCell(name, amount string) any {
 	if amount != "" && (strings.HasPrefix(name, "per_") || name == "total") {
 		return usd(amount)
@@ -33,7 +33,7 @@ func budgetCell(name, amount string) any {
 	return number(amount)
 }
 
-// takenShare is the share of a limit that is used or reserved; a limit of 0 is taken as a whole.
+// takenShare returns the used and reserved share of a limit. A limit of 0 counts as fully used.
 func takenShare(limit, used, reserved string) share {
 	sum := new(big.Rat).Add(decimal(used), decimal(reserved))
 	if of := decimal(limit); of.Sign() > 0 {
@@ -50,7 +50,7 @@ func decimal(text string) *big.Rat {
 	return new(big.Rat)
 }
 
-// programText is a cell for programs: times in RFC 3339, amounts in full.
+// programText formats a cell for programs: times in RFC 3339, and amounts without rounding.
 func programText(cell any) string {
 	switch c := cell.(type) {
 	case time.Time:
@@ -70,7 +70,7 @@ func programText(cell any) string {
 	return fmt.Sprint(cell)
 }
 
-// peopleText is a cell for people, in one line.
+// peopleText formats a cell for people, on one line.
 func peopleText(cell any, onTerminal bool) string {
 	switch c := cell.(type) {
 	case usd:
@@ -87,10 +87,10 @@ func peopleText(cell any, onTerminal bool) string {
 	return oneLine(programText(cell))
 }
 
-// shareWidth is the length of the bar of a whole, in cells of a terminal.
+// shareWidth is the length of a bar for 100 percent, in terminal cells.
 const shareWidth = 10
 
-// isNumeric reports whether a cell is aligned to the right.
+// isNumeric reports whether a cell is right-aligned.
 func isNumeric(cell any) bool {
 	switch cell.(type) {
 	case usd, number, share, status:
@@ -99,7 +99,7 @@ func isNumeric(cell any) bool {
 	return reflect.ValueOf(cell).CanInt()
 }
 
-// dollars is an amount with two decimals and separators. An amount below half a cent is "<0.01", not nothing.
+// dollars formats an amount with two decimals and thousands separators. An amount below half a cent is shown as "<0.01".
 func dollars(text string) string {
 	r, ok := new(big.Rat).SetString(text)
 	if !ok {
@@ -111,7 +111,7 @@ func dollars(text string) string {
 	return "<0.01"
 }
 
-// separated is a decimal number with a comma before each three digits of its whole part.
+// separated adds thousands separators to a decimal number.
 func separated(text string) string {
 	whole, fraction, _ := strings.Cut(text, ".")
 	sign := ""
@@ -127,13 +127,14 @@ func separated(text string) string {
 	return sign + whole
 }
 
-// Select Graphic Rendition (ECMA-48, section 8.3.117).
+// Codes for Select Graphic Rendition (ECMA-48, section 8.3.117).
 const (
 	sgrBold, sgrRed, sgrYellow = "1", "31", "33"
 	sgrEnd                     = "\x1b[0m"
 )
 
-// colourOf is the colour of a cell on a terminal, "" for none: refusals and failures are red, and budgets near their end yellow.
+// colourOf returns the colour of a cell on a terminal, or "". Refusals and failures are red, and budgets that are nearly used up are
+// yellow.
 func colourOf(cell any) string {
 	switch c := cell.(type) {
 	case status:
@@ -165,16 +166,16 @@ func isTerminal(w any) bool {
 		return false
 	}
 	info, err := f.Stat()
-	null, _ := os.Stat(os.DevNull) // by its file: standard input is called /dev/stdin
+	null, _ := os.Stat(os.DevNull) // compared by identity, because standard input is named /dev/stdin
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !os.SameFile(info, null)
 }
 
-// inColour reports whether w takes colours and bars: a terminal, unless NO_COLOR or TERM forbids (https://no-color.org).
+// inColour reports whether w is a terminal, and NO_COLOR and TERM permit colours and bars (https://no-color.org).
 func inColour(w any) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && cmp.Or(os.Getenv("TERM"), "dumb") != "dumb"
 }
 
-// padded fills a text to a width.
+// padded pads a text to a width.
 func padded(text string, width int, toRight bool) string {
 	space := strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0))
 	if toRight {

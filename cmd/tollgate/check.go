@@ -28,13 +28,13 @@ func newCheck() *cobra.Command {
 	var printed, coverage bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Find every fault of a configuration, starting nothing",
-		Long: `Loads everything 'serve' would: the file, its secrets, the API's schemas, the
-policies. Prints each fault with its place and exits with 1 if there is one. A
-setting without effect, such as an exception that has ended, is a warning.
+		Short: "Check a configuration without starting the gateway",
+		Long: `Loads everything that 'serve' would load: the file, its secrets, the API schemas and
+the policies. Prints each fault with its position, and exits with 1 if there is one.
+A setting without effect, such as an expired exception, is a warning.
 
-With --no-secrets neither variables nor files of secrets are read, nor directories of
-logs asked for, so that a pull request can be checked.`,
+With --no-secrets, environment variables and files of secrets are not read, and log
+directories are not checked, so that a pull request can be checked.`,
 		Example: `  tollgate check tollgate.yaml
   tollgate check tollgate.yaml --no-secrets -o github`,
 		Args: configFile(&c.path),
@@ -50,22 +50,22 @@ logs asked for, so that a pull request can be checked.`,
 	}
 	cmd.Flags().StringVarP(&c.path, "config", "c", "tollgate.yaml", "configuration file")
 	stateFlag(cmd, &c.state)
-	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "check everything but secrets, on a machine without them")
+	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "do not check secrets")
 	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
-	cmd.Flags().BoolVar(&printed, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
-	cmd.Flags().BoolVar(&coverage, "coverage", false, "print the rules that hold each operation of the API, and do nothing else; a gap is a fault")
+	cmd.Flags().BoolVar(&printed, "print-schema", false, "only print the JSON Schema of the configuration")
+	cmd.Flags().BoolVar(&coverage, "coverage", false, "only print the rules that apply to each API operation; exit with 1 if an operation has none")
 	cmd.MarkFlagsMutuallyExclusive("print-schema", "output")
 	return cmd
 }
 
-// configFile takes a configuration file as the argument, in place of --config.
+// configFile accepts the configuration file as an argument, as an alternative to --config.
 func configFile(path *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1:
 			return fmt.Errorf("expected one FILE, got %d", len(args))
 		case len(args) == 1 && cmd.Flags().Changed("config"):
-			return errors.New("the configuration file is given twice: as FILE and with --config")
+			return errors.New("configuration file given twice: as FILE and with --config")
 		case len(args) == 1:
 			*path = args[0]
 		}
@@ -82,10 +82,10 @@ func printSchema(w io.Writer) error {
 	return err
 }
 
-// printCoverage lists the rules that hold each operation.
+// printCoverage lists the rules that apply to each operation.
 func printCoverage(w io.Writer, out *output) error {
 	if out.format == "sarif" || out.format == "github" {
-		return usagef("--coverage is written as table or json, not as %s", out.format)
+		return usagef("--coverage supports the formats table and json, not %s", out.format)
 	}
 	api, err := schema.Load()
 	if err != nil {
@@ -115,10 +115,10 @@ func printCoverage(w io.Writer, out *output) error {
 	return nil
 }
 
-// checking is a run of check.
+// checking is one run of the command check.
 type checking struct {
 	path      string
-	state     string // the state directory that serve would use
+	state     string // state directory of serve
 	noSecrets bool
 	out       *output
 }
@@ -157,7 +157,7 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// passed describes, for people, a configuration without a fault.
+// passed reports a configuration without faults to people.
 func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, stderr io.Writer) error {
 	for _, warning := range warnings {
 		_, _ = fmt.Fprintf(stderr, "warning: %v\n", warning.Fault)
@@ -181,16 +181,15 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 	return err
 }
 
-// compile builds the gateway as serve would. The client it gets never dials,
-// and decisions are written nowhere.
+// compile builds the gateway like serve. Its Redis client never connects, and decisions are not written.
 func compile(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolator) (*gateway.Gateway, error) {
 	g, closeStore, err := build(ctx, loaded, isolated)
 	closeStore()
 	return g, err
 }
 
-// build is compile, with a client of the store that may dial until it is closed. The
-// store of a configuration that embeds it is away.
+// build is like compile, but its Redis client may connect until closeStore is called. If the configuration uses the embedded store, there
+// is no store.
 func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolator) (g *gateway.Gateway, closeStore func(), err error) {
 	url := "redis://127.0.0.1:1"
 	if !loaded.Config.Redis.Embedded && loaded.Config.Redis.URL.Resolved() {
@@ -206,14 +205,14 @@ func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolat
 		return nil, closeStore, err
 	}
 	cfg := loaded.Config
-	cfg.Decisions.DecisionLog, cfg.Audit.File = policyconfig.DefaultDecisionLog(), nil // nothing is written
+	cfg.Decisions.DecisionLog, cfg.Audit.File = policyconfig.DefaultDecisionLog(), nil // nothing must be written
 	g, err = gateway.New(cfg, gateway.Deps{
 		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(), Isolate: isolated,
 	})
 	return g, closeStore, errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
 }
 
-// report writes one fault a line and returns how many there were.
+// report writes one fault per line and returns the number of faults.
 func report(w io.Writer, err error) int {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		n := 0

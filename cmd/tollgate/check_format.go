@@ -12,20 +12,20 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// How bad a finding is; the words are those of SARIF and GitHub.
+// Severities of a finding, in the terms of SARIF and GitHub.
 const (
 	severityError   = "error"
 	severityWarning = "warning"
 )
 
-// finding is something that check has to say of a configuration.
+// finding is a fault or warning about a configuration.
 type finding struct {
 	Severity string `json:"severity"`
 	strictyaml.Fault
 }
 
-// findings lists the faults within an error. A fault without a place of its own belongs to the
-// file at path, and a fault of own Rego has the place of the Rego.
+// findings returns the faults in err. A fault without a position is assigned to the file at path. A fault in an organisation's own Rego has
+// the position in the Rego file.
 func findings(path, severity string, err error) []finding {
 	if err == nil {
 		return nil
@@ -47,22 +47,22 @@ func findings(path, severity string, err error) []finding {
 	return []finding{{severity, f}}
 }
 
-// said is the finding without its place.
+// said returns the message without the position.
 func (f *finding) said() string {
 	bare := f.Fault
 	bare.File, bare.Line = "", 0
 	return bare.Error()
 }
 
-// writeFindings writes them as JSON.
+// writeFindings writes findings as JSON.
 func writeFindings(w io.Writer, found []finding) error {
 	if found == nil {
-		found = []finding{} // a list all the same
+		found = []finding{} // an empty list instead of null
 	}
 	return writeJSON(w, found)
 }
 
-// writeAnnotations writes a workflow command of GitHub for each.
+// writeAnnotations writes a GitHub workflow command for each finding.
 func writeAnnotations(w io.Writer, found []finding) error {
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -78,7 +78,7 @@ func writeAnnotations(w io.Writer, found []finding) error {
 	return nil
 }
 
-// writeSARIF writes a log of SARIF 2.1.0.
+// writeSARIF writes findings as a SARIF 2.1.0 log.
 func writeSARIF(w io.Writer, found []finding) error {
 	type object = map[string]any
 	const rule = "configuration"

@@ -61,7 +61,7 @@ func (w *wrong) check(t *testing.T, dir, text string) (code int, said string) {
 	return code, strings.ReplaceAll(stderr.String(), dir+"/", "")
 }
 
-// place makes a directory with what the configurations name.
+// placeOfWrong makes a directory with what the configurations name.
 func placeOfWrong(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,20 +132,20 @@ func wrongFiles() map[string]wrong {
 	return map[string]wrong{
 		"audit is a directory":        {top: "audit: {file: {path: §logs/directory}}", want: "audit.file.path: logs/directory is a directory: name a file in it"},
 		"decisions is a directory":    {top: "decisions: {file: {path: §logs}}", want: "decisions.file.path: logs is a directory: name a file in it"},
-		"audit is the file":           {top: "audit: {file: {path: §tollgate.yaml}}", want: "audit.file.path: tollgate.yaml is a file that the configuration is read from"},
-		"audit in proc":               {top: "audit: {file: {path: §/proc/audit.log}}", want: "audit.file.path: /proc/audit.log cannot be created: /proc holds no files of its own"},
+		"audit is the file":           {top: "audit: {file: {path: §tollgate.yaml}}", want: "audit.file.path: tollgate.yaml is an input of the configuration, and the log would be appended to it"},
+		"audit in proc":               {top: "audit: {file: {path: §/proc/audit.log}}", want: "audit.file.path: /proc/audit.log cannot be created: /proc is a virtual file system"},
 		"decisions in sys":            {top: "decisions: {file: {path: §/sys/kernel/decisions.log}}", want: "decisions.file.path: /sys/kernel/decisions.log cannot be created"},
-		"one log by a link":           {top: "decisions: {file: {path: logs/decisions.log}}\naudit: {file: {path: §logs/link.log}}", want: "audit.file.path: names the same file as decisions.file"},
-		"decisions in rotated audit":  {top: "audit: {file: {path: logs/audit.log}}\ndecisions: {file: {path: §logs/audit.log.1}}", want: "decisions.file.path: is a name that rotation or delivery of audit.file writes"},
-		"audit in rotated decisions":  {top: "decisions: {file: {path: logs/d.log, keep: 3}}\naudit: {file: {path: §logs/d.log.3}}", want: "audit.file.path: is a name that rotation of decisions.file writes"},
-		"decisions in audit's place":  {top: "audit: {file: {path: logs/audit.log}, otlp: {endpoint: \"http://127.0.0.1:4318\"}}\ndecisions: {file: {path: §logs/audit.log.otlp}}", want: "decisions.file.path: is a name that rotation or delivery of audit.file writes"},
+		"one log by a link":           {top: "decisions: {file: {path: logs/decisions.log}}\naudit: {file: {path: §logs/link.log}}", want: "audit.file.path: is the same file as decisions.file: the audit log could not be verified"},
+		"decisions in rotated audit":  {top: "audit: {file: {path: logs/audit.log}}\ndecisions: {file: {path: §logs/audit.log.1}}", want: "decisions.file.path: is a name used by the rotation or delivery of audit.file, which would replace the decision log"},
+		"audit in rotated decisions":  {top: "decisions: {file: {path: logs/d.log, keep: 3}}\naudit: {file: {path: §logs/d.log.3}}", want: "audit.file.path: is a name used by the rotation of decisions.file, which would replace the audit log"},
+		"decisions in audit's place":  {top: "audit: {file: {path: logs/audit.log}, otlp: {endpoint: \"http://127.0.0.1:4318\"}}\ndecisions: {file: {path: §logs/audit.log.otlp}}", want: "decisions.file.path: is a name used by the rotation or delivery of audit.file, which would replace the decision log"},
 		"port of Redis":               {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis://h:99999", want: `redis.url: "99999" is not a port: must be from 1 to 65535`},
 		"port of a Sentinel":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis+sentinel://a:26379,b:0/main", want: `redis.url: "0" is not a port`},
-		"host of Redis":               {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis://my host:6379", want: `redis.url: "my host" is not the name or address of a host`},
+		"host of Redis":               {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis://my host:6379", want: `redis.url: "my host" is not a host name or address`},
 		"scheme of Redis":             {redis: "redis: {§url: {env: REDIS_URL}}", url: "http://h", want: `redis.url: unknown scheme "http": must be redis, rediss, redis+cluster`},
 		"parameter of Redis":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "redis://h?retries=3", want: `redis.url: unknown parameter "retries"`},
 		"authority of Redis":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "rediss://h?tls_ca=/nowhere/ca.pem", want: "redis.url: tls_ca: open /nowhere/ca.pem: no such file or directory"},
-		"socket with a host":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "unix://run/redis.sock", want: "redis.url: unix:// is followed by the path of a socket and no host, as in unix:///run/redis.sock"},
+		"socket with a host":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "unix://run/redis.sock", want: "redis.url: unix:// must be followed by the path of a socket, without a host, as in unix:///run/redis.sock"},
 		"plain URL of Redis":          {redis: "redis: {url: §\"redis://h:99999\"}", want: `redis.url: "99999" is not a port`},
 		"password in the file":        {redis: "redis: {url: §\"redis://:hush@h\"}", want: "redis.url: a URL with a user or password is not written here: the file is read, copied and logged by others (write {env: NAME} or {file: PATH})"},
 		"Sentinel's in the file":      {redis: "redis: {url: §\"redis+sentinel://a/main?sentinel_password=hush\"}", want: "redis.url: a URL with a user or password is not written here"},
@@ -159,9 +159,9 @@ func wrongFiles() map[string]wrong {
 		"port of a log service":       {top: `decisions: {service: {url: §"https://logs.test:99999"}}`, want: `decisions.service.url: "99999" is not a port`},
 		"port of a webhook":           {org: `alerts: {webhook: {url: §"https://hooks.test:99999/x", secret: {env: SECRET}}}`, want: `orgs[0].alerts.webhook.url: "99999" is not a port`},
 		"port of an issuer":           {top: `issuers: [{id: corp, url: §"https://login.test:99999", audiences: [t], orgs: [acme], role: viewer}]`, want: `issuers[0].url: "99999" is not a port`},
-		"credential of two lines":     {credential: "§credential: {env: LINES}", want: "orgs[0].credential: environment variable LINES has a space, a line break or another character that no key has"},
-		"credential with a space":     {credential: "§credential: {env: SPACED}", want: "orgs[0].credential: environment variable SPACED has a space"},
-		"credential of runs":          {org: "§run_credential: {env: LINES}", want: "orgs[0].run_credential: environment variable LINES has a space"},
+		"credential of two lines":     {credential: "§credential: {env: LINES}", want: "orgs[0].credential: environment variable LINES contains a space, a line break or another character that is not permitted in a key"},
+		"credential with a space":     {credential: "§credential: {env: SPACED}", want: "orgs[0].credential: environment variable SPACED contains a space, a line break or another character that is not permitted in a key"},
+		"credential of runs":          {org: "§run_credential: {env: LINES}", want: "orgs[0].run_credential: environment variable LINES contains a space, a line break or another character that is not permitted in a key"},
 		"reports nowhere":             {top: "spend: {reports: §nowhere/reports}", want: "spend.reports: nowhere/reports: no such file or directory"},
 		"bundle's key nowhere":        {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: §/nowhere/key.pem}}`, want: "orgs[0].bundle.key.file: /nowhere/key.pem: no such file or directory"},
 		"bundle nowhere":              {org: "§bundle: {file: nowhere.tar.gz, allow_unsigned: true}", want: "orgs[0].bundle: open nowhere.tar.gz: no such file or directory"},
@@ -182,7 +182,7 @@ func wrongFiles() map[string]wrong {
 		"webhook of a cluster":        {org: `alerts: {§webhook: {url: "https://hooks.ops.svc/x", secret: {env: SECRET}}}`, want: "orgs[0].alerts.webhook.networks: must list the network of the receiver: hooks.ops.svc has no public address"},
 		"private webhook of audit":    {top: "audit:\n  file: {path: logs/a.log}\n  §webhook: {url: \"https://192.168.1.9/x\", secret: {env: SECRET}}", want: "audit.webhook.networks: must list the network of the receiver, such as 192.168.1.9/32"},
 		"key of the platform":         {key: "pk-9", keys: `keys: [§{id: ann, team: research, sha256: "` + digestOf("pk-9") + `"}]`, want: `orgs[0].keys[0]: is the platform key of organisation "acme"`},
-		"token over http":             {top: "decisions: {service: {url: §\"http://logs.test/\", token_file: tollgate.yaml}}", want: "decisions.service.url: must be https with token_file: the token would travel unencrypted"},
+		"token over http":             {top: "decisions: {service: {url: §\"http://logs.test/\", token_file: tollgate.yaml}}", want: "decisions.service.url: must be https if token_file is set, so that the token is encrypted"},
 	}
 }
 
@@ -190,11 +190,11 @@ func wrongFiles() map[string]wrong {
 func refusedValues() map[string]wrong {
 	digest := strings.Repeat("5f", 32)
 	return map[string]wrong{
-		"no platform":            {platform: "log: {}", top: "§listen: 127.0.0.1:8080", want: "platform.base_url: is required: the platform's REST address, such as https://api.platform.example"},
-		"URL and embedded":       {redis: "§redis: {url: {env: REDIS_URL}, embedded: true}", want: "redis: has both url and embedded: true; delete one of the two"},
-		"neither":                {redis: "§redis: {}", want: "redis: needs url, or embedded: true for one gateway that may forget"},
-		"key for its digest":     {keys: "keys: [{id: ann, sha256: §tg_research_0123}]", want: `orgs[0].keys[0].sha256: must be the SHA-256 of the key or token, 64 hexadecimal digits, got 16 characters; printf %s "$KEY" | sha256sum prints it`},
-		"digest of other digits": {keys: `keys: [{id: ann, sha256: §"` + strings.Repeat("zz", 32) + `"}]`, want: "orgs[0].keys[0].sha256: must be the SHA-256 of the key or token, in hexadecimal digits alone"},
+		"no platform":            {platform: "log: {}", top: "§listen: 127.0.0.1:8080", want: "platform.base_url: is required: set the URL of the platform's REST API, such as https://api.platform.example"},
+		"URL and embedded":       {redis: "§redis: {url: {env: REDIS_URL}, embedded: true}", want: "redis: must not set both url and embedded: true"},
+		"neither":                {redis: "§redis: {}", want: "redis: must set url, or embedded: true for a single gateway whose data may be lost on restart"},
+		"key for its digest":     {keys: "keys: [{id: ann, sha256: §tg_research_0123}]", want: `orgs[0].keys[0].sha256: must be the SHA-256 digest of the key or token, 64 hexadecimal digits, got 16 characters; printf %s "$KEY" | sha256sum prints it`},
+		"digest of other digits": {keys: `keys: [{id: ann, sha256: §"` + strings.Repeat("zz", 32) + `"}]`, want: "orgs[0].keys[0].sha256: must be the SHA-256 digest of the key or token, in hexadecimal digits"},
 		"role of a key":          {keys: `keys: [{id: ann, roles: [§boss], sha256: "` + digest + `"}]`, want: `orgs[0].keys[0].roles[0]: unknown value "boss" (known: viewer, operator, admin, lead)`},
 		"role of a policy":       {org: "policies: [{policy: read_only, roles: [§boss]}]", want: `orgs[0].policies[0].roles[0]: unknown role "boss", known: viewer, operator, admin, lead`},
 		"team of a policy":       {org: "policies: [{policy: read_only, teams: [§operations]}]", want: `orgs[0].policies[0].teams[0]: unknown team "operations", known: research`},
@@ -206,18 +206,18 @@ func refusedValues() map[string]wrong {
 		"policies under a team":  {teams: "teams: [{id: research, §policies: []}]", want: "orgs[0].teams[0].policies: unknown key (it belongs to orgs[].policies)"},
 		"teams by name":          {teams: "teams: §{research: {}}", want: "orgs[0].teams: expected a list, found a mapping (write - before each entry)"},
 		"indentation":            {org: "limits: {minute: 5}\n §budget: {per_day: 1}", want: "not valid YAML: "},
-		"time":                   {keys: `keys: [{id: ann, expires: §"2027", sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].expires: must be a time with its zone (write 2027-01-31T18:00:00Z, or 2027-01-31T18:00:00+01:00)"},
-		"day for a time":         {keys: `keys: [{id: ann, expires: §2027-01-31, sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].expires: must be a time with its zone"},
-		"address for a prefix":   {keys: `keys: [{id: ann, addresses: [§10.0.0.5], sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].addresses[0]: must be a prefix of IP addresses such as 10.0.0.0/8 (write 10.0.0.5/32 for one address)"},
-		"name for a prefix":      {top: "balancers: {addresses: [§envoy], forwarded_hops: 1}", want: "balancers.addresses[0]: must be a prefix of IP addresses such as 10.0.0.0/8"},
+		"time":                   {keys: `keys: [{id: ann, expires: §"2027", sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].expires: must be a time with a time zone (write 2027-01-31T18:00:00Z, or 2027-01-31T18:00:00+01:00)"},
+		"day for a time":         {keys: `keys: [{id: ann, expires: §2027-01-31, sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].expires: must be a time with a time zone"},
+		"address for a prefix":   {keys: `keys: [{id: ann, addresses: [§10.0.0.5], sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].addresses[0]: must be an IP network such as 10.0.0.0/8 (write 10.0.0.5/32 for one address)"},
+		"name for a prefix":      {top: "balancers: {addresses: [§envoy], forwarded_hops: 1}", want: "balancers.addresses[0]: must be an IP network such as 10.0.0.0/8"},
 		"name for an address":    {top: "envoy: {xds: {advertise: §gateway-1}}", want: "envoy.xds.advertise: must be an IP address such as 10.0.0.5"},
 		"address without a port": {top: "envoy: {xds: {gateways: [{data: §10.0.0.5, envoy: \"10.0.0.5:1\"}]}}", want: "envoy.xds.gateways[0].data: must be an IP address and a port, such as 10.0.0.5:8080"},
-		"prefix of a webhook":    {org: `alerts: {webhook: {url: "https://10.0.0.5/x", secret: {env: SECRET}, networks: [§10.0.0.5]}}`, want: "orgs[0].alerts.webhook.networks[0]: must be a prefix of IP addresses such as 10.1.0.0/16"},
+		"prefix of a webhook":    {org: `alerts: {webhook: {url: "https://10.0.0.5/x", secret: {env: SECRET}, networks: [§10.0.0.5]}}`, want: "orgs[0].alerts.webhook.networks[0]: must be an IP network such as 10.1.0.0/16"},
 		"pattern of a file":      {top: "orgs_files: conf.d/*.yaml\norg_bounds: {credential_files: [§\"/run/[\"]}", want: `org_bounds.credential_files[0]: "/run/[" is not a pattern: a [ needs its ]`},
-		"certificate of nothing": {top: "tls: {§certificate: {env: SECRET}, key: {env: SECRET}}", want: "tls.certificate: environment variable SECRET holds no certificate in PEM"},
-		"key of nothing":         {top: "tls: {certificate: {env: OLD}, §key: {env: SECRET}}", want: "tls.key: environment variable SECRET holds no private key in PEM"},
-		"certificate alone":      {top: "§tls: {certificate: {env: OLD}}", want: "tls: needs both certificate and key"},
-		"letter beyond ASCII":    {teams: "teams: [{id: research}, {id: §é}]", want: "orgs[0].teams[1].id: identifier has character 'é' at 0: must have printable ASCII characters alone"},
+		"certificate of nothing": {top: "tls: {§certificate: {env: SECRET}, key: {env: SECRET}}", want: "tls.certificate: environment variable SECRET contains no PEM certificate"},
+		"key of nothing":         {top: "tls: {certificate: {env: OLD}, §key: {env: SECRET}}", want: "tls.key: environment variable SECRET contains no PEM private key"},
+		"certificate alone":      {top: "§tls: {certificate: {env: OLD}}", want: "tls: must set both certificate and key"},
+		"letter beyond ASCII":    {teams: "teams: [{id: research}, {id: §é}]", want: "orgs[0].teams[1].id: identifier has character 'é' at 0: only printable ASCII characters except spaces and braces are allowed"},
 		"Cyrillic key":           {keys: `keys: [{id: §аnn, sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].id: identifier has character 'а' at 0"},
 	}
 }

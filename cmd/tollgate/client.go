@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Variables that name a gateway's operators' listener, and hold the token that it requires.
+// The environment variables with the address of a gateway's operators' listener and its token.
 const (
 	adminEnv = "TOLLGATE_ADMIN"
 	tokenEnv = "TOLLGATE_ADMIN_TOKEN" //nolint:gosec // the name of a variable
@@ -28,11 +28,11 @@ const defaultAdmin = "http://127.0.0.1:8081"
 
 // adminFlag adds --admin to a command.
 func adminFlag(cmd *cobra.Command, base *string) {
-	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin), "operators' listener of the gateway, see tollgate --help")
-	cmd.Flag("admin").DefValue = defaultAdmin // help does not depend on the environment
+	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin), "address of the gateway's operators' listener, see tollgate --help")
+	cmd.Flag("admin").DefValue = defaultAdmin // help must not depend on the environment
 }
 
-// urlOf is an address as a URL; without a scheme it is one of HTTP.
+// urlOf returns an address as a URL. The default scheme is http.
 func urlOf(address string) string {
 	if address = strings.TrimSuffix(address, "/"); !strings.Contains(address, "://") {
 		return "http://" + address
@@ -40,30 +40,30 @@ func urlOf(address string) string {
 	return address
 }
 
-// adminClient asks a gateway's operators' listener.
+// adminClient sends requests to a gateway's operators' listener.
 type adminClient struct{ base string }
 
-// newAdminClient returns the client of a command, which gets a flag for the address.
+// newAdminClient returns a client for a command, and adds the flag --admin.
 func newAdminClient(cmd *cobra.Command) *adminClient {
 	c := &adminClient{}
 	adminFlag(cmd, &c.base)
 	return c
 }
 
-// adminTimeout bounds one question.
+// adminTimeout limits one request.
 const adminTimeout = 40 * time.Second
 
-// get asks for something and decodes it into out.
+// get sends a GET request and decodes the response into out.
 func (c *adminClient) get(ctx context.Context, path string, q url.Values, out any) error {
 	return c.do(ctx, http.MethodGet, path+"?"+q.Encode(), out)
 }
 
-// do asks once and decodes a JSON answer into out, unless that is nil.
+// do sends one request and decodes the JSON response into out, unless out is nil.
 func (c *adminClient) do(ctx context.Context, method, target string, out any) error {
 	return c.send(ctx, method, target, nil, out)
 }
 
-// send is do with a body.
+// send is like do, with a request body.
 func (c *adminClient) send(ctx context.Context, method, target string, question io.Reader, out any) error {
 	body, err := c.read(ctx, method, target, question)
 	if err != nil || out == nil {
@@ -72,7 +72,7 @@ func (c *adminClient) send(ctx context.Context, method, target string, question 
 	return json.Unmarshal(body, out)
 }
 
-// read returns the whole answer.
+// read returns the whole response body.
 func (c *adminClient) read(ctx context.Context, method, target string, question io.Reader) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -84,7 +84,7 @@ func (c *adminClient) read(ctx context.Context, method, target string, question 
 	return io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 }
 
-// copy writes an answer of any size as it comes.
+// copy streams a response of any size to w.
 func (c *adminClient) copy(ctx context.Context, target string, w io.Writer) error {
 	res, err := c.open(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -95,11 +95,10 @@ func (c *adminClient) copy(ctx context.Context, target string, w io.Writer) erro
 	return err
 }
 
-// maxAnswer bounds an answer that is read whole.
+// maxAnswer limits a response that is read into memory.
 const maxAnswer = 64 << 20
 
-// open makes a request. The caller closes the body of its answer, which is none of a
-// fault.
+// open sends a request. The caller must close the body of the response. An error status is returned as an error.
 func (c *adminClient) open(ctx context.Context, method, target string, question io.Reader) (*http.Response, error) {
 	base := urlOf(c.base)
 	req, err := http.NewRequestWithContext(ctx, method, base+target, question)
@@ -126,21 +125,21 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 		Errors []json.RawMessage
 	}
 	if json.Unmarshal(bytes.TrimSpace(body), &problem) != nil || problem.Detail == "" {
-		return nil, fmt.Errorf("%s answers %s: is it a gateway's operators' listener? --admin or %s names another", base, res.Status, adminEnv)
+		return nil, fmt.Errorf("%s answered %s: is it the operators' listener of a gateway? Set another address with --admin or %s", base, res.Status, adminEnv)
 	}
 	if res.StatusCode == http.StatusUnauthorized {
 		problem.Detail += ": put it into " + tokenEnv
 	}
-	if res.StatusCode == http.StatusBadRequest && len(problem.Errors) > 0 { // of parameters
+	if res.StatusCode == http.StatusBadRequest && len(problem.Errors) > 0 { // faults of parameters
 		return nil, usageError{errors.New(problem.Detail)}
 	}
 	return nil, errors.New(problem.Detail)
 }
 
-// unreachable says that an address did not answer, why, and how to name another.
+// unreachable returns an error for an address that did not answer, with the cause and how to set another address.
 func unreachable(base string, err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
-	return fmt.Errorf("no gateway answers at %s (%w): name its operators' listener with --admin or %s", base, err, adminEnv)
+	return fmt.Errorf("no gateway answered at %s (%w): set the address of its operators' listener with --admin or %s", base, err, adminEnv)
 }

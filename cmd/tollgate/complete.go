@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// completionTime bounds how long a shell waits for a gateway.
+// completionTime limits how long a shell waits for a gateway.
 const completionTime = time.Second
 
 type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
@@ -27,7 +27,7 @@ func complete(cmd *cobra.Command, flag string, with completion) {
 	must(cmd.RegisterFlagCompletionFunc(flag, with))
 }
 
-// completeParam completes the flag of a parameter: configured names, and enumerations.
+// completeParam registers the completion of a parameter's flag: configured names or enumerated values.
 func completeParam(cmd *cobra.Command, flag string, p *adminapi.Param) {
 	switch {
 	case p.OneOf != nil:
@@ -47,23 +47,24 @@ func completeParam(cmd *cobra.Command, flag string, p *adminapi.Param) {
 	}
 }
 
-// names are listed by a gateway: the member of each item of a list in the answer to a question about an organisation.
+// names describes how to list names for completion: a path of the operators' API, the list in its response, and the member with the name.
 type names struct{ path, list, member string }
 
-// namesOf are the names that a parameter, or the argument ID of a command, may have; nil for none that a gateway lists.
+// namesOf returns the source of the values of a parameter, or of the argument ID of a command. It returns nil if the gateway cannot list
+// them.
 func namesOf(what string) *names {
 	return map[string]*names{
 		"key":                          {"/admin/keys", "keys", "id"},
 		"scope":                        {"/admin/limits", "windows", "scope"},
 		"tollgate approvals grant":     {"/admin/approvals", "approvals", "id"},
 		"tollgate approvals deny":      {"/admin/approvals", "approvals", "id"},
-		"tollgate spend keep":          {"/admin/spend/resources", "resources", "id"},
+		"tollgate spend snooze":        {"/admin/spend/resources", "resources", "id"},
 		"tollgate spend adopt":         {"/admin/spend/resources", "resources", "id"},
 		"tollgate spend holds release": {"/admin/spend/holds", "holds", "id"},
 	}[what]
 }
 
-// ask returns the names in an organisation; none where the gateway does not answer.
+// ask returns the names in an organisation, or nil if the gateway does not answer.
 func (n *names) ask(cmd *cobra.Command, org string) (list []string) {
 	if org == "" {
 		return nil
@@ -80,7 +81,7 @@ func (n *names) ask(cmd *cobra.Command, org string) (list []string) {
 	return list
 }
 
-// orgOf returns the organisation that a command line names, in --org or in the first argument.
+// orgOf returns the organisation named by --org or by the first argument.
 func orgOf(cmd *cobra.Command, args []string) string {
 	if f := cmd.Flag("org"); f != nil {
 		return f.Value.String()
@@ -89,7 +90,7 @@ func orgOf(cmd *cobra.Command, args []string) string {
 	return org
 }
 
-// operationNames are the operations of the platform's API.
+// operationNames completes operations of the platform's API.
 func operationNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	api, err := schema.Load()
 	if err != nil {
@@ -102,7 +103,7 @@ func operationNames(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeArguments completes an organisation where a command begins with one, a key of it, and the ID after it.
+// completeArguments completes the arguments of a command: an organisation or one of its keys first, then an ID.
 func completeArguments(cmd *cobra.Command, arguments []string) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(arguments) {
@@ -122,7 +123,7 @@ func completeArguments(cmd *cobra.Command, arguments []string) {
 	}
 }
 
-// keyNames are the organisations with a slash and, once one is written, its keys.
+// keyNames completes organisations followed by a slash and, after the slash, their keys.
 func keyNames(cmd *cobra.Command, begun string) ([]string, cobra.ShellCompDirective) {
 	if org, _, hasOrg := strings.Cut(begun, "/"); hasOrg {
 		list := namesOf("key").ask(cmd, org)
@@ -138,7 +139,7 @@ func keyNames(cmd *cobra.Command, begun string) ([]string, cobra.ShellCompDirect
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// askBriefly decodes the gateway's answer; none leaves answer as it is.
+// askBriefly decodes the gateway's response into answer. It leaves answer unchanged if there is no response.
 func askBriefly(cmd *cobra.Command, target string, answer any) {
 	base, err := cmd.Flags().GetString("admin")
 	if err != nil {
@@ -149,7 +150,7 @@ func askBriefly(cmd *cobra.Command, target string, answer any) {
 	_ = (&adminClient{base}).do(ctx, http.MethodGet, target, answer)
 }
 
-// configuredOrgs asks the gateway for its organisations; none where it does not answer.
+// configuredOrgs returns the organisations of the gateway, or nil if the gateway does not answer.
 func configuredOrgs(cmd *cobra.Command) []adminapi.Tenant {
 	var answer struct{ Orgs []adminapi.Tenant }
 	askBriefly(cmd, "/admin/orgs", &answer)
@@ -164,7 +165,7 @@ func orgNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCo
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// teamNames are the teams of the organisation that is named, or of all.
+// teamNames completes teams of the named organisation, or of all organisations.
 func teamNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	org := orgOf(cmd, args)
 	var names []string
@@ -177,7 +178,7 @@ func teamNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.She
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// policyNames are the policies of the library; a directory is named as well.
+// policyNames completes built-in policies and directories.
 func policyNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	list, err := compiler.Library()
 	if err != nil {

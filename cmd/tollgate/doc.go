@@ -1,5 +1,4 @@
 // Command tollgate is a policy-enforcing API gateway for the Compute Platform.
 //
-// It exits with 0 on success, 1 on a failure, and 2 when the command line
-// is wrong.
+// The exit status is 0 on success, 1 on failure, and 2 for an invalid command line.
 package main

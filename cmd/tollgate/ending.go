@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// margin is how long after the time that it may take a command is ended by force.
+// margin is the additional time after which a command is terminated.
 const margin = time.Second
 
-// ending ends the process if a command does not end in time after a signal. It takes no lock
-// and waits for nothing, so that no other part of the program can hold it up.
+// ending terminates the process if a command does not return in time after a signal. It takes no locks and waits for nothing, so no other
+// part of the program can delay it.
 type ending struct {
-	allowed atomic.Int64 // as a time.Duration
+	allowed atomic.Int64 // a time.Duration
 }
 
-// endingKey is the key of the process's ending in the context of a command.
+// endingKey is the context key of the process's ending.
 type endingKey struct{}
 
-// withEnding returns a context for commands. When ctx ends, the process has the time that
-// [allowToEnd] gives, and a second more; then exit is called with an exit code.
+// withEnding returns a context for commands. After ctx ends, the command may run for the time set by [allowToEnd] and one more second; then
+// exit is called with an exit status.
 func withEnding(ctx context.Context, stderr io.Writer, exit func(code int)) context.Context {
 	e := new(ending)
 	context.AfterFunc(ctx, func() {
@@ -31,7 +31,7 @@ func withEnding(ctx context.Context, stderr io.Writer, exit func(code int)) cont
 			if left <= 0 {
 				break
 			}
-			<-time.After(min(left, margin)) // the allowed time may change meanwhile
+			<-time.After(min(left, margin)) // the permitted time may change meanwhile
 		}
 		said := make(chan struct{})
 		go func() {
@@ -40,14 +40,14 @@ func withEnding(ctx context.Context, stderr io.Writer, exit func(code int)) cont
 		}()
 		select {
 		case <-said:
-		case <-time.After(margin / 10): // nobody reads standard error
+		case <-time.After(margin / 10): // standard error may be blocked
 		}
 		exit(exitFailure)
 	})
 	return context.WithValue(ctx, endingKey{}, e)
 }
 
-// allowToEnd is how long at least the command of ctx may take to end after a signal.
+// allowToEnd permits the command of ctx to run for at least d after a signal.
 func allowToEnd(ctx context.Context, d time.Duration) {
 	if e, ok := ctx.Value(endingKey{}).(*ending); ok {
 		for now := e.allowed.Load(); now < int64(d) && !e.allowed.CompareAndSwap(now, int64(d)); {

@@ -15,14 +15,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// export is a variable that a client reads: a name and the path of an address of the gateway. A name that begins with "_" follows the platform's name,
-// in capitals. isKey variables hold the key.
+// export is an environment variable of a client: its name, and the path on the gateway for its value. A leading "_" in the name is replaced
+// by the platform's name in capitals. isKey variables hold the key.
 type export struct {
 	name, path string
 	isKey      bool
 }
 
-// clientExports are the variables of common clients, by client. See docs/tasks/tools.md.
+// clientExports returns the variables of common clients, by client. See docs/tasks/tools.md.
 func clientExports(endpoint string) map[string][]export {
 	key := export{"_API_KEY", "", true}
 	return map[string][]export{
@@ -44,7 +44,7 @@ func clientExports(endpoint string) map[string][]export {
 	}
 }
 
-// brandName is what a name of a variable can begin with.
+// brandName matches text that may begin the name of a variable.
 var brandName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
 type envFlags struct {
@@ -57,22 +57,22 @@ func newEnv() *cobra.Command {
 	f := new(envFlags)
 	clients := slices.Sorted(maps.Keys(clientExports("")))
 	cmd := &cobra.Command{
-		Use: "env CLIENT", Short: "Print the variables with which a common client asks the gateway", Args: named([]string{"CLIENT"}),
+		Use: "env CLIENT", Short: "Print environment variables that point a common client at the gateway", Args: named([]string{"CLIENT"}),
 		Example: "  tollgate env openai --endpoint k2n5x8 --gateway https://gateway.example\n  eval \"$(tollgate env cli --brand acme)\"",
-		Long: `Prints shell commands that export the addresses of the gateway, and your key or the
-token of your login, for a client: ` + strings.Join(clients, ", ") + `.
-The variables of all but openai and tollgate begin with the platform's name, which --brand
-or ` + brandEnv + ` names. A token expires: run the command again then. For tollgate it is
-not printed: commands read and refresh it themselves.`,
+		Long: `Prints shell commands that set the environment variables of a client to the addresses
+of the gateway and to your key or login token. Clients: ` + strings.Join(clients, ", ") + `.
+Except for openai and tollgate, the variables begin with the platform's name, which is
+set by --brand or ` + brandEnv + `. When a token expires, run the command again. For
+tollgate no token is printed, because its commands read and refresh it themselves.`,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			f.notes = cmd.ErrOrStderr()
 			return f.print(cmd.Context(), args[0], cmd.OutOrStdout())
 		}),
 	}
 	f.flags(cmd)
-	cmd.Flags().StringVar(&f.brand, "brand", os.Getenv(brandEnv), "name of the platform that the client's variables begin with")
-	cmd.Flag("brand").DefValue = "" // help does not depend on the environment
-	cmd.Flags().StringVar(&f.endpoint, "endpoint", "", "id of the endpoint that an OpenAI client asks")
+	cmd.Flags().StringVar(&f.brand, "brand", os.Getenv(brandEnv), "platform name with which the client's variables begin")
+	cmd.Flag("brand").DefValue = "" // help must not depend on the environment
+	cmd.Flags().StringVar(&f.endpoint, "endpoint", "", "ID of the endpoint for an OpenAI client")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(clients, cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
@@ -84,9 +84,9 @@ func (f *envFlags) print(ctx context.Context, client string, w io.Writer) error 
 	case !ok:
 		return usagef("%s", adminapi.UnknownName("client", client, slices.Sorted(maps.Keys(all))))
 	case client == "openai" && f.endpoint == "":
-		return usagef("an OpenAI client asks one endpoint: name it with --endpoint")
+		return usagef("OpenAI clients use a single endpoint: name it with --endpoint")
 	case strings.HasPrefix(list[0].name, "_") && !brandName.MatchString(f.brand):
-		return usagef("the variables of %s begin with the platform's name: name it with --brand, in letters and digits", client)
+		return usagef("the variables of %s begin with the platform's name: set it with --brand, in letters and digits", client)
 	}
 	key, err := f.key(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *envFlags) print(ctx context.Context, client string, w io.Writer) error 
 	}
 	for _, e := range list {
 		if client == "tollgate" && e.isKey && f.byLogin {
-			continue // a token in a variable would never be refreshed
+			continue // a token in a variable could not be refreshed
 		}
 		name, value := e.name, urlOf(f.base)+e.path
 		if strings.HasPrefix(name, "_") {
@@ -110,5 +110,5 @@ func (f *envFlags) print(ctx context.Context, client string, w io.Writer) error 
 	return nil
 }
 
-// quoted is a text as one word of a POSIX shell.
+// quoted quotes a text as one word of a POSIX shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -51,7 +51,7 @@ func TestTokenOfLoginIsConfidential(t *testing.T) {
 	if code, _, stderr := tell(t, "whoami", "--gateway", gateway.Listener.Addr().String()); code != 0 {
 		t.Errorf("an address without a scheme: exit %d, %s", code, stderr)
 	}
-	want := "tollgate: --gateway gateway.example:8080: the token of a login is sent by https only\n"
+	want := "tollgate: --gateway gateway.example:8080: tokens of a login are only sent over https\n"
 	for _, line := range []string{"whoami", "my spend", "billing pods", "env cli --brand acme"} {
 		code, _, stderr := tell(t, append(strings.Fields(line), "--gateway", "gateway.example:8080")...)
 		if code != 2 || !strings.HasPrefix(stderr, want) {

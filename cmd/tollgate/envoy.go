@@ -26,19 +26,19 @@ import (
 )
 
 func newEnvoy() *cobra.Command {
-	return group("envoy", "Start Envoys in front, and see their configuration", "  tollgate envoy status",
+	return group("envoy", "Generate and inspect the configuration of Envoys", "  tollgate envoy status",
 		newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot())
 }
 
-// envoyFlags are those of the commands that read a configuration.
+// envoyFlags are the flags of commands that read a configuration.
 type envoyFlags struct{ path, group string }
 
 func (f *envoyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.path, "config", "c", "tollgate.yaml", "configuration file")
-	cmd.Flags().StringVar(&f.group, "node-group", "", "which of envoy.xds.groups; may be left out if there is one")
+	cmd.Flags().StringVar(&f.group, "node-group", "", "node group of envoy.xds.groups; optional if there is only one")
 }
 
-// load reads the configuration, and of it the node group and its gateways.
+// load reads the configuration, and returns its node group and gateways.
 func (f *envoyFlags) load() (loaded *config.Loaded, group envoy.Group, gateways []envoy.Gateway, err error) {
 	if loaded, err = config.Load(f.path, config.Sources{}, operator.Validator{}); err == nil {
 		group, gateways, err = envoy.NodeGroup(&loaded.Config, f.group)
@@ -53,12 +53,12 @@ func newEnvoyBootstrap() *cobra.Command {
 	var doors []string
 	cmd := &cobra.Command{
 		Use:   "bootstrap -c tollgate.yaml",
-		Short: "Print the bootstrap of an Envoy",
-		Long: `Prints a bootstrap for the Envoys of a node group. It names the gateways that
-they get everything else from; where the configuration lists none, this one. With
-envoy.xds.token, it has that token in it. Of the secrets and files that the
-configuration names, only that token is read and, without --server-name,
-envoy.tls.certificate.`,
+		Short: "Print the bootstrap configuration of an Envoy",
+		Long: `Prints the bootstrap configuration for the Envoys of a node group. It contains the
+addresses of the gateways that serve all other configuration; if the configuration
+lists none, the address of this gateway. It also contains envoy.xds.token, if set.
+This token is the only secret that the command reads and, without --server-name,
+envoy.tls.certificate the only other file.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
@@ -104,9 +104,9 @@ envoy.tls.certificate.`,
 		}),
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&b.Node, "node", "", "name of the Envoy (default: that of this machine; envoy --service-node overrides it)")
-	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which shows and changes everything")
-	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or name, and port, of a gateway's envoy.listen, for each of them; a name may stand for several (default: those the configuration names)")
+	cmd.Flags().StringVar(&b.Node, "node", "", "node ID of the Envoy (default: the host name; envoy --service-node overrides it)")
+	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which permits every change")
+	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or DNS name and port of a gateway's envoy.listen; may be repeated, and a name may resolve to several gateways (default: the gateways in the configuration)")
 	addFiles(cmd, &b.Files)
 	cmd.Flags().StringVar(&serverName, "server-name", "", "first DNS name in the gateways' certificate (default: read from envoy.tls.certificate)")
 	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no bound)")
@@ -114,14 +114,14 @@ envoy.tls.certificate.`,
 }
 
 func addFiles(cmd *cobra.Command, f *envoy.Files) {
-	cmd.Flags().StringVar(&f.Certificate, "cert", "", "file with the Envoy's certificate, on its machine")
-	cmd.Flags().StringVar(&f.Key, "key", "", "file with its private key")
-	cmd.Flags().StringVar(&f.CA, "ca", "", "file with the authority of the gateways' certificates")
+	cmd.Flags().StringVar(&f.Certificate, "cert", "", "file with the Envoy's certificate, on Envoy's machine")
+	cmd.Flags().StringVar(&f.Key, "key", "", "file with the Envoy's private key")
+	cmd.Flags().StringVar(&f.CA, "ca", "", "file with the certificate authority of the gateways")
 }
 
 func filesNamed(f envoy.Files) error {
 	if f.Certificate == "" || f.Key == "" || f.CA == "" {
-		return usagef("envoy.tls is configured: name the files on the Envoys' machines with --cert, --key and --ca")
+		return usagef("envoy.tls is configured: also pass --cert, --key and --ca, the paths of the files on the Envoys' machines")
 	}
 	return nil
 }
@@ -131,10 +131,10 @@ func newEnvoySecrets() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "secrets --dir DIR --cert FILE --key FILE --ca FILE",
-		Short: "Write the files that point Envoys to their certificates",
-		Long: `Writes the files of the directory that envoy.xds.secrets names: where an Envoy
-has its own certificate and the authority of the gateways. Envoy reads these again
-when a file is moved into their directories.`,
+		Short: "Write the files that tell Envoys the paths of their certificates",
+		Long: `Writes the files of the directory envoy.xds.secrets, which contain the paths of an
+Envoy's certificate and of the gateways' certificate authority. Envoy reloads the
+certificates when a file is moved into their directories.`,
 		Example: `  tollgate envoy secrets --dir . --cert /etc/tls/tls.crt --key /etc/tls/tls.key --ca /etc/tls/ca.crt`,
 		Args:    named(nil),
 		RunE: action(func(*cobra.Command, []string) error {
@@ -146,7 +146,7 @@ when a file is moved into their directories.`,
 				return err
 			}
 			for name, text := range files {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // names of files, no secret
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // contains file names, no secrets
 					return err
 				}
 			}
@@ -158,8 +158,7 @@ when a file is moved into their directories.`,
 	return cmd
 }
 
-// addDoors puts the gRPC servers that were given into a bootstrap, or those that are
-// known.
+// addDoors adds the gRPC servers given on the command line to a bootstrap configuration, or the known ones if there are none.
 func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 	for _, text := range given {
 		if door, err := netip.ParseAddrPort(text); err == nil {
@@ -172,7 +171,7 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || !dnsName.MatchString(host) {
-			return usagef("--gateway: %q is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082", text)
+			return usagef("--gateway: %q is not an IP address or DNS name with a port, such as tollgate-envoy:8082", text)
 		}
 		b.NamedDoors = append(b.NamedDoors, envoy.NamedServer{Host: host, Port: uint16(n)})
 	}
@@ -183,12 +182,12 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		b.Doors = append(b.Doors, g.Door)
 	}
 	if len(b.Doors) == 0 {
-		return usagef("the configuration does not say where its gateways are: name them with --gateway")
+		return usagef("the configuration contains no addresses of gateways: pass them with --gateway")
 	}
 	return nil
 }
 
-// dnsName is a name of hosts that is no IP address: its last label has a letter first.
+// dnsName matches host names that are not IP addresses: the last label begins with a letter.
 var dnsName = regexp.MustCompile(`(?i)^([a-z0-9_]([a-z0-9_-]*[a-z0-9])?\.)*[a-z]([a-z0-9-]*[a-z0-9])?\.?$`)
 
 func newEnvoySnapshot() *cobra.Command {
@@ -197,11 +196,11 @@ func newEnvoySnapshot() *cobra.Command {
 	var c *adminClient
 	cmd := &cobra.Command{
 		Use:   "snapshot -c tollgate.yaml",
-		Short: "Print the resources of a node group's Envoys",
-		Long: `Prints every resource that the Envoys of a node group are served, as JSON,
-without private keys. With --diff, prints what would change if a running gateway
-took this configuration, and exits with 1 if something would. It compares all
-node groups, or the one of --node-group; without any, nothing differs.`,
+		Short: "Print the resources served to a node group",
+		Long: `Prints all resources served to the Envoys of a node group as JSON, without private
+keys. With --diff, prints what would change if a running gateway loaded this
+configuration, and exits with 1 if anything would change. The comparison covers all
+node groups, or the group of --node-group.`,
 		Example: `  tollgate envoy snapshot -c tollgate.yaml --diff`,
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
@@ -275,7 +274,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 				return err
 			}
 			if isServed[id] {
-				gateways = served.Gateways // they are not in the configuration
+				gateways = served.Gateways // the configuration does not list them
 			}
 			if next, err = rendered(&group, gateways); err != nil {
 				return err
@@ -288,7 +287,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 	return differs
 }
 
-// printResources writes one JSON object with a member for each resource.
+// printResources writes a JSON object with a member for each resource.
 func printResources(w io.Writer, resources map[string]string) error {
 	members := make(map[string]json.RawMessage, len(resources))
 	for name, text := range resources {
@@ -297,7 +296,7 @@ func printResources(w io.Writer, resources map[string]string) error {
 	return writeJSON(w, members)
 }
 
-// printDifference writes the differences, resource by resource.
+// printDifference writes the differences of each resource.
 func printDifference(w io.Writer, served, next map[string]string) error {
 	names := slices.Sorted(maps.Keys(served))
 	for name := range next {
@@ -320,5 +319,5 @@ func printDifference(w io.Writer, served, next map[string]string) error {
 	return nil
 }
 
-// oneLine is text of callers and others in a row of a table: it does not steer the terminal.
+// oneLine prepares text from callers and other sources for a table cell, without control characters.
 func oneLine(text string) string { return strings.ReplaceAll(printable(text), "\n", " ") }

@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// explainFlags holds the flags of explain.
+// explainFlags are the flags of explain.
 type explainFlags struct {
 	adminClient
 	method, data, file, config string
@@ -35,19 +35,19 @@ func newExplain() *cobra.Command {
 	f := &explainFlags{}
 	cmd := &cobra.Command{
 		Use:   "explain [PATH | DECISION_ID]",
-		Short: "Explain stage by stage what would happen to a call, or what happened",
-		Long: `Takes a request through the stages of a gateway without counting it and without
-sending anything but reads, and prints the findings of each stage: the operation,
-the limits left, the v2 calls a legacy call becomes, the input of policies, the
-verdict of each, the price, and the necessary changes. No key is needed: name the
-caller by --key, or by --org with --team and --role.
+		Short: "Explain the outcome of a call, past or hypothetical, stage by stage",
+		Long: `Runs a request through the stages of a gateway without counting it, and without
+sending anything but reads to the platform. Prints the result of each stage: the
+operation, the remaining limits, the v2 calls of a legacy call, the policy input,
+each policy's verdict, the price, and the changes required for the call to pass. No
+key is needed: select the caller with --key, or with --org, --team and --role.
 
-The running gateway is asked through its admin listener. With -c, the
-configuration is used instead and nothing is read: facts that depend on the platform
-are then unknown.
+The command uses the admin listener of the running gateway. With -c, it uses the
+given configuration without any connection: facts that depend on the platform are
+then unknown.
 
-Given a decision id (X-Tollgate-Decision of an answer, "decision" of a refusal),
-it explains that call; "tollgate decisions" lists them.`,
+Given a decision ID (X-Tollgate-Decision of a response, "decision" of a refusal), it
+explains that call; "tollgate decisions" lists past calls.`,
 		Example: `  tollgate explain -X POST /v2/pods --key ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
   tollgate explain -f request.http --org acme --team research -c tollgate.yaml
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
@@ -59,12 +59,12 @@ it explains that call; "tollgate decisions" lists them.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&f.method, "method", "X", "", "method; POST with a body, GET without one")
 	flags.StringVarP(&f.data, "data", "d", "", "body; @FILE reads it from a file")
-	flags.StringVarP(&f.file, "file", "f", "", "captured request: HTTP/1.1 as sent, or the JSON object the admin listener takes; - is standard input")
-	flags.StringVar(&f.key, "key", "", "id of the caller's key, as in the configuration")
+	flags.StringVarP(&f.file, "file", "f", "", "captured request as an HTTP/1.1 message, or as the JSON object of the admin API; - is standard input")
+	flags.StringVar(&f.key, "key", "", "ID of the caller's key")
 	flags.StringVar(&f.org, "org", "", "organisation of the caller")
 	flags.StringVar(&f.team, "team", "", "team of a caller without a key")
-	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be given again")
-	flags.StringVarP(&f.config, "config", "c", "", "explain by this configuration, reading nothing")
+	flags.StringArrayVar(&f.roles, "role", nil, "role of a caller without a key; may be repeated")
+	flags.StringVarP(&f.config, "config", "c", "", "explain with this configuration only, without connecting to a gateway")
 	adminFlag(cmd, &f.base)
 	f.out = outputFlag(cmd, "table", "json", "yaml")
 	complete(cmd, "org", orgNames)
@@ -96,13 +96,13 @@ func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Re
 	return err
 }
 
-// decision asks for a decision.
+// decision requests the explanation of a past decision.
 func (f *explainFlags) decision(ctx context.Context, id string) (*explain.Report, error) {
 	x := new(explain.Report)
 	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), x)
 }
 
-// ask asks for a hypothetical decision.
+// ask requests the explanation of a hypothetical request.
 func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) (*explain.Report, error) {
 	q, err := f.question(args, stdin)
 	if err != nil {
@@ -119,7 +119,7 @@ func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) 
 	return x, f.send(ctx, http.MethodPost, "/admin/explain", bytes.NewReader(body), x)
 }
 
-// posted is a question as the admin listener takes it.
+// posted returns the body of a request to the operators' listener.
 func posted(q operator.ExplainRequest) map[string]any {
 	header := make(map[string]string, len(q.Header))
 	for name := range q.Header {
@@ -130,14 +130,13 @@ func posted(q operator.ExplainRequest) map[string]any {
 	}
 }
 
-// explainOffline explains by a configuration alone. Its secrets are not needed
-// and not looked up.
+// explainOffline explains a request with a configuration only. It does not read secrets.
 func explainOffline(ctx context.Context, path string, q operator.ExplainRequest) (*explain.Report, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err
 	}
-	loaded.Config.Redis.Embedded = true // no store is dialled
+	loaded.Config.Redis.Embedded = true // no connection to Redis
 	isolated, stop := isolation(ctx)
 	defer stop()
 	g, err := compile(ctx, loaded, isolated)
@@ -148,7 +147,7 @@ func explainOffline(ctx context.Context, path string, q operator.ExplainRequest)
 	return g.Questions().ExplainOffline(ctx, q)
 }
 
-// question is the question of flags, arguments and a captured file.
+// question returns the request described by flags, arguments and a captured file.
 func (f *explainFlags) question(args []string, stdin io.Reader) (operator.ExplainRequest, error) {
 	var q operator.ExplainRequest
 	if f.file != "" {
@@ -198,8 +197,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// captured reads a request from a file: as it is sent, or as JSON. Credentials
-// in it are left out.
+// captured parses a request from a file, in the form of an HTTP message or as JSON. Credentials in it are dropped.
 func captured(text []byte) (operator.ExplainRequest, error) {
 	var q operator.ExplainRequest
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
@@ -226,7 +224,7 @@ func captured(text []byte) (operator.ExplainRequest, error) {
 		return q, errors.New("neither a JSON object nor an HTTP request")
 	}
 	target, _, _ := strings.Cut(rest, " ")
-	if u, err := url.Parse(target); err == nil && u.Host != "" { // the absolute form
+	if u, err := url.Parse(target); err == nil && u.Host != "" { // absolute form
 		target = u.RequestURI()
 	}
 	q = operator.ExplainRequest{Method: method, Target: target, Header: http.Header{}}
@@ -240,7 +238,7 @@ func captured(text []byte) (operator.ExplainRequest, error) {
 	for sc.Scan() {
 		name, value, ok := strings.Cut(sc.Text(), ":")
 		if !ok {
-			return q, fmt.Errorf("the line %q is no header", sc.Text())
+			return q, fmt.Errorf("%q is not a header line", sc.Text())
 		}
 		switch strings.ToLower(name) {
 		case "content-type", "content-encoding", "user-agent":

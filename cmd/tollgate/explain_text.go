@@ -88,7 +88,7 @@ func writeStages(b *strings.Builder, indent string, stages []explain.Stage) {
 			_, _ = fmt.Fprintf(t, "%s  \t\t%s\n", indent, n)
 		}
 	}
-	_ = t.Flush() // a strings.Builder takes everything
+	_ = t.Flush() // writing to a strings.Builder cannot fail
 }
 
 func writeCall(b *strings.Builder, x *explain.Report, c *explain.Call) {

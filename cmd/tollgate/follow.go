@@ -15,27 +15,27 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
-// followed is the command whose answer the gateway also streams, and the path of the stream.
+// followed is the command whose response can also be streamed, and the path of the stream.
 const (
 	followedCommand = "decisions"
 	decisionStream  = "/admin/decisions/stream"
 )
 
-// maxEvent bounds one event of a stream, in bytes.
+// maxEvent limits an event of a stream, in bytes.
 const maxEvent = 1 << 20
 
-// follower writes decisions as they are made.
+// follower writes decisions as they arrive.
 type follower struct {
 	out      *output
 	w, notes io.Writer
-	widths   map[int]int // of the columns so far
+	widths   map[int]int // column widths so far
 }
 
-// follow writes the selected decisions from now on, until ctx ends.
+// follow writes new decisions that match the query until ctx ends.
 func (c *rowCommand) follow(ctx context.Context, q url.Values, w, notes io.Writer) error {
 	for _, name := range []string{"since", "before", "limit"} {
 		if c.given.Has(name) {
-			return usagef("--%s selects past decisions: leave it out with --follow", name)
+			return usagef("--%s selects past decisions and cannot be combined with --follow", name)
 		}
 	}
 	res, err := c.client.open(ctx, http.MethodGet, decisionStream+"?"+q.Encode(), nil)
@@ -50,8 +50,8 @@ func (c *rowCommand) follow(ctx context.Context, q url.Values, w, notes io.Write
 	return nil
 }
 
-// read takes server-sent events (WHATWG HTML, section "Server-sent events") whose data is one line. A stream begins with the
-// comment "open".
+// read reads server-sent events (WHATWG HTML, section "Server-sent events") whose data is one line. A stream begins with the comment
+// "open".
 func (f *follower) read(stream io.Reader) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxEvent)
@@ -74,10 +74,10 @@ func (f *follower) read(stream io.Reader) error {
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("stream of decisions: %w", err)
 	}
-	return errors.New("the gateway closed the stream of decisions")
+	return errors.New("decision stream closed by the gateway")
 }
 
-// take handles one event. The error of "end" has the gateway's reason.
+// take handles one event. For the event "end" it returns an error with the gateway's reason.
 func (f *follower) take(event string, data []byte) error {
 	var about struct {
 		Missed int64
@@ -94,12 +94,12 @@ func (f *follower) take(event string, data []byte) error {
 		if err := json.Unmarshal(data, &about); err != nil {
 			return err
 		}
-		return fmt.Errorf("the gateway closed the stream of decisions: %s", about.Reason)
+		return fmt.Errorf("decision stream closed by the gateway: %s", about.Reason)
 	}
 	return nil
 }
 
-// decision writes a decision: a line of a table, of CSV, or of JSON, or a YAML document.
+// decision writes a decision as a table row, as CSV, as JSON or as a YAML document.
 func (f *follower) decision(data []byte) error {
 	switch f.out.format {
 	case "json":
@@ -116,7 +116,7 @@ func (f *follower) decision(data []byte) error {
 	return f.row(decisionColumns(), decisionCells(s))
 }
 
-// row writes the last of some rows of a table, the first of which names the columns.
+// row writes the last of the given rows. The first row holds the column names.
 func (f *follower) row(rows ...[]any) error {
 	t := sheet(rows)
 	last := len(t) - 1

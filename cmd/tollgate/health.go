@@ -21,15 +21,15 @@ func newHealth() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Report whether a gateway on this host is ready, by the exit code",
-		Long: `Asks /readyz of the admin listener, or /livez with --live, and exits with 0 if
-the answer is 200, with 1 if it is not or does not come, with 2 if the command
-line is wrong. It is for probes in images that have no shell.
+		Short: "Report whether a gateway on this host is ready, as the exit status",
+		Long: `Requests /readyz of the admin listener, or /livez with --live. Exits with 0 if the
+response is 200, with 1 if it is not or does not arrive, and with 2 if the command
+line is invalid. Use it for probes in images without a shell.
 
-With --config the address is that of admin.listen in the file. The rest of the
-file is not judged: a gateway goes on with the configuration it has while its
-file has a fault. The probe sends no secret and does not verify the certificate
-of the listener, whose names are seldom those of this host.`,
+With --config, the address is admin.listen of the file. Faults elsewhere in the file
+are ignored, because a gateway keeps its configuration while the file has a fault.
+The probe sends no secret and does not verify the certificate of the listener, which
+rarely names this host.`,
 		Example: `  tollgate health -c tollgate.yaml
   tollgate health --admin http://127.0.0.1:8081 --live`,
 		Args: named(nil),
@@ -48,22 +48,22 @@ of the listener, whose names are seldom those of this host.`,
 			return probe(ctx, urlOf(base)+"/readyz", cmd.OutOrStdout())
 		}),
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file to take the address from")
+	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file with the address")
 	adminFlag(cmd, &base)
-	cmd.Flags().BoolVar(&live, "live", false, "ask whether the process is live instead of whether it is ready")
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for the answer")
+	cmd.Flags().BoolVar(&live, "live", false, "check liveness instead of readiness")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "time to wait for the response")
 	cmd.MarkFlagsMutuallyExclusive("config", "admin")
 	return cmd
 }
 
-// probe asks a probe once and writes its answer; any status but 200 is an error.
+// probe requests a probe once and writes the response. It returns an error for any status other than 200.
 func probe(ctx context.Context, url string, stdout io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
 	c := encryption.Config()
-	c.InsecureSkipVerify = true // it sends no secret, and addresses this host
+	c.InsecureSkipVerify = true // no secret is sent, and the address is this host
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}}
 	res, err := client.Do(req)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -12,19 +12,17 @@ import (
 )
 
 const (
-	// heapGrowth is GOGC: garbage is collected when the heap has grown to five
-	// times the memory in use, instead of twice. A gateway keeps little and makes much
-	// garbage, so this costs tens of megabytes and saves a tenth of the CPU time.
+	// heapGrowth is the value of GOGC: garbage is collected when the heap has grown to five times the live memory, instead of twice. A
+	// gateway has little live memory and much garbage, so this costs tens of megabytes and saves a tenth of the CPU time.
 	heapGrowth = 400
-	// leastGrowth is that of a heap of which much is in use, by thousands of connections,
-	// so that there is not more garbage than maxGarbage, in bytes, unless as much is used.
+	// leastGrowth is GOGC for a large live heap, for example with thousands of connections. maxGarbage limits the garbage in bytes, unless
+	// the live memory is larger.
 	leastGrowth, maxGarbage = 100, 96 << 20
-	// limitShare is the part of a container's memory, in percent, at which garbage
-	// is collected however little the heap has grown.
+	// limitShare is the percentage of a container's memory limit at which garbage is collected regardless of GOGC.
 	limitShare = 80
 )
 
-// tuneHeap sets how often garbage is collected. Values of GOGC and GOMEMLIMIT stay.
+// tuneHeap sets GOGC and the memory limit, unless the environment sets GOGC or GOMEMLIMIT.
 func tuneHeap() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(heapGrowth)
@@ -38,25 +36,25 @@ func tuneHeap() {
 	}
 }
 
-// pace returns a function that sets GOGC, whose value is now, to fit the memory in use.
+// pace returns a function that adapts GOGC, currently now, to the live memory.
 func pace(now int) func() {
 	used := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	return func() {
 		metrics.Read(used)
 		next := growthOf(used[0].Value.Uint64() + used[1].Value.Uint64())
-		if next*10 < now*9 || next*9 > now*10 { // to set it stops the world
+		if next*10 < now*9 || next*9 > now*10 { // setting it stops the world
 			now = next
 			debug.SetGCPercent(now)
 		}
 	}
 }
 
-// growthOf is GOGC where so many bytes are in use.
+// growthOf returns GOGC for a number of live bytes.
 func growthOf(used uint64) int {
 	return int(min(max(maxGarbage*100/max(used, 1), leastGrowth), heapGrowth))
 }
 
-// afterCollection has f run after each collection of garbage.
+// afterCollection calls f after each garbage collection.
 func afterCollection(f func()) {
 	runtime.AddCleanup(new([16]byte), func(struct{}) {
 		f()
@@ -64,15 +62,15 @@ func afterCollection(f func()) {
 	}, struct{}{})
 }
 
-// memoryLimit returns the least memory limit, in bytes, of this process's control
-// group and those above it (cgroups(7)), with files below root; false is no limit.
+// memoryLimit returns the smallest memory limit in bytes of this process's control group and its ancestors (cgroups(7)), read from files
+// below root. ok is false if there is no limit.
 func memoryLimit(root string) (least int64, ok bool) {
 	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
 		return 0, false
 	}
 	for line := range strings.Lines(string(groups)) {
-		// hierarchy:controllers:path, without controllers in version 2.
+		// The format is hierarchy:controllers:path; in version 2, controllers is empty.
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, group, _ := strings.Cut(rest, ":")
 		var mount, file string
@@ -87,7 +85,7 @@ func memoryLimit(root string) (least int64, ok bool) {
 		for at := path.Clean("/" + group); ; at = path.Dir(at) {
 			text, err := os.ReadFile(filepath.Join(root, mount, at, file))
 			if err == nil {
-				// No limit is "max" in version 2 and close to the greatest number in 1.
+				// No limit is "max" in version 2, and close to the largest number in version 1.
 				const none = 1 << 60
 				if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n < none && (!ok || n < least) {
 					least, ok = n, true

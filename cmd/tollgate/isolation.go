@@ -10,8 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// isolation returns a runner of child processes for Rego that is not known to end. The children
-// end with ctx, and at stop.
+// isolation returns a runner of child processes for Rego that may not terminate. The child processes end with ctx, or when stop is called.
 func isolation(ctx context.Context) (r *policies.Isolator, stop func()) {
 	r = jobs.New()
 	detach := context.AfterFunc(ctx, r.Close)
@@ -21,8 +20,8 @@ func isolation(ctx context.Context) (r *policies.Isolator, stop func()) {
 	}
 }
 
-// compiles reports a directory whose Rego does not compile in bounded time and memory. Other
-// faults are left to the caller.
+// compiles returns an error if the Rego of a directory does not compile within the limits on time and memory. The caller reports other
+// faults.
 func compiles(ctx context.Context, dir string) error {
 	d, err := compiler.OpenDirectory("", files.UnrestrictedPath(dir))
 	if err != nil || d == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 func newKeys() *cobra.Command {
-	cmd := group("keys", "Make, replace, list and withdraw keys for callers", "  tollgate keys create acme/batch --team research",
+	cmd := group("keys", "Create, rotate, list and revoke keys for callers", "  tollgate keys create acme/batch --team research",
 		newKeysCreate(), newKeysRotate(), newKeysList(), newKeysImport())
 	cmd.Long = `Makes, replaces, lists and withdraws keys for callers, at a running gateway: what
 is changed is in force there at once, and at all others within two seconds.
@@ -33,12 +33,12 @@ func newKeysRotate() *cobra.Command {
 	overlap := span(7 * 24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate ORG/KEY",
-		Short: "Make another secret for a key; both are accepted for a while",
-		Long: `Makes a random secret for a caller. The old one is still accepted for the overlap.
-Both are one caller, with the same id, quotas and history. The secret is shown once.
+		Short: "Create a new secret for a key; the old one is accepted for a while",
+		Long: `Creates a new random secret for a key. The old secret is accepted until the overlap
+ends. The key keeps its ID, limits and history. The secret is shown once.
 
-With -c, prints the digests that the key is to have in the configuration instead of
-its sha256 or digests. The file is not changed.`,
+With -c, prints the digests to write into the configuration in place of the key's
+sha256 or digests. The file is not changed.`,
 		Example: `  tollgate keys rotate acme/batch --overlap 24h
   tollgate keys rotate -c tollgate.yaml acme/ci`,
 		Args: named([]string{"ORG/KEY"}),
@@ -53,14 +53,14 @@ its sha256 or digests. The file is not changed.`,
 			return rotate(cmd.OutOrStdout(), k, time.Now().UTC().Truncate(time.Second), time.Duration(overlap))
 		}),
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file that has the key")
+	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file that contains the key")
 	cmd.Flags().Var(&overlap, "overlap", "how long the present secret is accepted beside the new one, such as 24h or 7d")
 	c = newAdminClient(cmd)
 	completeArguments(cmd, []string{"ORG/KEY"})
 	return cmd
 }
 
-// findKey returns the key that a configuration has under ORG/KEY.
+// findKey returns the key ORG/KEY of a configuration.
 func findKey(path, name string) (settings.Key, error) {
 	org, id, err := cutKey(name)
 	if err != nil {
@@ -78,17 +78,17 @@ func findKey(path, name string) (settings.Key, error) {
 	return settings.Key{}, fmt.Errorf("%s has no key %s", path, name)
 }
 
-// cutKey reads ORG/KEY.
+// cutKey splits ORG/KEY.
 func cutKey(name string) (org, id string, err error) {
 	org, id, ok := strings.Cut(name, "/")
 	if !ok || org == "" || id == "" {
-		return "", "", usagef("name the key as ORG/KEY, not as %q", name)
+		return "", "", usagef("expected a key as ORG/KEY, got %q", name)
 	}
 	return org, id, nil
 }
 
-// rotate prints a new secret for a key, and all its digests from now on: those whose
-// time has passed are left out, and the others end with the overlap at the latest.
+// rotate prints a new secret of a key and the resulting list of digests: expired digests are dropped, and the others expire after overlap
+// at the latest.
 func rotate(w io.Writer, k settings.Key, now time.Time, overlap time.Duration) error {
 	key := identity.NewKey()
 	var lines strings.Builder
@@ -112,11 +112,11 @@ func newKeysList() *cobra.Command {
 	var path, search, order string
 	cmd := &cobra.Command{
 		Use:   "list ORG | list -c FILE",
-		Short: "List keys, and whether they are in force",
-		Long: `Lists the keys of an organisation, those made at run time and then those of the
-configuration, which are by "configuration", each with its last use and what its
-resources have cost; with -c, those of a configuration file
-and when each of their secrets is accepted.`,
+		Short: "List keys and their state",
+		Long: `Lists the keys of an organisation: first those created at run time, then those of the
+configuration, which are marked as created by "configuration". Each has its last use
+and the cost of its resources. With -c, lists the keys of a configuration file, and
+the validity period of each of their secrets.`,
 		Example: `  tollgate keys list acme
   tollgate keys list acme --search batch --sort unused
   tollgate keys list -c tollgate.yaml -o json`,
@@ -135,7 +135,7 @@ and when each of their secrets is accepted.`,
 			return listKeys(cmd.OutOrStdout(), out, loaded.Config.Orgs, time.Now())
 		}),
 	}
-	cmd.Flags().StringVar(&search, "search", "", "only keys with this text in their id, team or owner")
+	cmd.Flags().StringVar(&search, "search", "", "only keys with this text in their ID, team or owner")
 	cmd.Flags().StringVar(&order, "sort", "", "made, id, used, unused, expires or spend (default made)")
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file")
 	out = outputFlag(cmd)
@@ -144,7 +144,7 @@ and when each of their secrets is accepted.`,
 	return cmd
 }
 
-// listedDigest is a digest of a key of a configuration.
+// listedDigest is a digest of a configured key.
 type listedDigest struct {
 	Org      string `json:"org"`
 	Team     string `json:"team,omitempty"`
@@ -154,7 +154,7 @@ type listedDigest struct {
 	Now      string `json:"now"`
 }
 
-// listKeys prints each digest of each key, and whether it is accepted at now.
+// listKeys prints the digests of all keys, and whether each is accepted at now.
 func listKeys(w io.Writer, out *output, orgs []settings.Org, now time.Time) error {
 	list := []listedDigest{}
 	t := sheet{{"org", "team", "key", "sha-256", "accepted", "now"}}

@@ -23,16 +23,15 @@ func newKeysImport() *cobra.Command {
 	var c *adminClient
 	cmd := &cobra.Command{
 		Use:   "import ORG FILE",
-		Short: "Admit existing keys by their SHA-256",
-		Long: `Admits the keys of a list, known by their SHA-256 alone, at a running gateway: keys
-of another gateway, or the platform keys that callers have. A file that ends in .csv
-has the columns
+		Short: "Import existing keys by their SHA-256",
+		Long: `Imports a list of keys into a running gateway by their SHA-256: keys of another
+gateway, or platform keys of callers. A file that ends in .csv has the columns
 
   id,sha256,team,roles,owner,expires,addresses
 
-whose selection and order the first line gives; roles and addresses are separated by
-spaces. Any other file is a list in YAML, as under key_files of the configuration. A
-key that cannot be admitted does not hold up the others.`,
+in the selection and order given by its first line; roles and addresses are separated
+by spaces. Any other file is a YAML list, as in key_files of the configuration. A key
+that cannot be imported does not affect the others.`,
 		Example: "  tollgate keys import acme old.csv",
 		Args:    named([]string{"ORG", "FILE"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
@@ -59,10 +58,10 @@ key that cannot be admitted does not hold up the others.`,
 	return cmd
 }
 
-// importedKey is a key to be admitted, in JSON.
+// importedKey is a key to import, with its JSON.
 type importedKey struct{ id, spec string }
 
-// readKeys reads a list of keys in CSV or YAML.
+// readKeys parses a list of keys in CSV or YAML.
 func readKeys(name string, data []byte) ([]importedKey, error) {
 	if strings.EqualFold(filepath.Ext(name), ".csv") {
 		return readCSV(name, string(data))
@@ -93,7 +92,7 @@ func readCSV(name, text string) ([]importedKey, error) {
 	}
 	for i, column := range columns {
 		if !slices.Contains([]string{"id", "sha256", "team", "roles", "owner", "expires", "addresses"}, column) || slices.Contains(columns[:i], column) {
-			return nil, fmt.Errorf("%s: column %q is not known, or there twice", name, column)
+			return nil, fmt.Errorf("%s: unknown or duplicate column %q", name, column)
 		}
 	}
 	var specs []importedKey

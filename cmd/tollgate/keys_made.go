@@ -18,13 +18,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// madeKey is a key as the admin API answers it.
+// madeKey is a key in a response of the operators' API.
 type madeKey struct {
 	Secret string
 	Key    settings.KeyRecord
 }
 
-// keySpec is the command line of a new key.
+// keySpec holds the flags for a new key.
 type keySpec struct {
 	team, owner, expires, digest string
 	roles, addresses             []string
@@ -37,11 +37,11 @@ func newKeysCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [ORG/KEY]",
 		Short: "Make a key",
-		Long: `Makes a key at a running gateway. Its secret is random, is shown once and stored
-nowhere; the gateways keep its SHA-256.
+		Long: `Creates a key at a running gateway. The secret is random, is shown once, and is not
+stored; gateways store only its SHA-256.
 
-Without ORG/KEY, prints a random key and the line that admits it in a configuration
-file, and asks no gateway.`,
+Without ORG/KEY, prints a random key and the line for a configuration file, without
+contacting a gateway.`,
 		Example: `  tollgate keys create acme/batch --team research --expires 90d --limits minute=60 --budget per_hour=2.50
   tollgate keys create`,
 		Args:    named(nil, 1),
@@ -69,14 +69,14 @@ file, and asks no gateway.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.team, "team", "", "team the caller belongs to")
+	f.StringVar(&s.team, "team", "", "team of the caller")
 	f.StringSliceVar(&s.roles, "role", nil, "roles of the caller: viewer, operator, admin, lead (default operator)")
-	f.StringVar(&s.owner, "owner", "", "owner, the person who answers for the key")
-	f.StringVar(&s.expires, "expires", "", "when it ceases to be accepted: a time in RFC 3339, or a duration from now such as 90d (default never)")
-	f.StringSliceVar(&s.addresses, "address", nil, "prefix it is accepted from, such as 10.0.0.0/8 (default everywhere)")
+	f.StringVar(&s.owner, "owner", "", "person responsible for the key")
+	f.StringVar(&s.expires, "expires", "", "expiry as an RFC 3339 time, or a duration from now such as 90d (default never)")
+	f.StringSliceVar(&s.addresses, "address", nil, "network from which the key is accepted, such as 10.0.0.0/8 (default everywhere)")
 	f.StringToStringVar(&s.limits, "limits", nil, "quotas of its own, such as minute=60,day=10000")
 	f.StringToStringVar(&s.budget, "budget", nil, "budget of its own, such as per_hour=2.50,gpus=4")
-	f.StringVar(&s.digest, "sha256", "", "SHA-256 of a key that there is already, instead of a new one")
+	f.StringVar(&s.digest, "sha256", "", "SHA-256 of an existing secret, in place of a new one")
 	c = newAdminClient(cmd)
 	complete(cmd, "team", teamNames)
 	complete(cmd, "role", cobra.FixedCompletions(identity.Role("").Values(), cobra.ShellCompDirectiveNoFileComp))
@@ -84,16 +84,16 @@ file, and asks no gateway.`,
 	return cmd
 }
 
-// aboutNoKey refuses options that say something of a key where none is named: the line that is printed has none of them.
+// aboutNoKey refuses flags that describe a key when no key is named, because the printed line contains only the digest.
 func aboutNoKey(cmd *cobra.Command, args []string) (err error) {
 	if len(args) > 0 {
 		return nil
 	}
-	cmd.Flags().Visit(func(f *pflag.Flag) { err = fmt.Errorf("--%s: name the key that it is about, as ORG/KEY", f.Name) })
+	cmd.Flags().Visit(func(f *pflag.Flag) { err = fmt.Errorf("--%s requires a key, as ORG/KEY", f.Name) })
 	return err
 }
 
-// spec is the key in JSON, such as the admin API takes it.
+// spec returns the key in the JSON of the operators' API.
 func (s *keySpec) spec(id string, now time.Time) (string, error) {
 	m := map[string]any{"id": id}
 	for name, text := range map[string]string{"team": s.team, "owner": s.owner, "sha256": s.digest} {
@@ -137,7 +137,7 @@ func (c *adminClient) createKey(ctx context.Context, org, spec string) (*madeKey
 	return made, c.do(ctx, http.MethodPost, "/admin/keys/create?"+url.Values{"org": {org}, "spec": {spec}}.Encode(), made)
 }
 
-// showSecret prints the secret of a key, the only time that it is shown.
+// showSecret prints the secret of a key. The secret cannot be shown again.
 func showSecret(cmd *cobra.Command, made *madeKey) error {
 	if made.Secret == "" {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", made.Key.ID)
@@ -160,10 +160,10 @@ func rotateMade(cmd *cobra.Command, c *adminClient, name string, overlap time.Du
 	return showSecret(cmd, made)
 }
 
-// keysAtOnce is the number of keys that are asked for at once.
+// keysAtOnce is the page size for listing keys.
 const keysAtOnce = "1000"
 
-// listMade lists the keys that a question selects, through all parts of the answer.
+// listMade lists the keys that match a query, reading all pages.
 func listMade(cmd *cobra.Command, c *adminClient, q url.Values, out *output) error {
 	var all struct {
 		Keys []callers.Key `json:"keys"`
@@ -200,16 +200,16 @@ func joined[T any](list []T) string {
 	return strings.Join(texts, ",")
 }
 
-// span is a flag for a length of time, such as 90m or 7d.
+// span is a flag for a duration such as 90m or 7d.
 type span time.Duration
 
-// String, Set and Type implement pflag.Value.
+// String implements pflag.Value.
 func (s *span) String() string { return time.Duration(*s).String() }
 
-// Type is how help names the values.
+// Type implements pflag.Value.
 func (s *span) Type() string { return "duration" }
 
-// Set takes a length.
+// Set implements pflag.Value.
 func (s *span) Set(text string) error {
 	d, err := adminapi.ParseDuration(text)
 	*s = span(d)

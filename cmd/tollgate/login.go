@@ -22,7 +22,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// login is what a login leaves for later commands: a token, and what refreshes it.
+// login is a stored login: a token, and the data for refreshing it.
 type login struct {
 	Issuer   string       `json:"issuer"`
 	ClientID string       `json:"clientId"`
@@ -30,10 +30,10 @@ type login struct {
 	Token    oauth2.Token `json:"token"`
 }
 
-// loginTime bounds how long a login waits for a person.
+// loginTime limits how long a login waits for the user.
 const loginTime = 10 * time.Minute
 
-// issuerTime bounds one request to an issuer.
+// issuerTime limits one request to an issuer.
 const issuerTime = 30 * time.Second
 
 type loginFlags struct {
@@ -45,24 +45,25 @@ type loginFlags struct {
 func newLogin() *cobra.Command {
 	f := new(loginFlags)
 	cmd := &cobra.Command{
-		Use: "login ISSUER", Short: "Log in at an OpenID Connect issuer, for commands that ask with a caller's key", Args: named([]string{"ISSUER"}),
+		Use: "login ISSUER", Short: "Log in at an OpenID Connect issuer, for commands that need a caller's key", Args: named([]string{"ISSUER"}),
 		Example: "  tollgate login https://id.example.com/realms/main --client-id tollgate-cli",
 		Long: `Logs in at an OpenID Connect issuer that the gateway accepts (issuers in its
 configuration), and stores the access token in tollgate/login.json of the user's
-configuration directory, readable by the user alone. "tollgate my", whoami and billing
-send it if the variable of --key-env is not set, and refresh it when it expires.
+configuration directory, readable only by the user. "tollgate my", whoami and billing
+send the token if the variable of --key-env is not set, and refresh it when it
+expires.
 
-Issuers with a device authorization endpoint get the device flow (RFC 8628): open the
-printed address in any browser. With --browser, or at other issuers, a browser on this
-machine must open the address (RFC 8252, with PKCE).`,
+If the issuer has a device authorization endpoint, the device flow is used (RFC
+8628): open the printed address in any browser. With --browser, or at other issuers,
+a browser on this machine must open the address (RFC 8252, with PKCE).`,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), loginTime)
 			defer cancel()
 			return f.run(ctx, args[0], cmd.ErrOrStderr())
 		}),
 	}
-	cmd.Flags().StringVar(&f.clientID, "client-id", "", "public client of the issuer for this program")
-	cmd.Flags().StringSliceVar(&f.scopes, "scope", []string{"openid", "offline_access"}, "scopes to ask for; may be given again")
+	cmd.Flags().StringVar(&f.clientID, "client-id", "", "client ID of this program at the issuer, a public client")
+	cmd.Flags().StringSliceVar(&f.scopes, "scope", []string{"openid", "offline_access"}, "scopes to request; may be repeated")
 	cmd.Flags().BoolVar(&f.browser, "browser", false, "log in with a browser on this machine, without the device flow")
 	must(cmd.MarkFlagRequired("client-id"))
 	return cmd
@@ -93,7 +94,7 @@ func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) er
 	return err
 }
 
-// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4). If browser is set, only the code flow is needed.
+// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4). If browser is set, only the code flow is required.
 func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config, error) {
 	address := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
 	if !isConfidential(address) {
@@ -109,7 +110,7 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s: name the issuer as in the claim iss of its tokens", address, res.Status)
+		return nil, fmt.Errorf("%s answered %s: write the issuer as in the claim iss of its tokens", address, res.Status)
 	}
 	var found struct {
 		Issuer    string `json:"issuer"`
@@ -121,7 +122,7 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
 	if found.Issuer != issuer {
-		return nil, fmt.Errorf("%s is about the issuer %q, not %q", address, found.Issuer, issuer)
+		return nil, fmt.Errorf("%s describes the issuer %q, not %q", address, found.Issuer, issuer)
 	}
 	if browser {
 		found.Device = ""
@@ -140,7 +141,7 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 	return &oauth2.Config{Endpoint: oauth2.Endpoint{AuthURL: found.Authorize, TokenURL: found.Token, DeviceAuthURL: found.Device, AuthStyle: oauth2.AuthStyleInParams}}, nil
 }
 
-// issuerClient asks issuers. It follows no redirect to an address that is not confidential.
+// issuerClient sends requests to issuers. It does not follow redirects to addresses that are not confidential.
 var issuerClient = &http.Client{Timeout: issuerTime, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 	switch {
 	case !isConfidential(req.URL.String()):
@@ -151,7 +152,7 @@ var issuerClient = &http.Client{Timeout: issuerTime, CheckRedirect: func(req *ht
 	return nil
 }}
 
-// isConfidential reports whether secrets travel to an address encrypted, or on loopback.
+// isConfidential reports whether an address uses encryption or is on loopback.
 func isConfidential(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -161,7 +162,7 @@ func isConfidential(address string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (ip.IsLoopback() || u.Hostname() == "localhost")
 }
 
-// byDevice gets a token by the device flow. Until the code expires, it asks again when the issuer cannot be reached.
+// byDevice obtains a token with the device flow. If the issuer cannot be reached, byDevice retries until the code expires.
 func byDevice(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oauth2.Token, error) {
 	device, err := config.DeviceAuth(ctx)
 	if err != nil {
@@ -178,7 +179,7 @@ func byDevice(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oau
 	}
 }
 
-// byBrowser gets a token by the code flow: the browser comes back to a listener on loopback (RFC 8252, section 7.3).
+// byBrowser obtains a token with the code flow. The browser is redirected to a listener on loopback (RFC 8252, section 7.3).
 func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oauth2.Token, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -194,7 +195,7 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 		_, _ = io.WriteString(w, "You can close this page and return to the terminal.\n")
 		select {
 		case codes <- r.Form:
-		default: // the page was loaded again
+		default: // the page was reloaded
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()
@@ -211,7 +212,7 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 	}
 }
 
-// stop lets a server finish its answers for a moment, and closes it.
+// stop waits briefly for the responses of a server and closes it.
 func stop(ctx context.Context, server *http.Server) {
 	ctx, cancel := context.WithTimeout(ctx, margin/2)
 	defer cancel()
@@ -220,13 +221,13 @@ func stop(ctx context.Context, server *http.Server) {
 	}
 }
 
-// loginFile is where a login is stored.
+// loginFile returns the path of the file with the login.
 func loginFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	return filepath.Join(dir, "tollgate", "login.json"), err
 }
 
-// save replaces the file, which only its owner can read.
+// save replaces the file, readable only by its owner.
 func (l *login) save(file string) error {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -246,7 +247,7 @@ func (l *login) save(file string) error {
 	return os.Rename(next.Name(), file)
 }
 
-// readLogin reads the file. The login is empty if there is no file.
+// readLogin reads the file. It returns an empty login if the file does not exist.
 func readLogin(file string) (*login, error) {
 	l := new(login)
 	text, err := os.ReadFile(file)
@@ -259,9 +260,9 @@ func readLogin(file string) (*login, error) {
 	return l, nil
 }
 
-// storedToken returns the access token of the login, refreshed if it has expired, or "" without a login.
+// storedToken returns the access token of the login, refreshed if expired, or "" if there is no login.
 func storedToken(ctx context.Context, notes io.Writer) (string, error) {
-	l := new(login) // stays empty without a configuration directory
+	l := new(login) // stays empty if there is no configuration directory
 	if file, err := loginFile(); err == nil {
 		if l, err = readLogin(file); err == nil && l.Issuer != "" && !l.Token.Valid() {
 			l, err = refreshed(ctx, file, notes)
@@ -273,8 +274,8 @@ func storedToken(ctx context.Context, notes io.Writer) (string, error) {
 	return l.Token.AccessToken, nil
 }
 
-// refreshed returns the login with a token that is valid. Only one command at a time refreshes it: issuers may accept a refresh token
-// once. The token is returned even if the directory cannot be written.
+// refreshed returns the login with a valid token. Only one process refreshes it at a time, because an issuer may accept a refresh token
+// only once. The token is returned even if the directory is not writable.
 func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error) {
 	unlock, err := lock(filepath.Join(filepath.Dir(file), "login.lock"))
 	if err != nil {
@@ -303,7 +304,7 @@ func lock(name string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 }
 
-// refresh asks the issuer for another token.
+// refresh requests a new token from the issuer.
 func (l *login) refresh(ctx context.Context) error {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, issuerClient)
 	config := oauth2.Config{ClientID: l.ClientID, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
@@ -314,7 +315,7 @@ func (l *login) refresh(ctx context.Context) error {
 		l.Token = *token
 		return nil
 	case l.Token.RefreshToken == "", isRefused && refused.ErrorCode == "invalid_grant":
-		return fmt.Errorf("the login has expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
+		return fmt.Errorf("login expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
 	}
 	return fmt.Errorf("refresh the login at %s: %w", l.Issuer, err)
 }

@@ -266,8 +266,8 @@ func TestRefreshThatFails(t *testing.T) {
 	issuer, gone := newFakeIssuer(t), httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for login, want := range map[string]string{
-		expiredLogin(issuer.URL, "r0"): "the login has expired, run tollgate login ",
-		expiredLogin(issuer.URL, ""):   "the login has expired, run tollgate login ",
+		expiredLogin(issuer.URL, "r0"): "login expired, run tollgate login ",
+		expiredLogin(issuer.URL, ""):   "login expired, run tollgate login ",
 		expiredLogin(gone.URL, "r1"):   "refresh the login at " + gone.URL + ": ",
 	} {
 		storeLogin(t, login)

@@ -11,14 +11,14 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
-	_ "time/tzdata" // policies of working hours name zones the machine may not know
+	_ "time/tzdata" // the policy working_hours needs time zones that may be missing on the machine
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
 )
 
-// Exit codes.
+// Exit statuses.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr)) //nolint:gocritic // the process ends here
 }
 
-// run executes one command line and returns the exit code.
+// run executes a command line and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -55,17 +55,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// failure is an error while a command runs; every other error of a command
-// line is one in the line itself.
+// failure is an error of a running command. All other errors are errors of the command line.
 type failure struct{ err error }
 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// errReported is a failure whose reasons are already written.
+// errReported is a failure whose details were already written.
 var errReported = &failure{errors.New("reported")}
 
-// usageError is an error in the command line that is found only while the command runs.
+// usageError is an error of the command line that is detected while the command runs.
 type usageError struct{ error }
 
 // Unwrap returns the cause.
@@ -73,7 +72,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// action makes a command's body: its errors are failures, except a usageError.
+// action wraps the body of a command: its errors become failures, except a usageError.
 func action(body func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := body(cmd, args)
@@ -88,21 +87,21 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tollgate",
 		Short: "A policy-enforcing API gateway for the Compute Platform",
-		Long: `tollgate stands between a company's people and the Compute Platform. It
-identifies callers, validates every body against the API's schema, applies the
-organisation's policies, counts limits, and keeps scripts for the retired v1 and
-GraphQL interfaces working. The platform's own key never leaves it.
+		Long: `tollgate is an API gateway between a company's users and the Compute Platform. It
+identifies callers, validates requests against the API schema, enforces the
+organisation's policies, limits and budgets, and translates calls to the retired v1
+and GraphQL interfaces. Callers never see the platform's own key.
 
-Try it without any account:  tollgate demo
+Try it without an account:  tollgate demo
 
-Commands with --admin ask a running gateway through its operators' listener. These
-environment variables replace what would have to be repeated:
+Commands with --admin connect to the operators' listener of a running gateway. These
+environment variables set defaults:
 
   TOLLGATE_ADMIN        address of the operators' listener, the default of --admin
-  TOLLGATE_ADMIN_TOKEN  the token that the listener requires, if it requires one
+  TOLLGATE_ADMIN_TOKEN  token for the operators' listener, if it requires one
   TOLLGATE_KEY          key of a caller, for commands with --gateway
 
-The exit code is 0 for success, 1 for a failure, and 2 for a wrong command line.`,
+The exit status is 0 on success, 1 on failure, and 2 for an invalid command line.`,
 		Example: `  tollgate demo
   tollgate status`,
 		Version:       version(),
@@ -116,8 +115,8 @@ The exit code is 0 for success, 1 for a failure, and 2 for a wrong command line.
 	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(),
 		newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(), newMy(), newLogin(), newEnv(),
 		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
-		group("spend", "Show budgets and spend, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
-		group("approvals", "Show and answer requests to approve single calls that were refused", "  tollgate approvals list acme"),
+		group("spend", "Show budgets and costs, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
+		group("approvals", "List and answer approval requests for refused calls", "  tollgate approvals list acme"),
 		group("config", "Show the configuration of a running gateway", "  tollgate config show"),
 		group("tokens", "Revoke tokens of OpenID Connect issuers", "  tollgate tokens revoke corp --subject ann@acme.example"))
 	addRows(root)
@@ -126,7 +125,7 @@ The exit code is 0 for success, 1 for a failure, and 2 for a wrong command line.
 	return root
 }
 
-// addGroups puts the commands under the headings of help.
+// addGroups assigns commands to the headings of the help text.
 func addGroups(root *cobra.Command) {
 	for _, g := range []struct{ id, title, commands string }{
 		{"run", "Run", "serve check demo dev platform envoy"},
@@ -160,10 +159,10 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
-// stamp is the version that the Makefile and the Dockerfile set when linking.
-var stamp string //nolint:gochecknoglobals // the linker sets it
+// stamp is the version set by the Makefile and the Dockerfile at link time.
+var stamp string //nolint:gochecknoglobals // set by the linker
 
-// version is the stamp, or the module's version as Go knows it, "dev" without either.
+// version returns stamp or, if it is empty, the module version in the build information, or "dev".
 func version() string {
 	if stamp != "" {
 		return stamp

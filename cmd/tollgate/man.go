@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newMan writes the manual of every command that is not hidden, which a release
-// contains. SOURCE_DATE_EPOCH dates it, the present otherwise.
+// newMan returns the command that writes manual pages for all visible commands, for a release. The date is SOURCE_DATE_EPOCH, or the
+// current date.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
-		Short:  "Write manual pages into a directory",
+		Short:  "Write manual pages to a directory",
 		Args:   named([]string{"DIR"}),
 		Hidden: true,
 		RunE: action(func(cmd *cobra.Command, args []string) error {

@@ -13,17 +13,17 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 )
 
-// mine is a command that shows callers their own records. It asks the data listener with the caller's key.
+// mine is a command that shows callers their own records. It sends requests to the data listener with the caller's key.
 type mine struct {
 	use, short, example string
 	path                string
-	// like is the pattern of the operators' row that has the same parameters, "" for none.
+	// like is the route of the operators' API with the same parameters, or "".
 	like     string
 	defaults map[string]string
 	show     view
 }
 
-// ownRecords are the commands below "my".
+// ownRecords returns the commands below "my".
 func ownRecords() []mine {
 	return []mine{
 		{
@@ -49,7 +49,7 @@ func ownRecords() []mine {
 }
 
 func newMy() *cobra.Command {
-	cmd := group("my", "Show your own costs, resources, decisions, requests for approval and keys", "  tollgate my spend")
+	cmd := group("my", "Show your own costs, resources, decisions, approval requests and keys", "  tollgate my spend")
 	cmd.Long = `Shows callers their own records, and leads the records of their team. They need the address
 of the gateway and their key, and no access to the operators' listener. "tollgate whoami"
 shows the identity of a key, and the rest of its limits and budgets.`
@@ -81,7 +81,7 @@ func (m *mine) command() *cobra.Command {
 	return cmd
 }
 
-// parameters returns the parameters of the operators' row, without those that choose whose records are shown.
+// parameters returns the parameters of the operators' route, except those that select whose records are shown.
 func (m *mine) parameters() []adminapi.Param {
 	for _, r := range gateway.AdminRows() {
 		if r.Pattern == m.like {

@@ -17,13 +17,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// output is how a command writes an answer: a flag that is one of some formats.
+// output is the flag -o, which selects the format of a response.
 type output struct {
 	format  string
 	formats []string
 }
 
-// outputFlag gives a command the flag -o. Without formats, they are all that an answer of the gateway has.
+// outputFlag adds the flag -o to a command. By default, the formats are table, json, yaml and csv.
 func outputFlag(cmd *cobra.Command, formats ...string) *output {
 	if formats == nil {
 		formats = []string{"table", "json", "yaml", "csv"}
@@ -34,13 +34,13 @@ func outputFlag(cmd *cobra.Command, formats ...string) *output {
 	return o
 }
 
-// String, Set and Type implement pflag.Value.
+// String implements pflag.Value.
 func (o *output) String() string { return o.format }
 
-// Type is how help names the values.
+// Type implements pflag.Value.
 func (o *output) Type() string { return "format" }
 
-// Set takes a format.
+// Set implements pflag.Value.
 func (o *output) Set(format string) error {
 	if !slices.Contains(o.formats, format) {
 		return errors.New("expected " + strings.Join(o.formats, ", "))
@@ -49,10 +49,10 @@ func (o *output) Set(format string) error {
 	return nil
 }
 
-// people reports whether people read it.
+// people reports whether the format is meant for people.
 func (o *output) people() bool { return o.format == "table" }
 
-// write writes tables, or the value as JSON or YAML.
+// write writes tables, or v as JSON or YAML.
 func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 	if o.format == "table" || o.format == "csv" {
 		return o.tables(w, sheets)
@@ -64,7 +64,7 @@ func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 	return o.raw(w, text.Bytes())
 }
 
-// page writes an answer: as it came, or as tables after its sentences for people.
+// page writes a response unchanged, or as tables with sentences for people before them.
 func (o *output) page(w io.Writer, answer []byte, p page) error {
 	switch o.format {
 	case "json", "yaml":
@@ -77,7 +77,7 @@ func (o *output) page(w io.Writer, answer []byte, p page) error {
 	return o.tables(w, p.sheets)
 }
 
-// raw writes JSON in the format, which is JSON or YAML.
+// raw writes JSON text as JSON or YAML.
 func (o *output) raw(w io.Writer, text []byte) error {
 	var err error
 	if o.format == "yaml" {
@@ -89,7 +89,7 @@ func (o *output) raw(w io.Writer, text []byte) error {
 	return err
 }
 
-// tables writes tables, which are parted by an empty line.
+// tables writes tables separated by empty lines.
 func (o *output) tables(w io.Writer, sheets []sheet) error {
 	for i, s := range sheets {
 		if i > 0 {
@@ -113,13 +113,13 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// sheet is a table of cells: its first row names the columns.
+// sheet is a table of cells. The first row holds the column names.
 type sheet [][]any
 
 // add adds a row.
 func (s *sheet) add(cells ...any) { *s = append(*s, cells) }
 
-// texts are the cells for programs.
+// texts returns the cells formatted for programs.
 func (s *sheet) texts() [][]string {
 	rows := make([][]string, len(*s))
 	for i, row := range *s {
@@ -140,7 +140,8 @@ func (s *sheet) print(w io.Writer) error {
 	return nil
 }
 
-// lines are the rows for people, with columns of at least the given widths, which grow. Columns of numbers are aligned to the right.
+// lines returns the rows formatted for people. Columns have at least the given widths, which are updated. Columns of numbers are
+// right-aligned.
 func (s *sheet) lines(widths map[int]int, colour bool) (lines []string) {
 	rows, numeric := s.layout(widths, colour)
 	for i, row := range rows {
@@ -158,7 +159,7 @@ func (s *sheet) lines(widths map[int]int, colour bool) (lines []string) {
 	return lines
 }
 
-// layout returns the texts of the table, and which columns have nothing but numbers. It widens the columns.
+// layout returns the cell texts, and which columns contain only numbers. It updates the widths.
 func (s *sheet) layout(widths map[int]int, onTerminal bool) (rows [][]string, numeric map[int]bool) {
 	numeric = make(map[int]bool)
 	for i, row := range *s {
@@ -178,7 +179,7 @@ func (s *sheet) layout(widths map[int]int, onTerminal bool) (rows [][]string, nu
 	return rows, numeric
 }
 
-// group returns a command that does nothing but have others below it.
+// group returns a command that only has subcommands.
 func group(use, short, example string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example, Args: noSuchCommand,
@@ -188,7 +189,7 @@ func group(use, short, example string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// noSuchCommand refuses arguments of a group: they are commands that there are none of.
+// noSuchCommand returns the error for an unknown subcommand.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -202,7 +203,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return errors.New(adminapi.UnknownName("command of "+cmd.CommandPath(), args[0], names))
 }
 
-// wrongFlag explains a flag that there is none of.
+// wrongFlag returns the error for an unknown flag.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	if cmd.HasSubCommands() && len(argumentsOf(cmd.Use)) == 0 {
 		if unknown := noSuchCommand(cmd, cmd.Flags().Args()); unknown != nil {
@@ -211,7 +212,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	}
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	if ok && slices.Contains([]string{"c", "config"}, missing.GetSpecifiedName()) && cmd.Flag("admin") != nil {
-		return fmt.Errorf("%w: %s asks a running gateway and reads no file, name the gateway with --admin", err, cmd.CommandPath())
+		return fmt.Errorf("%w: %s does not read a file; set the address of a running gateway with --admin", err, cmd.CommandPath())
 	}
 	written, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {

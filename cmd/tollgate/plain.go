@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// plain is the view of an answer that has no other: see plainPage.
+// plain returns the default view of a response, see plainPage.
 func plain(t reflect.Type) view {
 	return func(text []byte, _ asked) (page, error) {
 		if t == nil {
@@ -31,8 +31,8 @@ func plain(t reflect.Type) view {
 	}
 }
 
-// plainPage has a table for each list of an answer, and its other members as sentences before them. The members of an answer
-// without lists are a table of one row.
+// plainPage returns a table for each list of a response, and sentences for its other members. A response without lists becomes a table with
+// one row.
 func plainPage(v reflect.Value) (p page) {
 	header, line := sheet{{}}, []any{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -60,7 +60,7 @@ func plainPage(v reflect.Value) (p page) {
 	return p
 }
 
-// sentence is a member of an answer in words.
+// sentence returns a member of a response as a sentence.
 func sentence(name, text string) string {
 	if name == "next" {
 		return "There are more: --cursor " + text
@@ -69,7 +69,7 @@ func sentence(name, text string) string {
 	return strings.ToUpper(label[:1]) + label[1:] + ": " + text
 }
 
-// words are the words of a member's name, such as "last used" of lastUsed.
+// words splits a member's name into words, for example lastUsed into "last used".
 func words(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -81,7 +81,7 @@ func words(name string) string {
 	return b.String()
 }
 
-// plainSheet has a row for each item of a list, and a column for each of their members.
+// plainSheet returns a table with a row for each list item and a column for each of their members.
 func plainSheet(list reflect.Value) sheet {
 	s := sheet{{}}
 	fields := reflect.VisibleFields(list.Type().Elem())
@@ -104,7 +104,7 @@ func jsonName(f *reflect.StructField) string {
 	return cmp.Or(name, f.Name)
 }
 
-// cell is the member of a name in a table.
+// cell returns the table cell for a member.
 func cell(name string, v reflect.Value) any {
 	switch x := v.Interface().(type) {
 	case time.Time, *time.Time:
@@ -124,15 +124,15 @@ func cell(name string, v reflect.Value) any {
 	case "percent":
 		return share(v.Int())
 	}
-	switch v.Kind() { //nolint:exhaustive // the others are as they are printed
+	switch v.Kind() { //nolint:exhaustive // all others are printed with their default format
 	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer:
-		text, _ := json.Marshal(v.Interface()) // it was JSON
+		text, _ := json.Marshal(v.Interface()) // it was decoded from JSON
 		return members(text)
 	}
 	return v.Interface()
 }
 
-// members are the members of a JSON object as name=value; another value is itself.
+// members returns the members of a JSON object as name=value, and any other value unchanged.
 func members(text []byte) string {
 	var object map[string]any
 	switch err := json.Unmarshal(text, &object); {

@@ -29,9 +29,9 @@ func newPlatform() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "platform",
 		Short: "Run the platform emulator",
-		Long: `Runs a stand-in for the platform: the whole v2 API and the run interface, with
-prices, finite stock and a bill, and nothing that is really rented. Without a
-seed it has one account, with the key ` + platform.DefaultKey + `.`,
+		Long: `Runs an emulator of the platform: the complete v2 API and the run interface, with
+prices, limited stock and bills, but without renting real resources. Without a seed
+file it has one account, with the key ` + platform.DefaultKey + `.`,
 		Example: "  tollgate platform --fast",
 		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
@@ -39,21 +39,21 @@ seed it has one account, with the key ` + platform.DefaultKey + `.`,
 		}),
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8090", "address of the v2 API and the run interface")
-	cmd.Flags().StringVar(&f.control, "control-listen", "", "address of the control interface, which takes no key; empty opens none")
-	cmd.Flags().StringVar(&f.seed, "seed", "", "JSON file with accounts, prices, stock and first calls")
-	cmd.Flags().StringVar(&f.data, "data", "", "file that keeps the state over a restart; empty keeps it in memory")
-	cmd.Flags().BoolVar(&f.fast, "fast", false, "let the emulator's clock run sixty times as fast")
-	cmd.Flags().BoolVar(&f.demo, "demo", false, "have the accounts of 'tollgate demo'")
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse calls that the platform's published description does not have")
-	cmd.Flags().IntVar(&f.pageSize, "page-size", 0, "records on a page of a list whose request has no limit; 0 is 1000, and -1 answers whole lists, as before lists were paged")
-	cmd.Flags().StringVar(&f.worker, "worker", "", "Python interpreter that runs the functions endpoints are sent, such as python3, unconfined: for your own code; empty runs none")
-	cmd.Flags().StringVar(&f.hold, "hold", "", "carry the first call of this operation out, such as createPod, and never answer it")
-	cmd.Flags().StringVar(&f.startTime, "start-time", "", "time the clock starts at, in RFC 3339; empty is the present, and data kept from a later time wins")
+	cmd.Flags().StringVar(&f.control, "control-listen", "", "address of the control interface, which requires no key; empty disables it")
+	cmd.Flags().StringVar(&f.seed, "seed", "", "JSON file with accounts, prices, stock and initial calls")
+	cmd.Flags().StringVar(&f.data, "data", "", "file that stores the state across restarts; empty keeps it in memory")
+	cmd.Flags().BoolVar(&f.fast, "fast", false, "run the emulator's clock at sixty times the normal speed")
+	cmd.Flags().BoolVar(&f.demo, "demo", false, "use the accounts of 'tollgate demo'")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse calls missing from the platform's published description")
+	cmd.Flags().IntVar(&f.pageSize, "page-size", 0, "default page size of lists; 0 means 1000, and -1 disables paging")
+	cmd.Flags().StringVar(&f.worker, "worker", "", "Python interpreter that runs the functions sent to endpoints, such as python3, without a sandbox: use it only for your own code; empty runs none")
+	cmd.Flags().StringVar(&f.hold, "hold", "", "execute the first call of this operation, such as createPod, but never answer it")
+	cmd.Flags().StringVar(&f.startTime, "start-time", "", "start time of the clock, RFC 3339; empty means now. Stored state with a later time takes precedence")
 	cmd.AddCommand(newPlatformDiff())
 	return cmd
 }
 
-// fastSpeed is how fast the clock runs with --fast.
+// fastSpeed is the speed of the clock with --fast.
 const fastSpeed = 60
 
 func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
@@ -123,7 +123,7 @@ func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
 	return group.Wait()
 }
 
-// newEmulator makes an emulator that serves our description of the API.
+// newEmulator returns an emulator that serves the embedded API description.
 func newEmulator(opts platform.Options) (*platform.Server, error) {
 	api, err := schema.Load()
 	if err != nil {
@@ -133,11 +133,10 @@ func newEmulator(opts platform.Options) (*platform.Server, error) {
 	return platform.New(opts)
 }
 
-// emulatorEnd is how long the emulator may take to write its state at the end.
+// emulatorEnd limits how long the emulator may take to store its state at the end.
 const emulatorEnd = 10 * time.Second
 
-// serveUntil serves h until ctx ends. finish, if any, is called first then: it
-// ends requests that would keep connections open.
+// serveUntil serves h until ctx ends. It then calls finish, if not nil, which ends requests that keep connections open.
 func serveUntil(ctx context.Context, l net.Listener, h http.Handler, finish func() error) error {
 	allowToEnd(ctx, emulatorEnd)
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}

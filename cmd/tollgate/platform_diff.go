@@ -21,11 +21,11 @@ func newPlatformDiff() *cobra.Command {
 	var out *output
 	cmd := &cobra.Command{
 		Use:   "diff FILE|URL",
-		Short: "Compare a newer description of the platform's API with the one of this build",
-		Long: `Compares an OpenAPI description, in a file or at a URL, with the description that this
-build enforces, and lists for each operation what is new, changed or gone, and what the
-change needs in the gateway. Exits with 1 if there is a difference. Prose and examples are
-not compared. No credential is sent to the URL.`,
+		Short: "Compare a newer API description of the platform with the embedded one",
+		Long: `Compares an OpenAPI description, in a file or at a URL, with the description embedded
+in this build. Lists for each operation what is new, changed or removed, and what the
+change requires in the gateway. Exits with 1 if there is a difference. Prose and
+examples are not compared. No credential is sent to the URL.`,
 		Example: `  tollgate platform diff https://rest.platform.example/v2/openapi.json
   tollgate platform diff newer.json --from older.json -o json`,
 		Args: named([]string{"FILE|URL"}),
@@ -33,12 +33,12 @@ not compared. No credential is sent to the URL.`,
 			return diffPlatform(cmd.Context(), from, args[0], out, cmd.OutOrStdout())
 		}),
 	}
-	cmd.Flags().StringVar(&from, "from", "", "older description, a file or a URL; empty is the one of this build")
+	cmd.Flags().StringVar(&from, "from", "", "older description, a file or a URL; empty means the embedded one")
 	out = outputFlag(cmd)
 	return cmd
 }
 
-// needed is a change with what it needs in the gateway.
+// needed is a change with the work it requires in the gateway.
 type needed struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
@@ -47,7 +47,7 @@ type needed struct {
 	Needs string `json:"needs"`
 }
 
-// diffPlatform writes the differences between two descriptions. It returns errReported if there are any.
+// diffPlatform writes the differences between two API descriptions. It returns errReported if there are any.
 func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.Writer) error {
 	older, err := olderDescription(ctx, from)
 	if err != nil {
@@ -79,7 +79,7 @@ func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.W
 	return errReported
 }
 
-// olderDescription reads the description from a file or URL. An empty place means the description of this build.
+// olderDescription reads an API description from a file or URL. With an empty place, it returns the description embedded in this build.
 func olderDescription(ctx context.Context, place string) ([]byte, error) {
 	if place != "" {
 		return readDescription(ctx, place)
@@ -91,7 +91,7 @@ func olderDescription(ctx context.Context, place string) ([]byte, error) {
 	return api.Document(), nil
 }
 
-// readDescription reads a description from a file or from an HTTP URL.
+// readDescription reads an API description from a file or an HTTP URL.
 func readDescription(ctx context.Context, place string) ([]byte, error) {
 	if !strings.HasPrefix(place, "http://") && !strings.HasPrefix(place, "https://") {
 		return os.ReadFile(place)

@@ -20,15 +20,14 @@ platform or secrets, but audit, which reads the resources of an organisation.`
 	return cmd
 }
 
-// loadWithoutSecrets reads a configuration whose secrets are not needed, and
-// not looked up. The keys of the demo are welcome.
+// loadWithoutSecrets reads a configuration without its secrets. It accepts the keys of the demo.
 func loadWithoutSecrets(path string) (*config.Loaded, error) {
 	return config.Load(path, config.Sources{
 		WithoutSecrets: true, DemoKeys: true,
 	}, operator.Validator{})
 }
 
-// orgsOf are the policy sections of a configuration.
+// orgsOf returns the policy sections of a configuration.
 func orgsOf(loaded *config.Loaded) map[string]policies.Config {
 	out := make(map[string]policies.Config, len(loaded.Config.Orgs))
 	for _, o := range loaded.Config.Orgs {
@@ -37,7 +36,7 @@ func orgsOf(loaded *config.Loaded) map[string]policies.Config {
 	return out
 }
 
-// placed puts the place in the configuration on faults of its settings.
+// placed adds the position in the configuration to faults of its settings.
 func placed(loaded *config.Loaded, err error) error {
 	var out []error
 	for _, f := range authoring.Faults(err) {
@@ -50,8 +49,7 @@ func placed(loaded *config.Loaded, err error) error {
 	return errors.Join(out...)
 }
 
-// configured compiles the policies of a configuration. with may first change
-// its settings.
+// configured compiles the policies of a configuration. If with is not nil, it may modify the settings first.
 func configured(path string, isolated *policies.Isolator, with func(*policies.Limits, map[string]policies.Config)) (*policies.Engine, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
@@ -66,7 +64,7 @@ func configured(path string, isolated *policies.Isolator, with func(*policies.Li
 	return e, nil
 }
 
-// faulty reports every fault and its subject.
+// faulty prints all faults of what.
 func faulty(cmd *cobra.Command, what string, err error) error {
 	n := report(cmd.ErrOrStderr(), err)
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", what, counted(n, "fault"))

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// policyAudit is the command line of `policy audit`.
+// policyAudit holds the flags of `policy audit`.
 type policyAudit struct {
 	client             *adminClient
 	output             *output
@@ -25,15 +25,15 @@ func newPolicyAudit() *cobra.Command {
 	p := &policyAudit{}
 	cmd := &cobra.Command{
 		Use:   "audit ORG",
-		Short: "Judge all resources of an organisation by its policies",
-		Long: `Lists every pod, cluster, endpoint, template and network volume of an
-organisation with its owner, its current cost, and each policy's verdict on an
-update that changes nothing, made by its owner as an administrator. Use it before
-you enforce a policy. It only reads.
+		Short: "Evaluate all resources of an organisation against its policies",
+		Long: `Lists every pod, cluster, endpoint, template and network volume of an organisation
+with its owner, its current cost, and each policy's verdict on an update that changes
+nothing, made by its owner as an administrator. Use it before you enforce a policy.
+The command makes no changes.
 
-The running gateway is asked through its admin listener. With -c, the policies are
-those of that configuration, whose secrets are needed to read from the platform.
-Owners are then known if it names the store of the gateways.`,
+It uses the admin listener of the running gateway. With -c, it applies the policies
+of that configuration, whose secrets are needed to read from the platform. Owners are
+known only if the configuration names the store of the gateways.`,
 		Example: `  tollgate policy audit acme --violations -o csv
   tollgate policy audit acme -c next.yaml --exit-code`,
 		Args: named([]string{"ORG"}),
@@ -41,11 +41,11 @@ Owners are then known if it names the store of the gateways.`,
 	}
 	p.client = newAdminClient(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&p.config, "config", "c", "", "judge by the policies of this configuration")
+	f.StringVarP(&p.config, "config", "c", "", "apply the policies of this configuration")
 	p.output = outputFlag(cmd)
 	completeArguments(cmd, []string{"ORG"})
-	f.BoolVar(&p.violated, "violations", false, "only resources that a policy objects to, or could not judge")
-	f.BoolVar(&p.exitCode, "exit-code", false, "exit with 1 if a policy denies anything there is, or could not judge it")
+	f.BoolVar(&p.violated, "violations", false, "only resources that a policy denies or cannot evaluate")
+	f.BoolVar(&p.exitCode, "exit-code", false, "exit with 1 if a policy denies a resource or cannot evaluate it")
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 	return g.Questions().Audit(ctx, org)
 }
 
-// said returns the verdicts of policies on a resource, a line for each.
+// said returns one line for each policy result about a resource.
 func said(s *explain.AuditedResource) []string {
 	var lines []string
 	for _, p := range s.Policies {
@@ -107,8 +107,7 @@ func said(s *explain.AuditedResource) []string {
 	return lines
 }
 
-// sheet has a row for each resource; the verdicts on it fill several in a table
-// for people, and a cell in one for programs.
+// sheet returns a table with a row for each resource. Several results take several rows for people, and one cell for programs.
 func (p *policyAudit) sheet(x *explain.Audit) sheet {
 	if !p.output.people() {
 		t := sheet{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}

@@ -16,11 +16,11 @@ func newPolicyBuild() *cobra.Command {
 	var s bundle.Signing
 	cmd := &cobra.Command{
 		Use:   "build DIR",
-		Short: "Make a signed bundle of policies that gateways take",
-		Long: `Checks the policies in a directory as "policy check" does, and packs them and
-their data, without tests, as an OPA bundle for orgs[].bundle. OPA's own "build"
-does not know the library's helpers. The revision is a digest of the files unless
-it is given.`,
+		Short: "Build a signed policy bundle",
+		Long: `Checks the policies in a directory like "policy check", and packs them with their
+data, without tests, into an OPA bundle for orgs[].bundle. Do not use OPA's own
+"build", which does not know the library's helpers. The default revision is a digest
+of the files.`,
 		Example: `  openssl ecparam -name prime256v1 -genkey -noout -out key.pem
   openssl ec -in key.pem -pubout -out bundle.pem
   tollgate policy build policies -o acme.tar.gz --sign key.pem`,
@@ -46,7 +46,7 @@ it is given.`,
 			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(output, archive, 0o644); err != nil { //nolint:gosec // it is to be read by others
+			if err := os.WriteFile(output, archive, 0o644); err != nil { //nolint:gosec // the archive is to be readable by others
 				return err
 			}
 			signed := "signed"
@@ -58,9 +58,9 @@ it is given.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "bundle.tar.gz", "file to write")
-	cmd.Flags().StringVar(&key, "sign", "", "file with the private key in PEM, or the secret of an HMAC, that signs it")
-	cmd.Flags().StringVar(&s.Algorithm, "algorithm", "", "of the signature, such as ES256; by the key unless it is given")
+	cmd.Flags().StringVar(&key, "sign", "", "file with the PEM private key, or the HMAC secret, that signs the bundle")
+	cmd.Flags().StringVar(&s.Algorithm, "algorithm", "", "signature algorithm, such as ES256 (default: depends on the key)")
 	cmd.Flags().StringVar(&s.ID, "key-id", "", "name of the key in the signature (bundle.key.id)")
-	cmd.Flags().StringVar(&revision, "revision", "", "of the bundle, such as a commit")
+	cmd.Flags().StringVar(&revision, "revision", "", "revision revision of the bundle, such as a commit")
 	return cmd
 }

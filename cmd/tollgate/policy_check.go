@@ -19,18 +19,18 @@ func newPolicyCheck() *cobra.Command {
 	var fix bool
 	cmd := &cobra.Command{
 		Use:   "check DIR | -c tollgate.yaml",
-		Short: "Find every fault of policies: syntax, types, forbidden functions, format",
-		Long: `Compiles policies as the gateway does: strictly, type-checked against the input's
-schema, without the built-in functions that policies do not have. Tests are
-compiled too. Prints each fault with file, line and column, and exits with 1 if
-there is one.
+		Short: "Check policies: syntax, types, forbidden functions, format",
+		Long: `Compiles policies like the gateway: in strict mode, type-checked against the schema
+of the input, and without the built-in functions that are not available to policies.
+Tests are compiled, too. Prints each fault with file, line and column, and exits with
+1 if there is one.
 
-With -c, all policies of a configuration; secrets need not be there.`,
+With -c, checks all policies of a configuration; its secrets need not exist.`,
 		Example: "  tollgate policy check policies/acme --fix",
 		Args:    named(nil, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (path != "") {
-				return errors.New("either a directory or -c is needed")
+				return errors.New("a directory or -c is required")
 			}
 			return action(func(cmd *cobra.Command, args []string) error {
 				if path != "" {
@@ -40,7 +40,7 @@ With -c, all policies of a configuration; secrets need not be there.`,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration whose policies are checked")
+	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration whose policies to check")
 	cmd.Flags().BoolVar(&fix, "fix", false, "format the files first")
 	return cmd
 }

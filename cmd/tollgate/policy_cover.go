@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/authoring"
 )
 
-// policyTest is the command line of `policy test`.
+// policyTest holds the flags of `policy test`.
 type policyTest struct {
 	threshold float64
-	held      bool // the threshold was asked for
+	held      bool // a threshold was requested
 	run       string
 	out       *output
 	verbose   bool
@@ -31,11 +31,11 @@ func newPolicyTest() *cobra.Command {
 		Use:   "test DIR",
 		Short: "Run the tests of an organisation's own policies, with coverage",
 		Long: `Runs the rules named test_... in the files named *_test.rego below DIR, with the
-library loaded and data.tollgate.testing for inputs. Prints the failures with
-the expression that did not hold, and how much of each policy the tests reach.
+library loaded and data.tollgate.testing for inputs. Prints each failure with the
+expression that failed, and the test coverage of each policy.
 
-Exits with 1 when a test fails, when there is none, or when the coverage is
-below the threshold. With --run, the threshold holds only if it is given.`,
+Exits with 1 if a test fails, if there are no tests, or if the coverage is below the
+threshold. With --run, the threshold applies only if it is set explicitly.`,
 		Example: "  tollgate policy test policies/acme --threshold 90",
 		Args:    named([]string{"DIR"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,8 +53,8 @@ below the threshold. With --run, the threshold holds only if it is given.`,
 	cmd.Flags().Float64Var(&t.threshold, "threshold", 80, "least coverage of the policies, in percent of their lines")
 	cmd.Flags().StringVar(&t.run, "run", "", "run only tests whose name (data.PACKAGE.RULE) matches this expression")
 	t.out = outputFlag(cmd, "table", "json", "yaml")
-	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list the tests that pass, too")
-	cmd.Flags().DurationVar(&t.timeout, "timeout", 5*time.Second, "longest time of one test")
+	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "also list the tests that pass")
+	cmd.Flags().DurationVar(&t.timeout, "timeout", 5*time.Second, "time limit of one test")
 	return cmd
 }
 
@@ -140,5 +140,5 @@ func (t *policyTest) print(w io.Writer, r *authoring.Report) error {
 	return err
 }
 
-// indented keeps text of several lines below its first.
+// indented indents all lines of a text except the first.
 func indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }

@@ -22,18 +22,18 @@ func newPolicyDocs() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "docs [POLICY | DIR]",
-		Short: "List the built-in policies, show the page of one, or write pages",
-		Long: `Without arguments, lists the policies of the library; with the name of one, shows
-its page; with a directory (a path with a slash in it, or one that is no policy's
-name), shows the pages of an organisation's own policies, from their METADATA.
-With --out, a Markdown page per policy and an index are written to files.`,
+		Short: "List built-in policies, or show and write their documentation",
+		Long: `Without arguments, lists the built-in policies. With the name of a policy, shows its
+page. With a directory (a path that contains a slash or is not the name of a policy),
+shows the pages of an organisation's own policies, generated from their METADATA. With
+--out, writes a Markdown page per policy and an index to files.`,
 		Example: "  tollgate policy docs gpu_count",
 		Args:    named(nil, 1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			return policyDocs(cmd, append(args, "")[0], out)
 		}),
 	}
-	cmd.Flags().StringVar(&out, "out", "", "directory the pages are written to, made if need be")
+	cmd.Flags().StringVar(&out, "out", "", "directory for the pages, created if necessary")
 	cmd.ValidArgsFunction = policyNames
 	return cmd
 }
@@ -68,7 +68,7 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 	}
 }
 
-// listLibrary writes a line per built-in policy.
+// listLibrary writes one line for each built-in policy.
 func listLibrary(w io.Writer) error {
 	list, err := compiler.Library()
 	if err != nil {
@@ -94,7 +94,7 @@ func ownDocs(dir string) (map[string][]byte, error) {
 	return authoring.OwnPolicies(w)
 }
 
-// printPages writes the index, then the pages by name.
+// printPages writes the index, followed by the pages in the order of their names.
 func printPages(w io.Writer, pages map[string][]byte) error {
 	const index = "README.md"
 	if _, err := w.Write(pages[index]); err != nil {
@@ -117,7 +117,7 @@ func printPages(w io.Writer, pages map[string][]byte) error {
 func writePages(dir string, pages map[string][]byte) error {
 	for name, text := range pages {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // documentation is for all users
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // the documentation is readable by everyone
 			return err
 		}
 		if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // as above

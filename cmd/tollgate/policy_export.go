@@ -11,9 +11,9 @@ import (
 func newPolicyExport() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export DIR",
-		Short: "Write the files that OPA's own tools and editors need",
-		Long: `Writes the library with its inputs for tests, the schema of the input and the
-capabilities of the engine below a directory, and creates it if needed:
+		Short: "Write the files needed by OPA's tools and by editors",
+		Long: `Writes the library, its test inputs, the schema of the policy input and the
+capabilities of the engine into a directory, which is created if necessary:
 
   opa check --strict --schema DIR/input.schema.json --capabilities DIR/capabilities.json DIR/library my
   opa test DIR/library my`,

@@ -24,7 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// policyReplay is the command line of `policy replay`.
+// policyReplay holds the flags of `policy replay`.
 type policyReplay struct {
 	adminClient
 	decisions, policies string
@@ -38,22 +38,22 @@ func newPolicyReplay() *cobra.Command {
 	var p policyReplay
 	cmd := &cobra.Command{
 		Use:   "replay (--decisions FILE | --org ORG) --policies (tollgate.yaml | DIR)",
-		Short: "Decide recorded calls again under changed policies, and show the differences",
-		Long: `Reads a decision log (one event per line, or the array of a batch; gzip is
-accepted; - is standard input), or asks a running gateway for its own (--org and,
-such as 7d, --since), decides every recorded call again under other
-policies, and prints the differences: newly denied, newly allowed,
-refused for other reasons, by policy and caller, with examples.
+		Short: "Evaluate recorded calls with changed policies, and show the differences",
+		Long: `Evaluates recorded calls again with other policies, and prints the differences: newly
+denied calls, newly allowed calls, and calls refused for other reasons, by policy and
+caller, with examples. The calls come from a decision log (one event per line, or a
+batch as an array; gzip is accepted; - is standard input), or from a running gateway
+(--org and, for example, --since 7d).
 
-The policies are those of a configuration, each call by its organisation's; or a
-directory of Rego, alone or, with -c, in the place of the directories and bundles
-of that configuration. Data missing from the log is never guessed: a call whose
-verdict may depend on a masked value or on the price list is not judged, and the
-output says why. The body is judged as recorded, after the changes that policies made
-to it at that time.
+The policies come from a configuration, in which each call is evaluated by its
+organisation's policies, or from a directory of Rego, either alone or, with -c, in
+place of the directories and bundles of that configuration. Data missing from the log
+is never guessed: a call whose verdict may depend on a masked value or on the price
+list is not evaluated, and the output says why. The body is evaluated as recorded,
+after the changes that policies made at that time.
 
-Exits with 0 even with differences; with --fail-on-change, with 1 when a verdict
-or the reasons for one would differ.`,
+Exits with 0 even if there are differences. With --fail-on-change, exits with 1 if a
+verdict or its reasons would change.`,
 		Example: `  tollgate policy replay --decisions decisions.log --policies next.yaml
   tollgate policy replay --org acme --since 7d --policies next.yaml -o markdown`,
 		Args: named(nil),
@@ -66,36 +66,36 @@ or the reasons for one would differ.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.decisions, "decisions", "", "decision log, - for standard input")
-	f.StringVar(&p.policies, "policies", "", "configuration or directory of Rego to decide by")
-	f.StringVarP(&p.config, "config", "c", "", "configuration whose other policies go with a directory")
-	f.StringVar(&p.org, "org", "", "only the calls of this organisation")
-	f.IntVar(&p.examples, "examples", 3, "calls of each kind shown in full")
+	f.StringVar(&p.policies, "policies", "", "configuration or directory of Rego to evaluate with")
+	f.StringVarP(&p.config, "config", "c", "", "configuration that supplies the other policies for a directory")
+	f.StringVar(&p.org, "org", "", "only calls of this organisation")
+	f.IntVar(&p.examples, "examples", 3, "number of number of calls of each kind shown in full")
 	adminFlag(cmd, &p.base)
 	f.StringVar(&p.since, "since", "", "only decisions of the past period, such as 7d or 12h")
 	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")
 	complete(cmd, "org", orgNames)
-	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 when a verdict, or the reasons for one, would be different")
+	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 if a verdict or its reasons would change")
 	if err := cmd.MarkFlagRequired("policies"); err != nil {
-		panic(err) // there is such a flag
+		panic(err) // the flag exists
 	}
 	return cmd
 }
 
-// validate reports options that do not go together.
+// validate returns an error for flags that exclude each other.
 func (p *policyReplay) validate() error {
 	_, err := p.span()
 	switch {
 	case p.examples < 0:
 		return errors.New("--examples: must not be negative")
 	case p.decisions == "" && p.org == "":
-		return errors.New("name a decision log with --decisions, or with --org the organisation whose decisions a running gateway is asked for")
+		return errors.New("pass a decision log with --decisions, or an organisation of a running gateway with --org")
 	case p.decisions != "" && p.since != "":
-		return errors.New("--since is for the decisions of a running gateway, and --decisions names a file")
+		return errors.New("--since cannot be combined with --decisions: it applies to a running gateway")
 	}
 	return err
 }
 
-// span is the time that --since names, 0 for none.
+// span returns the duration of --since, or 0.
 func (p *policyReplay) span() (time.Duration, error) {
 	if p.since == "" {
 		return 0, nil
@@ -107,12 +107,10 @@ func (p *policyReplay) span() (time.Duration, error) {
 	return d, nil
 }
 
-// asDirectory names a directory's policies in the engine; no
-// organisation's id has a space.
+// asDirectory is the name of a directory's policies in the engine. It cannot collide with an organisation ID, which contains no space.
 const asDirectory = "the directory"
 
-// replayDeadline is enough for one decision on any machine: how long policies
-// take here says nothing about the gateway.
+// replayDeadline is enough for one decision on any machine. Evaluation times in a replay say nothing about the gateway.
 const replayDeadline = 5 * time.Second
 
 func (p *policyReplay) do(cmd *cobra.Command) error {
@@ -149,15 +147,15 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 	case err != nil:
 		return err
 	case r.Read > 0 && r.Other+r.Unreadable == r.Read:
-		return fmt.Errorf("%s: holds no decision", p.source())
+		return fmt.Errorf("%s: contains no decisions", p.source())
 	case p.fail && r.Changed():
 		return errReported
 	}
 	return nil
 }
 
-// engine compiles the policies to decide by: a configuration; a directory alone; or a
-// directory in the place of those of a configuration.
+// engine compiles the policies to replay with: those of a configuration, those of a directory, or those of a configuration with some
+// replaced by a directory.
 func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policies.Engine, error) {
 	unhurried := func(l *policies.Limits) { l.Deadline, l.Remember = max(l.Deadline, replayDeadline), 0 }
 	if isDir && p.config == "" {
@@ -195,10 +193,10 @@ func (p *policyReplay) run(ctx context.Context, stdin io.Reader, engine *policie
 	return replay.Run(ctx, f, engine, opts)
 }
 
-// source is where the decisions are from.
+// source returns the source of the decisions.
 func (p *policyReplay) source() string { return cmp.Or(p.decisions, p.base) }
 
-// ask replays the decisions that a gateway has written.
+// ask replays decisions recorded by a gateway.
 func (p *policyReplay) ask(ctx context.Context, engine *policies.Engine, opts replay.Options) (*replay.Report, error) {
 	query := url.Values{"org": {p.org}}
 	if span, err := p.span(); err == nil && span > 0 {
@@ -242,7 +240,7 @@ func printReplay(w io.Writer, r *replay.Report) error {
 	return err
 }
 
-// printable keeps text that callers once sent from steering the terminal.
+// printable removes control characters from text of callers.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) {
@@ -287,12 +285,12 @@ func printReasons(b *strings.Builder, when string, reasons []replay.Reason) {
 	}
 }
 
-// callerName is org/team/key, as far as there are any.
+// callerName joins the non-empty parts of org/team/key.
 func callerName(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
 
-// byCount orders names, the most frequent first.
+// byCount returns the names sorted by count, highest first.
 func byCount(counts map[string]int) []string {
 	names := slices.Sorted(maps.Keys(counts))
 	slices.SortStableFunc(names, func(a, b string) int { return counts[b] - counts[a] })

@@ -10,8 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// writeMarkdown writes a report as a comment on a pull request: the differences
-// first, the examples folded away.
+// writeMarkdown writes a report as a comment for a pull request: the differences first, and examples collapsed.
 func writeMarkdown(w io.Writer, r *replay.Report) error {
 	var b strings.Builder
 	b.WriteString("## Replay of policies\n\n")
@@ -61,8 +60,7 @@ func writeMarkdown(w io.Writer, r *replay.Report) error {
 	return err
 }
 
-// markdown is text that callers once sent as a span of code, on one line, so that nothing
-// of it is markup, a mention or a link.
+// markdown formats text of callers as a code span on one line, so that it cannot contain markup, mentions or links.
 func markdown(text string) string {
 	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "`", "'")
 	return "`" + strings.ReplaceAll(text, "|", "\\|") + "`"

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// addRows adds the commands that are rows of the operators' listener, below the groups in root.
+// addRows adds the commands generated from routes of the operators' API to the command groups of root.
 func addRows(root *cobra.Command) {
 	for _, r := range gateway.AdminRows() {
 		for _, c := range r.Commands {
@@ -46,18 +46,18 @@ func childOf(parent *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// nameOf is a command without its arguments.
+// nameOf returns a command without its arguments.
 func nameOf(use string) string {
 	words := strings.Fields(use)
 	return strings.Join(words[:len(words)-len(argumentsOf(use))], " ")
 }
 
-// argumentsOf are the words of a command in capitals.
+// argumentsOf returns the upper-case words of a command.
 func argumentsOf(use string) []string {
 	return slices.DeleteFunc(strings.Fields(use), func(word string) bool { return word != strings.ToUpper(word) })
 }
 
-// rowCommand is a row as a command.
+// rowCommand is a command generated from a route of the operators' API.
 type rowCommand struct {
 	row    *adminapi.Endpoint
 	told   adminapi.Command
@@ -65,7 +65,7 @@ type rowCommand struct {
 	client *adminClient
 	out    *output
 	watch  time.Duration
-	stream bool // instead of asking
+	stream bool // stream new entries
 	given  url.Values
 }
 
@@ -80,10 +80,10 @@ func (c *rowCommand) command(use string) *cobra.Command {
 		c.out = outputFlag(cmd)
 	}
 	if c.row.Method() == "GET" && c.row.ContentType == "" {
-		cmd.Flags().DurationVar(&c.watch, "watch", 0, "ask again and again, at this distance, e.g. 5s")
+		cmd.Flags().DurationVar(&c.watch, "watch", 0, "repeat at this interval, e.g. 5s")
 	}
 	if c.name == followedCommand {
-		cmd.Flags().BoolVar(&c.stream, "follow", false, "write decisions as they are made, until interrupted")
+		cmd.Flags().BoolVar(&c.stream, "follow", false, "print new decisions until interrupted")
 		cmd.MarkFlagsMutuallyExclusive("follow", "watch")
 	}
 	c.given = url.Values{}
@@ -122,15 +122,15 @@ func (c *rowCommand) flag(cmd *cobra.Command, p *adminapi.Param) {
 	completeParam(cmd, name, p)
 }
 
-// paramFlag is a flag that is a parameter of a row.
+// paramFlag is a flag for a parameter of a route.
 type paramFlag struct {
 	p  *adminapi.Param
 	to url.Values
 }
 
-// String returns the last value, or the default.
+// String implements pflag.Value. It returns the last value or the default.
 func (f *paramFlag) String() string {
-	if f.p == nil { // which help compares with
+	if f.p == nil { // help compares with the zero value
 		return ""
 	}
 	if given := f.to[f.p.Name]; len(given) > 0 {
@@ -139,7 +139,7 @@ func (f *paramFlag) String() string {
 	return f.p.Default
 }
 
-// Set takes a value.
+// Set implements pflag.Value.
 func (f *paramFlag) Set(text string) error {
 	if err := f.p.Check(text); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (f *paramFlag) Set(text string) error {
 	return nil
 }
 
-// Type is how help names the values.
+// Type implements pflag.Value.
 func (f *paramFlag) Type() string {
 	switch f.p.Type {
 	case reflect.TypeFor[adminapi.Duration]():
@@ -163,7 +163,7 @@ func (f *paramFlag) Type() string {
 	return f.p.Type.Kind().String()
 }
 
-// positions are the parameters that arguments give, in order.
+// positions returns the parameters given by arguments, in order.
 func (c *rowCommand) positions(arguments []string) (names []string) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(c.row.Parameters(), func(p adminapi.Param) bool { return p.Name == name })
@@ -179,8 +179,8 @@ func (c *rowCommand) positions(arguments []string) (names []string) {
 	return names
 }
 
-// named returns a check of arguments: the required ones, and at most as many others as optional says. Its error names the
-// missing argument, or the first that is too many.
+// named returns a check of arguments: the required ones, and up to optional further ones. Its error names the first missing or superfluous
+// argument.
 func named(required []string, optional ...int) cobra.PositionalArgs {
 	most := len(required)
 	for _, more := range optional {
@@ -197,7 +197,7 @@ func named(required []string, optional ...int) cobra.PositionalArgs {
 	}
 }
 
-// flagFor suggests the flag that an argument may have been meant for.
+// flagFor suggests the flag that may have been meant by an argument.
 func flagFor(cmd *cobra.Command, argument string) string {
 	isFile := strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml")
 	switch {
@@ -209,7 +209,7 @@ func flagFor(cmd *cobra.Command, argument string) string {
 	return ""
 }
 
-// query returns the parameters of the question.
+// query returns the query parameters of the request.
 func (c *rowCommand) query(args []string) (url.Values, error) {
 	q := url.Values{}
 	for _, more := range []map[string]string{c.told.Defaults, c.told.Fixed} {
@@ -266,7 +266,7 @@ func (c *rowCommand) run(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// show asks once and writes the answer.
+// show sends one request and writes the response.
 func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writer) error {
 	text, err := c.client.read(ctx, c.row.Method(), target, nil)
 	if err != nil {
@@ -286,18 +286,18 @@ func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writ
 	return c.out.page(w, text, p)
 }
 
-// flagNames lists the flags of a command.
+// flagNames returns the names of a command's flags.
 func flagNames(cmd *cobra.Command) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
 }
 
-// indent puts examples below their heading.
+// indent indents examples below their heading.
 func indent(example string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(example), "\n", "\n  ")
 }
 
-// must is for faults of the program.
+// must panics on programming errors.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log" //nolint:depguard // what libraries write to it is led to ours
+	"log" //nolint:depguard // redirected to the gateway's log
 	"log/slog"
 	"os"
 	"os/signal"
@@ -33,12 +33,12 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [FILE]",
 		Short: "Run the gateway",
-		Long: `Runs the gateway until it is interrupted. The configuration is read again on
-SIGHUP and when its file changes, or the file of a secret or a directory of
-policies it names; a configuration with a fault never replaces the one in force.
+		Long: `Runs the gateway until it is interrupted. The configuration is reloaded on SIGHUP,
+and when its file, a file of a secret, or a policy directory changes. A configuration
+with a fault never replaces the one in force.
 
-The state directory keeps the owners of resources, for the case that Redis and all
-gateways are lost together. Gateways can share it.`,
+The state directory stores the owners of resources, in case Redis and all gateways
+are lost at the same time. Gateways can share it.`,
 		Example: "  tollgate serve tollgate.yaml",
 		Args:    configFile(&path),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
@@ -50,11 +50,11 @@ gateways are lost together. Gateways can share it.`,
 	return cmd
 }
 
-// stateFlag adds the flag for the state directory. By default it is the directory that the service manager has made (systemd.exec(5),
-// StateDirectory=).
+// stateFlag adds the flag for the state directory. The default is the directory created by the service manager (StateDirectory= in
+// systemd.exec(5)).
 func stateFlag(cmd *cobra.Command, state *string) {
 	first, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
-	cmd.Flags().StringVar(state, "state", "", "directory that keeps the owners of resources, $STATE_DIRECTORY by default")
+	cmd.Flags().StringVar(state, "state", "", "directory that stores the owners of resources (default $STATE_DIRECTORY)")
 	*state = first
 }
 
@@ -82,16 +82,16 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 	})
 }
 
-// followed is a configuration file that is read again when it changes.
+// followed is a configuration file that is reloaded when it changes.
 type followed struct {
 	path   string
 	judge  operator.Validator
-	loaded *config.Loaded // in force
+	loaded *config.Loaded // the configuration in force
 	again  chan chan<- struct{}
 	hup    chan os.Signal
 }
 
-// read reads the file, without secrets.
+// read reads the file without secrets.
 func (f *followed) read() (*settings.Config, error) {
 	now, err := config.Load(f.path, config.Sources{WithoutSecrets: true}, f.judge)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *followed) read() (*settings.Config, error) {
 	return &now.Config, nil
 }
 
-// reread returns once the file has been put in force, or when ctx ends.
+// reread reloads the file. It returns when the reload is complete or ctx ends.
 func (f *followed) reread(ctx context.Context) {
 	done := make(chan struct{})
 	select {
@@ -110,7 +110,7 @@ func (f *followed) reread(ctx context.Context) {
 	}
 }
 
-// watch puts changes in force until ctx ends.
+// watch applies changes until ctx ends.
 func (f *followed) watch(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
 	config.Watch(ctx, f.loaded.Inputs, config.ReloadRequests{Signals: f.hup, Reload: f.again, Expired: f.judge.Isolate.CompileEnded()}, logger, func(asked bool) config.Inputs {
 		notifyManager(logger, reloading())
@@ -119,38 +119,38 @@ func (f *followed) watch(ctx context.Context, g *gateway.Gateway, logger *slog.L
 	})
 }
 
-// warn logs settings without effect.
+// warn logs the warnings about a configuration.
 func warn(loaded *config.Loaded, logger *slog.Logger) {
 	for _, warning := range loaded.Warnings(time.Now()) {
 		logger.Warn("configuration", "warning", warning.Error())
 	}
 }
 
-// reload puts the file's configuration in force, or says why not,
-// and returns the inputs that it was read from. It frees the old configuration and the garbage of the reading at once: the next
-// reload may follow in a second, and memory must not grow with the number of reloads. Where asked to, it reads files that look unchanged, too.
+// reload applies the configuration in the file, or logs why it was refused, and returns the inputs it was read from. It frees the memory of
+// the previous configuration and of the reload immediately: the next reload may follow within a second, and memory must not grow with the
+// number of reloads. If asked is true, it also reads files that seem unchanged.
 func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) config.Inputs {
 	defer debug.FreeOSMemory()
 	g.Reopen()
 	loaded, err := config.Load(f.path, config.Sources{Previous: f.loaded, Reread: asked}, f.judge)
 	if err != nil {
 		g.Rejected(err)
-		logger.Error("configuration refused, the old one stays", "file", f.path, "fault", err.Error())
+		logger.Error("configuration refused, keeping the previous one", "file", f.path, "fault", err.Error())
 		return config.Inputs{}
 	}
 	inputs := loaded.Inputs
 	for err = g.Swap(loaded.Config); err != nil; err = g.Swap(loaded.Config) {
 		next, err := loaded.WithoutFaultyFiles(err)
 		if err != nil {
-			logger.Error("configuration refused, the old one stays", "file", f.path, "fault", err.Error())
+			logger.Error("configuration refused, keeping the previous one", "file", f.path, "fault", err.Error())
 			return inputs
 		}
-		loaded = next // each time with one file less
+		loaded = next // one rejected file less each time
 	}
 	loaded.Commit()
 	f.loaded = loaded
 	for _, r := range loaded.Config.RejectedFiles {
-		logger.Error("file of an organisation refused, its last good section stays", "file", r.File, "org", r.Org, "fault", r.Fault)
+		logger.Error("organisation file refused, keeping its previous section", "file", r.File, "org", r.Org, "fault", r.Fault)
 	}
 	warn(loaded, logger)
 	logger.Info("configuration in force", "file", f.path, "revision", loaded.Config.Revision)
@@ -160,35 +160,33 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 // runOptions holds the differences between serve and demo.
 type runOptions struct {
 	logger *slog.Logger
-	// level is that of logger, which reloads change; nil stays.
+	// level is the level of logger, which reloads change. It may be nil.
 	level *slog.LevelVar
-	// stdout is where a decision log on standard output goes.
+	// stdout receives a decision log written to standard output.
 	stdout io.Writer
-	// state is the state directory, "" for none.
+	// state is the state directory, or "".
 	state string
-	// file is the configuration's, nil for none.
+	// file is the configuration file, or nil.
 	file *followed
-	// sockets are used instead of the configured addresses if not nil.
+	// sockets, if not nil, are used instead of the configured addresses.
 	sockets
-	// isolate runs Rego that is not known to end.
+	// isolate runs Rego that may not terminate.
 	isolate *policies.Isolator
-	// past is the week of calls that the gateway begins with, whose clock it has; nil for none.
+	// past is the week of calls with which the demo begins, and the source of its clock. It may be nil.
 	past *history
 }
 
-// The export of the remaining telemetry at the end takes the rest of timeouts.drain,
-// up to mostFlush, but at least leastFlush.
+// At shutdown, exporting the remaining telemetry may take the rest of timeouts.drain, but at least leastFlush and at most mostFlush.
 const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
 
-// runGateway runs a gateway and everything it needs until ctx ends.
+// runGateway runs a gateway with everything it needs until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
 	instance := loaded.Config.InstanceName()
 	annotated := func(h slog.Handler) *slog.Logger {
 		return slog.New(telemetry.WithAttrs(h, slog.String("instance", instance)))
 	}
-	// Libraries that log by themselves write into our log. These are the
-	// process's own settings, so they belong here and nowhere below. The cause of a
-	// failed export is not exported.
+	// Libraries with their own logging write to the gateway's log. These settings are global to the process, so they are made only here.
+	// The cause of a failed export is not exported.
 	local := annotated(o.logger.Handler())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { local.WarnContext(ctx, "telemetry", "error", err.Error()) }))
 	providers, err := telemetry.NewProviders(ctx, loaded.Config.Telemetry, telemetry.Process{Version: version(), Instance: instance})
@@ -235,7 +233,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		return loaded.Locate(err)
 	}
 	defer context.AfterFunc(ctx, func() { notifyManager(o.logger, daemon.SdNotifyStopping) })()
-	// The garbage of compiling is several times the live heap.
+	// Frees the garbage of compilation, which is several times the live heap.
 	freed := make(chan struct{})
 	go func() {
 		defer close(freed)
@@ -256,7 +254,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		_ = g.Supervise(watch, "reload", func(ctx context.Context) error { // it returns nil, or the gateway ends
+		_ = g.Supervise(watch, "reload", func(ctx context.Context) error { // returns nil, or the gateway ends
 			o.file.watch(ctx, g, o.logger)
 			return nil
 		})
@@ -267,16 +265,15 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	return err
 }
 
-// redisLog writes the Redis client's log. Failures of calls are reported
-// by their callers, so this is for debugging only.
+// redisLog receives the log of the Redis client, for debugging only. Callers report failed calls.
 type redisLog struct{ logger *slog.Logger }
 
-// Printf implements the client's logger.
+// Printf implements the logger of the Redis client.
 func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 	l.logger.DebugContext(ctx, "redis client", "message", fmt.Sprintf(format, args...))
 }
 
-// openRedis opens the shared store, or the embedded one, which it returns besides.
+// openRedis connects to the shared store, or starts the embedded store and returns it as embedded.
 func openRedis(f *settings.Config) (client redisstore.Client, embedded *miniredis.Miniredis, stop func(), err error) {
 	if f.Redis.Embedded {
 		m := miniredis.NewMiniRedis()
@@ -297,7 +294,7 @@ func openRedis(f *settings.Config) (client redisstore.Client, embedded *miniredi
 	return client, nil, func() { _ = client.Close() }, nil
 }
 
-// newLogger returns a logger whose level can be changed.
+// newLogger returns a logger with an adjustable level.
 func newLogger(w io.Writer, c settings.Log, level *slog.LevelVar) *slog.Logger {
 	level.Set(c.Level.Level())
 	opts := &slog.HandlerOptions{Level: level}

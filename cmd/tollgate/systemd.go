@@ -14,13 +14,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// sockets are the listeners that a service manager opened for this process; nil
-// for those it did not.
+// sockets holds the listeners opened by a service manager, or nil for those it did not open.
 type sockets struct{ data, admin, envoy net.Listener }
 
-// inheritSockets takes over the sockets that systemd passed (sd_listen_fds(3)). They
-// are named data, admin and envoy, and have the address that the configuration
-// says, by which it was judged.
+// inheritSockets returns the sockets passed by systemd (sd_listen_fds(3)). They are named data, admin and envoy. Their addresses must match
+// the configuration, which was checked with these addresses.
 func inheritSockets(c *settings.Config) (s sockets, err error) {
 	passed, err := activation.ListenersWithNames()
 	if err != nil {
@@ -44,7 +42,7 @@ func inheritSockets(c *settings.Config) (s sockets, err error) {
 		case len(listeners) > 1:
 			errs = append(errs, fmt.Errorf("socket activation: %d sockets are named %q, want one", len(listeners), name))
 		case !sameAddress(got, place.addr):
-			errs = append(errs, fmt.Errorf("socket activation: the socket %q listens on %s, the configuration says %s: %q", name, got, place.setting, place.addr))
+			errs = append(errs, fmt.Errorf("socket activation: the socket %q listens on %s, but %s is configured as %q", name, got, place.setting, place.addr))
 		default:
 			*place.listener = listeners[0]
 		}
@@ -52,8 +50,8 @@ func inheritSockets(c *settings.Config) (s sockets, err error) {
 	return s, errors.Join(errs...)
 }
 
-// sameAddress reports whether a socket's address is the configured one. All
-// addresses of IPv4 and of IPv6 are the same: a listener on one is on both.
+// sameAddress reports whether a socket has the configured address. The wildcard addresses of IPv4 and IPv6 are equal, because a listener on
+// one accepts both.
 func sameAddress(socket, configured string) bool {
 	want, err := net.ResolveTCPAddr("tcp", configured)
 	if err != nil {
@@ -63,21 +61,19 @@ func sameAddress(socket, configured string) bool {
 	if err != nil || int(got.Port()) != want.Port {
 		return false
 	}
-	wantIP, _ := netip.AddrFromSlice(want.IP) // all addresses if there is none
+	wantIP, _ := netip.AddrFromSlice(want.IP) // the wildcard address if empty
 	all := !wantIP.IsValid() || wantIP.IsUnspecified()
 	return got.Addr().Unmap() == wantIP.Unmap() || all && got.Addr().IsUnspecified()
 }
 
-// notifyManager tells the service manager, if there is one, the state of the process
-// (sd_notify(3)).
+// notifyManager reports the state of the process to the service manager, if there is one (sd_notify(3)).
 func notifyManager(logger *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		logger.Warn("the service manager was not notified", "error", err.Error())
+		logger.Warn("service manager not notified", "error", err.Error())
 	}
 }
 
-// reloading is the notification that a reload begins, with the time at which it
-// does, as Type=notify-reload needs it.
+// reloading returns the notification that a reload begins, with a timestamp, as Type=notify-reload requires.
 func reloading() string {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// whoami is the identity of a caller, and the rest of its limits and budgets, as tables show it.
+// whoami formats the identity of a caller with its remaining limits and budgets.
 type whoami struct {
 	Org    string   `json:"org"`
 	Team   string   `json:"team"`
@@ -34,11 +34,11 @@ type whoami struct {
 func newWhoami() *cobra.Command {
 	c := new(callerClient)
 	cmd := &cobra.Command{
-		Use: "whoami", Short: "Show the identity of a key, and the rest of its limits and budgets", Args: named(nil),
+		Use: "whoami", Short: "Show the identity of a key, and its remaining limits and budgets", Args: named(nil),
 		Example: "  tollgate whoami\n  tollgate whoami --key-env ANN -o json",
-		Long: `Shows the gateway's view of a caller: its organisation, team and roles; the rest of
-its limits and budgets, and until when; and its requests for approval. ` + "`--key-env`" + `
-names the environment variable that holds the caller's key.`,
+		Long: `Shows a caller as the gateway sees it: its organisation, team and roles, its remaining
+limits and budgets with their reset times, and its approval requests. ` + "`--key-env`" + `
+names the environment environment variable with the caller's key.`,
 	}
 	out := outputFlag(cmd)
 	c.flags(cmd)
@@ -61,7 +61,7 @@ names the environment variable that holds the caller's key.`,
 	return cmd
 }
 
-// sheets are the caller's identity, and a table for each list that is not empty.
+// sheets returns a table with the caller's identity, and a table for each non-empty list.
 func (m *whoami) sheets() []sheet {
 	who := sheet{{"org", "team", "key", "roles", "until"}}
 	who.add(m.Org, m.Team, m.Key, strings.Join(m.Roles, ", "), m.Until)

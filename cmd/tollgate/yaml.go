@@ -7,8 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// toYAML writes JSON as YAML: members keep their order, strings stay strings for readers of
-// YAML 1.1, too.
+// toYAML converts JSON to YAML. Members keep their order, and strings are quoted where a YAML 1.1 parser would read another type.
 func toYAML(text []byte) ([]byte, error) {
 	root, err := yamlNode(jsontext.NewDecoder(bytes.NewReader(text)))
 	if err != nil {
@@ -29,9 +28,9 @@ func yamlNode(d *jsontext.Decoder) (*yaml.Node, error) {
 		return nil, err
 	}
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}
-	switch token.Kind() { //nolint:exhaustive // the others are as they are written
+	switch token.Kind() { //nolint:exhaustive // all others are written unchanged
 	case jsontext.KindString:
-		return n, n.Encode(n.Value) // with quotes where they are needed
+		return n, n.Encode(n.Value) // with quotes where necessary
 	case jsontext.KindBeginObject, jsontext.KindBeginArray:
 		*n = yaml.Node{Kind: yaml.MappingNode}
 		if token.Kind() == jsontext.KindBeginArray {

@@ -1,10 +1,10 @@
-// Package egress is how the gateway reaches servers outside: through the proxies that its
-// environment names (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), and past a guard, which judges
-// addresses before they are dialled. The client of the platform is package upstream; it
-// dials by Tunnel, without a guard.
+// Package egress connects the gateway to external servers. It uses the proxies of the environment (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), and
+// a guard checks addresses before they are dialled. The client of the platform, in package upstream, dials with [Tunnel] and without a
+// guard.
 //
-// A [URL] is a setting that names such a server. It cannot be dialled before [URL.AllowAll] or [URL.Restrict] has said where it may lead.
+// A [URL] is a setting that names an external server. It cannot be dialled until [URL.AllowAll] or [URL.Restrict] has set the permitted
+// addresses.
 //
-// Behind a proxy, the proxy resolves names, and must refuse the addresses that the guard
-// would: the guard judges addresses that stand in the URL.
+// A proxy resolves host names itself, so it must block the addresses that the guard would block. With a proxy, the guard checks only IP
+// addresses written in the URL.
 package egress

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Guard returns an error for an address that must not be dialled. It is the Control of a
-// net.Dialer, and called without a connection for one that a proxy would dial.
+// Guard returns an error for an address that must not be dialled. It has the signature of the Control function of a net.Dialer. It is
+// called with a nil connection for an address that a proxy would dial.
 type Guard func(network, address string, c syscall.RawConn) error
 
-// handshakeTimeout bounds that of TLS, with a proxy, too.
+// handshakeTimeout limits a TLS handshake, also with a proxy.
 const handshakeTimeout = 10 * time.Second
 
-// NewClient returns a client that follows no redirect and keeps no connection. guard may
-// be nil; a request has the bound of its context, and dial bounds its connection.
+// NewClient returns an HTTP client that does not follow redirects and does not keep connections alive. A nil guard permits all addresses.
+// The context of a request limits the request, and dial limits connecting.
 func NewClient(guard Guard, dial time.Duration) *http.Client {
 	return newClient(guard, dial, nil)
 }
@@ -41,10 +41,10 @@ func newTransport(d *net.Dialer, c *tls.Config) *http.Transport {
 	}
 }
 
-// proxyOf returns the proxy for a URL, nil for none: there is none for loopback.
+// proxyOf returns the proxy for u, or nil if there is none. Loopback addresses never use a proxy.
 func proxyOf(u *url.URL) (*url.URL, error) { return httpproxy.FromEnvironment().ProxyFunc()(u) }
 
-// UsesProxy reports whether a URL is reached by a proxy of the environment, which resolves its name.
+// UsesProxy reports whether u is reached through a proxy of the environment. The proxy then resolves the host name.
 func UsesProxy(u *url.URL) bool {
 	proxy, err := proxyOf(u)
 	return err == nil && proxy != nil
@@ -66,18 +66,18 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // as a RoundTripper must
+			_ = r.Body.Close() // required of a RoundTripper
 		}
 		return nil, err
 	}
 	return t.proxied.RoundTrip(r)
 }
 
-// judge has the guard judge the address in a URL, if there is one.
+// judge passes the IP address in u, if there is one, to the guard.
 func (t *transport) judge(u *url.URL) error {
 	addr, err := netip.ParseAddr(u.Hostname())
 	if err != nil || t.guard == nil {
-		return nil //nolint:nilerr // a name is the proxy's to resolve
+		return nil //nolint:nilerr // the proxy resolves names
 	}
 	addr = addr.Unmap().WithZone("")
 	network, port := "tcp4", u.Port()

@@ -11,17 +11,17 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// ErrForbidden is the error of an address that a restricted URL may not lead to.
+// ErrForbidden is returned for an address that a restricted URL may not reach.
 var ErrForbidden = errors.New("address not allowed")
 
 var (
-	errUnplaced = fmt.Errorf("%w: nothing says where the URL may lead", ErrForbidden)
-	errOwn      = fmt.Errorf("%w: loopback, and addresses of this host, are never allowed here", ErrForbidden)
-	errLocal    = fmt.Errorf("%w: link-local, multicast and metadata addresses are never allowed here", ErrForbidden)
-	errPrivate  = fmt.Errorf("%w: it is in a private network that org_bounds.networks does not list", ErrForbidden)
+	errUnplaced = fmt.Errorf("%w: the permitted addresses of the URL are not set", ErrForbidden)
+	errOwn      = fmt.Errorf("%w: loopback addresses and addresses of this host are never allowed", ErrForbidden)
+	errLocal    = fmt.Errorf("%w: link-local, multicast and cloud metadata addresses are never allowed", ErrForbidden)
+	errPrivate  = fmt.Errorf("%w: its private network is not listed in org_bounds.networks", ErrForbidden)
 )
 
-// metadata are addresses at which providers of virtual machines serve credentials, beyond the link-local ones.
+// metadata lists the addresses, beyond the link-local ones, at which cloud providers serve credentials to virtual machines.
 var metadata = []netip.Addr{ //nolint:gochecknoglobals // never changed
 	netip.MustParseAddr("fd00:ec2::254"),      // AWS
 	netip.MustParseAddr("fd20:ce::254"),       // Google Cloud
@@ -32,27 +32,27 @@ var metadata = []netip.Addr{ //nolint:gochecknoglobals // never changed
 	netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Oracle Cloud
 }
 
-// nat64 is the prefix under which translators reach IPv4 addresses (RFC 6052, section 2.1).
+// nat64 is the prefix through which NAT64 translators reach IPv4 addresses (RFC 6052, section 2.1).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96") //nolint:gochecknoglobals // never changed
 
-// Network is a private network that a URL may lead to.
+// Network is a private network that a restricted URL may reach.
 type Network struct{ netip.Prefix }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (n *Network) UnmarshalText(text []byte) error {
 	if n.Prefix.UnmarshalText(text) != nil {
-		return errors.New("must be a prefix of IP addresses such as 10.1.0.0/16")
+		return errors.New("must be an IP network such as 10.1.0.0/16")
 	}
 	return nil
 }
 
-// Within reports whether all addresses of n are in one of the networks of a list.
+// Within reports whether one network of list contains all addresses of n.
 func (n Network) Within(list []Network) bool {
 	return slices.ContainsFunc(list, func(l Network) bool { return l.Bits() <= n.Bits() && l.Contains(n.Addr()) })
 }
 
-// CheckForbidden reports why no restricted URL may lead to an address, whatever networks it is given: the loopback interface, where the gateway's
-// own listeners are, link-local addresses, and those at which providers serve credentials. It returns nil for other addresses.
+// CheckForbidden returns an error if no restricted URL may reach addr, whatever networks it is given. This covers the loopback interface,
+// where the gateway's own listeners are, link-local addresses, and the addresses at which cloud providers serve credentials.
 func CheckForbidden(addr netip.Addr) error {
 	addr = plain(addr)
 	switch {
@@ -64,7 +64,7 @@ func CheckForbidden(addr netip.Addr) error {
 	return nil
 }
 
-// plain is an address without a zone, and an IPv4 address that an IPv6 address stands for.
+// plain returns addr without a zone, and as an IPv4 address if it is an IPv6 address that contains one.
 func plain(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if nat64.Contains(addr) {
@@ -74,13 +74,13 @@ func plain(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// public returns what judges whether an address is public, or in a network that r lists.
+// public returns a check for addresses that are public or in a network of r.
 func (r reach) public() *ssrf.Guardian {
 	var v4, v6 []netip.Prefix
 	for text := range strings.FieldsSeq(r.networks) {
 		p, err := netip.ParsePrefix(text)
 		switch {
-		case err != nil: // String of a valid prefix wrote it
+		case err != nil: // prefixes were formatted by Prefix.String
 		case p.Addr().Is4():
 			v4 = append(v4, p)
 		default:
@@ -90,7 +90,7 @@ func (r reach) public() *ssrf.Guardian {
 	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 }
 
-// judge returns why a restricted URL may not lead to an address, nil if it may. own lists the addresses of this host.
+// judge returns an error if a restricted URL may not reach an address. own lists the addresses of this host.
 func judge(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
 	if err := CheckForbidden(addr); err != nil {
 		return err

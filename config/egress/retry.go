@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds the pauses that servers ask for.
+// maxRetryAfter limits the pauses that servers request.
 const maxRetryAfter = time.Hour
 
-// RetryAfter returns the pause that a response asks for (RFC 9110, section 10.2.3), from 0, for none, to an hour.
+// RetryAfter returns the pause that a response requests in Retry-After (RFC 9110, section 10.2.3), at most one hour. It returns 0 if the
+// header is missing or invalid.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if at, err := http.ParseTime(text); err == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/encryption"
 )
 
-// Dial opens a connection, in a time that it bounds itself.
+// Dial opens a connection. It applies its own timeout.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // DialContext implements socks.ContextDialer.
@@ -30,11 +30,10 @@ func (d Dial) DialContext(ctx context.Context, network, address string) (net.Con
 
 // Dial implements socks.Dialer.
 func (d Dial) Dial(network, address string) (net.Conn, error) {
-	return d(context.Background(), network, address) //nolint:forbidigo // the interface has none; DialContext is called in its place
+	return d(context.Background(), network, address) //nolint:forbidigo // the interface passes no context; the library calls DialContext instead
 }
 
-// CheckProxy reports the fault of a proxy's URL. The error does not have its
-// password.
+// CheckProxy returns an error if address is not the URL of a usable proxy. The error does not contain the password.
 func CheckProxy(address string) error {
 	_, err := parseProxy(address)
 	return err
@@ -43,16 +42,16 @@ func CheckProxy(address string) error {
 func parseProxy(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return nil, errors.New("must be an http, https or socks5 URL of a proxy, with a host and nothing behind it")
+		return nil, errors.New("must be an http, https or socks5 URL of a proxy, without a path")
 	}
 	return u, CheckPort(u)
 }
 
-// Tunnel returns a Dial for servers of a scheme, http or https, which goes through a proxy
-// by CONNECT (RFC 9110, section 9.3.6) or SOCKS 5 (RFC 1928), and resolves no names then.
-// The proxy is at address, or is that of the environment (HTTPS_PROXY, HTTP_PROXY,
-// NO_PROXY) if address is empty. dial is for the proxy, and for servers without one;
-// patience bounds the time of the proxy.
+// Tunnel returns a Dial for servers of a scheme, http or https. It connects through a proxy with CONNECT (RFC 9110, section 9.3.6) or SOCKS
+// 5 (RFC 1928); the proxy then resolves host names.
+//
+// The proxy is at address. If address is empty, the environment selects the proxy (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). dial connects to the
+// proxy, or directly to servers that need no proxy. patience limits the handshake with the proxy.
 func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, error) {
 	find := httpproxy.FromEnvironment().ProxyFunc()
 	if address != "" {
@@ -60,12 +59,12 @@ func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, er
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
-		find = func(*url.URL) (*url.URL, error) { return u, nil } //nolint:unparam // as ProxyFunc
+		find = func(*url.URL) (*url.URL, error) { return u, nil } //nolint:unparam // same signature as ProxyFunc
 	}
 	return func(ctx context.Context, network, server string) (net.Conn, error) {
 		u, err := find(&url.URL{Scheme: scheme, Host: server})
 		if err != nil {
-			return nil, errors.New("the environment's proxy has no valid URL") // the cause may have its password
+			return nil, errors.New("invalid URL of the proxy in the environment") // the cause may contain the password
 		}
 		if u == nil {
 			return dial(ctx, network, server)
@@ -80,7 +79,7 @@ func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, er
 	}, nil
 }
 
-// timeout says that a proxy did not answer in time. It is a net.Error.
+// timeout is the error of a proxy that did not answer in time. It implements net.Error.
 type timeout struct{ proxy string }
 
 func (t *timeout) Error() string { return "no answer of " + t.proxy + " in time" }
@@ -94,7 +93,7 @@ func (*timeout) Temporary() bool { return true }
 // through opens a connection through the proxy at u.
 func through(ctx context.Context, u *url.URL, network, server string, dial Dial) (net.Conn, error) {
 	if strings.HasPrefix(u.Scheme, "socks5") {
-		var conn net.Conn // without the wrapper of the library, behind which a socket cannot be looked at
+		var conn net.Conn // returned without the wrapper of the library, so that callers can inspect the socket
 		d, err := socks.FromURL(u, Dial(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 			conn, err = dial(ctx, network, address)
 			return conn, err
@@ -102,7 +101,7 @@ func through(ctx context.Context, u *url.URL, network, server string, dial Dial)
 		if err != nil {
 			return nil, errors.New("not a SOCKS proxy")
 		}
-		if _, err := d.(socks.ContextDialer).DialContext(ctx, network, server); err != nil { //nolint:forcetypeassert // SOCKS 5 has one
+		if _, err := d.(socks.ContextDialer).DialContext(ctx, network, server); err != nil { //nolint:forcetypeassert // SOCKS 5 dialers implement it
 			return nil, err
 		}
 		return conn, nil
@@ -124,7 +123,7 @@ func through(ctx context.Context, u *url.URL, network, server string, dial Dial)
 	return nil, err
 }
 
-// connect asks the proxy behind conn for a tunnel.
+// connect requests a tunnel from the proxy that conn is connected to.
 func connect(ctx context.Context, conn net.Conn, u *url.URL, server string) (net.Conn, error) {
 	if u.Scheme == "https" {
 		cfg := encryption.Config()
@@ -145,7 +144,7 @@ func connect(ctx context.Context, conn net.Conn, u *url.URL, server string) (net
 		return nil, err
 	}
 	in := bufio.NewReader(conn)
-	res, err := http.ReadResponse(in, req) //nolint:bodyclose // what follows is the tunnel
+	res, err := http.ReadResponse(in, req) //nolint:bodyclose // the tunnel follows the response head
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +152,7 @@ func connect(ctx context.Context, conn net.Conn, u *url.URL, server string) (net
 	case res.StatusCode/100 != 2:
 		return nil, fmt.Errorf("answered %s to CONNECT", res.Status)
 	case in.Buffered() > 0:
-		return nil, errors.New("sent something before the server was asked")
+		return nil, errors.New("sent data before the tunnel was used")
 	}
 	return conn, nil
 }

@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// URL is a setting that names a server outside. The zero URL names none. A URL is comparable: equal ones lead to the same servers.
-// [URL.AllowAll] or [URL.Restrict] decides which addresses it may lead to; before that, [URL.Client] dials none.
+// URL is a setting that names an external server. The zero URL names no server. URLs are comparable: equal URLs reach the same servers.
+// [URL.AllowAll] or [URL.Restrict] sets the addresses that the URL may reach. Until then, a client of [URL.Client] dials no address.
 type URL struct {
 	text  string
 	reach reach
 }
 
-// reach is the set of addresses that a URL may lead to.
+// reach is the set of addresses that a URL may reach.
 type reach struct {
 	kind reachKind
-	// networks are private networks, separated by spaces.
+	// networks lists private networks, separated by spaces.
 	networks string
 }
 
@@ -37,7 +37,7 @@ const (
 	restricted
 )
 
-// UnrestrictedURL returns a URL that is not from a configuration. It may lead anywhere.
+// UnrestrictedURL returns a URL that does not come from a configuration and may reach any address.
 func UnrestrictedURL(text string) URL { return URL{text: text, reach: reach{kind: anywhere}} }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -49,17 +49,17 @@ func (u *URL) UnmarshalText(text []byte) error {
 // MarshalText implements [encoding.TextMarshaler].
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.text), nil }
 
-// String returns the URL as it is written, for messages. It may hold a token of the receiver.
+// String returns the URL as written, for messages. It may contain a token of the receiver.
 func (u URL) String() string { return u.text }
 
 // IsZero reports whether u names no server.
 func (u URL) IsZero() bool { return u.text == "" }
 
-// AllowAll lets u lead anywhere.
+// AllowAll lets u reach any address.
 func (u *URL) AllowAll() { u.place(reach{kind: anywhere}) }
 
-// Restrict lets u lead to public addresses and to the listed private networks. No list lets u lead to an address that [CheckForbidden] excludes, or
-// to this host.
+// Restrict lets u reach public addresses and the private networks listed. Addresses of this host, and addresses that [CheckForbidden]
+// refuses, stay unreachable even if a network contains them.
 func (u *URL) Restrict(networks []Network) {
 	list := make([]string, len(networks))
 	for i, n := range networks {
@@ -68,14 +68,14 @@ func (u *URL) Restrict(networks []Network) {
 	u.place(reach{kind: restricted, networks: strings.Join(list, " ")})
 }
 
-// place leaves the zero URL as it is.
+// place sets the reach of u. It does not change the zero URL.
 func (u *URL) place(r reach) {
 	if !u.IsZero() {
 		u.reach = r
 	}
 }
 
-// Validate reports a URL that is neither https nor, for a loopback address, http, or that has no host, or a user.
+// Validate returns an error if u is neither https nor, for a loopback address, http, or if it has no host or contains a user.
 func (u URL) Validate() error {
 	parsed, err := url.Parse(u.text)
 	switch {
@@ -84,12 +84,12 @@ func (u URL) Validate() error {
 	case parsed.Hostname() == "" || parsed.User != nil:
 		return errors.New("must have a host and no user")
 	case parsed.Scheme == "http" && !Loopback(parsed.Hostname()), parsed.Scheme != "http" && parsed.Scheme != "https":
-		return errors.New("must be https: http is for loopback addresses only")
+		return errors.New("must be https, except for loopback addresses")
 	}
 	return CheckPort(parsed)
 }
 
-// CheckPort reports a port that does not exist. u may be nil.
+// CheckPort returns an error if the port of u is out of range. u may be nil.
 func CheckPort(u *url.URL) error {
 	if u == nil || u.Port() == "" {
 		return nil
@@ -100,7 +100,7 @@ func CheckPort(u *url.URL) error {
 	return nil
 }
 
-// Check reports a URL whose host is an address that it may not lead to. The addresses of names are judged when they are dialled.
+// Check returns an error if the host of u is an IP address that u may not reach. Host names are checked when they are dialled.
 func (u URL) Check() error {
 	parsed, err := url.Parse(u.text)
 	if err != nil || u.reach.kind != restricted {
@@ -116,23 +116,23 @@ func (u URL) Check() error {
 	return nil
 }
 
-// Loopback reports whether a host is on the loopback interface, by its address or by the name localhost.
+// Loopback reports whether host is a loopback address or the name localhost.
 func Loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Request returns a request to u.
+// Request returns a new request to u.
 func (u URL) Request(ctx context.Context, method string, body io.Reader) (*http.Request, error) {
 	return http.NewRequestWithContext(ctx, method, u.text, body)
 }
 
-// Client returns a client as [NewClient] does, which dials only the addresses that u may lead to. guard may be nil; it judges them, too.
+// Client returns a client like [NewClient] that dials only the addresses that u may reach. guard may be nil; otherwise both checks apply.
 func (u URL) Client(guard Guard, dial time.Duration) *http.Client {
 	return NewClient(u.withReach(guard), dial)
 }
 
-// withReach adds the guard of u's reach to another.
+// withReach returns a guard that applies the reach of u and then guard.
 func (u URL) withReach(guard Guard) Guard {
 	switch u.reach.kind {
 	case anywhere:
@@ -146,7 +146,7 @@ func (u URL) withReach(guard Guard) Guard {
 			}
 			own, err := net.InterfaceAddrs()
 			if err != nil {
-				return fmt.Errorf("%w: the addresses of this host are not known: %w", ErrForbidden, err)
+				return fmt.Errorf("%w: cannot list the addresses of this host: %w", ErrForbidden, err)
 			}
 			if err = judge(to.Addr(), public, own); err == nil && guard != nil {
 				err = guard(network, address, c)

@@ -1,4 +1,3 @@
-// Package encryption says which TLS the gateway speaks, one answer for all of its
-// listeners and clients, and with which cipher it seals what callers and browsers keep for it. It
-// reads no certificate and knows no setting.
+// Package encryption sets the TLS versions and cipher suites of all listeners and clients of the gateway, and the cipher that seals data
+// held by callers and browsers. It does not load certificates or settings.
 package encryption

@@ -9,9 +9,8 @@ import (
 	"fmt"
 )
 
-// Config returns a new configuration: TLS 1.2 or later, in 1.2 with suites that have
-// forward secrecy and authenticated encryption (RFC 9325, section 4.2), so none in
-// CBC mode. TLS 1.3 has no others.
+// Config returns a new TLS configuration for TLS 1.2 and later. With TLS 1.2, it permits only suites with forward secrecy and authenticated
+// encryption (RFC 9325, section 4.2), so no CBC suites. TLS 1.3 has no other suites.
 func Config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -23,8 +22,8 @@ func Config() *tls.Config {
 	}
 }
 
-// Cipher returns AES-256-GCM under a key that HKDF (RFC 5869) derives from a secret for one
-// purpose. Seal draws a random nonce and puts it in front of the ciphertext.
+// Cipher returns AES-256-GCM with a key derived from a secret for one purpose by HKDF (RFC 5869). Seal generates a random nonce and
+// prepends it to the ciphertext.
 func Cipher(secret []byte, purpose string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, secret, nil, "tollgate "+purpose, 32)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package fault is how packages report faults of a configuration: each
-// fault is a value with the path of the setting, never a string to be read again.
+// Package fault defines how packages report faults of a configuration. A fault is a value with the path of its setting, so that no message
+// has to be parsed.
 //
 //	func (c Config) Validate() error {
 //		var errs []error
@@ -9,7 +9,6 @@
 //		return errors.Join(errs...)
 //	}
 //
-// Paths are relative to the configuration of the reporting package; each
-// level above puts its own part in front with [At], and package strictyaml adds
-// file, line and column.
+// A path is relative to the configuration of the package that reports the fault. Each level above prepends its own part with [At]. Package
+// strictyaml adds the file, line and column.
 package fault

@@ -9,14 +9,13 @@ import (
 
 // Error is one fault of a configured value.
 type Error struct {
-	// Path is as made by [Key] and [Index], such as windows[0].quota. Empty
-	// stands for the whole.
+	// Path is built with [Key] and [Index], for example windows[0].quota. An empty path means the whole configuration.
 	Path string
 	// Err describes the fault, without the path.
 	Err error
 }
 
-// Error returns the path and the fault.
+// Error returns the path and the description of the fault.
 func (e *Error) Error() string {
 	if e.Path == "" {
 		return e.Err.Error()
@@ -27,15 +26,15 @@ func (e *Error) Error() string {
 // Unwrap returns the fault without its path.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns a fault of the value at path, described as by [fmt.Errorf].
+// Errorf returns a fault of the value at path. The description is formatted as by [fmt.Errorf].
 func Errorf(path, format string, args ...any) error {
 	return &Error{Path: path, Err: fmt.Errorf(format, args...)}
 }
 
-// Errors is a list of faults. Errors.Error has one on each line.
+// Errors is a list of faults.
 type Errors []*Error
 
-// Error implements error.
+// Error returns one line per fault.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, f := range e {
@@ -44,7 +43,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the faults one by one.
+// Unwrap returns the individual faults.
 func (e Errors) Unwrap() []error {
 	errs := make([]error, len(e))
 	for i, f := range e {
@@ -53,8 +52,7 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// At puts path in front of the path of every fault within err, as [List] finds
-// them. At of nil is nil.
+// At prepends path to the path of each fault that [List] finds in err. It returns nil if err is nil.
 func At(path string, err error) error {
 	faults := List(err)
 	if len(faults) == 0 {
@@ -66,11 +64,10 @@ func At(path string, err error) error {
 	return faults
 }
 
-// List returns the faults within err: each [Error] with its whole path, and each
-// other error, of those joined by [errors.Join], as a fault of the whole. What
-// a wrapper said around faults with a path is dropped: the path says where.
+// List returns the faults in err. Each [Error] keeps its complete path. Any other error joined by [errors.Join] becomes a fault with an
+// empty path. Text added by wrapping a fault that has a path is dropped.
 func List(err error) Errors {
-	switch e := err.(type) { //nolint:errorlint // the tree is walked level by level
+	switch e := err.(type) { //nolint:errorlint // the tree is walked one level at a time
 	case nil:
 		return nil
 	case *Error:
@@ -93,8 +90,8 @@ func List(err error) Errors {
 	return Errors{{Err: err}}
 }
 
-// Key returns the path of the value under key in the mapping at path. Keys that
-// are not plain words are quoted: prices["NVIDIA L4"].
+// Key returns the path of the value of key in the mapping at path. Keys that are not plain words are quoted, for example prices["NVIDIA
+// L4"].
 func Key(path, key string) string {
 	plain := key != "" && strings.IndexFunc(key, func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -105,7 +102,7 @@ func Key(path, key string) string {
 	return join(path, key)
 }
 
-// Index returns the path of element i, from 0, of the list at path.
+// Index returns the path of element i of the list at path, counted from 0.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 func join(path, rest string) string {
@@ -115,17 +112,17 @@ func join(path, rest string) string {
 	return path + "." + rest
 }
 
-// Found collects the faults of a configuration; [errors.Join] makes one error of them.
+// Found collects the faults of a configuration. Use [errors.Join] to return them as one error.
 type Found []error
 
-// If adds a fault of the value at path, described as by [fmt.Errorf], if bad is set.
+// If adds a fault of the value at path if bad is true. The description is formatted as by [fmt.Errorf].
 func (f *Found) If(bad bool, path, format string, args ...any) {
 	if bad {
 		f.Add(path, format, args...)
 	}
 }
 
-// Add adds a fault of the value at path, described as by [fmt.Errorf].
+// Add adds a fault of the value at path. The description is formatted as by [fmt.Errorf].
 func (f *Found) Add(path, format string, args ...any) {
 	*f = append(*f, Errorf(path, format, args...))
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// longestName bounds the misspelt names that suggestions are computed for, in bytes.
+// longestName is the length in bytes of the longest misspelt name for which suggestions are computed.
 const longestName = 64
 
-// Nearest returns the name that was probably meant by a misspelt one: the one with the fewest edits, "" if every name has too many. Two
-// edits are few, since two swapped letters are two; one in a very short name; a third of the letters in a long name. Case, hyphens and
-// underscores are ignored. Of several such names, a name of the same length is preferred, then the first.
+// Nearest returns the name closest to a misspelt one by edit distance, or "" if no name is close enough. Names with up to two edits are
+// close, because swapping two letters counts as two edits; for very short names the limit is one edit, and for long names a third of the
+// letters. Case, hyphens and underscores are ignored. Among equally close names, one of the same length is preferred, then the first.
 func Nearest(written string, names []string) string {
 	if len(written) > longestName {
 		return ""
@@ -29,16 +29,16 @@ func Nearest(written string, names []string) string {
 	return best
 }
 
-// folded makes spellings equal that people mix up: case, hyphens for underscores, and words run together.
+// folded removes differences that people often confuse: case, hyphens, underscores and missing word breaks.
 func folded(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
 
-// mostMeant bounds the names that [Abbreviates] returns.
+// mostMeant limits the names that [Abbreviates] returns.
 const mostMeant = 3
 
-// Abbreviates returns the indexes of the names that have every word of written, at most three, those with the fewest words first: of
-// "NVIDIA L4" for "L4", and of "NVIDIA GeForce RTX 4090" for "rtx4090". A written name without a digit abbreviates nothing.
+// Abbreviates returns the indexes of at most three names that contain every word of written, names with the fewest words first. For
+// example, "L4" matches "NVIDIA L4", and "rtx4090" matches "NVIDIA GeForce RTX 4090". A text without a digit matches no name.
 func Abbreviates(written string, names []string) []int {
 	asked := words(written)
 	if len(written) > longestName || !strings.ContainsAny(written, "0123456789") {
@@ -55,12 +55,12 @@ func Abbreviates(written string, names []string) []int {
 	return found[:min(len(found), mostMeant)]
 }
 
-// words splits a name at everything but letters and digits, in lower case.
+// words splits a name into lower-case words at all characters other than letters and digits.
 func words(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// contains reports whether word is one of the words of a name, or several consecutive ones run together.
+// contains reports whether word is one of the words of a name, or consecutive words joined together.
 func contains(has []string, word string) bool {
 	for i := range has {
 		for end := i + 1; end <= len(has); end++ {

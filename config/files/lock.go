@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// ErrLocked is the error of a file that another open file has locked.
+// ErrLocked is returned for a file that another process has locked.
 var ErrLocked = errors.New("locked by another process")
 
-// Lock opens the file at name, or creates it for its owner alone, and locks it until the returned file is closed or the process ends. It
-// never waits: the error of a file that is locked wraps [ErrLocked].
+// Lock opens the file at name and locks it until the returned file is closed or the process exits. It creates the file with mode 0600 if it
+// does not exist. Lock never waits: if the file is already locked, the error wraps [ErrLocked].
 func Lock(name string) (*os.File, error) {
 	f, err := Append(name)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"syscall"
 )
 
-// errUnplaced is the error of a decoded Path whose base directory was not set.
-var errUnplaced = errors.New("the directory of the path is not known")
+// errUnplaced is returned for a decoded Path whose base directory was not set.
+var errUnplaced = errors.New("base directory of the path not set")
 
-// Path is a setting that names a file or a directory to read. The zero Path names none. A Path is comparable: equal ones lead to the same
-// place. [Path.AllowAll], [Path.Confine] or [Path.Deny] decides where it may lead; before that it cannot be read.
+// Path is a setting that names a file or directory to read. The zero Path names no file. Paths are comparable: equal Paths name the same
+// file. Call [Path.AllowAll], [Path.Confine] or [Path.Deny] before reading a Path.
 type Path struct {
 	written string
-	base    string // directory that a relative path begins in
-	root    string // directory that a confined path stays in
+	base    string // base directory of a relative path
+	root    string // directory that a confined path must stay in
 	reach   reach
 }
 
-// reach is the right to follow a path.
+// reach says where a path may lead.
 type reach uint8
 
 const (
@@ -34,10 +34,10 @@ const (
 	denied
 )
 
-// UnrestrictedPath returns a Path to a name that is not from a configuration, relative to the working directory.
+// UnrestrictedPath returns a Path that does not come from a configuration. It is relative to the working directory.
 func UnrestrictedPath(name string) Path { return Path{written: name, reach: anywhere} }
 
-// ConfinedPath returns a Path to a name in a directory, which no link leads out of.
+// ConfinedPath returns a Path to name in dir. Symbolic links cannot lead out of dir.
 func ConfinedPath(dir, name string) Path {
 	p := Path{written: name}
 	p.Confine(dir, dir)
@@ -53,13 +53,13 @@ func (p *Path) UnmarshalText(text []byte) error {
 // MarshalText implements [encoding.TextMarshaler].
 func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// IsZero reports whether p names nothing.
+// IsZero reports whether p is the zero Path.
 func (p Path) IsZero() bool { return p.written == "" }
 
-// Text returns the text of the setting.
+// Text returns the path as written in the configuration.
 func (p Path) Text() string { return p.written }
 
-// String returns the path for messages, with the directory that it begins in. Packages other than this one do not open it.
+// String returns the path joined to its base directory, for messages. Other packages must not open it directly.
 func (p Path) String() string {
 	if p.base == "" || filepath.IsAbs(p.written) {
 		return p.written
@@ -67,27 +67,28 @@ func (p Path) String() string {
 	return filepath.Join(p.base, p.written)
 }
 
-// AllowAll lets p lead anywhere, a relative one from base; "" is the working directory.
+// AllowAll permits p to lead anywhere. A relative path is resolved against base, or against the working directory if base is empty.
 func (p *Path) AllowAll(base string) { p.place(base, "", anywhere) }
 
-// Confine lets p lead to what is really below the directory root and nowhere else; it is relative to base.
+// Confine permits p to lead only to files below the directory root, after symbolic links are resolved. A relative path is resolved against
+// base.
 func (p *Path) Confine(base, root string) { p.place(base, root, confined) }
 
-// Deny lets p lead nowhere.
+// Deny forbids reading p.
 func (p *Path) Deny() { p.place(p.base, "", denied) }
 
-// place leaves the zero Path as it is.
+// place sets the base, root and reach of p. It does not change the zero Path.
 func (p *Path) place(base, root string, r reach) {
 	if !p.IsZero() {
 		p.base, p.root, p.reach = base, root, r
 	}
 }
 
-// ErrEscapes is the error of a confined path that leads out of its directory.
+// ErrEscapes is returned for a confined path that leads out of its directory.
 var ErrEscapes = errors.New("must stay in the directory of the organisation's file")
 
-// Check reports a path that leads out of the directory that it is confined to. A path to nothing is not reported, nor a denied one, which
-// whoever denied it reports.
+// Check returns an error if p leads out of the directory that it is confined to. It returns nil for a path to a missing file, and for a
+// denied path, which the caller of Deny reports.
 func (p Path) Check() error {
 	if p.IsZero() || p.reach == anywhere || p.reach == denied {
 		return nil
@@ -97,7 +98,7 @@ func (p Path) Check() error {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = root.Close() }() // nothing was written
+		defer func() { _ = root.Close() }() // opened for reading only
 		info, err := root.Stat(name)
 		return info, p.located(err)
 	})
@@ -107,7 +108,7 @@ func (p Path) Check() error {
 	return err
 }
 
-// open opens the directory that p is confined to, and returns the name of p below it.
+// open opens the directory that p is confined to, and returns the name of p relative to it.
 func (p Path) open() (*os.Root, string, error) {
 	switch p.reach {
 	case confined:
@@ -128,7 +129,7 @@ func (p Path) open() (*os.Root, string, error) {
 	return root, name, err
 }
 
-// openRoot is [os.OpenRoot], which would wait for the other end of a named pipe.
+// openRoot is like [os.OpenRoot], but does not block on a named pipe.
 func openRoot(name string) (*os.Root, error) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
 		return nil, cmp.Or(err, error(&fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}))
@@ -136,7 +137,7 @@ func openRoot(name string) (*os.Root, error) {
 	return os.OpenRoot(name)
 }
 
-// located makes the error of an [os.Root] one of p.
+// located returns an error of an [os.Root] as an error about p.
 func (p Path) located(err error) error {
 	if err == nil {
 		return nil
@@ -145,13 +146,13 @@ func (p Path) located(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		cause = e.Err
 	}
-	if cause.Error() == "path escapes from parent" { // package os does not export it
+	if cause.Error() == "path escapes from parent" { // not exported by package os
 		cause = ErrEscapes
 	}
 	return &fs.PathError{Op: "open", Path: p.String(), Err: cause}
 }
 
-// Read is the function [Read] for a setting.
+// Read returns the content of the file, like the function [Read].
 func (p Path) Read(limit int64) ([]byte, error) {
 	if p.reach == anywhere {
 		return Read(p.String(), limit)
@@ -161,34 +162,34 @@ func (p Path) Read(limit int64) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = root.Close() }() // nothing was written
+		defer func() { _ = root.Close() }() // opened for reading only
 		data, err := read(root, name, limit)
 		return data, p.located(err)
 	})
 }
 
-// Bounds of a tree.
+// Limits of [Path.Tree].
 const (
-	// maxTreeEntries bounds the files and directories of a tree.
+	// maxTreeEntries limits the number of files and directories.
 	maxTreeEntries = 10_000
-	// maxTreeDepth bounds how deep its directories are nested.
+	// maxTreeDepth limits the nesting of directories.
 	maxTreeDepth = 32
 )
 
-// Tree reads the wanted files below a directory, by slash-separated path. It follows no link out of the directory, leaves out names
-// that begin with a dot, and reads at most total bytes.
+// Tree returns the content of the files below a directory for which wanted returns true, by slash-separated path. It does not follow
+// symbolic links out of the directory, and skips names that begin with a dot. It returns an error if the files have more than total bytes.
 func (p Path) Tree(wanted func(base string) bool, total int64) (map[string][]byte, error) {
 	return WithTimeout("read", p.String(), func() (map[string][]byte, error) {
 		dir, err := p.directory()
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = dir.Close() }() // nothing was written
+		defer func() { _ = dir.Close() }() // opened for reading only
 		return tree(dir, wanted, total)
 	})
 }
 
-// directory opens the directory that p leads to.
+// directory opens the directory at p.
 func (p Path) directory() (*os.Root, error) {
 	if p.reach == anywhere {
 		return openRoot(p.String())
@@ -197,8 +198,8 @@ func (p Path) directory() (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }()                            // nothing was written
-	if info, err := root.Stat(name); err != nil || !info.IsDir() { // to open a named pipe waits for its other end
+	defer func() { _ = root.Close() }()                            // opened for reading only
+	if info, err := root.Stat(name); err != nil || !info.IsDir() { // opening a named pipe would block
 		return nil, p.located(cmp.Or(err, error(syscall.ENOTDIR)))
 	}
 	dir, err := root.OpenRoot(name)
@@ -224,7 +225,7 @@ func tree(dir *os.Root, wanted func(base string) bool, total int64) (map[string]
 		}
 		data, err := read(dir, filepath.FromSlash(name), left)
 		if errors.Is(err, ErrTooLarge) {
-			return fmt.Errorf("%w: together more than %s bytes", ErrTooLarge, strconv.FormatInt(total, 10))
+			return fmt.Errorf("%w: more than %s bytes in total", ErrTooLarge, strconv.FormatInt(total, 10))
 		}
 		left -= int64(len(data))
 		files[name] = data

@@ -11,53 +11,53 @@ import (
 )
 
 const (
-	// Timeout is how long one file may take to be opened and read.
+	// Timeout limits opening and reading one file.
 	Timeout = 5 * time.Second
-	// maxPending bounds the reads under way, those that were given up included: the system cannot interrupt a read of a network file
-	// system whose server is gone.
+	// maxPending limits concurrent reads, including abandoned ones: the operating system cannot interrupt a read from a network file system
+	// whose server has gone away.
 	maxPending = 64
 )
 
-// Bounds of file sizes, in bytes.
+// File size limits, in bytes.
 const (
-	// MaxSecret is the size of the largest file with a secret, a certificate or a list of revoked certificates.
+	// MaxSecret is the limit for a file with a secret, a certificate or a certificate revocation list.
 	MaxSecret = 16 << 20
-	// MaxToken is the size of the largest file with a token or a public key.
+	// MaxToken is the limit for a file with a token or a public key.
 	MaxToken = 64 << 10
 )
 
 var (
-	// ErrIrregular is the error of a path that leads to a directory, a named pipe, a socket or a device.
+	// ErrIrregular is returned for a path that names a directory, named pipe, socket or device.
 	ErrIrregular = errors.New("not a regular file")
-	// ErrTooLarge is the error of a file that is larger than its reader allows.
+	// ErrTooLarge is returned for a file that exceeds the size limit of the reader.
 	ErrTooLarge = errors.New("file too large")
-	// ErrTooSlow is the error of a file that could not be opened and read within [Timeout].
+	// ErrTooSlow is returned for a file that could not be opened and read within [Timeout].
 	ErrTooSlow = fmt.Errorf("no answer from the file system within %s", Timeout)
 )
 
-// Read returns the content of the regular file at name, of at most max bytes. It follows symbolic links. Errors are [*fs.PathError],
-// and wrap [ErrIrregular], [ErrTooLarge] or [ErrTooSlow] where these apply.
+// Read returns the content of the regular file at name, which may have at most limit bytes. It follows symbolic links. Errors are
+// [*fs.PathError] and wrap [ErrIrregular], [ErrTooLarge] or [ErrTooSlow] where applicable.
 func Read(name string, limit int64) ([]byte, error) {
 	return WithTimeout("read", name, func() ([]byte, error) { return read(nil, name, limit) })
 }
 
-// Open opens the regular file at name for reading, such as a log that is read in parts. It follows symbolic links, and never waits
-// for the other end of a named pipe.
+// Open opens the regular file at name for reading, for example a log that is read in parts. It follows symbolic links, and never blocks on
+// a named pipe.
 func Open(name string) (*os.File, error) { return open(nil, name) }
 
-// Append opens the file at name for writing at its end, or creates it for its owner alone. It never waits for the other end of a named
-// pipe: one without a reader is an error.
+// Append opens the file at name for appending, and creates it with mode 0600 if it does not exist. It never blocks on a named pipe: a pipe
+// without a reader is an error.
 func Append(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
 }
 
-// Stat is [os.Stat] with the deadline of [Read].
+// Stat is like [os.Stat], but returns [ErrTooSlow] after [Timeout].
 func Stat(name string) (fs.FileInfo, error) {
 	return WithTimeout("stat", name, func() (fs.FileInfo, error) { return os.Stat(name) })
 }
 
-// open opens a file of a directory that confines names, or of the whole file system if in is nil. It looks before it opens, since opening a
-// device can have effects, and again afterwards, since the name may lead elsewhere by then.
+// open opens a regular file below in, or anywhere if in is nil. It checks the file type before opening, because opening a device can have
+// side effects, and again afterwards, because the name may have changed meanwhile.
 func open(in *os.Root, name string) (*os.File, error) {
 	stat, openFile := os.Stat, os.OpenFile
 	if in != nil {
@@ -91,7 +91,7 @@ func read(in *os.Root, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // opened for reading only
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func read(in *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, tooLarge()
 	}
 	data := make([]byte, 0, info.Size()+1)
-	for { // files below /proc have no size, and a file may grow meanwhile
+	for { // files in /proc report size 0, and a file may grow while it is read
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		switch {
@@ -120,11 +120,11 @@ func read(in *os.Root, name string, limit int64) ([]byte, error) {
 	}
 }
 
-// pending has an entry for each call of the file system under way.
+// pending holds one element per file system call in progress.
 var pending = make(chan struct{}, maxPending)
 
-// WithTimeout returns the result of do, which asks the file system about name, or [ErrTooSlow] after [Timeout]. do then ends by itself, and
-// its result is dropped. op is the operation that the error names.
+// WithTimeout calls do, which accesses the file called name, and returns its result, or [ErrTooSlow] after [Timeout]. After a timeout do
+// continues in the background, and its result is discarded. op is the operation named in the error.
 func WithTimeout[T any](op, name string, do func() (T, error)) (T, error) {
 	type result struct {
 		value T

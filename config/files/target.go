@@ -8,19 +8,19 @@ import (
 	"path/filepath"
 )
 
-// Target is a setting that names a file which the gateway writes and reads again. Where it may lead is decided as for a [Path].
+// Target is a setting that names a file which the gateway writes and later reads. Its reach is set like the reach of a [Path].
 type Target struct{ Path }
 
-// UnrestrictedTarget returns a Target with a name that is not from a configuration, relative to the working directory.
+// UnrestrictedTarget returns a Target that does not come from a configuration. It is relative to the working directory.
 func UnrestrictedTarget(name string) Target { return Target{UnrestrictedPath(name)} }
 
-// Replace replaces the file by one with data, in one step: after a crash, the old file or the new one is there, whole.
+// Replace atomically replaces the content of the file with data. After a crash, the file has either the old or the new content.
 func (t Target) Replace(data []byte) error {
 	dir, name, err := t.parent()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Close() }() // the file is written
+	defer func() { _ = dir.Close() }() // the file itself is closed below
 	temporary := filepath.Join(filepath.Dir(name), ".new-"+rand.Text())
 	f, err := dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -37,7 +37,7 @@ func (t Target) Replace(data []byte) error {
 	return nil
 }
 
-// parent opens a directory above the file, and returns its name below it.
+// parent opens a directory above the file, and returns the name of the file relative to it.
 func (t Target) parent() (*os.Root, string, error) {
 	if t.reach != anywhere {
 		return t.open()
@@ -46,7 +46,7 @@ func (t Target) parent() (*os.Root, string, error) {
 	return dir, filepath.Base(t.String()), err
 }
 
-// Check reports a path that leads out of the directory that it is confined to, or whose directory is missing.
+// Check returns an error if t leads out of the directory that it is confined to, or if its directory does not exist.
 func (t Target) Check() error {
 	if t.IsZero() || t.reach == anywhere {
 		return nil
@@ -55,7 +55,7 @@ func (t Target) Check() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // nothing was written
+	defer func() { _ = root.Close() }() // opened for reading only
 	if _, err := root.Stat(filepath.Dir(name)); err != nil {
 		return t.located(err)
 	}
@@ -71,9 +71,9 @@ func (t Target) Check() error {
 	return nil
 }
 
-// Credential is a setting that names a file with a token or a key. A file of an organisation may name it only as the bounds of
-// organisations allow.
+// Credential is a setting that names a file with a token or a key. In an organisation's own file, the setting org_bounds restricts which
+// files it may name.
 type Credential struct{ Path }
 
-// UnrestrictedCredential returns a Credential with a name that is not from a configuration, relative to the working directory.
+// UnrestrictedCredential returns a Credential that does not come from a configuration. It is relative to the working directory.
 func UnrestrictedCredential(name string) Credential { return Credential{UnrestrictedPath(name)} }

@@ -5,18 +5,18 @@ import (
 	"runtime/debug"
 )
 
-// Error is the panic of a goroutine.
+// Error is a recovered panic.
 type Error struct {
 	Value any
-	// Stack is the stack of the goroutine, as debug.Stack formats it.
+	// Stack is the stack trace of the goroutine, as formatted by debug.Stack.
 	Stack string
 }
 
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// Catch calls f, and returns its panic as a *Error, or nil. A *Error that [Raise] has raised keeps
-// its stack.
+// Catch calls f. If f panics, Catch returns the panic as an *Error, otherwise nil. An *Error raised by [Raise] keeps its original stack
+// trace.
 func Catch(f func()) (err error) {
 	defer func() {
 		switch v := recover().(type) {
@@ -31,10 +31,9 @@ func Catch(f func()) (err error) {
 	return nil
 }
 
-// Raise panics with err if it is a *Error that [Catch] returned. It does nothing with any other
-// error.
+// Raise panics with err if err is an *Error returned by [Catch]. It ignores all other errors.
 func Raise(err error) {
-	if p, ok := err.(*Error); ok { //nolint:errorlint // Catch wraps nothing
+	if p, ok := err.(*Error); ok { //nolint:errorlint // Catch does not wrap
 		panic(p)
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Decode decodes the YAML document data into the struct that into points to, which holds the defaults. The error is [Errors] with all
-// faults, named after name; into is then left as it was. Decode panics when into, or a type in it, cannot be decoded into.
+// Decode decodes the YAML document data into the struct that into points to, which holds the defaults. The error is an [Errors] with all
+// faults; name is the file name in them. On error, into is unchanged. Decode panics if the type of into cannot be decoded.
 func Decode(name string, data []byte, into any) error {
 	_, err := Load(name, data, into)
 	return err
 }
 
-// Load is [Decode] that also tells where everything is written. The positions are of use, as far as they go, after an error too.
+// Load is like [Decode] and also returns the positions of all values. The positions found before an error are returned, too.
 func Load(name string, data []byte, into any) (*Positions, error) {
 	result, pos, err := read(name, data, into)
 	if err == nil {
@@ -33,16 +33,16 @@ func Load(name string, data []byte, into any) (*Positions, error) {
 	return pos, err
 }
 
-// DecodePartial is [Load] for a checker that wants to find more faults than those of form: into gets what could be read even when there are
-// faults. A missing or wrong setting is then as it was, so a fault found later below the path of an earlier one may only
-// follow from it; [Errors.Covers] tells.
+// DecodePartial is like [Load], but also sets the values that could be decoded when there are faults, so that a checker can find faults
+// beyond those of form. A missing or invalid setting keeps its previous value, so a later fault below the path of an earlier one may only
+// be a consequence; see [Errors.Covers].
 func DecodePartial(name string, data []byte, into any) (*Positions, error) {
 	result, pos, err := read(name, data, into)
 	reflect.ValueOf(into).Elem().Set(result)
 	return pos, err
 }
 
-// read decodes into a copy of what into points to.
+// read decodes into a copy of the value that into points to.
 func read(name string, data []byte, into any) (reflect.Value, *Positions, error) {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -62,7 +62,8 @@ func read(name string, data []byte, into any) (reflect.Value, *Positions, error)
 	return result, pos, nil
 }
 
-// decoder walks a tree and a plan side by side. It never changes what v pointed to before, only v itself: defaults may be shared.
+// decoder walks a tree and a plan in parallel. It sets v itself and never modifies the value v pointed to before, because defaults may be
+// shared.
 type decoder struct {
 	src *source
 }
@@ -104,7 +105,7 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 	d.fault(n, path, hint, "expected %s, found %s", pl.expected(), kindOf(n))
 }
 
-// memberHint names the keys of a section, for those that wrote a list.
+// memberHint lists the keys of a section, for files that contain a list instead.
 func (pl *plan) memberHint() string {
 	if names := pl.names(); len(names) > 0 && len(names) <= few {
 		return "its keys are " + strings.Join(names, ", ")
@@ -112,9 +113,9 @@ func (pl *plan) memberHint() string {
 	return ""
 }
 
-// emptyHint is how an empty value of the type is written, for those that meant one.
+// emptyHint shows how to write an empty value of the type.
 func emptyHint(pl *plan) string {
-	switch pl.form { //nolint:exhaustive // the others have no empty value
+	switch pl.form { //nolint:exhaustive // other types have no empty value
 	case formStruct, formMap:
 		return "write {} for an empty one"
 	case formList:
@@ -223,7 +224,7 @@ func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	v.Set(out)
 }
 
-// pointer decodes into a new pointee, so that one shared with a default keeps its value.
+// pointer decodes into a newly allocated value, so that a default shared by pointer is not modified.
 func (d *decoder) pointer(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	elem := pl.elem.zero()
 	if !v.IsNil() {
@@ -233,7 +234,7 @@ func (d *decoder) pointer(n *yaml.Node, pl *plan, v reflect.Value, path string) 
 	v.Set(elem.Addr())
 }
 
-// any decodes a value of no declared type, such as a policy's parameters.
+// any decodes a value of undeclared type, such as the parameters of a policy.
 func (d *decoder) any(n *yaml.Node, path string) any {
 	switch kindOf(n) {
 	case kindBool:
@@ -269,32 +270,32 @@ func (d *decoder) any(n *yaml.Node, path string) any {
 	return nil
 }
 
-// text decodes a type that reads itself from a string.
+// text decodes a type that implements encoding.TextUnmarshaler.
 func (d *decoder) text(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	switch {
 	case kindOf(n) != kindString:
 		d.mismatch(n, pl, path)
 	case d.listed(n, pl, path):
-		// The pointer's own method set was checked by the planner.
+		// The planner has checked the method set of the pointer.
 		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
 			d.refused(n, v, path, err)
 		}
 	}
 }
 
-// refused reports a text that its type did not take. The types of the standard library are described in words of a configuration.
+// refused reports a text that UnmarshalText rejected. For types of the standard library, the message uses the terms of a configuration.
 func (d *decoder) refused(n *yaml.Node, v reflect.Value, path string, err error) {
 	hint := ""
 	switch v.Addr().Interface().(type) {
 	case *time.Time:
-		err = errors.New("must be a time with its zone")
+		err = errors.New("must be a time with a time zone")
 		hint = "write 2027-01-31T18:00:00Z, or 2027-01-31T18:00:00+01:00"
 	case *netip.Addr:
 		err = errors.New("must be an IP address such as 10.0.0.5")
 	case *netip.AddrPort:
 		err = errors.New("must be an IP address and a port, such as 10.0.0.5:8080")
 	case *netip.Prefix:
-		err = errors.New("must be a prefix of IP addresses such as 10.0.0.0/8")
+		err = errors.New("must be an IP network such as 10.0.0.0/8")
 		if addr, aerr := netip.ParseAddr(n.Value); aerr == nil {
 			hint = fmt.Sprintf("write %s/%d for one address", addr, addr.BitLen())
 		}
@@ -317,10 +318,10 @@ func (d *decoder) scalar(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
-// repeatable matches values that are safe to repeat: a key is longer.
+// repeatable matches values that are safe to repeat in messages. Keys are longer.
 var repeatable = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,23}$`)
 
-// listed reports whether the text is one the type lists, if it does.
+// listed reports whether the text is one of the values listed by the type, or the type lists none.
 func (d *decoder) listed(n *yaml.Node, pl *plan, path string) bool {
 	if pl.values == nil || slices.Contains(pl.values, n.Value) {
 		return true
@@ -368,7 +369,7 @@ func (d *decoder) number(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
-// exact decodes a type that reads itself from a number as it is written.
+// exact decodes a type that implements NumberUnmarshaler.
 func (d *decoder) exact(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	if kindOf(n) != kindInteger && kindOf(n) != kindFloat {
 		d.mismatch(n, pl, path)
@@ -381,7 +382,7 @@ func (d *decoder) exact(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
-// float is the value of a number.
+// float returns the value of a number.
 func (d *decoder) float(n *yaml.Node, path string, bits int) float64 {
 	text, ok := d.decimal(n, path)
 	if !ok {
@@ -394,10 +395,10 @@ func (d *decoder) float(n *yaml.Node, path string, bits int) float64 {
 	return f
 }
 
-// decimal is the text of a finite number in base ten, or false with a fault.
+// decimal returns the text of a finite decimal number. It reports a fault and returns false otherwise.
 func (d *decoder) decimal(n *yaml.Node, path string) (string, bool) {
 	switch {
-	case strings.ContainsAny(n.Value, "nN"): // .inf and .nan, and no other number
+	case strings.ContainsAny(n.Value, "nN"): // only .inf and .nan contain an n
 		d.fault(n, path, "", "must be a finite number")
 		return "", false
 	case kindOf(n) != kindInteger || len(n.Value) < 2 || n.Value[0] != '0':

@@ -1,36 +1,38 @@
-// Package strictyaml reads configuration written by people: YAML decoded into Go structs with every fault reported at once, each
-// with its file, line, column and full path.
+// Package strictyaml decodes configuration files from YAML into Go structs. It reports all faults at once, each with its file, line, column
+// and full path.
 //
-// # What is strict about it
+// # Strictness
 //
-// The accepted language is YAML 1.2 (core schema) without parts that a configuration file has no use for or that two YAML readers
-// read differently: no anchors, aliases, merge keys, tags, directives, complex keys or second documents; no keys that are not strings; no
-// duplicate keys; no numbers such as 0777 or 1_000; no string over several lines without quotes or a block sign; no byte order mark, control or bidirectional formatting character; at most
-// [MaxSize] bytes and [MaxDepth] levels. A key no struct field is named after is a fault and gets a suggestion. A value of another
-// type than the field's is a fault: nothing is converted, a port written "80" is a string. A key without a value, or with null, is a
-// fault everywhere but in a field of type any, since an allow-list left empty by mistake must not pass for one.
+// The accepted language is YAML 1.2 (core schema) without the features that a configuration does not need, or that YAML parsers interpret
+// differently. The following are refused: anchors, aliases, merge keys, tags, directives, complex keys, more than one document, keys that
+// are not strings, duplicate keys, numbers such as 0777 or 1_000, strings over several lines without quotes or a block indicator, byte
+// order marks, control characters and bidirectional formatting characters. A file has at most [MaxSize] bytes and [MaxDepth] levels.
+//
+// A key without a struct field is a fault, with a suggestion for the likely name. Values are not converted: a port written as "80" is a
+// string, and a fault for a numeric field. A key with an empty or null value is a fault, except in fields of type any, so that an
+// allow-list left empty by mistake is not accepted.
 //
 // # Types
 //
-// A field takes part by its yaml tag, `yaml:"name"`; `yaml:"name,required"` must be there; `yaml:"-"` is left out; `yaml:",inline"`
-// puts a struct's keys beside its neighbours'. Exported fields without a tag, and types that cannot be decoded, are programming
-// faults: [Decode] panics on them. Fields may be of these types:
+// A field is decoded if it has a yaml tag: `yaml:"name"`. The tag `yaml:"name,required"` makes it mandatory, `yaml:"-"` excludes it, and
+// `yaml:",inline"` adds the keys of a struct to the enclosing struct. An exported field without a tag, or of a type that cannot be decoded,
+// is a programming error: [Decode] panics. Fields may have these types:
 //
 //   - bool, every int, uint and float kind (range-checked, finite), string;
 //   - [time.Duration], written "1m30s", never negative;
-//   - [Secret], a reference to a value that is kept elsewhere;
+//   - [Secret], a reference to a value that is stored elsewhere;
 //   - a string type with a Values() []string method, an enumeration;
 //   - a type implementing [encoding.TextUnmarshaler], from strings, or [NumberUnmarshaler], from plain numbers as written;
 //   - structs, pointers to and slices of these, and maps to these from string keys;
 //   - any, which holds map[string]any, []any, string, bool, int64, float64 or nil.
 //
-// Defaults are the values that the decoded-into value already holds: a struct keeps the fields the file does not name, a list or a map in the
-// file replaces the whole default. Elements of lists and maps start as zero; [Fill] gives them other defaults.
+// Defaults are the values in the struct before decoding. In a struct, fields that the file omits keep their default. A list or map in the
+// file replaces the default completely. Elements of lists and maps start at their zero value; [Fill] gives them other defaults.
 //
 // # After decoding
 //
-// [Load] also returns the [Positions] of everything in the file, so that a later Validate can report paths and have [Locate] add the
-// lines. Packages that import nothing of ours return errors with a Path() string method; others use [At], [Join] and [PathError].
+// [Load] also returns the [Positions] of all values in the file, so that a later Validate can report paths and [Locate] adds the lines.
+// Validate reports a fault with a path as a fault.Error, see package fault.
 //
 //	cfg := Default()
 //	pos, err := strictyaml.Load("tollgate.yaml", data, &cfg)

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Fault is one thing wrong with a configuration file.
-type Fault struct { //nolint:errname // a fault is what it is called everywhere, and part of Errors
-	// File is the name the file was decoded under.
+// Fault is one error in a configuration file.
+type Fault struct { //nolint:errname // named as everywhere else, and part of Errors
+	// File is the name passed to the decoder.
 	File string `json:"file"`
-	// Line and Column start at 1, columns count characters. Both are 0 when the place is not known.
+	// Line and Column count from 1, columns in characters. Both are 0 if the position is unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Path names the value from the top, such as orgs[0].keys[1].sha256. It is empty for faults of the file as a whole.
+	// Path is the full path of the value, for example orgs[0].keys[1].sha256. It is empty for a fault of the whole file.
 	Path string `json:"path,omitempty"`
-	// Message describes the fault. It never repeats a value that may be secret.
+	// Message describes the fault. It never contains a value that may be secret.
 	Message string `json:"message"`
-	// Hint says what to do about it. It may be empty.
+	// Hint says how to correct the fault. It may be empty.
 	Hint string `json:"hint,omitempty"`
-	// Cause is the error the fault was made from by [Locate], if any.
+	// Cause is the error passed to [Locate], or nil.
 	Cause error `json:"-"`
 }
 
-// Error renders the fault on one line: file:line:column: path: message (hint).
+// Error returns the fault on one line: file:line:column: path: message (hint).
 func (f Fault) Error() string {
 	var b strings.Builder
 	b.WriteString(f.File)
@@ -48,10 +48,10 @@ func (f Fault) Error() string {
 // Unwrap returns the cause.
 func (f Fault) Unwrap() error { return f.Cause }
 
-// Errors holds every fault found, in the order of the file. It is the type of all errors returned by [Decode], [Load] and [Locate].
+// Errors holds all faults found, in the order of the file. All errors returned by [Decode], [Load] and [Locate] have this type.
 type Errors []Fault
 
-// Error renders one fault per line.
+// Error returns one line per fault.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, f := range e {
@@ -60,7 +60,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the faults one by one, for [errors.Is] and [errors.As].
+// Unwrap returns the individual faults, for [errors.Is] and [errors.As].
 func (e Errors) Unwrap() []error {
 	errs := make([]error, len(e))
 	for i, f := range e {
@@ -69,7 +69,7 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// Sort sorts by place, keeping the order of faults at one place, and returns e.
+// Sort sorts e in place by position and returns it. The sort is stable.
 func (e Errors) Sort() Errors {
 	slices.SortStableFunc(e, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -77,8 +77,8 @@ func (e Errors) Sort() Errors {
 	return e
 }
 
-// Covers reports whether a fault at path may only follow from one of these: one of the same path, of a part of it, or of a whole that
-// contains it.
+// Covers reports whether a fault at path may be a consequence of one of e, because that fault has the same path, a path below it, or a path
+// above it.
 func (e Errors) Covers(path string) bool {
 	within := func(inner, outer string) bool {
 		rest, ok := strings.CutPrefix(inner, outer)

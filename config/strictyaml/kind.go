@@ -8,23 +8,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kind is the kind of a node's value, for the decoder and for messages.
+// kind is the type of a node's value, for decoding and for messages.
 type kind uint8
 
 const (
-	kindBroken  kind = iota // reported: nothing more to say about it
+	kindBroken  kind = iota // already reported
 	kindMissing             // a key or list entry without a value
 	kindNull
 	kindBool
 	kindInteger
 	kindFloat
-	kindAmbiguous // a number to some YAML readers and not, or another one, to others
+	kindAmbiguous // read differently by different YAML parsers
 	kindString
 	kindList
 	kindMapping
 )
 
-// String names the found value, for messages.
+// String returns the name of the kind for messages.
 func (k kind) String() string {
 	return [...]string{
 		"nothing", "nothing", "null", "true or false", "an integer", "a number", "an ambiguous number", "a string", "a list",
@@ -32,13 +32,13 @@ func (k kind) String() string {
 	}[k]
 }
 
-// Numbers of the core schema (YAML 1.2.2, section 10.3.2). The parser takes more for numbers.
+// Numbers of the core schema (YAML 1.2.2, section 10.3.2). The parser accepts more forms.
 var (
 	integer = regexp.MustCompile(`^([-+]?(0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+)$`)
 	float   = regexp.MustCompile(`^([-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
-// kindOf is the kind of a node that source.node has prepared.
+// kindOf returns the kind of a node prepared by source.node.
 func kindOf(n *yaml.Node) kind {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -53,7 +53,7 @@ func kindOf(n *yaml.Node) kind {
 	return plainKind(n.Value)
 }
 
-// plainKind is the kind of a scalar that is written without quotes.
+// plainKind returns the kind of a scalar written without quotes.
 func plainKind(text string) kind {
 	tag := (&yaml.Node{Kind: yaml.ScalarNode, Value: text}).ShortTag()
 	switch {
@@ -63,7 +63,7 @@ func plainKind(text string) kind {
 		return kindNull
 	case tag == "!!bool":
 		return kindBool
-	case tag == "!!str" && text[0] >= 'A': // no number begins with a letter
+	case tag == "!!str" && text[0] >= 'A': // numbers do not begin with a letter
 		return kindString
 	case integer.MatchString(text):
 		return kindInteger
@@ -75,10 +75,10 @@ func plainKind(text string) kind {
 	return kindString
 }
 
-// isTrue is the value of a scalar of kindBool.
+// isTrue returns the value of a scalar of kindBool.
 func isTrue(text string) bool { return strings.EqualFold(text, "true") }
 
-// entries are the keys and values of a mapping.
+// entries iterates over the keys and values of a mapping.
 func entries(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(key, value *yaml.Node) bool) {
 		for i := 0; i < len(n.Content); i += 2 {

@@ -11,27 +11,23 @@ import (
 )
 
 const (
-	// MaxListSize is the size of the largest file that [Positions.Extend] reads, in
-	// bytes.
+	// MaxListSize is the size in bytes of the largest file that [Positions.Extend] reads.
 	MaxListSize = 16 << 20
-	// chunk is how many entries of a list are parsed together: the tree of a long
-	// list takes many times the memory of its values.
+	// chunk is the number of list entries parsed together. The tree of a long list needs many times the memory of its values.
 	chunk = 256
 )
 
-// extension is a list that is continued in another file.
+// extension is a list that continues in another file.
 type extension struct {
 	path  string
-	first int // index of its first entry
+	first int // index of the first entry in that file
 	file  string
-	lines []int // of its entries
+	lines []int // line of each entry
 }
 
-// Extend reads a file that holds nothing but a list in block style, with its dashes
-// at the beginning of lines, and appends its entries to the list that into points
-// to, the value at path. Faults are reported as by [DecodePartial], with the paths that the
-// entries have there, and p knows where they are written. A list that would have more
-// than most entries is a fault, and is not read further.
+// Extend reads a file that contains only a list in block style, with its dashes in the first column, and appends the entries to the list
+// that into points to, the value at path. Faults are reported as by [DecodePartial], with the paths of the entries in the extended list,
+// and p records the positions of the entries. A list with more than most entries is a fault, and reading stops.
 func (p *Positions) Extend(name string, data []byte, path string, into any, most int) error {
 	list := reflect.ValueOf(into).Elem()
 	pl := planOf(list.Type())
@@ -69,8 +65,8 @@ func (p *Positions) Extend(name string, data []byte, path string, into any, most
 	return nil
 }
 
-// chunks cuts a list into lists of at most chunk entries, each with the number of
-// lines before it. A value that is not a list is one chunk.
+// chunks splits a list into lists of at most chunk entries, each with the number of lines before it. A value that is not a list is returned
+// as one chunk.
 func chunks(data []byte) func(yield func(int, []byte) bool) {
 	return func(yield func(int, []byte) bool) {
 		begin, first, line, entries := 0, 0, 0, 0
@@ -94,7 +90,7 @@ func chunks(data []byte) func(yield func(int, []byte) bool) {
 	}
 }
 
-// shifted is the path of a fault in a list whose entries come after others.
+// shifted returns the path of a fault in a list whose entries follow by others.
 func shifted(path, list string, by int) string {
 	index, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
 	i, err := strconv.Atoi(index)
@@ -104,7 +100,7 @@ func shifted(path, list string, by int) string {
 	return fmt.Sprintf("%s[%d]%s", list, i+by, rest)
 }
 
-// extended returns where the entry at path is written, if it is in another file.
+// extended returns the position of the entry at path if it is in another file.
 func (p *Positions) extended(path string) (file string, line int, ok bool) {
 	for _, e := range p.extensions {
 		rest, below := strings.CutPrefix(path, e.path+"[")

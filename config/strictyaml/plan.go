@@ -11,33 +11,33 @@ import (
 	"time"
 )
 
-// NumberUnmarshaler is implemented by types that take a plain number exactly as it is written, such as a decimal amount of money for
-// which 0.1 must not become a binary fraction. It is given an integer or a finite decimal number.
+// NumberUnmarshaler is implemented by types that decode a number from its exact text, such as a decimal amount of money in which 0.1 must
+// not become a binary fraction. The text is an integer or a finite decimal number.
 type NumberUnmarshaler interface {
 	UnmarshalNumber(text string) error
 }
 
-// Enum is implemented by types that take one of a closed list of strings.
+// Enum is implemented by string types with a fixed set of values.
 type Enum interface {
-	// Values lists the accepted values, for a zero receiver too.
+	// Values lists the accepted values. It must work on a zero receiver.
 	Values() []string
 }
 
-// plan describes a Go type to the decoder and the schema.
+// plan describes a Go type for the decoder and the schema.
 type plan struct {
 	typ    reflect.Type
 	form   form
-	plain  bool // formSecret: takes URLs without a password as they are
+	plain  bool // formSecret: a URL without a password may be written directly
 	values []string
 	elem   *plan // of pointers, lists and maps
 	key    *plan // of maps
 	fields []*field
-	shown  []int // index of the field *Shown of a struct, nil for none
-	// parts are the types within the type, itself included.
+	shown  []int // index of the field of type *TextCache of a struct, nil if it has none
+	// parts is the set of types in the type, including itself.
 	parts map[reflect.Type]bool
 }
 
-// collect adds the types within the plan's type to a set.
+// collect adds the types of the plan to a set.
 func (pl *plan) collect(into map[reflect.Type]bool) {
 	if into[pl.typ] {
 		return
@@ -57,8 +57,8 @@ type field struct {
 	required bool
 	doc      string
 	unit     string
-	reload   string // Live, Restart, or "" for that of the section it is in
-	zero     string // the meaning of a zero: "omit" has Show leave it out, another text is a comment behind it
+	reload   string // Live or Restart; "" means the value of the enclosing section
+	zero     string // meaning of a zero value: with "omit", Show leaves it out; any other text is added as a comment
 	plan     *plan
 }
 
@@ -68,7 +68,7 @@ const (
 	Restart = "restart"
 )
 
-// reloaded is the reload of a field in a section with one.
+// reloaded returns the reload tag of the field, or section if it has none.
 func (f *field) reloaded(section string) string { return cmp.Or(f.reload, section) }
 
 type form uint8
@@ -90,10 +90,10 @@ const (
 	formMap
 )
 
-// plans are those of the types that were asked for, by type: a configuration of a thousand organisations asks for one a thousand times.
+// plans caches plans by type: a configuration with a thousand organisations needs the same plan a thousand times.
 var plans sync.Map
 
-// planOf returns the plan of t, which is made once and not changed. It panics as planner.of does.
+// planOf returns the plan of t. The plan is cached and never modified. planOf panics like planner.of.
 func planOf(t reflect.Type) *plan {
 	known, ok := plans.Load(t)
 	if !ok {
@@ -108,10 +108,10 @@ func planOf(t reflect.Type) *plan {
 	return known.(*plan)
 }
 
-// planner plans each type once, so that types may refer to themselves.
+// planner plans each type once, so that recursive types are possible.
 type planner map[reflect.Type]*plan
 
-// of returns the plan of t. It panics on types that cannot be decoded: a programming fault, found by the first test of a struct.
+// of returns the plan of t. It panics if t cannot be decoded, which the first test that uses the type reveals.
 func (p planner) of(t reflect.Type) *plan {
 	if pl, ok := p[t]; ok {
 		return pl
@@ -177,7 +177,7 @@ func (p planner) fill(pl *plan) {
 	}
 }
 
-// fields collects the fields of struct t, reached by index from pl's own struct.
+// fields adds the fields of struct t. index is the path of t in the outer struct.
 func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -213,7 +213,7 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 	}
 }
 
-// field is the field of that name, or nil.
+// field returns the field with that name, or nil.
 func (pl *plan) field(name string) *field {
 	i := slices.IndexFunc(pl.fields, func(f *field) bool { return f.name == name })
 	if i < 0 {
@@ -222,7 +222,7 @@ func (pl *plan) field(name string) *field {
 	return pl.fields[i]
 }
 
-// names lists the names of the fields, in the order of the struct.
+// names lists the names of the fields in the order of the struct.
 func (pl *plan) names() []string {
 	names := make([]string, len(pl.fields))
 	for i, f := range pl.fields {
@@ -234,7 +234,7 @@ func (pl *plan) names() []string {
 // zero returns a new settable value of the type.
 func (pl *plan) zero() reflect.Value { return reflect.New(pl.typ).Elem() }
 
-// expected names the type's written form, for messages.
+// expected describes the written form of the type, for messages.
 func (pl *plan) expected() string {
 	switch pl.form {
 	case formBool:

@@ -9,20 +9,20 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// place is a line and a column, both from 1; the zero value is an unknown place.
+// place is a line and a column, both counted from 1. The zero value is an unknown place.
 type place struct{ line, col int }
 
-// Positions knows where in its file each configured value is written. It never changes after [Load], [Positions.Extend], [Positions.Include] and [Positions.SetIncluded], and is safe for concurrent use then. A
-// nil *Positions knows nothing.
+// Positions records where each value is written in its file. [Load], [Positions.Extend], [Positions.Include] and [Positions.SetIncluded]
+// change it; afterwards it is safe for concurrent use. A nil *Positions is empty.
 type Positions struct {
 	file       string
 	at         map[string]place
 	extensions []extension
-	included   map[string]*Positions // values that are written in other files, by path
+	included   map[string]*Positions // positions of values in other files, by path
 }
 
-// Include is [DecodePartial] of a file with the value at path. p knows afterwards where its parts are written, as file does of itself, and faults
-// have the paths that they have below it.
+// Include decodes a file into the value at path, like [DecodePartial]. Afterwards p has the positions of its values, below path, and file
+// has the same positions relative to the file. Faults have paths below path.
 func (p *Positions) Include(name string, data []byte, path string, into any) (file *Positions, err error) {
 	file, err = DecodePartial(name, data, into)
 	p.SetIncluded(path, file)
@@ -36,10 +36,10 @@ func (p *Positions) Include(name string, data []byte, path string, into any) (fi
 	return file, found
 }
 
-// SetIncluded has p know where the parts of the value at path are written, in a file that was included before.
+// SetIncluded adds the positions of a file that was included before, for the value at path.
 func (p *Positions) SetIncluded(path string, file *Positions) { p.included[path] = file }
 
-// within returns where the value at path is written, if it is in a file that was included.
+// within returns the position of the value at path if it is in an included file.
 func (p *Positions) within(path string) (file string, at place, ok bool) {
 	whole := path
 	for p.included[whole] == nil && whole != "" {
@@ -56,7 +56,7 @@ func (p *Positions) within(path string) (file string, at place, ok bool) {
 	return in.file, at, ok
 }
 
-// Contains reports whether the value at path is in the file, or in one that was included.
+// Contains reports whether the file, or an included file, has a value at path.
 func (p *Positions) Contains(path string) bool {
 	_, ok := p.at[path]
 	if !ok {
@@ -65,7 +65,7 @@ func (p *Positions) Contains(path string) bool {
 	return ok
 }
 
-// Fill gives the fields of the struct at path that the file does not name the values that they have in defaults.
+// Fill sets the fields of the struct at path that the file omits to their values in defaults.
 func Fill[T any](p *Positions, path string, into *T, defaults T) {
 	v, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(defaults)
 	for _, f := range planOf(v.Type()).fields {
@@ -75,7 +75,7 @@ func Fill[T any](p *Positions, path string, into *T, defaults T) {
 	}
 }
 
-// File returns the name the file was loaded under.
+// File returns the name of the file.
 func (p *Positions) File() string {
 	if p == nil {
 		return ""
@@ -83,9 +83,9 @@ func (p *Positions) File() string {
 	return p.file
 }
 
-// Lookup returns the file, and the line and column, both from 1, where the value at path is written: of a scalar the value itself, of a
-// mapping or a list its key. A path that is not in the file, such as a missing required one, is placed at its nearest ancestor that
-// is; 0, 0 means that nothing is known.
+// Lookup returns the file, line and column of the value at path, both counted from 1: the position of a scalar itself, or of the key of a
+// mapping or list. If the file has no value at path, the position of its nearest ancestor is returned. Line and column are 0 if no position
+// is known.
 func (p *Positions) Lookup(path string) (file string, line, col int) {
 	if p == nil {
 		return "", 0, 0
@@ -107,9 +107,8 @@ func (p *Positions) Lookup(path string) (file string, line, col int) {
 	}
 }
 
-// Locate turns the error of a Validate into [Errors], one [Fault] for each that [fault.List] finds, with the line and column of its
-// path. An error without a path becomes a fault of the file as a whole. Errors that already are Errors are
-// returned unchanged, and a nil error stays nil.
+// Locate converts the error of a Validate method to [Errors], with one [Fault] for each fault that [fault.List] finds, at the position of
+// its path. An error without a path becomes a fault of the whole file. Errors are returned unchanged, and nil stays nil.
 func Locate(pos *Positions, err error) error {
 	if err == nil {
 		return nil
@@ -130,12 +129,12 @@ func Locate(pos *Positions, err error) error {
 	return faults.Sort()
 }
 
-// parent cuts the last part off a path; the parent of a top-level key is the empty path.
+// parent removes the last element of a path. The parent of a top-level key is the empty path.
 func parent(path string) string {
 	if !strings.HasSuffix(path, "]") {
 		return path[:max(0, strings.LastIndexByte(path, '.'))]
 	}
-	// A quoted key may hold brackets and dots: its opening quote is the last unescaped one before the closing quote.
+	// A quoted key may contain brackets and dots. Its opening quote is the last unescaped quote before the closing one.
 	if i := len(path) - 2; i >= 0 && path[i] == '"' {
 		for i--; i > 0; i-- {
 			if path[i] == '"' && path[i-1] == '[' {

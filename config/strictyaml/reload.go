@@ -7,14 +7,14 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Restarter is implemented by sections of which only some changes require a restart.
+// Restarter is implemented by sections for which only some changes require a restart.
 type Restarter interface {
-	// NeedsRestart reports whether the section requires a restart to take the place of old, which has its type.
+	// NeedsRestart reports whether replacing old, which has the same type, requires a restart.
 	NeedsRestart(old any) bool
 }
 
-// NeedRestart returns the paths of the settings tagged `reload:"restart"`, themselves or by a section they are in, that differ between
-// two values of a configuration struct.
+// NeedRestart returns the paths of the settings that differ between two configurations and that are tagged `reload:"restart"`, or are in a
+// section with that tag.
 func NeedRestart(old, next any) []string {
 	a, b := reflect.ValueOf(old), reflect.ValueOf(next)
 	if a.Type() != b.Type() {
@@ -45,7 +45,7 @@ func needRestart(pl *plan, old, next reflect.Value, path, reload string) []strin
 	return []string{path}
 }
 
-// same compares secrets by their values: the same one may be referred to otherwise.
+// same reports whether two values are equal. Secrets are compared by value, regardless of their references.
 func same(pl *plan, old, next reflect.Value) bool {
 	if pl.form == formSecret {
 		return old.Interface().(Secret).Reveal() == next.Interface().(Secret).Reveal()

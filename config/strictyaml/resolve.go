@@ -10,14 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// ResolveSecrets resolves every [Secret] within the decoded struct that v points to, also in lists, maps and behind pointers. The error
-// joins a [fault.Error] for each that cannot be resolved; the others are resolved all the same.
+// ResolveSecrets resolves every [Secret] in the decoded struct that v points to, including secrets in lists, maps and pointers. The error
+// joins a [fault.Error] for each secret that cannot be resolved; all others are resolved.
 func ResolveSecrets(v any, env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
 	return Each(v, func(s *Secret) error { return s.Resolve(env, readFile) })
 }
 
-// Each calls do for every setting of type T within the decoded struct that v points to, also in lists, maps and behind pointers. do may
-// change the setting. The error joins a [fault.Error] for each error of do.
+// Each calls do for every setting of type T in the decoded struct that v points to, including settings in lists, maps and pointers. do may
+// modify the setting. The error joins a [fault.Error] for each error of do.
 func Each[T any](v any, do func(*T) error) error {
 	target := reflect.ValueOf(v)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -32,17 +32,17 @@ func Each[T any](v any, do func(*T) error) error {
 	return errors.Join(errs...)
 }
 
-// walk calls do with every value of the wanted type within v. The values are addressable: fields and elements are, and the elements of
-// maps are walked as copies.
+// walk calls do for every value of the wanted type in v. The values are addressable. Elements of maps are passed as copies and stored
+// afterwards.
 func walk(pl *plan, v reflect.Value, path string, wanted reflect.Type, do func(path string, v reflect.Value)) {
 	switch {
 	case pl.typ == wanted:
 		do(path, v)
 		return
-	case !pl.parts[wanted]: // lists of ten thousand keys are passed over
+	case !pl.parts[wanted]: // skips lists of thousands of keys
 		return
 	}
-	switch pl.form { //nolint:exhaustive // the others have no parts
+	switch pl.form { //nolint:exhaustive // other types have no parts
 	case formStruct:
 		for _, f := range pl.fields {
 			walk(f.plan, v.FieldByIndex(f.index), fault.Key(path, f.name), wanted, do)

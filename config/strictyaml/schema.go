@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// SchemaOptions describes the document that [Schema] makes. The zero value is fine.
+// SchemaOptions configures [Schema]. All fields are optional.
 type SchemaOptions struct {
-	// ID is the schema's $id, an absolute URI; none when empty.
+	// ID is the $id of the schema, an absolute URI. If empty, the schema has no $id.
 	ID string
-	// Title and Description head the schema.
+	// Title and Description are the title and description of the schema.
 	Title, Description string
 }
 
-// durationPattern accepts what time.ParseDuration does, without a sign.
+// durationPattern accepts the same text as time.ParseDuration, without a sign.
 const durationPattern = `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
-// Schema returns a JSON Schema (2020-12) of the configuration struct v, or pointer to one, for editors and for documentation. Names
-// come from the yaml tags, descriptions from `doc:"..."` tags, defaults from the values that v holds.
+// Schema returns a JSON Schema (2020-12) of the configuration struct v, or of the struct that v points to, for editors and documentation.
+// Property names come from the yaml tags, descriptions from `doc:"..."` tags, and defaults from the values in v.
 //
-// Every file that [Decode] accepts is valid under the schema. The schema accepts more in a few places that JSON Schema cannot express:
-// text that a type's own UnmarshalText or UnmarshalNumber refuses, durations too long, integers written 1.0 and numbers beyond a
-// field's width or, in fields of type any, beyond 64 bits; and it does not see the faults of YAML itself.
+// Every file that [Decode] accepts is valid under the schema. The schema also accepts some files that Decode refuses, because JSON Schema
+// cannot express the rule: text that UnmarshalText or UnmarshalNumber rejects, durations that are too long, integers written as 1.0,
+// numbers out of range for their field (in fields of type any, beyond 64 bits), and faults of the YAML itself.
 func Schema(v any, opts SchemaOptions) ([]byte, error) {
 	value := reflect.ValueOf(v)
 	if value.Kind() == reflect.Pointer && !value.IsNil() {
@@ -57,7 +57,7 @@ func Schema(v any, opts SchemaOptions) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// object is a JSON object that keeps the order of its members.
+// object is a JSON object whose members keep their order.
 type object []member
 
 type member struct {
@@ -65,7 +65,7 @@ type member struct {
 	value any
 }
 
-// MarshalJSON writes the members in order.
+// MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -89,13 +89,13 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// schemaWriter collects the definitions of types that refer to themselves; all others are written where they are used, so that each
-// place shows its own defaults.
+// schemaWriter collects the definitions of recursive types. All other types are written in place, so that each place shows its own
+// defaults.
 type schemaWriter struct {
 	defs object
 }
 
-// of is the schema of a value of the type at one place, whose default is v.
+// of returns the schema of a type at one place, with default v.
 func (g *schemaWriter) of(pl *plan, v reflect.Value) object {
 	if pl.form != formStruct || !holds(pl, pl, map[*plan]bool{}) {
 		return g.body(pl, v)
@@ -103,13 +103,13 @@ func (g *schemaWriter) of(pl *plan, v reflect.Value) object {
 	name := strings.TrimPrefix(pl.typ.String(), "*")
 	if !slices.ContainsFunc(g.defs, func(m member) bool { return m.name == name }) {
 		at := len(g.defs)
-		g.defs = append(g.defs, member{name: name}) // first the name: the body refers to it
+		g.defs = append(g.defs, member{name: name}) // added before the body, which refers to it
 		g.defs[at].value = g.body(pl, pl.zero())
 	}
 	return object{{"$ref", "#/$defs/" + name}}
 }
 
-// holds reports whether a value of type pl may hold, at any depth, one of type inner.
+// holds reports whether a value of type pl can contain a value of type inner, at any depth.
 func holds(pl, inner *plan, seen map[*plan]bool) bool {
 	if pl == nil || seen[pl] {
 		return false
@@ -202,8 +202,8 @@ func (g *schemaWriter) structure(pl *plan, v reflect.Value) object {
 	return append(out, member{"additionalProperties", false})
 }
 
-// written is a default as a file would say it, and whether there is one to show. Structs show theirs field by field. A zero value is
-// shown for booleans only: of other types it says that there is no default.
+// written returns a default as it would be written in a file, and whether to show it. Structs show their fields instead. Zero values are
+// shown only for booleans; for other types they mean that there is no default.
 func written(pl *plan, v reflect.Value) (any, bool) {
 	if pl.form != formBool && v.IsZero() {
 		return nil, false
@@ -236,7 +236,7 @@ func written(pl *plan, v reflect.Value) (any, bool) {
 	return nil, false
 }
 
-// shortDuration is 1m for what Duration.String calls 1m0s.
+// shortDuration formats a duration without trailing zero units: 1m, where Duration.String returns 1m0s.
 func shortDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

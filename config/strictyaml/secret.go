@@ -16,33 +16,33 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// redacted stands for a secret value in everything printed.
+// redacted replaces the value of a secret in all output.
 const redacted = "[redacted]"
 
-// A Secret is a value that is not written in the configuration but referred to: {env: NAME} or {file: PATH}. It holds the reference
-// after decoding, and the value too after [Secret.Resolve].
+// A Secret is a value that the configuration does not contain but refers to, as {env: NAME} or {file: PATH}. After decoding it holds the
+// reference, and after [Secret.Resolve] also the value.
 //
-// No way of printing a Secret shows its value: fmt verbs, slog, JSON, YAML and text all show the reference. Text in the form of a
-// pasted key is refused as a reference, so that showing it is safe. The zero value refers to nothing.
+// Printing a Secret never shows its value: fmt verbs, slog, JSON, YAML and text show the reference. Text that looks like a key pasted in
+// place of a reference is refused, so showing references is safe. The zero value has no reference.
 //
-// A field with `yaml:"name,plain"` also takes a URL without a password as it is; such a value is shown.
+// A field tagged `yaml:"name,plain"` also accepts a URL without a password as it is; such a value is shown.
 type Secret struct {
 	env, file string
-	// text is the value of a plain secret, which is shown.
+	// text is the value of a plain secret, which may be shown.
 	text string
-	// A pointer, since fmt prints the fields of unexported struct fields without asking methods, but never follows inner pointers.
+	// value is a pointer because fmt prints unexported fields without calling their methods, but does not follow pointers in them.
 	value *string
 }
 
-// NewSecret returns a resolved secret that refers to nothing, for configurations made in code.
+// NewSecret returns a resolved secret without a reference, for configurations built in code.
 func NewSecret(value string) Secret { return Secret{value: &value} }
 
-// IsZero reports that the secret neither refers to anything nor has a value.
+// IsZero reports whether the secret has neither a reference nor a value.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
-// Resolve looks the value up: in the environment by env, such as [os.LookupEnv], or in a file by readFile, such as [os.ReadFile], less
-// one line end at the file's end. A value that is missing or blank is an error, which names the reference only, and leaves the secret
-// as it was. The zero value and secrets that refer to nothing resolve to themselves.
+// Resolve reads the value from the environment with env, for example [os.LookupEnv], or from a file with readFile, for example
+// [os.ReadFile]. One line break at the end of a file is removed. A missing or blank value is an error that contains only the reference, and
+// the secret stays unchanged. Secrets without a reference stay as they are.
 func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
 	value := ""
 	switch {
@@ -71,7 +71,7 @@ func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) 
 	return nil
 }
 
-// IsCurrent reports whether the secret has the value that its reference leads to now, see [Secret.Resolve].
+// IsCurrent reports whether the value equals the one that its reference now resolves to, see [Secret.Resolve].
 func (s Secret) IsCurrent(env func(string) (string, bool), readFile func(string) ([]byte, error)) bool {
 	now := s
 	return now.Resolve(env, readFile) == nil && s.Resolved() && now.Reveal() == s.Reveal()
@@ -80,7 +80,7 @@ func (s Secret) IsCurrent(env func(string) (string, bool), readFile func(string)
 // Resolved reports whether the secret has a value.
 func (s Secret) Resolved() bool { return s.value != nil }
 
-// Reveal returns the value, and the empty string when the secret is not resolved. Its callers hand the value to whom it is for.
+// Reveal returns the value, or the empty string if the secret is not resolved. Callers must pass the value only to its intended recipient.
 func (s Secret) Reveal() string {
 	if s.value == nil {
 		return ""
@@ -88,7 +88,7 @@ func (s Secret) Reveal() string {
 	return *s.value
 }
 
-// Reference returns the source of the secret: the name of an environment variable, the path of a file, or neither.
+// Reference returns the name of the environment variable or the path of the file. Both are empty if there is no reference.
 func (s Secret) Reference() (env, file string) { return s.env, s.file }
 
 // Source describes the reference: "environment variable NAME", "file PATH", or the empty string.
@@ -102,13 +102,13 @@ func (s Secret) Source() string {
 	return ""
 }
 
-// Equal reports whether both refer to the same and have the same value, in time that does not depend on the value.
+// Equal reports whether both secrets have the same reference and the same value. Values are compared in constant time.
 func (s Secret) Equal(o Secret) bool {
 	same := subtle.ConstantTimeCompare([]byte(s.Reveal()), []byte(o.Reveal())) == 1
 	return same && s.env == o.env && s.file == o.file && s.text == o.text && s.Resolved() == o.Resolved()
 }
 
-// String returns the reference as it is written in configuration, or a fixed string.
+// String returns the reference as written in the configuration, or a fixed placeholder.
 func (s Secret) String() string {
 	switch {
 	case s.env != "":
@@ -123,22 +123,22 @@ func (s Secret) String() string {
 	return "{}"
 }
 
-// GoString is String, for %#v.
+// GoString implements fmt.GoStringer, for %#v.
 func (s Secret) GoString() string { return "strictyaml.Secret" + s.String() }
 
-// Format prints String for every verb: without it, %d and %x would look inside.
+// Format implements fmt.Formatter. It prints String for every verb; without it, %d and %x would show the fields.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text := s.String()
 	if verb == 'v' && f.Flag('#') {
 		text = s.GoString()
 	}
-	_, _ = f.Write([]byte(text)) // fmt.State's writer keeps its own error
+	_, _ = f.Write([]byte(text)) // fmt.State stores the error itself
 }
 
-// LogValue is String, for slog.
+// LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is String, for map keys and everything that knows strings only.
+// MarshalText implements encoding.TextMarshaler, also for map keys.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // MarshalJSON returns the reference as an object.
@@ -161,7 +161,7 @@ func (s Secret) reference() any {
 	return map[string]string{}
 }
 
-// Patterns of references. A key pasted by mistake where a name belongs has lower-case letters or no slash: it is refused, unprinted.
+// Patterns of references. A key pasted in place of a name has lower-case letters, or no slash: it is refused without being printed.
 const (
 	envPattern  = `^[A-Z_][A-Z0-9_]*$`
 	filePattern = `/`
@@ -172,7 +172,7 @@ var (
 	filePath = regexp.MustCompile(filePattern)
 )
 
-// secret decodes a reference. No fault repeats the written value.
+// secret decodes a reference. Its faults do not contain the written value.
 func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	if kindOf(n) == kindString && pl.plain && !holdsPassword(n.Value) {
 		text := n.Value
@@ -219,10 +219,11 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	v.Set(reflect.ValueOf(s))
 }
 
-// secretForm is how a reference is written.
-const secretForm = "{env: NAME} or {file: PATH}" //nolint:gosec // how a secret is referred to
+// secretForm shows how to write a reference.
+const secretForm = "{env: NAME} or {file: PATH}" //nolint:gosec // the form of a reference, not a secret
 
-// holdsPassword reports whether a URL has a user, who may be a token, or a password in a parameter. Text that is no URL may be a password.
+// holdsPassword reports whether a URL has user information or a password parameter. Text that is not a URL is assumed to contain a
+// password.
 func holdsPassword(text string) bool {
 	_, rest, isURL := strings.Cut(text, "://")
 	authority, query := rest, ""

@@ -9,35 +9,35 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Setting describes one key of a configuration, from the tags of its field.
+// Setting describes one key of a configuration, as given by the tags of its field.
 type Setting struct {
-	// Path names it from the top; [] stands for each entry of a list and <name> for each key of a map: orgs[].keys[].id.
+	// Path is the full path. [] stands for each entry of a list and <name> for each key of a map: orgs[].keys[].id.
 	Path string
-	// Doc is its description and Unit the unit of its number, "" for none.
+	// Doc is the description. Unit is the unit of a number, or "".
 	Doc, Unit string
-	// Type is how it is written; "" for a section, whose settings follow it.
+	// Type describes the written form. It is "" for a section, whose settings follow.
 	Type string
-	// Default is as a file would say it, "" for none.
+	// Default is the default as written in a file, or "".
 	Default string
-	// Required is set when it cannot be left out.
+	// Required is true if the setting cannot be omitted.
 	Required bool
-	// Reload is Live or Restart, by its own tag or that of a section it is in; "" when neither says.
+	// Reload is Live or Restart, from the tag of the setting or its section, or "" if there is no tag.
 	Reload string
 }
 
-// Settings lists the settings of the configuration struct v, which holds the defaults, in the order of its fields.
+// Settings lists the settings of the configuration struct v in the order of its fields. v holds the defaults.
 func Settings(v any) []Setting {
 	value := reflect.ValueOf(v)
 	return settings(planOf(value.Type()), value, "", "", nil)
 }
 
-// settings lists those below path. within are the plans above, so that a type that holds itself ends.
+// settings lists the settings below path. within holds the enclosing plans, to stop at recursive types.
 func settings(pl *plan, v reflect.Value, path, reload string, within []*plan) []Setting {
 	if slices.Contains(within, pl) {
 		return nil
 	}
 	within = append(within, pl)
-	switch pl.form { //nolint:exhaustive // the others are settings themselves
+	switch pl.form { //nolint:exhaustive // all other types are settings themselves
 	case formPointer:
 		elem := pl.elem.zero()
 		if !v.IsNil() {
@@ -71,7 +71,7 @@ func settings(pl *plan, v reflect.Value, path, reload string, within []*plan) []
 	return nil
 }
 
-// name says how the type is written, "" for a section.
+// name describes the written form of the type, or returns "" for a section.
 func (pl *plan) name() string {
 	switch pl.form {
 	case formStruct:

@@ -16,11 +16,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Masked stands for a value that is not shown.
+// Masked replaces a value that is not shown.
 const Masked = "[masked]"
 
-// Show writes the configuration struct v, or a pointer to one, as a file would say it, with its defaults and without empty values, and
-// without zeros of fields with the tag zero:"omit". Another text of this tag is written behind a zero. Secrets show their references. The values of masked keys, and the user info of URLs, are not shown.
+// Show formats the configuration struct v, or the struct that v points to, as YAML. Defaults are included, and empty values omitted, as are
+// zero values of fields tagged zero:"omit"; any other text of this tag is added as a comment to a zero value. Secrets are shown as
+// references. The values of masked keys and the user information of URLs are not shown.
 func Show(v any, masked ...string) ([]byte, error) {
 	value := reflect.ValueOf(v)
 	p := printer{masked: masked}
@@ -31,39 +32,40 @@ func Show(v any, masked ...string) ([]byte, error) {
 	return p.out, nil
 }
 
-// TextCache remembers the text of an item of a list that does not change, in a field *Shown of the item. Its zero value remembers none yet.
+// TextCache caches the YAML text of a list item that does not change. An item has it as a field of type *TextCache. The zero value is an
+// empty cache.
 type TextCache struct{ text atomic.Pointer[shownText] }
 
-// shownText is a text, and where it stood.
+// shownText is a cached text with its position and indentation.
 type shownText struct {
 	indent int
 	masked []string
 	text   []byte
 }
 
-// printer writes as the YAML library does, which it asks only about text that may need quotes: a tree of the whole, with an encoder and a
-// parser for each scalar, takes ten times as long.
+// printer formats YAML like the YAML library, and uses the library only for text that may need quotes. Building a complete tree with the
+// library takes ten times as long.
 type printer struct {
 	out    []byte
-	masked []string // the keys whose values are not shown
-	inline bool     // the next entry stands behind a dash, on its line
+	masked []string // keys whose values are not shown
+	inline bool     // the next entry continues the line of a dash
 }
 
-// position is where a value stands.
+// position says what comes before a value.
 type position int
 
 const (
 	top       position = iota // the whole document
-	afterKey                  // behind a key and its colon
-	afterDash                 // behind a dash, or a colon on a line of its own
+	afterKey                  // after a key and its colon
+	afterDash                 // after a dash, or after a colon on a line of its own
 )
 
-// step is how far a collection is indented in another.
+// step is the indentation of nested collections.
 const step = 2
 
-// value writes a value, in a collection that is indented so far. Of an empty one nothing is written, and shown is false.
+// value writes a value at an indentation. It writes nothing for an empty value, and shown is then false.
 func (p *printer) value(pl *plan, v reflect.Value, at position, indent int) (shown bool, err error) {
-	switch pl.form { //nolint:exhaustive // the others are scalars
+	switch pl.form { //nolint:exhaustive // all others are scalars
 	case formPointer:
 		if v.IsNil() {
 			return false, nil
@@ -122,7 +124,7 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 	before := len(p.out)
 	indent = p.open(at, indent)
 	opened := len(p.out)
-	switch pl.form { //nolint:exhaustive // the others are none
+	switch pl.form { //nolint:exhaustive // all others are not collections
 	case formStruct:
 		for _, f := range pl.fields {
 			if f.zero != "" && v.FieldByIndex(f.index).IsZero() {
@@ -142,14 +144,14 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 			err = errors.Join(err, p.item(pl.elem, v.Index(i), indent))
 		}
 	}
-	if len(p.out) == opened { // nothing is in it
+	if len(p.out) == opened { // the collection is empty
 		p.out, p.inline = p.out[:before], false
 		return false, err
 	}
 	return true, err
 }
 
-// zero writes a zero with its meaning, unless it is left out.
+// zero writes a zero value with its meaning as a comment, unless it is omitted.
 func (p *printer) zero(f *field, indent int) {
 	if f.zero == "omit" {
 		return
@@ -159,7 +161,7 @@ func (p *printer) zero(f *field, indent int) {
 	p.line("0 # " + f.zero)
 }
 
-// item writes an item of a list, or its remembered text.
+// item writes a list item, from its cached text if possible.
 func (p *printer) item(pl *plan, v reflect.Value, indent int) error {
 	var memory *TextCache
 	if pl.shown != nil && !p.inline {
@@ -184,7 +186,7 @@ func (p *printer) item(pl *plan, v reflect.Value, indent int) error {
 	return err
 }
 
-// open begins a collection, and returns how far it is indented.
+// open begins a collection and returns its indentation.
 func (p *printer) open(at position, indent int) int {
 	switch at {
 	case top:
@@ -197,7 +199,7 @@ func (p *printer) open(at position, indent int) int {
 	return indent + step
 }
 
-// lead begins an entry.
+// lead writes the indentation of an entry.
 func (p *printer) lead(indent int) {
 	for ; indent > 0 && !p.inline; indent-- {
 		p.out = append(p.out, ' ')
@@ -205,10 +207,10 @@ func (p *printer) lead(indent int) {
 	p.inline = false
 }
 
-// line ends a line with text that needs no quotes.
+// line writes text that needs no quotes, and ends the line.
 func (p *printer) line(text string) { p.out = append(append(append(p.out, ' '), text...), '\n') }
 
-// entry writes a key of a mapping and its value, unless that is empty.
+// entry writes a key of a mapping with its value. It writes nothing for an empty value.
 func (p *printer) entry(name string, pl *plan, v reflect.Value, indent int) error {
 	before, inline, at := len(p.out), p.inline, afterKey
 	p.lead(indent)
@@ -226,7 +228,7 @@ func (p *printer) entry(name string, pl *plan, v reflect.Value, indent int) erro
 		}
 	}
 	behind, masked := len(p.out), slices.Contains(p.masked, name)
-	if masked && pl.form == formText && !v.IsZero() { // it needs no text, and the library's takes 500 bytes for each of 100,000 digests
+	if masked && pl.form == formText && !v.IsZero() { // avoids the library, which allocates 500 bytes for each of up to 100,000 digests
 		p.line("'" + Masked + "'")
 		return nil
 	}
@@ -255,7 +257,7 @@ func (p *printer) text(text string, at position, indent int) error {
 	return p.tree(n, at, indent)
 }
 
-// tree writes a value as the library does.
+// tree writes a value with the YAML library.
 func (p *printer) tree(n *yaml.Node, at position, indent int) error {
 	kind, nodes := yaml.SequenceNode, []*yaml.Node{n}
 	if at == afterKey {
@@ -263,12 +265,12 @@ func (p *printer) tree(n *yaml.Node, at position, indent int) error {
 	}
 	text, err := encoded(indent, kind, nodes...)
 	if err == nil {
-		p.out = append(p.out, text[len(nodes):]...) // behind "k:" or "-"
+		p.out = append(p.out, text[len(nodes):]...) // after "k:" or "-"
 	}
 	return err
 }
 
-// encoded is a collection as the library writes it, so far indented, from behind its first indentation.
+// encoded returns a collection as the library writes it at an indentation, without the first indentation.
 func encoded(indent int, kind yaml.Kind, nodes ...*yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
@@ -279,14 +281,14 @@ func encoded(indent int, kind yaml.Kind, nodes ...*yaml.Node) ([]byte, error) {
 	return furtherLine.ReplaceAll(out.Bytes(), append([]byte("\n"), append(bytes.Repeat([]byte(" "), indent), "$1"...)...)), nil
 }
 
-// furtherLine begins a line that is not the first and not empty.
+// furtherLine matches the beginning of every non-empty line except the first.
 var furtherLine = regexp.MustCompile(`\n([^\n])`)
 
-// longKey is the length from which on the library may not write a key on the line of its value.
+// longKey is the length from which the library may write a key on a line of its own.
 const longKey = 100
 
-// plain reports whether text certainly needs no quotes: it begins with a letter, is no word that stands for something else, and has
-// nothing that means anything in YAML, nor a URL's user info.
+// plain reports whether text certainly needs no quotes: it begins with a letter, is not a reserved word, and contains neither special
+// characters of YAML nor the user information of a URL.
 func plain(text string) bool {
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -304,19 +306,19 @@ func plain(text string) bool {
 	return text != "" && (len(text) > len("false") || !slices.Contains(words, strings.ToLower(text)))
 }
 
-// words are those that some reader of YAML takes for something else than a string.
+// words lists the strings that some YAML parsers read as another type.
 var words = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
-// scalar returns the tree of a value that is no struct, list or map.
+// scalar returns the tree of a value that is not a struct, list or map.
 func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 	n := new(yaml.Node)
-	switch pl.form { //nolint:exhaustive // the others are as the library writes them
+	switch pl.form { //nolint:exhaustive // all others are encoded by the library
 	case formDuration:
 		n.SetString(shortDuration(time.Duration(v.Int())))
 		return n, nil
 	case formText, formDecimal:
 		if v.IsZero() {
-			return nil, nil //nolint:nilnil // it is empty
+			return nil, nil //nolint:nilnil // empty
 		}
 		text := fmt.Sprint(v)
 		if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
@@ -327,12 +329,12 @@ func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 			text = string(written)
 		}
 		if n.SetString(text); pl.form == formDecimal {
-			n.Tag = "" // a number
+			n.Tag = "" // written as a number
 		}
 		return n, nil
 	case formString, formSecret:
 		if v.IsZero() {
-			return nil, nil //nolint:nilnil // it is empty
+			return nil, nil //nolint:nilnil // empty
 		}
 	}
 	if err := n.Encode(v.Interface()); err != nil {
@@ -342,10 +344,10 @@ func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 	return n, nil
 }
 
-// userinfo is the part of a URL before its host.
+// userinfo matches the part of a URL up to its host.
 var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/?#\s]*@`)
 
-// bare masks the user info of URLs.
+// bare masks the user information of URLs.
 func bare(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		n.Value = userinfo.ReplaceAllString(n.Value, "${1}"+Masked+"@")

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// MaxSize is the size of the largest file, in bytes.
+	// MaxSize is the maximum size of a file in bytes.
 	MaxSize = 1 << 20
-	// MaxDepth is how deep lists and mappings may be nested.
+	// MaxDepth is the maximum nesting of lists and mappings.
 	MaxDepth = 64
 )
 
-// source is one file on its way from bytes to a tree of [yaml.Node], and the faults found so far.
+// source parses one file into a tree of [yaml.Node] and collects the faults.
 type source struct {
 	name   string
 	lines  [][]rune
 	faults Errors
-	at     map[string]place // of the value at each path
+	at     map[string]place // position of the value at each path
 }
 
 func (s *source) fault(at place, path, hint, format string, args ...any) {
@@ -38,15 +38,15 @@ func (s *source) fault(at place, path, hint, format string, args ...any) {
 	})
 }
 
-// parse returns the root of the one document of data, or nil when faults say why there is none. In the tree, a node of kind 0 has
-// been reported, and each node's Line and Column are where its faults belong: those of a block collection or of a missing value are
-// its key's or its dash's.
+// parse returns the root node of the document, or nil after reporting a fault that prevents parsing. A node of kind 0 in the tree has a
+// fault that was reported. Line and Column of each node are the position for its faults: for a block collection or a missing value, the
+// position of its key or dash.
 func (s *source) parse(data []byte) *yaml.Node {
 	if !s.readable(data, MaxSize) {
 		return nil
 	}
 	if !bytes.HasSuffix(data, []byte("\n")) {
-		data = append(slices.Clip(data), '\n') // a text file: a block scalar at its end has a line end
+		data = append(slices.Clip(data), '\n') // so that a block scalar at the end of the file ends with a line break
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(data), "\n"), "\n") {
 		s.lines = append(s.lines, []rune(line))
@@ -85,21 +85,21 @@ func content(line []rune) bool {
 }
 
 var (
-	// errorLine is where the parser, which has no type for its errors, says the line.
+	// errorLine matches the line number in parser errors, which have no type of their own.
 	errorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	// fromZero are the errors whose lines it counts from 0, and leaves out when they are 0; it counts the others from 1.
+	// fromZero matches the errors in which the parser counts lines from 0, and omits line 0. In all other errors it counts from 1.
 	fromZero = regexp.MustCompile(`^did not find expected ('[-,]|<document|key|node)`)
 )
 
-// unaligned are the errors of a line that is indented otherwise than the lines before it. The parser names the line in which the collection
-// begins.
+// unaligned matches the errors for a line whose indentation differs from the lines before it. In these, the parser reports the first line
+// of the collection.
 var unaligned = regexp.MustCompile(`^did not find expected (key|'-' indicator|<document start>)$`)
 
-// syntax records an error of the YAML parser, which knows the line and no column.
+// syntax reports an error of the YAML parser. Parser errors have a line but no column.
 func (s *source) syntax(data []byte, err error) {
 	m := errorLine.FindStringSubmatch(err.Error())
 	message := err.Error()[len(m[0]):]
-	line, _ := strconv.Atoi(m[1]) // nothing is 0
+	line, _ := strconv.Atoi(m[1]) // "" becomes 0
 	if fromZero.MatchString(message) {
 		line++
 	}
@@ -116,7 +116,7 @@ func (s *source) syntax(data []byte, err error) {
 	s.fault(place{line, 1 + len(written) - len(begin)}, "", hint, "not valid YAML: %s", text)
 }
 
-// wrongLine returns the first line with which data has an error of the parser, from a line on.
+// wrongLine returns the line, starting at from, up to which data produces the same parser error.
 func (s *source) wrongLine(data []byte, from int, message string) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	n := from + sort.Search(len(s.lines)-from, func(n int) bool {
@@ -127,7 +127,7 @@ func (s *source) wrongLine(data []byte, from int, message string) int {
 	return min(n, len(s.lines))
 }
 
-// explained returns an error of the parser in words of a configuration, and what to do.
+// explained returns a parser error in terms of a configuration file, with a hint.
 func explained(message string) (text, hint string) {
 	for _, e := range []struct{ message, text, hint string }{
 		{"did not find expected key", "the line is indented otherwise than the keys before it", "begin the keys of one mapping in the same column"},
@@ -149,7 +149,7 @@ func explained(message string) (text, hint string) {
 	return message, ""
 }
 
-// readable checks the bytes before any YAML is looked for.
+// readable checks the bytes of the file before parsing.
 func (s *source) readable(data []byte, most int) bool {
 	before := len(s.faults)
 	switch {
@@ -184,8 +184,8 @@ func (s *source) readable(data []byte, most int) bool {
 	return len(s.faults) == before
 }
 
-// forbidden reports whether a reader of the file cannot see r or takes it for something else: control characters, other line ends,
-// bidirectional formatting, byte order marks.
+// forbidden reports whether r is invisible or easily mistaken for another character: control characters, line separators, bidirectional
+// formatting characters and byte order marks.
 func forbidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r <= 0x9f, r == 0x2028, r == 0x2029, r == 0xfeff, r == 0xfffe, r == 0xffff:
@@ -196,7 +196,7 @@ func forbidden(r rune) bool {
 	return false
 }
 
-// node prepares n, which is written at path under the key or dash at owner.
+// node prepares the node n at path. owner is the position of its key or dash.
 func (s *source) node(n *yaml.Node, owner place, path string, depth int) {
 	at := placeOf(n)
 	if depth > MaxDepth {
@@ -214,7 +214,7 @@ func (s *source) node(n *yaml.Node, owner place, path string, depth int) {
 		for i, item := range n.Content {
 			at := placeOf(item)
 			if kindOf(item) == kindMissing {
-				at.col-- // the parser places it behind the dash
+				at.col-- // the parser sets the position after the dash
 			}
 			s.node(item, at, fault.Index(path, i), depth+1)
 		}
@@ -234,7 +234,7 @@ func (s *source) node(n *yaml.Node, owner place, path string, depth int) {
 	n.Line, n.Column = at.line, at.col
 }
 
-// mapping prepares the entries of a mapping and drops those that are reported.
+// mapping prepares the entries of a mapping, and drops entries with faults.
 func (s *source) mapping(n *yaml.Node, path string, depth int) {
 	first := make(map[string]int, len(n.Content)/2)
 	entries := n.Content
@@ -265,7 +265,7 @@ func (s *source) mapping(n *yaml.Node, path string, depth int) {
 	}
 }
 
-// unsupported reports whether a node has a part that a configuration may not hold, and records it.
+// unsupported reports a node with a feature that a configuration may not use, and returns whether it has one.
 func (s *source) unsupported(n *yaml.Node, path string) bool {
 	at := placeOf(n)
 	switch {
@@ -281,7 +281,7 @@ func (s *source) unsupported(n *yaml.Node, path string) bool {
 	return true
 }
 
-// marked reports whether a question mark stands before the key at a place.
+// marked reports whether a question mark precedes the key at a position.
 func (s *source) marked(at place) bool {
 	i := at.col - 2
 	line := s.lines[at.line-1]
@@ -291,13 +291,12 @@ func (s *source) marked(at place) bool {
 	return i >= 0 && line[i] == '?'
 }
 
-// written reports whether a plain scalar is written as it was read: not folded from several lines, and without tabs, which YAML
-// readers disagree about.
+// written reports whether a plain scalar is on one line and without tabs. YAML parsers disagree about other plain scalars.
 func (s *source) written(n *yaml.Node) bool {
 	return s.begins(placeOf(n), n.Value) && !strings.Contains(n.Value, "\t")
 }
 
-// begins reports whether text stands in the file at a place.
+// begins reports whether the file has text at a position.
 func (s *source) begins(at place, text string) bool {
 	if at.line > len(s.lines) || at.col > len(s.lines[at.line-1]) {
 		return text == ""

@@ -6,10 +6,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// few names are all listed in a hint.
+// few is the largest number of names that a hint lists completely.
 const few = 8
 
-// suggest returns the name that was probably meant: the nearest to the written one or, where none is near and they are few, all of them.
+// suggest returns a hint with the name closest to written. If no name is close and there are few names, it lists all of them.
 func suggest(written string, names []string) string {
 	if near := fault.Nearest(written, names); near != "" {
 		return `did you mean "` + near + `"?`

@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Deps are the sources of the rows. The zero value describes them, and they cannot be asked then.
+// Deps holds the dependencies of the endpoints. The zero value returns endpoints that can be listed but not called.
 type Deps struct {
-	// Features are the rows of features, each in the feature's own package.
+	// Features are the endpoints defined by other packages.
 	Features []adminapi.Endpoint
-	// Ready decides whether calls are served.
+	// Ready reports whether calls are served.
 	Ready   func() Readiness
 	Metrics http.Handler
 }
 
-// New returns the handler of the operators' listener.
+// New returns the handler of the admin listener.
 func New(g *Guard, rows []adminapi.Endpoint) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range rows {
@@ -34,14 +34,14 @@ func New(g *Guard, rows []adminapi.Endpoint) http.Handler {
 		}
 		mux.HandleFunc(r.Pattern, h)
 	}
-	// Pages of other sites cannot make a browser change anything here.
+	// Reject requests that browsers send on behalf of other sites (CSRF).
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
 func (d Deps) gatewayRows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
-		{Pattern: "GET /livez", Summary: "Whether the process runs", HTTPHandler: live, Response: reflect.TypeFor[probed]()},
-		{Pattern: "GET /readyz", Summary: "Whether calls are served", HTTPHandler: d.ready, Response: reflect.TypeFor[probed](), ErrorStatuses: []int{http.StatusServiceUnavailable}},
+		{Pattern: "GET /livez", Summary: "Reports whether the process is running", HTTPHandler: live, Response: reflect.TypeFor[probed]()},
+		{Pattern: "GET /readyz", Summary: "Reports whether calls are served", HTTPHandler: d.ready, Response: reflect.TypeFor[probed](), ErrorStatuses: []int{http.StatusServiceUnavailable}},
 		{
 			Pattern: "GET /admin/orgs", Summary: "Organisations, their teams and policies", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(orgs),
 			Commands: []adminapi.Command{{Use: "orgs", Example: "tollgate orgs"}},
@@ -53,7 +53,7 @@ func orgs(_ context.Context, s adminapi.Principal, _ adminapi.NoParams) (Orgs, e
 	return Orgs{s.Visible()}, nil
 }
 
-// Orgs are the organisations within reach of an asker.
+// Orgs lists the organisations a principal can access.
 type Orgs struct {
 	Orgs []adminapi.Tenant `json:"orgs"`
 }

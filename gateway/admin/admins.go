@@ -12,10 +12,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// scopeKey is the key of the Scope in the context of a request.
+// scopeKey is the context key of the principal.
 type scopeKey struct{}
 
-// asking returns the asker of a request that passed the guard.
+// asking returns the principal of a request that passed the guard.
 func asking(r *http.Request) adminapi.Principal {
 	s, _ := r.Context().Value(scopeKey{}).(adminapi.Principal)
 	return s
@@ -25,7 +25,7 @@ func attach(r *http.Request, s adminapi.Principal) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), scopeKey{}, s))
 }
 
-// Directory finds admins by their tokens. It is immutable and safe for concurrent use.
+// Directory looks up admins by their tokens. It is immutable and safe for concurrent use.
 type Directory struct {
 	byDigest map[identity.Digest]entry
 	issuers  map[string]*settings.AdminIssuer // by URL
@@ -33,14 +33,13 @@ type Directory struct {
 	orgs     []adminapi.Tenant
 }
 
-// entry is an admin, and until when the token is accepted; zero is without an end.
+// entry is an admin with the expiry of the token; zero means never.
 type entry struct {
 	admin   adminapi.Principal
 	expires time.Time
 }
 
-// NewDirectory returns a Directory of accounts and, unless it is empty, of the shared
-// token. Names and tokens must differ.
+// NewDirectory returns a Directory of accounts and, if it is not empty, of the shared token. Names and tokens must be unique.
 func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, error) {
 	d := &Directory{byDigest: make(map[identity.Digest]entry, len(accounts)+1)}
 	names := make(map[string]bool, len(accounts))
@@ -53,36 +52,35 @@ func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, e
 		}
 		names[a.Name] = true
 		if first, ok := d.byDigest[a.Digest]; ok {
-			return nil, fault.Errorf(fault.Index("admins", i)+".sha256", "is the token of %s, too", first.admin.Name)
+			return nil, fault.Errorf(fault.Index("admins", i)+".sha256", "is also the token of %s", first.admin.Name)
 		}
 		d.byDigest[a.Digest] = entry{adminapi.Principal{Name: a.Name, Org: a.Org, Roles: a.Roles}, a.Expires}
 	}
 	return d, nil
 }
 
-// WithOrgs returns a Directory of admins who may ask about organisations, as far as they are not bound to one.
+// WithOrgs returns a Directory whose admins can access the given organisations, unless they are bound to one.
 func (d *Directory) WithOrgs(orgs []adminapi.Tenant) *Directory {
 	all := *d
 	all.orgs = orgs
 	return &all
 }
 
-// IsOpen reports whether the listener requires no token: none was ever configured.
+// IsOpen reports whether the listener requires no token because none is configured.
 func (d *Directory) IsOpen() bool { return len(d.byDigest)+len(d.issuers) == 0 }
 
-// HasToken reports whether a digest is that of a token.
+// HasToken reports whether digest is the digest of an admin token.
 func (d *Directory) HasToken(digest identity.Digest) bool {
 	_, ok := d.byDigest[digest]
 	return ok
 }
 
-// errUnknown is the end of a token that is no admin's.
+// errUnknown is the error for a token that belongs to no admin.
 var errUnknown = errors.New("an admin token is required")
 
-// Find returns the admin of a token at a time. The error is oidc.ErrUnavailable for a
-// token that cannot be judged, errNoRole or errNoName for one whose holder is no admin,
-// and any other for one that is not accepted. The look-up is by digest, so its time does
-// not reveal how close a guess came.
+// Find returns the admin with a token at a time. The error is oidc.ErrUnavailable if the token cannot be checked, errNoRole or
+// errNoName if its holder is not an admin, and any other error if the token is invalid. Tokens are looked up by digest, so the time
+// taken does not reveal how similar a guess is.
 func (d *Directory) Find(ctx context.Context, token string, now time.Time) (adminapi.Principal, error) {
 	if len(d.issuers) > 0 && identity.LooksLikeToken(token) {
 		return d.issued(ctx, token, now)
@@ -94,7 +92,7 @@ func (d *Directory) Find(ctx context.Context, token string, now time.Time) (admi
 	return e.admin, nil
 }
 
-// openAdmin is the asker where no token is required.
+// openAdmin returns the principal used if no token is required.
 func openAdmin() adminapi.Principal {
 	return adminapi.Principal{Name: adminapi.OpenAdmin, Roles: []adminapi.Role{adminapi.Admin}, Anonymous: true}
 }

@@ -10,11 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// maxBody bounds the content of a request.
+// maxBody limits the size of a request body.
 const maxBody = 1 << 20
 
-// answered returns the handler of a row: it passes the parameters of a request on, and writes the reply or the
-// refusal.
+// answered returns the HTTP handler of an endpoint. It passes the parameters on and writes the response or the problem.
 func (g *Guard) answered(r *adminapi.Endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		values := valuesOf(r, req)
@@ -22,7 +21,7 @@ func (g *Guard) answered(r *adminapi.Endpoint) http.HandlerFunc {
 		if r.Body != nil {
 			var err error
 			if body, err = io.ReadAll(http.MaxBytesReader(nil, req.Body, maxBody)); err != nil {
-				fail(w, adminapi.BadRequestError{Reason: "the content of the request cannot be read"})
+				fail(w, adminapi.BadRequestError{Reason: "cannot read the request body"})
 				return
 			}
 		}
@@ -41,7 +40,7 @@ func (g *Guard) answered(r *adminapi.Endpoint) http.HandlerFunc {
 	}
 }
 
-// valuesOf returns the parameters of a request, those of its path among them.
+// valuesOf returns the parameters of a request, including those in the path.
 func valuesOf(r *adminapi.Endpoint, req *http.Request) url.Values {
 	values := req.URL.Query()
 	for _, p := range r.Parameters() {
@@ -52,14 +51,14 @@ func valuesOf(r *adminapi.Endpoint, req *http.Request) url.Values {
 	return values
 }
 
-// begun is an answer that knows whether anything of it was written.
+// begun is a ResponseWriter that records whether anything was written.
 type begun struct {
 	http.ResponseWriter
 
 	any bool
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap lets http.ResponseController access the connection.
 func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 // Write implements io.Writer.
@@ -68,7 +67,8 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// WriteText writes an answer that is not JSON, of a media type, or the refusal. It aborts the connection of an answer that ends early, so that it does not look whole.
+// WriteText writes a response with the given media type, or a problem if text fails before its first byte. If it fails later,
+// WriteText aborts the connection so that the response is not mistaken for a complete one.
 func WriteText(w http.ResponseWriter, media string, text adminapi.Writer) {
 	w.Header().Set("Content-Type", media)
 	b := &begun{ResponseWriter: w}
@@ -80,7 +80,7 @@ func WriteText(w http.ResponseWriter, media string, text adminapi.Writer) {
 	}
 }
 
-// problem is every refusal of this listener (RFC 9457). Errors are those of parameters.
+// problem is the body of every error response (RFC 9457). Errors lists invalid parameters.
 type problem struct {
 	Title  string               `json:"title"`
 	Status int                  `json:"status"`
@@ -88,19 +88,19 @@ type problem struct {
 	Errors adminapi.FaultsError `json:"errors,omitempty"`
 }
 
-// fail answers with the problem of an error.
+// fail responds with the problem for an error.
 func fail(w http.ResponseWriter, err error) {
 	status, detail := adminapi.StatusOf(err)
 	faults, _ := errors.AsType[adminapi.FaultsError](err)
 	refuse(w, status, detail, faults...)
 }
 
-// refuse answers with a problem.
+// refuse responds with a problem.
 func refuse(w http.ResponseWriter, status int, detail string, faults ...adminapi.Fault) {
 	encode(w, "application/problem+json", status, problem{http.StatusText(status), status, detail, faults})
 }
 
-// write answers with JSON.
+// write responds with JSON.
 func write(w http.ResponseWriter, status int, v any) { encode(w, "application/json", status, v) }
 
 func encode(w http.ResponseWriter, media string, status int, v any) {
@@ -109,5 +109,5 @@ func encode(w http.ResponseWriter, media string, status int, v any) {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // the asker left
+	_ = enc.Encode(v) // the client has disconnected
 }

@@ -1,4 +1,4 @@
-// Package admin is the operators' listener of a running gateway. [Deps] has its rows: probes, metrics, profiles, the description of the API,
-// and the rows of features. [Guard] identifies operators, checks their roles and records what they ask and change. The listener has an address of
-// its own and is never reachable through the data listener.
+// Package admin implements the admin listener of a gateway. [Deps] provides its endpoints: probes, metrics, profiles, the API
+// description, and the endpoints of other packages. [Guard] authenticates operators, checks their roles, and audits their reads and
+// changes. The listener has its own address and is never reachable through the data listener.
 package admin

@@ -19,21 +19,20 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Guard identifies operators, admits them to rows, and records what they ask and change. All fields but Audit are required.
+// Guard authenticates and authorizes operators and records what they read and change. All fields except Audit are required.
 type Guard struct {
-	// Admins returns the admins in force: everything but the probes and metrics
-	// requires the token of one, unless there are none.
+	// Admins returns the admins in force. If there are any, everything except probes and metrics requires a token.
 	Admins func() *Directory
-	// Attempts bounds how often an address may present a wrong token.
+	// Attempts limits how often an address may present an invalid token.
 	Attempts *ratelimit.AddressLimiter
-	// Audit records every change before and after it; nil records none.
+	// Audit records every change before and after it is made; nil disables auditing.
 	Audit *audit.Log
-	// Logger receives a line for every change and for every wrong token.
+	// Logger logs every change and every invalid token.
 	Logger *slog.Logger
 	Now    func() time.Time
 }
 
-// guarded admits askers with the role of a row, and its organisation if they are bound to one.
+// guarded admits principals that have the endpoint's role and access to its organisation.
 func (g *Guard) guarded(r *adminapi.Endpoint, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		s, err := g.AuthenticateRequest(req, req.Header.Get("Authorization"))
@@ -56,7 +55,7 @@ func (g *Guard) guarded(r *adminapi.Endpoint, next http.HandlerFunc) http.Handle
 	}
 }
 
-// still returns a function that reports whether the asker of a request may still ask a row about an organisation.
+// still returns a function that reports whether the principal of a request may still call an endpoint for an organisation.
 func (g *Guard) still(r *adminapi.Endpoint, req *http.Request, org string) func(context.Context) bool {
 	token := bearer(req.Header.Get("Authorization"))
 	return func(ctx context.Context) bool {
@@ -72,7 +71,7 @@ func (g *Guard) still(r *adminapi.Endpoint, req *http.Request, org string) func(
 	}
 }
 
-// admit is Admit of a row. It logs refusals.
+// admit calls Admit of an endpoint and logs refusals.
 func (g *Guard) admit(ctx context.Context, r *adminapi.Endpoint, s adminapi.Principal, org string) (string, error) {
 	org, err := r.Admit(s, org)
 	if err != nil {
@@ -81,7 +80,7 @@ func (g *Guard) admit(ctx context.Context, r *adminapi.Endpoint, s adminapi.Prin
 	return org, err
 }
 
-// bearer returns the token of the header Authorization, "" for another scheme (RFC 9110, section 11.4).
+// bearer returns the token in an Authorization header, or "" for another scheme (RFC 9110, section 11.4).
 func bearer(authorization string) string {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -90,24 +89,24 @@ func bearer(authorization string) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// TokenError is the refusal of a token, with the status of the answer.
+// TokenError is the refusal of a token, with the status of the response.
 type TokenError struct {
 	adminapi.RefusedError
 
-	// Wait is the time until another attempt can succeed, 0 where waiting does not help.
+	// Wait is the time until another attempt can succeed, or 0 if waiting does not help.
 	Wait time.Duration
 }
 
-// AuthenticateRequest returns the asker of a request by the value of its header Authorization. The error is a [TokenError]. Without any admin it asks
-// for a host that no page elsewhere can have: a name can be pointed to this address behind a browser's back, which then takes that page
-// for ours (DNS rebinding).
+// AuthenticateRequest returns the principal of a request, given its Authorization header. The error is a [TokenError]. If no token
+// is required, the Host must be an address or localhost, which protects against DNS rebinding: a page of another site could
+// otherwise point its own name to this address and have the browser treat the responses as its own.
 //
-// Guessing is slow: an address with too many wrong tokens gets 429 for each further one. The right one passes despite its address's requests
-// before, so that a key can always be revoked.
+// To slow down guessing, an address that has presented too many invalid tokens receives 429 for each further invalid one. A valid
+// token is accepted regardless, so that an admin can always revoke keys.
 func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (adminapi.Principal, error) {
 	if g.Admins().IsOpen() {
 		if !fixedHost(r.Host) {
-			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusMisdirectedRequest, Reason: "without an admin token, ask by address or as localhost"}}
+			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusMisdirectedRequest, Reason: "without an admin token, requests must use an IP address or localhost as host"}}
 		}
 		s := g.reaching(openAdmin())
 		s.Peer = peerOf(r)
@@ -120,19 +119,20 @@ func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (admi
 	}
 	if refused, ok := errors.AsType[TokenError](err); ok && refused.Status == http.StatusUnauthorized {
 		if ok, wait := g.Attempts.Take(peer); !ok {
-			return s, TokenError{adminapi.RefusedError{Status: http.StatusTooManyRequests, Reason: "too many wrong admin tokens came from this address"}, wait}
+			return s, TokenError{adminapi.RefusedError{Status: http.StatusTooManyRequests, Reason: "too many invalid admin tokens from this address"}, wait}
 		}
 	}
-	g.Logger.WarnContext(r.Context(), "wrong admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path", r.URL.Path, "reason", err.Error())
+	g.Logger.WarnContext(r.Context(), "invalid admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path", r.URL.Path, "reason", err.Error())
 	return s, err
 }
 
-// Authenticate returns the admin with a token. The error is a [TokenError]. It does not count wrong tokens.
+// Authenticate returns the admin with a token. The error is a [TokenError]. Invalid tokens are not counted.
 func (g *Guard) Authenticate(ctx context.Context, token string) (adminapi.Principal, error) {
 	return g.AuthenticateAt(ctx, token, g.Now())
 }
 
-// AuthenticateAt is Holder for a token that was presented at a time. The token of an issuer may have expired since, and must not be revoked.
+// AuthenticateAt is Authenticate for a token that was presented at an earlier time. A token of an issuer may have expired since
+// then, but must not be revoked.
 func (g *Guard) AuthenticateAt(ctx context.Context, token string, at time.Time) (adminapi.Principal, error) {
 	s, err := adminapi.Principal{}, errUnknown
 	if token != "" {
@@ -149,16 +149,16 @@ func (g *Guard) AuthenticateAt(ctx context.Context, token string, at time.Time) 
 	return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusUnauthorized, Reason: errUnknown.Error()}}
 }
 
-// issuerWait is how long to wait for an issuer that does not answer.
+// issuerWait limits the time to wait for an issuer that does not respond.
 const issuerWait = 5 * time.Second
 
-// reaching returns an asker with the organisations that can be asked about.
+// reaching returns a principal with the organisations it can access.
 func (g *Guard) reaching(s adminapi.Principal) adminapi.Principal {
 	s.Orgs, s.Now = g.Admins().orgs, g.Now()
 	return s
 }
 
-// reject answers with the refusal of a token.
+// reject responds with the refusal of a token.
 func reject(w http.ResponseWriter, err error) {
 	refused, _ := errors.AsType[TokenError](err)
 	if refused.Wait > 0 {
@@ -170,11 +170,11 @@ func reject(w http.ResponseWriter, err error) {
 	refuse(w, refused.Status, refused.Reason)
 }
 
-// RetrySeconds returns a time as the header Retry-After has it: whole seconds, at least one.
+// RetrySeconds returns a duration for the Retry-After header, in whole seconds and at least 1.
 func RetrySeconds(wait time.Duration) int64 { return max(1, int64((wait+time.Second-1)/time.Second)) }
 
-// Invoke asks a row for an asker. Unlike [row.Endpoint.Invoke], it logs a refusal of the asker, and records looks at the records of callers and changes. A
-// change that the audit log does not take is not made. It implements [row.Invoker].
+// Invoke implements [adminapi.Invoker]. Unlike [adminapi.Endpoint.Invoke], it logs refusals and audits changes and reads of
+// callers' records. If cannot write the audit log, changes are refused.
 func (g *Guard) Invoke(ctx context.Context, r *adminapi.Endpoint, s adminapi.Principal, values url.Values, body []byte) (any, error) {
 	org, err := g.admit(ctx, r, s, values.Get("org"))
 	if err != nil {
@@ -191,8 +191,8 @@ func (g *Guard) Invoke(ctx context.Context, r *adminapi.Endpoint, s adminapi.Pri
 	var seq int64
 	if g.Audit != nil {
 		if seq, err = g.Audit.Intent(audit.Record{Who: s.Name, Peer: s.Peer.String(), Operation: r.Pattern, Query: query}); err != nil {
-			g.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
-			return nil, adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "what is changed must be recorded, and cannot be at the moment"}
+			g.Logger.ErrorContext(ctx, "cannot write the audit log", "error", err)
+			return nil, adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "cannot write the audit log, so changes are refused"}
 		}
 	}
 	answer, err := r.Invoke(ctx, s, values, body)
@@ -200,7 +200,7 @@ func (g *Guard) Invoke(ctx context.Context, r *adminapi.Endpoint, s adminapi.Pri
 	status = cmp.Or(status, r.Success())
 	if g.Audit != nil {
 		if err := g.Audit.Result(seq, audit.Record{Status: status}); err != nil {
-			g.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
+			g.Logger.ErrorContext(ctx, "cannot write the audit log", "error", err)
 		}
 	}
 	g.Logger.LogAttrs(ctx, slog.LevelInfo, "admin change", slog.String("who", s.Name), slog.String("client.address", s.Peer.String()),
@@ -209,26 +209,24 @@ func (g *Guard) Invoke(ctx context.Context, r *adminapi.Endpoint, s adminapi.Pri
 	return answer, err
 }
 
-// watch records each look at the records of callers. A log that cannot be written refuses no look: that would hide the records from those
-// who mend it.
+// watch audits a read of callers' records. If the log cannot be written, the read is allowed nevertheless, because operators may
+// need it to repair the log.
 func (g *Guard) watch(ctx context.Context, r *adminapi.Endpoint, s adminapi.Principal, values url.Values) {
 	if !r.AuditsReads || g.Audit == nil {
 		return
 	}
 	if err := g.Audit.Read(audit.Record{Who: s.Name, Peer: s.Peer.String(), Operation: r.Pattern, Query: audit.ReadQuery(values)}); err != nil {
-		g.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
+		g.Logger.ErrorContext(ctx, "cannot write the audit log", "error", err)
 	}
 }
 
-// peerOf returns the address of a request's connection; the zero Addr when it has
-// none.
+// peerOf returns the remote address of a request, or the zero Addr if it has none.
 func peerOf(r *http.Request) netip.Addr {
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return addr.Addr().Unmap()
 }
 
-// fixedHost reports whether a Host header is an address, or the one name that
-// always means this machine.
+// fixedHost reports whether a Host header is an address or "localhost", which always refers to this machine.
 func fixedHost(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {

@@ -48,7 +48,7 @@ func TestWrongTokensAreLoggedAndSlowed(t *testing.T) {
 	if w := ask(h, "GET", "/livez", guesser, ""); w.Code != http.StatusOK {
 		t.Errorf("a probe from the slowed address: %d, want 200", w.Code)
 	}
-	if got := strings.Count(log.String(), "wrong admin token"); got != 3 {
+	if got := strings.Count(log.String(), "invalid admin token"); got != 3 {
 		t.Errorf("%d lines about wrong tokens, want 3:\n%s", got, log.String())
 	}
 	for _, want := range []string{"client.address=192.0.2.1", "path=/admin/orgs"} {

@@ -13,11 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// errNoRole is the end of a token that is accepted and gives no role.
-var errNoRole = errors.New("nothing that the token says gives it a role")
+// errNoRole is the error for a valid token that grants no role.
+var errNoRole = errors.New("no claim of the token grants a role")
 
-// WithIssuers returns a Directory that accepts the tokens of issuers besides, whose keys
-// are among keys. The issuers must be valid, each with a URL of its own.
+// WithIssuers returns a Directory that also accepts tokens of the given issuers, whose keys are in keys. The issuers must be valid
+// and have distinct URLs.
 func (d *Directory) WithIssuers(issuers []settings.AdminIssuer, keys *identity.IssuerKeys) *Directory {
 	all := &Directory{byDigest: d.byDigest, issuers: make(map[string]*settings.AdminIssuer, len(issuers))}
 	configs := make([]identity.TokenIssuer, len(issuers))
@@ -32,7 +32,7 @@ func (d *Directory) WithIssuers(issuers []settings.AdminIssuer, keys *identity.I
 // Verifier returns the verifier of the issuers' tokens.
 func (d *Directory) Verifier() *identity.Verifier { return d.verifier }
 
-// issued returns the admin that a token was issued to, which was presented at a time.
+// issued returns the admin for a token of an issuer that was presented at a time.
 func (d *Directory) issued(ctx context.Context, token string, at time.Time) (adminapi.Principal, error) {
 	claims, err := d.verifier.VerifyAt(ctx, token, at)
 	if err != nil {
@@ -56,10 +56,10 @@ func (d *Directory) issued(ctx context.Context, token string, at time.Time) (adm
 	return a, nil
 }
 
-// errNoName is the end of a token that is accepted and names no admin.
-var errNoName = errors.New("the token has no name that can be recorded")
+// errNoName is the error for a valid token without a usable name.
+var errNoName = errors.New("token has no name for the audit log")
 
-// Logins returns the issuers where people log in, sorted by name.
+// Logins returns the issuers with which people can log in, sorted by name.
 func (d *Directory) Logins() (out []identity.Login) {
 	for _, i := range d.issuers {
 		if l := i.Login; l.ClientID != "" {

@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// document describes routes as OpenAPI 3.1 does.
+// document returns the OpenAPI 3.1 description of endpoints.
 func document(rows []adminapi.Endpoint) object {
 	s := shapes{schemas: make(object), names: make(map[reflect.Type]string)}
 	paths := make(object)
@@ -31,13 +31,13 @@ func document(rows []adminapi.Endpoint) object {
 	return object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title": "tollgate, the operators' listener", "version": "1",
-			"description": "Amounts are USD as decimal strings, unless said otherwise. Changes are logged, and audited where an audit log is configured.",
+			"title": "tollgate admin API", "version": "1",
+			"description": "Amounts are USD as decimal strings, unless stated otherwise. Changes are logged, and audited if an audit log is configured.",
 		},
 		"paths": paths,
 		"components": object{
 			"schemas":         s.schemas,
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "the token of one of admin.admins of the configuration, or of an issuer of admin.issuers, which needs the role named, or admin.token, which has all; without any, the listener is on loopback and requires none"}},
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token of admin.admins or of an issuer of admin.issuers with the required role, or admin.token, which has all roles. If none is configured, the listener only accepts loopback connections and requires no token"}},
 		},
 	}
 }
@@ -64,7 +64,7 @@ func (s *shapes) operation(r *adminapi.Endpoint) object {
 	return op
 }
 
-// responses are the answers of a row. Invalid parameters are 400, and parameters that name a missing thing 404.
+// responses returns the responses of an endpoint. Invalid parameters result in 400, parameters that name a missing object in 404.
 func (s *shapes) responses(r *adminapi.Endpoint) object {
 	fails, media, answer := slices.Clone(r.ErrorStatuses), "application/problem+json", reflect.TypeFor[problem]()
 	if r.Role == adminapi.Anyone {
@@ -96,7 +96,7 @@ func (s *shapes) responses(r *adminapi.Endpoint) object {
 	return out
 }
 
-// schemaOf is the schema of a parameter.
+// schemaOf returns the schema of a parameter.
 func schemaOf(p *adminapi.Param) object {
 	schema := object{"type": "string"}
 	switch {
@@ -162,7 +162,7 @@ func (s *shapes) of(t reflect.Type) object {
 	panic("admin: no schema of " + t.String())
 }
 
-// named refers to the schema of a struct, which has the name of its type.
+// named returns a reference to the schema of a struct, which has the name of its type.
 func (s *shapes) named(t reflect.Type) object {
 	name := s.names[t]
 	if t.Name() == "" {

@@ -2,21 +2,21 @@ package admin
 
 import "net/http"
 
-// probed is the answer of a probe.
+// probed is the response of a probe.
 type probed struct {
 	Status       string       `json:"status"`
 	Revision     string       `json:"revision,omitempty"`
 	Dependencies []Dependency `json:"dependencies,omitempty"`
 }
 
-// Readiness says whether a gateway takes requests, and why not.
+// Readiness reports whether a gateway accepts requests, and why not.
 type Readiness struct {
 	Ready            bool
 	Status, Revision string
 	Dependencies     []Dependency
 }
 
-// Effects lists what does not work because of a dependency.
+// Effects returns what is unavailable because of dependencies.
 func (r *Readiness) Effects() (effects []string) {
 	for _, d := range r.Dependencies {
 		if d.Effect != "" {
@@ -26,23 +26,23 @@ func (r *Readiness) Effects() (effects []string) {
 	return effects
 }
 
-// Dependency is the state of something that a gateway depends on. Anyone may read it: it names no
-// organisation and no address.
+// Dependency is the state of something the gateway depends on. It is public and therefore contains neither organisations nor
+// addresses.
 type Dependency struct {
 	Name  string          `json:"name"`
 	State DependencyState `json:"state"`
-	// Effect says what does not work; empty if everything does.
+	// Effect describes what is unavailable, or is empty.
 	Effect string `json:"effect,omitempty"`
 }
 
 // DependencyState is the state of a dependency.
 type DependencyState string
 
-// The states of a dependency.
+// States of a dependency.
 const (
 	DependencyUp       DependencyState = "up"
-	DependencyDegraded DependencyState = "degraded" // some organisations or calls are concerned
-	DependencyUnfit    DependencyState = "unfit"    // it answers, and cannot be relied on
+	DependencyDegraded DependencyState = "degraded" // some organisations or calls are affected
+	DependencyUnfit    DependencyState = "unfit"    // it responds but is not reliable
 	DependencyDown     DependencyState = "down"
 )
 

@@ -25,29 +25,29 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Alerts tells receivers. All fields are required.
+// Alerts sends alerts to the receivers of organisations. All fields are required.
 type Alerts struct {
 	*view.Current
 	Logger *slog.Logger
 	Now    func() time.Time
 	// Go runs deliveries in the background.
 	Go func(f func())
-	// Meter makes the instruments.
+	// Meter creates the instruments.
 	Meter metric.Meter
-	// SnoozeLinks makes links by which owners keep resources.
+	// SnoozeLinks creates links with which owners snooze resources.
 	SnoozeLinks money.SnoozeLinks
-	// Approvals and Notices have the exceptions that end, beside the configuration.
+	// Approvals and Notices provide the exceptions that are not part of the configuration.
 	Approvals *approval.Store
 	Notices   ledger.NoticeStore
-	// Sent keeps the sent alerts, by organisation.
+	// Sent stores the sent alerts of each organisation.
 	Sent *store.CappedLog
 
 	mu     sync.Mutex      // guards failed
-	failed map[string]bool // ids of alerts that were not delivered, which the list has
+	failed map[string]bool // ids of undelivered alerts that are in the list already
 }
 
-// Thresholds reports budgets that reach a threshold and unusual hours: by a line of
-// the log, a count and a webhook. It implements money.Alerts.
+// Thresholds reports budgets that reach a threshold and unusual hours in the log, in a counter and by webhook. It implements
+// money.Alerts.
 type Thresholds struct {
 	*Alerts
 
@@ -55,7 +55,7 @@ type Thresholds struct {
 	count metric.Int64Counter
 }
 
-// NewThresholds returns the thresholds of ledgers with their history.
+// NewThresholds returns a Thresholds for ledgers with the given history.
 func (t *Alerts) NewThresholds(notices ledger.NoticeStore, history *ledger.History) *Thresholds {
 	return &Thresholds{
 		Alerts: t, due: &ledger.Alerts{Notices: notices, History: history, Logger: t.Logger},
@@ -63,11 +63,11 @@ func (t *Alerts) NewThresholds(notices ledger.NoticeStore, history *ledger.Histo
 	}
 }
 
-// CheckThresholds compares the budgets of an organisation with its ledger. It does not wait for the deliveries.
+// CheckThresholds compares the budgets of an organisation with its ledger. It does not wait for deliveries.
 func (w *Thresholds) CheckThresholds(ctx context.Context, org string, p *ledger.Plan, s *ledger.State) {
 	w.Go(func() {
 		if err := w.due.Check(ctx, org, p, s, w.notify); err != nil {
-			w.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())
+			w.Logger.WarnContext(ctx, "alert not delivered", "org", org, "error", err.Error())
 		}
 	})
 }
@@ -84,14 +84,13 @@ func (w *Thresholds) notify(ctx context.Context, a *ledger.Alert) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.ID, err)
 	}
-	t.Logger.WarnContext(ctx, "a budget has reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
+	t.Logger.WarnContext(ctx, "budget reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
 		"percent", a.Percent, "used", used, "limit", limit)
 	w.count.Add(ctx, 1, metric.WithAttributes(attribute.String("org", a.Org), attribute.String("budget", budget), attribute.Int64("percent", a.Percent)))
 	return nil
 }
 
-// unusualAlert is the alert about an hour that costs many times its
-// usual; amounts are USD.
+// unusualAlert is the alert about an hour that costs many times its usual cost. Amounts are in USD.
 type unusualAlert struct {
 	Org   string      `json:"org"`
 	Scope string      `json:"scope"`
@@ -109,12 +108,12 @@ func (t *Alerts) notifyUnusual(ctx context.Context, a *ledger.Alert) error {
 	if err := t.deliver(ctx, a.Org, a.ID, kind, a.At, d); err != nil {
 		return fmt.Errorf("%s: %w", a.ID, err)
 	}
-	t.Logger.WarnContext(ctx, "an hour costs many times its usual", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour, "spent_usd", string(d.Spent), "usual_usd", string(d.Usual))
+	t.Logger.WarnContext(ctx, "hourly cost far above the usual cost", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour, "spent_usd", string(d.Spent), "usual_usd", string(d.Usual))
 	return nil
 }
 
-// Cause reports, in the log and to the receiver, why pods are stopped. The event is budget or, for idle resources, idle.
-// Cause does not wait for the delivery, and calls ended with its outcome.
+// Cause reports to the log and to the receiver why pods are stopped. The event type is budget or, for idle resources, idle. Cause does
+// not wait for the delivery; it calls ended with its result.
 func (t *Alerts) Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, budget, idle string, ended func(error)) {
 	now := t.Now()
 	var kind, id string
@@ -124,13 +123,13 @@ func (t *Alerts) Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, b
 			Org: c.Org, Scope: x.Scope.String(), Budget: ledger.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind, Name: r.Metadata.Name,
 			Used: json.Number(ledger.AmountText(x.Ceiling, x.Used)), Limit: json.Number(ledger.AmountText(x.Ceiling, x.Limit)),
 		}
-		t.Logger.WarnContext(ctx, "a budget is passed", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
+		t.Logger.WarnContext(ctx, "budget exceeded", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
 			"limit", string(d.Limit), "stop_at", c.StopAt, "resource", r.ID, "name", r.Metadata.Name, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = budget, d
 		id = strings.Join([]string{kind, c.Org, string(x.Scope.Kind), x.Scope.ID, d.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
 	} else {
 		d := t.newIdleAlert(c, r)
-		t.Logger.WarnContext(ctx, "a resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
+		t.Logger.WarnContext(ctx, "resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
 			"since", d.Since, "usd_per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = idle, d
 		at := c.FirstSent
@@ -142,22 +141,21 @@ func (t *Alerts) Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, b
 	t.Go(func() { ended(t.delivered(ctx, c.Org, id, kind, now, data)) })
 }
 
-// sendAsyncfy delivers an event without waiting for that.
+// sendAsync delivers an event in the background.
 func (t *Alerts) sendAsync(ctx context.Context, org, id, kind string, at time.Time, data any) {
 	t.Go(func() { _ = t.delivered(ctx, org, id, kind, at, data) })
 }
 
-// delivered delivers an event, logs a failure and returns it.
+// delivered delivers an event. It logs and returns a failure.
 func (t *Alerts) delivered(ctx context.Context, org, id, kind string, at time.Time, data any) error {
 	err := t.deliver(context.WithoutCancel(ctx), org, id, kind, at, data)
 	if err != nil {
-		t.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "event", kind, "error", err.Error())
+		t.Logger.WarnContext(ctx, "alert not delivered", "org", org, "event", kind, "error", err.Error())
 	}
 	return err
 }
 
-// unmanaged is the alert about a resource that was made without the
-// gateway.
+// unmanaged is the alert about a resource created outside the gateway.
 type unmanaged struct {
 	Org      string         `json:"org"`
 	Resource string         `json:"resource"`
@@ -166,8 +164,8 @@ type unmanaged struct {
 	PerHour  json.Number    `json:"per_hour"` // USD
 }
 
-// Unmanaged tells of resources that the ledger has found for the first time and
-// that none of the callers made. The log has them already.
+// Unmanaged sends alerts about resources that the ledger has found for the first time and that none of the callers created. The ledger
+// has logged them.
 func (t *Alerts) Unmanaged(ctx context.Context, org string, found []ledger.PlatformResource) {
 	const kind = "resource.unowned"
 	for _, f := range found {
@@ -177,8 +175,7 @@ func (t *Alerts) Unmanaged(ctx context.Context, org string, found []ledger.Platf
 	}
 }
 
-// drift is the alert about a resource that was changed or removed
-// without the gateway; amounts are USD.
+// drift is the alert about a resource changed or removed outside the gateway. Amounts are in USD.
 type drift struct {
 	ownedResource
 	Before  json.Number `json:"per_hour_before"`
@@ -195,9 +192,8 @@ type ownedResource struct {
 	Key      string `json:"key,omitempty"`
 }
 
-// Drift tells of resources that were changed or removed without the gateway. The
-// log has them already. That workers of endpoints come and go, where those active are
-// counted, is no news.
+// Drift sends alerts about resources changed or removed outside the gateway. The ledger has logged them. It ignores changes in the
+// number of an endpoint's workers where active workers are counted.
 func (t *Alerts) Drift(ctx context.Context, org string, drifted []ledger.Drift) {
 	o := t.Config().Org(org)
 	for _, d := range drifted {
@@ -216,15 +212,14 @@ func (t *Alerts) Drift(ctx context.Context, org string, drifted []ledger.Drift) 
 	}
 }
 
-// incompleteList is the alert about a list of the platform that lacks most of the resources.
+// incompleteList is the alert about a platform list that omits most of the resources.
 type incompleteList struct {
 	Org     string `json:"org"`
 	Listed  int    `json:"listed"`
 	Missing int    `json:"missing"`
 }
 
-// IncompleteList sends an alert about a list that lacks most of the resources, under one id an hour. The
-// log has it already.
+// IncompleteList sends an alert about a platform list that omits most of the resources, at most one per hour. The ledger has logged it.
 func (t *Alerts) IncompleteList(ctx context.Context, org string, r *ledger.Report) {
 	const kind = "platform.list_short"
 	now := t.Now()
@@ -232,22 +227,23 @@ func (t *Alerts) IncompleteList(ctx context.Context, org string, r *ledger.Repor
 	t.sendAsync(ctx, org, id, kind, now, incompleteList{Org: org, Listed: r.Resources, Missing: r.Missing})
 }
 
-// budgetAlert is the alert about a budget; amounts are USD, or counts.
+// budgetAlert is the alert about a budget. Amounts are in USD, or counts.
 type budgetAlert struct {
 	Org     string      `json:"org"`
 	Scope   string      `json:"scope"`
 	Budget  string      `json:"budget"`
-	Percent int64       `json:"percent,omitempty"` // the threshold
+	Percent int64       `json:"percent,omitempty"` // the threshold reached
 	Used    json.Number `json:"used"`
 	Limit   json.Number `json:"limit"`
-	// StopAt is when pods begin to be stopped, and sandboxes to be deleted; Resource, Kind and Name are the one that was.
+	// StopAt is the time of the first stop of a pod or deletion of a sandbox. Resource, Kind and Name describe the one that was stopped or
+	// deleted.
 	StopAt   *time.Time `json:"stop_at,omitempty"`
 	Resource string     `json:"resource,omitempty"`
 	Kind     string     `json:"kind,omitempty"`
 	Name     string     `json:"name,omitempty"`
 }
 
-// deliver sends an event to the receiver of an organisation, if it has one, and keeps it for operators.
+// deliver sends an event to the receiver of an organisation, if it has one, and stores it for operators.
 func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time, data any) error {
 	o := t.Config().Org(org)
 	if o == nil {
@@ -276,9 +272,9 @@ type idleAlert struct {
 	Reason   ledger.Reason `json:"reason"`
 	Since    time.Time     `json:"since"`
 	PerMonth json.Number   `json:"per_month"` // USD
-	// StopAt is when the pod will be stopped.
+	// StopAt is the time of the planned stop of the pod.
 	StopAt *time.Time `json:"stop_at,omitempty"`
-	// SnoozeURL is where people say that it is to be kept.
+	// SnoozeURL is the page for snoozing the resource.
 	SnoozeURL string `json:"snooze_url,omitempty"`
 }
 
@@ -300,7 +296,7 @@ type lostLedger struct {
 	*money.Loss
 }
 
-// LedgerLost tells of a ledger that the store has lost.
+// LedgerLost sends an alert about a ledger that the store has lost.
 func (t *Alerts) LedgerLost(ctx context.Context, org string, l *money.Loss) {
 	const kind = "ledger.lost"
 	t.sendAsync(ctx, org, strings.Join([]string{kind, org, strconv.FormatInt(l.At.UnixMilli(), 10)}, ":"), kind, l.At, lostLedger{org, l})

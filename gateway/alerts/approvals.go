@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
-// approvalAlert is the alert about a request for approval.
+// approvalAlert is the alert about an approval request.
 type approvalAlert struct {
 	Org       string             `json:"org"`
 	Approval  string             `json:"approval"` // ID of the request
@@ -18,19 +18,19 @@ type approvalAlert struct {
 	Team      string             `json:"team,omitempty"`
 	Operation string             `json:"operation"`
 	Call      string             `json:"call"`
-	Asks      string             `json:"asks,omitempty"`
+	Asks      string             `json:"summary,omitempty"`
 	Refusals  []approval.Refusal `json:"refusals"`
-	// USD is the highest cost of the call per hour or run, "" if the cost is unknown.
+	// USD is the maximum cost of the call per hour or per run; "" if the cost is unknown.
 	USD      string        `json:"usd,omitempty"`
 	Per      approval.Unit `json:"per,omitempty"`
 	Decision string        `json:"decision"`
 	Until    time.Time     `json:"until"`
-	// AnswerURL is the page on which approvers answer, DecisionURL the page of the refused call; each "" for none.
+	// AnswerURL is the page for the decision of approvers, and DecisionURL the page of the refused call, or "".
 	AnswerURL   string `json:"answer_url,omitempty"`
 	DecisionURL string `json:"decision_url,omitempty"`
 }
 
-// ApprovalRequested notifies approvers of a new request for approval, once. It does not wait for the delivery.
+// ApprovalRequested notifies approvers of a new approval request, once. It does not wait for the delivery.
 func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.Record) {
 	const kind = "approval.requested"
 	c := t.Config()
@@ -42,7 +42,7 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 	case c.Admin.URL != "":
 		d.AnswerURL = consolePage(c, org, kind)
 		d.DecisionURL = strings.TrimSuffix(c.Admin.URL, "/") + "/ui/requests/" + r.Decision
-	case pages != "": // leads answer there
+	case pages != "": // team leads decide on these pages
 		d.AnswerURL = strings.TrimSuffix(pages, "requests/") + "approvals"
 		d.DecisionURL = pages + r.Decision
 	}
@@ -72,7 +72,7 @@ func (d approvalAlert) links() (links []webhook.Link) {
 	return links
 }
 
-// Approvals is the store of approvals, which notifies approvers of new requests.
+// Approvals is the approval store that notifies approvers of new requests.
 type Approvals struct {
 	*approval.Store
 	*Alerts

@@ -1,3 +1,3 @@
-// Package alerts tells receivers of organisations, and the log, of budgets near their end, idle resources, changes without the gateway,
-// requests for approval and exceptions that end.
+// Package alerts notifies the receivers of organisations, and writes to the log, about budgets near their limit, idle resources,
+// changes made outside the gateway, approval requests, and exceptions that are about to end.
 package alerts

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is row.ErrUnknownOrg for an organisation that
+// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is adminapi.ErrUnknownOrg for an organisation that
 // is not configured.
 func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error) {
 	o := t.Config().Org(org)
@@ -35,7 +35,7 @@ func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error
 		return nil, err
 	}
 	for id, until := range ledger.SnoozedUntil(noticed) {
-		list = append(list, Exception{Org: org, Kind: "kept", ID: id, About: "idle", Until: until.UTC()})
+		list = append(list, Exception{Org: org, Kind: "snooze", ID: id, About: "idle", Until: until.UTC()})
 	}
 	now := t.Now()
 	list = slices.DeleteFunc(list, func(x Exception) bool { return !x.Until.After(now) })
@@ -45,7 +45,7 @@ func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error
 	return list, nil
 }
 
-// configured returns the exceptions and the brownouts of the configuration.
+// configured returns the exceptions and the brownouts in the configuration.
 func (t *Alerts) configured(o *settings.Org) (list []Exception) {
 	for i := range o.Policies.Exceptions {
 		x := &o.Policies.Exceptions[i]
@@ -76,7 +76,7 @@ func (t *Alerts) configured(o *settings.Org) (list []Exception) {
 	return list
 }
 
-// grantException returns a grant that waits for its call.
+// grantException returns the exception for a granted approval that has not been used yet.
 func grantException(org string, r *approval.Record) Exception {
 	by := make([]string, len(r.Refusals))
 	for i, refusal := range r.Refusals {
@@ -89,7 +89,7 @@ func grantException(org string, r *approval.Record) Exception {
 	return x
 }
 
-// timeOf is nil for the zero time.
+// timeOf returns nil for the zero time.
 func timeOf(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

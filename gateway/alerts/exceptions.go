@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// expiryLook is how often it is looked for exceptions that end soon.
+	// expiryLook is the interval between checks for exceptions that end soon.
 	expiryLook = time.Hour
-	// defaultExpiry is how long before its end an exception is told of.
+	// defaultExpiry is the default time between the alert and the end of an exception.
 	defaultExpiry = 72 * time.Hour
 )
 
-// expiring is the alert about an exception that ends.
+// expiring is the alert about an exception that ends soon.
 type expiring struct {
 	Org       string    `json:"org"`
 	Exception string    `json:"exception"`
@@ -29,8 +29,7 @@ type expiring struct {
 	GrantedBy string    `json:"granted_by"`
 }
 
-// WatchExceptions tells of exceptions that end soon, at the start and each hour, as
-// long as this gateway leads.
+// WatchExceptions sends alerts about exceptions that end soon, at the start and every hour, while this gateway is the leader.
 func (t *Alerts) WatchExceptions(ctx context.Context, notices ledger.NoticeStore, lead func(context.Context) bool) error {
 	tick := time.NewTicker(expiryLook)
 	defer tick.Stop()
@@ -40,7 +39,7 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices ledger.NoticeStore
 				continue
 			}
 			if err := t.notifyExpiring(ctx, notices, &o); err != nil && ctx.Err() == nil {
-				t.Logger.WarnContext(ctx, "the end of an exception could not be told of", "org", o.ID, "error", err.Error())
+				t.Logger.WarnContext(ctx, "cannot send an alert about an exception that ends soon", "org", o.ID, "error", err.Error())
 			}
 		}
 		select {
@@ -51,8 +50,8 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices ledger.NoticeStore
 	}
 }
 
-// notifyExpiring tells of the exceptions of an organisation that end soon, once for each
-// end they are given. An alert that could not be delivered is sent again at the next look.
+// notifyExpiring sends an alert for each exception of an organisation that ends soon, once for each end time. It retries failed alerts
+// at the next check.
 func (t *Alerts) notifyExpiring(ctx context.Context, notices ledger.NoticeStore, o *settings.Org) error {
 	const prefix, kind = "exception:", "exception.expiring"
 	noticed, err := notices.Noticed(ctx, o.ID)
@@ -79,7 +78,7 @@ func (t *Alerts) notifyExpiring(ctx context.Context, notices ledger.NoticeStore,
 		if err != nil {
 			return err
 		}
-		t.Logger.WarnContext(ctx, "an exception ends soon", "event", kind, "org", o.ID, "exception", x.ID, "policy", x.Policy, "until", until)
+		t.Logger.WarnContext(ctx, "exception ends soon", "event", kind, "org", o.ID, "exception", x.ID, "policy", x.Policy, "until", until)
 		if err := notices.Notice(ctx, o.ID, prefix+x.ID, until); err != nil {
 			return err
 		}

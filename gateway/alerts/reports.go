@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// reportLook is how often it is looked whether a report is due.
+	// reportLook is the interval between checks for due reports.
 	reportLook = time.Minute
-	// reportLate is how late a report is made at most, after all gateways were down.
+	// reportLate is the longest delay after which a report is still sent, if all gateways were down.
 	reportLate = 3 * 24 * time.Hour
-	// reportTime bounds the making and the delivery of one report.
+	// reportTime limits the creation and delivery of one report.
 	reportTime = 5 * time.Minute
 )
 
-// WatchReports sends the weekly reports that are due, at the start and each minute. Of all gateways that share the store one sends each.
+// WatchReports sends the weekly reports that are due, at the start and every minute. Only one of the gateways that share the store
+// sends each report.
 func (t *Alerts) WatchReports(ctx context.Context, weekly MakeReport) error {
 	tick := time.NewTicker(reportLook)
 	defer tick.Stop()
@@ -36,10 +37,10 @@ func (t *Alerts) WatchReports(ctx context.Context, weekly MakeReport) error {
 	}
 }
 
-// MakeReport makes the report of the seven days before a time, as [Reports.Weekly] does.
+// MakeReport creates the report of the seven days before a time, like [Reports.Weekly].
 type MakeReport func(ctx context.Context, org, team string, to time.Time) (*Weekly, error)
 
-// Reports sends the reports that are due and that no gateway has sent.
+// Reports sends the due reports that no gateway has sent yet.
 func (t *Alerts) Reports(ctx context.Context, weekly MakeReport) {
 	cfg := t.Config()
 	for i := range cfg.Orgs {
@@ -55,8 +56,8 @@ func (t *Alerts) Reports(ctx context.Context, weekly MakeReport) {
 	}
 }
 
-// report makes a report, unless a gateway has made it or is at it. The claim comes before the delivery, so that no report is sent twice: that of
-// a gateway that is killed in between is not sent. One that could not be made or delivered is tried again.
+// report creates and sends a report unless a gateway has done so or is doing so. The report is claimed before the delivery, so that
+// none is sent twice; a gateway killed in between does not send its report. A report that could not be created or delivered is retried.
 func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due time.Time, weekly MakeReport) {
 	const kind = "report.weekly"
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
@@ -64,22 +65,22 @@ func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due t
 	id := strings.Join([]string{kind, o.ID, team, due.Format(time.DateOnly)}, ":")
 	mine, err := t.Sent.Claim(ctx, o.ID, id)
 	if err != nil || !mine {
-		return // the store is away, which others tell of, or another gateway has it
+		return // the store is down, which is reported elsewhere, or another gateway has claimed the report
 	}
 	if err = t.make(ctx, o, team, id, due, weekly); err == nil {
-		t.Logger.InfoContext(ctx, "a weekly report was made", "org", o.ID, "team", team, "due", due)
+		t.Logger.InfoContext(ctx, "weekly report sent", "org", o.ID, "team", team, "due", due)
 		return
 	}
 	if _, none := errors.AsType[adminapi.BadRequestError](err); none {
-		return // the organisation has no budgets: there is nothing to report
+		return // without budgets there is nothing to report
 	}
-	t.Logger.WarnContext(ctx, "a weekly report was not made", "org", o.ID, "team", team, "due", due, "error", err.Error())
+	t.Logger.WarnContext(ctx, "weekly report failed", "org", o.ID, "team", team, "due", due, "error", err.Error())
 	if err := t.Sent.Drop(context.WithoutCancel(ctx), o.ID, id); err != nil {
-		t.Logger.WarnContext(ctx, "a weekly report is not tried again", "org", o.ID, "team", team, "due", due, "error", err.Error())
+		t.Logger.WarnContext(ctx, "weekly report failed too often, giving up", "org", o.ID, "team", team, "due", due, "error", err.Error())
 	}
 }
 
-// make makes a report, writes it into the directory of reports, and delivers it.
+// make creates a report, writes it to the report directory, and delivers it.
 func (t *Alerts) make(ctx context.Context, o *settings.Org, team, id string, due time.Time, weekly MakeReport) error {
 	w, err := weekly(ctx, o.ID, team, due.Truncate(24*time.Hour))
 	if err != nil {
@@ -93,7 +94,7 @@ func (t *Alerts) make(ctx context.Context, o *settings.Org, team, id string, due
 	return t.deliver(ctx, o.ID, id, "report.weekly", due, w)
 }
 
-// write writes a file that is whole or not there.
+// write writes a file atomically.
 func write(dir, name string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

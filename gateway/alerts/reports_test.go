@@ -73,7 +73,7 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	if n := look(); n != 2 {
 		t.Errorf("%d reports were sent, want that of the organisation and that of the team", n)
 	}
-	want := `*acme: 2026-11-16 to 2026-11-22*\nCost: 12.5 USD, 10 in the week before\nDearest: &lt;train&gt; 9`
+	want := `*acme: 2026-11-16 to 2026-11-22*\nCost: 12.5 USD (previous week 10)\nMost expensive: &lt;train&gt; 9`
 	if !slices.ContainsFunc(got, func(text string) bool {
 		return strings.Contains(strings.NewReplacer("\\u0026", "&").Replace(text), want)
 	}) {

@@ -8,55 +8,55 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Alert is one sent alert.
+// Alert is a sent alert.
 type Alert struct {
 	ID string `json:"id"`
-	// Kind is that of the event, such as budget.threshold.
+	// Kind is the type of the event, such as budget.threshold.
 	Kind string    `json:"kind"`
 	At   time.Time `json:"at"`
-	// Delivered reports whether a receiver took it. Failure is why none did, absent for an organisation without one: then the log alone was
-	// told.
+	// Delivered reports whether the receiver accepted the alert. Failure is the reason if it did not; it is absent if the organisation has
+	// no receiver and the alert was only logged.
 	Delivered bool   `json:"delivered"`
 	Failure   string `json:"failure,omitempty"`
-	// Data is that of the event.
+	// Data is the data of the event.
 	Data json.RawMessage `json:"data"`
 }
 
-// AlertList is alerts as they are answered.
+// AlertList is one page of alerts.
 type AlertList struct {
 	Alerts []Alert `json:"alerts"`
-	// Next is the parameter cursor of the next list, absent behind the last.
+	// Next is the cursor parameter of the next page; absent on the last page.
 	Next string `json:"next,omitempty"`
 }
 
-// alertParams says which alerts are listed.
+// alertParams selects the listed alerts.
 type alertParams struct {
 	adminapi.OrgParam
 	adminapi.Paging
 
 	Kind  string         `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
-	Since adminapi.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
+	Since adminapi.Since `query:"since" doc:"only alerts of the last duration, such as 24h, or since a time"`
 }
 
-// Endpoints are the questions of operators about alerts and exceptions. A nil Alerts describes them.
+// Endpoints returns the admin endpoints for alerts and exceptions. A nil Alerts only describes them.
 func (t *Alerts) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/alerts", Summary: "The alerts that receivers were sent", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(t.list),
+			Pattern: "GET /admin/alerts", Summary: "Sent alerts", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(t.list),
 			Commands: []adminapi.Command{{
-				Use: "alerts ORG", Short: "List the alerts that were sent, and whether a receiver took them", Example: "tollgate alerts acme --since 7d",
-				Long: `Lists the alerts of an organisation, the newest first: budgets that reached a
-threshold, unusual hours, idle resources, stops, changes without the gateway,
-exceptions that end, and weekly reports. The latest 1,000 are kept, for 90 days.`,
+				Use: "alerts ORG", Short: "List the sent alerts and whether they were delivered", Example: "tollgate alerts acme --since 7d",
+				Long: `Lists the alerts of an organisation, newest first: budgets that reached a
+threshold, unusual hours, idle resources, stops, changes outside the gateway,
+exceptions that end soon, and weekly reports. Keeps the latest 1,000, for 90 days.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/exceptions", Summary: "Exceptions that end at a time", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(t.exceptions),
+			Pattern: "GET /admin/exceptions", Summary: "Exceptions with an end date", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(t.exceptions),
 			Commands: []adminapi.Command{{
-				Use: "exceptions ORG", Short: "List exceptions with their ends: to policies, approvals, kept resources, brownouts", Example: "tollgate exceptions acme --within 7d",
-				Long: `Lists the exceptions of an organisation that end, the next end first: those to
-policies, grants that wait for their call, idle resources that their owners keep,
-and scheduled brownouts of the retired interfaces.`,
+				Use: "exceptions ORG", Short: "List temporary exceptions: policy exceptions, approvals, snoozed resources, brownouts", Example: "tollgate exceptions acme --within 7d",
+				Long: `Lists the temporary exceptions of an organisation, the next to end first: policy
+exceptions, approvals that have not been used yet, snoozed resources, and scheduled
+brownouts of the retired interfaces.`,
 			}},
 		},
 	}
@@ -78,16 +78,16 @@ func (t *Alerts) list(ctx context.Context, _ adminapi.Principal, p alertParams) 
 	return out, err
 }
 
-// Exception lets something pass, or leaves it alone, until a time.
+// Exception is a temporary exception to a rule.
 type Exception struct {
 	Org string `json:"org"`
-	// Kind is policy for an exception of the configuration, approval for a grant that waits for its call, kept for an idle resource that its
-	// owner keeps, and brownout for a time in which retired interfaces are refused.
+	// Kind is policy for an exception in the configuration, approval for a granted approval that has not been used yet, snooze for an idle
+	// resource snoozed by its owner, and brownout for a scheduled refusal of retired interfaces.
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// About is the rule that it is an exception to: a policy, the refusals of a call, idleness, or the interfaces.
+	// About is the rule with the exception: a policy, the refusals of a call, idle handling, or the retired interfaces.
 	About string `json:"about"`
-	// For is whom it is for.
+	// For describes the callers covered by the exception.
 	For    string     `json:"for,omitempty"`
 	By     string     `json:"by,omitempty"`
 	Reason string     `json:"reason,omitempty"`
@@ -95,20 +95,20 @@ type Exception struct {
 	Until  time.Time  `json:"until"`
 }
 
-// ExceptionList is exceptions as they are answered.
+// ExceptionList is one page of exceptions.
 type ExceptionList struct {
 	Exceptions []Exception `json:"exceptions"`
-	// Next is the parameter cursor of the next list, absent behind the last.
+	// Next is the cursor parameter of the next page; absent on the last page.
 	Next string `json:"next,omitempty"`
 }
 
-// exceptionParams says which exceptions are listed.
+// exceptionParams selects the listed exceptions.
 type exceptionParams struct {
 	adminapi.OrgParam
 	adminapi.Paging
 
-	Kind   string            `query:"kind" oneof:"policy,approval,kept,brownout" doc:"only this kind"`
-	Within adminapi.Duration `query:"within" doc:"only exceptions that end in this time from now, such as 7d"`
+	Kind   string            `query:"kind" oneof:"policy,approval,snooze,brownout" doc:"only exceptions of this kind"`
+	Within adminapi.Duration `query:"within" doc:"only exceptions that end within this time, such as 7d"`
 }
 
 func (t *Alerts) exceptions(ctx context.Context, s adminapi.Principal, p exceptionParams) (*ExceptionList, error) {

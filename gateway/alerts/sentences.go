@@ -12,14 +12,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// describer is the data of an alert, which can describe the alert of a kind in sentences.
+// describer is the data of an alert that can describe the alert in sentences, given the type of the event.
 type describer interface{ sentence(kind string) string }
 
 // linker is the data of an alert that has links of its own.
 type linker interface{ links() []webhook.Link }
 
-// message returns the data of an alert with its description for people: sentences, the links of the alert, and a link to the page of
-// the console that shows its subject.
+// message returns the data of an alert with its description for people: sentences, the links of the alert, and a link to the console
+// page of its subject.
 func message(c *settings.Config, org, kind string, data any) webhook.Message {
 	s := webhook.Message{Data: data}
 	switch d := data.(type) {
@@ -37,7 +37,7 @@ func message(c *settings.Config, org, kind string, data any) webhook.Message {
 	return s
 }
 
-// consolePage is the page of the console about alerts of a kind.
+// consolePage returns the URL of the console page for alerts of a kind.
 func consolePage(c *settings.Config, org, kind string) string {
 	page := map[string]string{
 		"budget": "budgets", "spend": "cost", "report": "cost", "resource": "resources", "platform": "resources", "exception": "exceptions", "approval": "approvals",
@@ -45,10 +45,10 @@ func consolePage(c *settings.Config, org, kind string) string {
 	return strings.TrimSuffix(c.Admin.URL, "/") + "/ui/" + page + "?" + url.Values{"org": {org}}.Encode()
 }
 
-// formatTime writes a time for people.
+// formatTime formats a time for people.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// resourceName writes a resource: its kind, its name if it has one, and its ID.
+// resourceName returns the kind of a resource, its name if it has one, and its ID.
 func resourceName(kind, name, id string) string {
 	if name == "" {
 		return strings.TrimSpace(kind + " " + id)
@@ -56,7 +56,7 @@ func resourceName(kind, name, id string) string {
 	return fmt.Sprintf("%s %s (%s)", kind, name, id)
 }
 
-// createdBy writes who made something, "" for nobody.
+// createdBy describes the owner of a resource, or "".
 func createdBy(team, key string) string {
 	switch {
 	case team != "" && key != "":
@@ -95,28 +95,28 @@ func (d budgetAlert) sentence(kind string) string {
 	}
 	text := fmt.Sprintf("%s is used up: %s.", budget, used)
 	if d.StopAt != nil {
-		text += " Pods are stopped, and sandboxes deleted, from " + formatTime(*d.StopAt) + " on unless there is room by then."
+		text += " Pods will be stopped and sandboxes deleted from " + formatTime(*d.StopAt) + " unless the budget has room by then."
 	}
 	return text
 }
 
 func (d unusualAlert) sentence(string) string {
-	return fmt.Sprintf("The hour from %s costs %s in %s %s USD so far. Usual are %s USD.", formatTime(d.Hour), d.Scope, d.Org, d.Spent, d.Usual)
+	return fmt.Sprintf("Costs of %s in %s in the hour from %s: %s USD so far, usually %s USD.", d.Scope, d.Org, formatTime(d.Hour), d.Spent, d.Usual)
 }
 
 func (d unmanaged) sentence(string) string {
-	return fmt.Sprintf("The %s in %s was created without the gateway. It costs %s USD per hour.", resourceName(string(d.Kind), d.Name, d.Resource), d.Org, d.PerHour)
+	return fmt.Sprintf("The %s in %s was created outside the gateway. It costs %s USD per hour.", resourceName(string(d.Kind), d.Name, d.Resource), d.Org, d.PerHour)
 }
 
 func (d drift) sentence(kind string) string {
 	if kind == "resource.removed" {
-		return fmt.Sprintf("%s was removed without the gateway. It cost %s USD per hour.", d.ownedResource, d.Before)
+		return fmt.Sprintf("%s was removed outside the gateway. It cost %s USD per hour.", d.ownedResource, d.Before)
 	}
-	return fmt.Sprintf("%s was changed without the gateway. It costs %s USD per hour, and cost %s before.", d.ownedResource, d.PerHour, d.Before)
+	return fmt.Sprintf("%s was changed outside the gateway. It costs %s USD per hour, and cost %s before.", d.ownedResource, d.PerHour, d.Before)
 }
 
 func (d incompleteList) sentence(string) string {
-	return fmt.Sprintf("The platform's list for %s has %d resources, and lacks %d that the ledger knows.", d.Org, d.Listed, d.Missing)
+	return fmt.Sprintf("The platform's list for %s has %d resources and omits %d known ones.", d.Org, d.Listed, d.Missing)
 }
 
 func (d idleAlert) sentence(kind string) string {
@@ -126,7 +126,7 @@ func (d idleAlert) sentence(kind string) string {
 	}
 	text := fmt.Sprintf("%s is %s and costs %s USD a month.", d.ownedResource, idle, d.PerMonth)
 	if d.StopAt != nil {
-		text += " It is stopped at " + formatTime(*d.StopAt) + "."
+		text += " It will be stopped at " + formatTime(*d.StopAt) + "."
 	}
 	return text
 }
@@ -135,13 +135,13 @@ func (d idleAlert) links() []webhook.Link {
 	if d.SnoozeURL == "" {
 		return nil
 	}
-	return []webhook.Link{{Title: "Keep it for a day", URL: d.SnoozeURL}}
+	return []webhook.Link{{Title: "Snooze for a day", URL: d.SnoozeURL}}
 }
 
 func (d lostLedger) sentence(string) string {
 	text := fmt.Sprintf("Redis has lost the ledger of %s, or a part of it (%s).", d.Org, d.Lost)
 	if d.Rebuilt != nil {
-		text += fmt.Sprintf(" It was rebuilt: %d resources have their owner back, %d have none.", d.Returned, d.Unowned)
+		text += fmt.Sprintf(" It was rebuilt: the owners of %d resources were restored, %d resources have no owner.", d.Returned, d.Unowned)
 	}
 	return text
 }
@@ -149,7 +149,7 @@ func (d lostLedger) sentence(string) string {
 func (d expiring) sentence(string) string {
 	text := fmt.Sprintf("The exception %s to policy %s in %s ends at %s.", d.Exception, d.Policy, d.Org, formatTime(d.Until))
 	if d.GrantedBy != "" {
-		text += fmt.Sprintf(" %s granted it: %s.", d.GrantedBy, cmp.Or(strings.TrimSuffix(d.Reason, "."), "no reason given"))
+		text += fmt.Sprintf(" Granted by %s: %s.", d.GrantedBy, cmp.Or(strings.TrimSuffix(d.Reason, "."), "no reason given"))
 	}
 	return text
 }

@@ -13,21 +13,22 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Alerts of an organisation are kept in this number and for this time.
+// Number and retention of the stored alerts of an organisation.
 const (
 	maxSent       = 1000
 	sentRetention = 90 * 24 * time.Hour
 )
 
-// recordTimeout bounds the writing of sent alerts.
+// recordTimeout limits the time to store a sent alert.
 const recordTimeout = 2 * time.Second
 
-// NewSentLog returns the journal of the alerts that were sent. It does not dial.
+// NewSentLog returns the journal of sent alerts. It does not connect.
 func NewSentLog(client redis.Cmdable, prefix settings.Prefix) *store.CappedLog {
 	return &store.CappedLog{Client: client, Prefix: prefix.Decisions() + "told:", MaxLines: maxSent, Retention: sentRetention}
 }
 
-// record keeps an alert that was told, or could not be. An alert whose delivery is tried again and again is kept as failed once.
+// record stores an alert and the result of its delivery. An alert whose delivery is retried several times is stored as failed only
+// once.
 func (t *Alerts) record(ctx context.Context, org string, a Alert, data any, failure error) {
 	if failure != nil {
 		a.Failure = failure.Error()
@@ -39,11 +40,11 @@ func (t *Alerts) record(ctx context.Context, org string, a Alert, data any, fail
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if err := t.Sent.Add(ctx, org, telemetry.Must(json.Marshal(a))); err != nil {
-		t.Logger.WarnContext(ctx, "an alert was not kept for operators", "org", org, "event", a.Kind, "error", err.Error())
+		t.Logger.WarnContext(ctx, "cannot store a sent alert", "org", org, "event", a.Kind, "error", err.Error())
 	}
 }
 
-// isNew reports whether the list does not have this end of an alert yet, as far as this gateway knows.
+// isNew reports whether this result of an alert is missing from the list, as far as this gateway knows.
 func (t *Alerts) isNew(id string, failed bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +63,7 @@ func (t *Alerts) isNew(id string, failed bool) bool {
 }
 
 // List returns the alerts of an organisation that are kept, the newest first. An alert that was delivered after all is listed once. The error is
-// row.ErrUnknownOrg for an organisation that is not configured.
+// adminapi.ErrUnknownOrg for an organisation that is not configured.
 func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	if t.Config().Org(org) == nil {
 		return nil, adminapi.ErrUnknownOrg
@@ -71,7 +72,7 @@ func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	seen, out := make(map[string]bool), []Alert{}
 	for _, text := range list {
 		var a Alert
-		if json.Unmarshal([]byte(text), &a) == nil && !seen[a.ID] { // others are of another version
+		if json.Unmarshal([]byte(text), &a) == nil && !seen[a.ID] { // written by another version otherwise
 			seen[a.ID], out = true, append(out, a)
 		}
 	}

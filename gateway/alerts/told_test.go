@@ -80,7 +80,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 	for range 3 {
 		a.LedgerLost(t.Context(), "acme", lost)
 	}
-	if diff := cmp.Diff([]string{"ledger.lost webhook: the receiver answered 400"}, ends()); diff != "" {
+	if diff := cmp.Diff([]string{"ledger.lost webhook: receiver responded with status 400"}, ends()); diff != "" {
 		t.Errorf("while the receiver refuses (-want +got):\n%s", diff)
 	}
 	status = http.StatusOK
@@ -121,7 +121,7 @@ func TestExceptionsWithTheirEnds(t *testing.T) {
 		got = append(got, x.Kind+" "+x.About+" for "+x.For+" by "+x.By+" until "+x.Until.Format("15:04"))
 	}
 	want := []string{
-		"approval budget team research per_hour for research/ann by bob until 13:00", "kept idle for  by  until 14:00",
+		"approval budget team research per_hour for research/ann by bob until 13:00", "snooze idle for  by  until 14:00",
 		"policy gpu_count for team research by ada until 15:00", "brownout v1 for  by  until 16:00",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

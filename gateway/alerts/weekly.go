@@ -15,30 +15,30 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Weekly is the report of seven days on an organisation or a team, by the same numbers as the views of the present and of costs. Amounts
-// are in USD.
+// Weekly is the report of seven days for an organisation or a team. Its figures are those of the spend and cost views. Amounts are in
+// USD.
 type Weekly struct {
 	Org  string `json:"org"`
 	Team string `json:"team,omitempty"`
-	// From is the first moment of the seven days, and To the first behind them, in UTC.
+	// From (inclusive) and To (exclusive) are the start and the end of the seven days, in UTC.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// USD is the cost of the seven days, and Before that of the seven before.
+	// USD is the cost of the seven days, and Before the cost of the seven days before.
 	USD    string `json:"usd"`
 	Before string `json:"before"`
-	// Shares are the costs of teams, or of the keys of a team, the dearest first.
+	// Shares are the costs of the teams, or of the keys of a team, most expensive first.
 	Shares []Share `json:"shares"`
-	// Dearest are the dearest resources.
-	Dearest []Share `json:"dearest"`
-	// Budgets are those of the organisation and its teams, or of the team, as they are now.
+	// Dearest are the most expensive resources.
+	Dearest []Share `json:"mostExpensive"`
+	// Budgets are the current budgets of the organisation and its teams, or of the team.
 	Budgets []money.NearBudget `json:"budgets"`
-	// Month is the likely cost of this month, absent without an estimate.
+	// Month is the forecast for the current month; absent if unavailable.
 	Month *money.Estimate `json:"month,omitempty"`
-	// Idle is the cost of idle resources in a month, absent without any.
+	// Idle is the monthly cost of idle resources; absent without idle resources.
 	Idle *money.IdleCost `json:"idle,omitempty"`
-	// Denied counts calls that policies have refused, the most frequent first.
+	// Denied counts the calls refused by each policy, highest count first.
 	Denied []decisions.PolicyCount `json:"denied"`
-	// Unknown names the parts that could not be read.
+	// Unknown names the parts of the report that could not be read.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
@@ -50,34 +50,34 @@ type Share struct {
 	USD string `json:"usd"`
 }
 
-// mostShares is the number of entries of a list of a report.
+// mostShares is the maximum length of the lists in a report.
 const mostShares = 10
 
-// week is the time of a report.
+// week is the length of the reported time.
 const week = 7 * 24 * time.Hour
 
-// Reports makes weekly reports. The zero value describes its row.
+// Reports creates weekly reports. The zero value only describes its admin endpoint.
 type Reports struct {
 	Money     *money.Money
 	Decisions *decisions.Decisions
 }
 
-// Endpoints are the questions of operators about reports.
+// Endpoints returns the admin endpoints for reports.
 func (r Reports) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/report", Summary: "The report of seven days on an organisation or a team", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(r.report),
+			Pattern: "GET /admin/report", Summary: "Weekly report of an organisation or a team", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(r.report),
 			Commands: []adminapi.Command{{
-				Use: "report ORG", Short: "Show the report of seven days on an organisation or a team", Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
+				Use: "report ORG", Short: "Show the weekly report of an organisation or a team", Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
 				Long: `Shows the report that alerts.report sends each week: the cost of seven days and of
-the seven before, by team or key; the dearest resources; budgets as they are now;
-idle money; and the refusals of policies.`,
+the seven before, by team or key; the most expensive resources; the current budgets;
+idle resources; and the refusals by policies.`,
 			}},
 		},
 	}
 }
 
-// Weekly makes the report of the seven days before a time, on an organisation or on one of its teams.
+// Weekly creates the report of the seven days before a time, for an organisation or one of its teams.
 func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*Weekly, error) {
 	w := newWeekly(org, team, to)
 	costs := func(from time.Time, by ...ledger.Dimension) (*money.Costs, error) {
@@ -96,16 +96,16 @@ func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*W
 		return nil, err
 	}
 	w.addShares(shares)
-	if before, err := costs(w.From.Add(-week)); w.known("the week before", err) {
+	if before, err := costs(w.From.Add(-week)); w.known("previous week", err) {
 		w.Before = before.Total
 	}
-	if dearest, err := costs(w.From, ledger.ByResource, ledger.ByTeam); w.known("the dearest resources", err) {
+	if dearest, err := costs(w.From, ledger.ByResource, ledger.ByTeam); w.known("most expensive resources", err) {
 		w.addDearest(dearest)
 	}
 	if l, err := r.Money.Show(ctx, org); w.known("budgets", err) {
 		w.addBudgets(l)
 	}
-	if f, err := r.Money.Forecast(ctx, org); w.known("the forecast", err) {
+	if f, err := r.Money.Forecast(ctx, org); w.known("forecast", err) {
 		w.addForecast(f)
 	}
 	if idle, err := r.Money.Idle(ctx, org); w.known("idle resources", err) {
@@ -122,7 +122,8 @@ func newWeekly(org, team string, to time.Time) *Weekly {
 	return &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, Dearest: []Share{}, Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
 }
 
-// known reports whether a part could be read, and notes it if not. A BadRequestError is no such fault: there is nothing of it.
+// known reports whether a part could be read, and records its name if not. A BadRequestError is not a failure: that part does not
+// apply.
 func (w *Weekly) known(what string, err error) bool {
 	if _, none := errors.AsType[adminapi.BadRequestError](err); err != nil && !none {
 		w.Unknown = append(w.Unknown, what)
@@ -130,7 +131,7 @@ func (w *Weekly) known(what string, err error) bool {
 	return err == nil
 }
 
-// scope is that of budgets and forecasts.
+// scope returns the scope of the report's budgets and forecast.
 func (w *Weekly) scope() string {
 	if w.Team != "" {
 		return "team " + w.Team
@@ -147,7 +148,7 @@ func (w *Weekly) addShares(costs *money.Costs) {
 	}
 }
 
-// addDearest adds the costs of the dearest resources.
+// addDearest adds the most expensive resources.
 func (w *Weekly) addDearest(costs *money.Costs) {
 	for i := range costs.Rows[:min(len(costs.Rows), mostShares)] {
 		c := &costs.Rows[i]
@@ -155,7 +156,7 @@ func (w *Weekly) addDearest(costs *money.Costs) {
 	}
 }
 
-// addBudgets adds budgets as they are now, but for those of keys.
+// addBudgets adds the current budgets, except those of keys.
 func (w *Weekly) addBudgets(l *money.Ledger) {
 	for _, b := range l.Scopes {
 		kind, _, _ := strings.Cut(b.Scope, " ")
@@ -168,7 +169,7 @@ func (w *Weekly) addBudgets(l *money.Ledger) {
 	}
 }
 
-// addForecast adds the likely cost of this month.
+// addForecast adds the forecast for the current month.
 func (w *Weekly) addForecast(f *money.Forecasts) {
 	if i := slices.IndexFunc(f.Scopes, func(f money.Forecast) bool { return f.Scope == w.scope() }); i >= 0 {
 		w.Month = &f.Scopes[i].Month
@@ -191,7 +192,7 @@ func (w *Weekly) addDenied(counts []decisions.PolicyCount) {
 	})
 }
 
-// Text writes the report for people, a line for each part.
+// Text formats the report for people, with one line for each part.
 func (w *Weekly) Text() string {
 	var b strings.Builder
 	of := w.Org
@@ -201,7 +202,7 @@ func (w *Weekly) Text() string {
 	last := w.To.Add(-time.Second)
 	fmt.Fprintf(&b, "*%s: %s to %s*\nCost: %s USD", of, w.From.Format(time.DateOnly), last.Format(time.DateOnly), w.USD)
 	if w.Before != "" {
-		fmt.Fprintf(&b, ", %s in the week before", w.Before)
+		fmt.Fprintf(&b, " (previous week %s)", w.Before)
 	}
 	if w.Month != nil {
 		fmt.Fprintf(&b, "; this month about %s", w.Month.Expected)
@@ -217,12 +218,12 @@ func (w *Weekly) Text() string {
 			if s.Of != "" {
 				of = " (" + s.Of + ")"
 			}
-			out = append(out, cmp.Or(s.Name, "without an owner")+of+" "+s.USD)
+			out = append(out, cmp.Or(s.Name, "no owner")+of+" "+s.USD)
 		}
 		return out
 	}
 	line(map[bool]string{true: "Teams", false: "Keys"}[w.Team == ""], shares(w.Shares))
-	line("Dearest", shares(w.Dearest))
+	line("Most expensive", shares(w.Dearest))
 	var budgets, denied []string
 	for _, n := range w.Budgets {
 		budgets = append(budgets, fmt.Sprintf("%s %s %d %%, %s left", n.Scope, n.Name, n.Percent, n.Left))
@@ -235,16 +236,16 @@ func (w *Weekly) Text() string {
 		denied = append(denied, fmt.Sprintf("%s %d", c.Policy, c.Calls))
 	}
 	line("Refused by policies", denied)
-	line("Not known", w.Unknown)
+	line("Unavailable", w.Unknown)
 	return b.String()
 }
 
-// reportParams says which report is made.
+// reportParams selects the report.
 type reportParams struct {
 	adminapi.OrgParam
 
-	Team adminapi.Team      `query:"team" doc:"the report of this team; absent is that of the organisation"`
-	To   adminapi.Timestamp `query:"to" doc:"the first day behind the seven; absent is today, so that the last one is yesterday"`
+	Team adminapi.Team      `query:"team" doc:"id of the team; default: the whole organisation"`
+	To   adminapi.Timestamp `query:"to" doc:"day after the last reported day; default: today"`
 }
 
 func (r Reports) report(ctx context.Context, s adminapi.Principal, p reportParams) (*Weekly, error) {

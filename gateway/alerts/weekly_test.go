@@ -25,16 +25,16 @@ func TestWeekly(t *testing.T) {
 	}
 	for team, want := range map[string]string{
 		"": `*acme: 2026-11-16 to 2026-11-22*
-Cost: 12.5 USD, 10 in the week before; this month about 300
-Teams: research 12; without an owner 0.5
-Dearest: train p1 (NVIDIA L4, research) 12
+Cost: 12.5 USD (previous week 10); this month about 300
+Teams: research 12; no owner 0.5
+Most expensive: train p1 (NVIDIA L4, research) 12
 Budgets: organisation per_month 80 %, 20 left; team research per_month 80 %, 20 left
 Idle: 2 resources, 15.50 USD a month
 Refused by policies: disk 9; gpu_count 3`,
 		"research": `*acme, team research: 2026-11-16 to 2026-11-22*
-Cost: 12.5 USD, 10 in the week before; this month about 200
+Cost: 12.5 USD (previous week 10); this month about 200
 Keys: ann 12
-Dearest: train p1 (NVIDIA L4, research) 12
+Most expensive: train p1 (NVIDIA L4, research) 12
 Budgets: team research per_month 80 %, 20 left
 Idle: 1 resources, 10.00 USD a month
 Refused by policies: gpu_count 2`,

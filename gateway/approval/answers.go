@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Bounds of the life of a grant, and of an operator's text.
+// Limits of an answer.
 const (
 	grantTime   = time.Hour
 	maxGrant    = 7 * 24 * time.Hour
@@ -24,13 +24,13 @@ const (
 	maxReason   = 500
 )
 
-// Service shows requests for approval to operators, and takes their answers.
+// Service implements the endpoints with which operators list and answer approval requests.
 type Service struct {
 	Store *Store
 	*view.Current
 }
 
-// NewService returns the answers to the requests that are kept in Redis.
+// NewService returns a Service for the requests stored in Redis.
 func NewService(client redis.Cmdable, prefix settings.Prefix, now *view.Current) Service {
 	return Service{Store: New(client, prefix.Approvals()), Current: now}
 }
@@ -52,7 +52,7 @@ func (a Service) list(ctx context.Context, _ adminapi.Principal, p adminapi.OrgP
 	return List{Approvals: list}, nil
 }
 
-// Pending returns the requests of an organisation that wait for an answer, the next end first.
+// Pending returns the pending requests of an organisation, the one that expires first at the front.
 func (a Service) Pending(ctx context.Context, org string) ([]PendingApproval, error) {
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
@@ -94,8 +94,7 @@ func (a Service) deny(ctx context.Context, s adminapi.Principal, given denied) (
 	})
 }
 
-// answer replaces a request by the result of change. A grant can be denied as long
-// as it was not used.
+// answer replaces a request with the result of change. A grant can be denied until it is used.
 func (a Service) answer(ctx context.Context, s adminapi.Principal, given denied, change func(next *Record) error) (*Record, error) {
 	org := string(given.Org)
 	by, err := s.RecordedName(given.By)
@@ -105,17 +104,17 @@ func (a Service) answer(ctx context.Context, s adminapi.Principal, given denied,
 	case a.Org(org) == nil:
 		return nil, adminapi.ErrUnknownOrg
 	case by == "" || len(by) > maxAnswerer || len(given.Reason) > maxReason:
-		return nil, adminapi.BadParam("by", "say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)
+		return nil, adminapi.BadParam("by", "by is required, with at most %d bytes; reason has at most %d bytes", maxAnswerer, maxReason)
 	}
 	e, err := a.Store.Find(ctx, org, given.ID)
 	if errors.Is(err, ErrNotFound) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no request for approval %q", org, given.ID)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no approval request %q", org, given.ID)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if e.Record.State == Used {
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("%s was used by %s", given.ID, e.Record.UsedBy)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("approval %s was already used by decision %s", given.ID, e.Record.UsedBy)}
 	}
 	next := *e.Record
 	next.Answer = &Answer{By: by, Reason: given.Reason, At: e.Now}
@@ -127,7 +126,7 @@ func (a Service) answer(ctx context.Context, s adminapi.Principal, given denied,
 		return nil, err
 	}
 	if !swapped {
-		return nil, adminapi.BadRequestError{Reason: given.ID + " has changed: look at it again"}
+		return nil, adminapi.BadRequestError{Reason: "approval request " + given.ID + " has changed: read it again"}
 	}
 	return &next, nil
 }

@@ -1,6 +1,6 @@
-// Package approval keeps requests for approval and the answers of operators.
+// Package approval stores approval requests and the answers of operators.
 //
-// A refusal whose policy or budget is marked approvable becomes a request: may this caller make this call? A [Store] keeps one [Record] for
-// each, under a name that only the gateway can compute from the call. Of two calls that race for one grant, one passes. [Service] has the
-// rows with which operators list and answer the requests.
+// If a call is refused by a policy or budget marked approvable, an approval request is created: may this caller make this call? A
+// [Store] keeps one [Record] for each, under a name that only the gateway can compute from the call. If two calls race for one
+// grant, one of them passes. [Service] implements the endpoints with which operators list and answer the requests.
 package approval

@@ -6,35 +6,34 @@ import (
 	"time"
 )
 
-// State is how far a request for approval has come.
+// State is the state of an approval request.
 type State string
 
-// The states.
+// States.
 const (
-	// Pending requests wait for an operator.
+	// Pending requests wait for an operator's answer.
 	Pending State = "pending"
-	// Granted requests wait for the call.
+	// Granted requests wait for the caller to repeat the call.
 	Granted State = "granted"
-	// Denied requests are not asked again until they end.
+	// Denied requests are not created again until they expire.
 	Denied State = "denied"
-	// Used grants let a call pass.
+	// Used grants have allowed a call.
 	Used State = "used"
 )
 
-// RequestTTL is how long a request waits for an operator, and how long it is shown after
-// it was denied or used.
+// RequestTTL is how long a request waits for an answer, and how long it remains visible after it was denied or used.
 const RequestTTL = 24 * time.Hour
 
-// Bounds of how many requests may be pending at once.
+// Limits of pending requests.
 const (
-	MaxPending       = 1000 // of an organisation
-	MaxPendingCaller = 50   // of a key
+	MaxPending       = 1000 // per organisation
+	MaxPendingCaller = 50   // per key
 )
 
 // Unit is the unit of a price.
 type Unit string
 
-// The units.
+// Units.
 const (
 	PerHour Unit = "hour"
 	PerRun  Unit = "run"
@@ -42,41 +41,38 @@ const (
 
 // Refusal is one reason why a call was refused.
 type Refusal struct {
-	// By names the policy, "price_ceiling", or the budget, "budget team research per_hour".
+	// By names the policy ("price_ceiling") or the budget ("budget team research per_hour").
 	By      string `json:"by"`
 	Message string `json:"message"`
 }
 
-// Record is a request for approval.
+// Record is an approval request.
 type Record struct {
-	// ID names it for people. A new request has another.
+	// ID identifies the request. A new request for the same call has another ID.
 	ID    string `json:"id"`
 	State State  `json:"state"`
-	// Key and Team are the caller's.
+	// Key and Team identify the caller.
 	Key  string `json:"key"`
 	Team string `json:"team,omitempty"`
-	// Operation is the operationId, Call the request line, Body the body without
-	// secrets, if it is not too long.
+	// Operation is the operationId. Call is the request line. Body is the body without secrets; it is omitted if it is too long.
 	Operation string          `json:"operation"`
 	Call      string          `json:"call"`
 	Body      json.RawMessage `json:"body,omitempty"`
-	// Summary describes the request, such as "3 x NVIDIA L4", "" if that is not known.
-	Summary string `json:"asks,omitempty"`
-	// Refusals are the refusals that a grant lifts.
+	// Summary describes the request, such as "3 x NVIDIA L4", or is "" if unknown.
+	Summary string `json:"summary,omitempty"`
+	// Refusals are the refusals that a grant overrides.
 	Refusals []Refusal `json:"refusals"`
-	// USD is the highest cost of the call, "" if that is not known: per hour, or of a run
-	// as a whole.
+	// USD is the highest cost of the call in USD per Per, which is an hour or a run. It is "" if unknown.
 	USD string `json:"usd"`
 	Per Unit   `json:"per"`
-	// Decision is that of the refused call.
+	// Decision is the ID of the decision on the refused call.
 	Decision string    `json:"decision"`
 	Asked    time.Time `json:"asked"`
-	// Until is when the record ends: an unused grant with it.
+	// Until is when the record and an unused grant expire.
 	Until time.Time `json:"until"`
-	// Answer is the operator's, nil while there is none.
+	// Answer is the operator's answer, or nil.
 	Answer *Answer `json:"answer,omitempty"`
-	// UsedBy is the decision of the call that passed; Claim makes each use unlike any
-	// other.
+	// UsedBy is the decision ID of the allowed call. Claim is unique for each use.
 	UsedBy string `json:"usedBy,omitempty"`
 	Claim  string `json:"claim,omitempty"`
 }
@@ -86,12 +82,11 @@ type Answer struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
-	// MaxUSD bounds the price of a granted call, per hour or run; "" grants one whose
-	// price is not known.
+	// MaxUSD is the highest price of a granted call in USD per hour or run. "" allows a call with an unknown price.
 	MaxUSD string `json:"maxUsd,omitempty"`
 }
 
-// Covers reports whether the record is about all of some refusals.
+// Covers reports whether the record covers all of the given refusals.
 func (r *Record) Covers(refusals []Refusal) bool {
 	for _, want := range refusals {
 		if !slices.ContainsFunc(r.Refusals, func(have Refusal) bool { return have.By == want.By }) {
@@ -101,12 +96,12 @@ func (r *Record) Covers(refusals []Refusal) bool {
 	return true
 }
 
-// Sort puts the latest requests first.
+// Sort sorts requests, newest first.
 func Sort(list []Record) {
 	slices.SortFunc(list, func(a, b Record) int { return b.Asked.Compare(a.Asked) })
 }
 
-// List is a list of requests for approval.
+// List is a list of approval requests.
 type List struct {
 	Approvals []Record `json:"approvals"`
 }

@@ -6,56 +6,56 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// PendingApproval is a request for approval that waits for an answer.
+// PendingApproval is a pending approval request.
 type PendingApproval struct {
 	Org  string `json:"org"`
 	ID   string `json:"id"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key"`
-	// Call is the request line, Asks describes its resources, "" if they are unknown.
+	// Call is the request line. Summary describes the requested resources, or is "" if unknown.
 	Call    string `json:"call"`
-	Summary string `json:"asks,omitempty"`
-	// USD is the highest cost of the call per Per, hour or run; "" if it is unknown.
+	Summary string `json:"summary,omitempty"`
+	// USD is the highest cost of the call in USD per Per, which is an hour or a run; "" if unknown.
 	USD   string    `json:"usd,omitempty"`
 	Per   string    `json:"per,omitempty"`
 	Until time.Time `json:"until"`
 }
 
-// Endpoints are the questions of operators about requests for approval, and their answers. The zero value describes them.
+// Endpoints returns the endpoints for approval requests. The zero Service returns endpoints that can be listed but not called.
 func (a Service) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/approvals", Summary: "Requests for approval", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.list),
-			Commands: []adminapi.Command{{Use: "approvals list ORG", Short: "Show the requests that wait for an answer, and recent answers", Example: "tollgate approvals list acme"}},
+			Pattern: "GET /admin/approvals", Summary: "Approval requests", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.list),
+			Commands: []adminapi.Command{{Use: "approvals list ORG", Short: "List pending approval requests and recent answers", Example: "tollgate approvals list acme"}},
 		},
 		{
-			Pattern: "POST /admin/approvals/grant", Summary: "Let a refused call pass once", Role: adminapi.Approver, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(a.grant),
+			Pattern: "POST /admin/approvals/grant", Summary: "Approve a refused call, once", Role: adminapi.Approver, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(a.grant),
 			Commands: []adminapi.Command{{
-				Use: "approvals grant ORG ID", Short: "Let the caller make the refused call, once", Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
+				Use: "approvals grant ORG ID", Short: "Allow the caller to make the refused call, once", Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
 				Long: `Lets the caller of a refused call make it once more: the very same call, for
 at most a price, within a time. It lifts the rules that refused it and nothing
 else: other policies, budgets and limits hold.`,
 			}},
 		},
 		{
-			Pattern: "POST /admin/approvals/deny", Summary: "Deny a request for approval", Role: adminapi.Approver, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(a.deny),
-			Commands: []adminapi.Command{{Use: "approvals deny ORG ID", Short: "Refuse a request, or take back a grant that was not used", Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'"}},
+			Pattern: "POST /admin/approvals/deny", Summary: "Deny an approval request", Role: adminapi.Approver, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(a.deny),
+			Commands: []adminapi.Command{{Use: "approvals deny ORG ID", Short: "Deny a request, or revoke an unused grant", Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'"}},
 		},
 	}
 }
 
-// denied is an answer to a request for approval, granted one that lets its call pass.
+// denied is an answer to an approval request; granted allows its call.
 type denied struct {
 	adminapi.OrgParam
 
-	ID     string `query:"id,required" doc:"id of the request for approval"`
-	By     string `query:"by" max:"100" doc:"the approver, for the record; required with the shared token, and otherwise the name of the token's admin"`
-	Reason string `query:"reason" max:"500" doc:"why; of a denial, the caller is told"`
+	ID     string `query:"id,required" doc:"id of the approval request"`
+	By     string `query:"by" max:"100" doc:"name of the approver, recorded; required with the shared token. With other tokens it is the admin's name"`
+	Reason string `query:"reason" max:"500" doc:"reason; for a denial, it is returned to the caller"`
 }
 
 type granted struct {
 	denied
 
-	For    adminapi.Duration `query:"for" default:"1h" doc:"how long the grant can be used, at most 7d"`
-	MaxUSD string            `query:"max_usd" doc:"the most the call may cost in USD, per hour or run; absent is its cost when it was refused"`
+	For    adminapi.Duration `query:"for" default:"1h" doc:"how long the grant is valid, at most 7d"`
+	MaxUSD string            `query:"max_usd" doc:"highest cost of the call in USD, per hour or run; default: its cost when it was refused"`
 }

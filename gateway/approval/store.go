@@ -11,29 +11,28 @@ import (
 
 // Errors of a Store.
 var (
-	// ErrFull means that as many requests are pending as may be.
+	// ErrFull means that the limit of pending requests is reached.
 	ErrFull = store.ErrFull
-	// ErrNotFound means that no request has an id.
-	ErrNotFound = errors.New("approval: no such request")
+	// ErrNotFound means that no request has the given ID.
+	ErrNotFound = errors.New("approval: request not found")
 )
 
-// Store keeps records in Redis, each under a question. It is safe for concurrent use.
-// It does not own its client.
+// Store stores records in Redis, each under the digest of its call. It is safe for concurrent use. It does not close its client.
 type Store struct{ *store.Store[Record] }
 
-// New returns a store whose keys begin with prefix. It does not dial.
+// New returns a Store whose keys start with prefix. It does not dial.
 func New(client redis.Cmdable, prefix string) *Store {
 	return &Store{store.New[Record](client, prefix)}
 }
 
-// Entry is a record as it was found. Its ID is the question.
+// Entry is a stored record. Its ID is the digest of the call.
 type Entry = store.Entry[Record]
 
 // all is the index of all records of an organisation.
 const all = "all"
 
-// Swap replaces an entry that was read before. It returns the entry there is
-// afterwards and whether it is the new one, or ErrFull.
+// Swap replaces an entry that was read before, unless it has changed. It returns the stored entry and whether it is the new one. It
+// returns ErrFull if too many requests are pending.
 func (s *Store) Swap(ctx context.Context, org string, old Entry, next *Record) (Entry, bool, error) {
 	answered := next.State != Pending
 	return s.Store.Swap(ctx, org, old, store.Write[Record]{Record: next, Until: next.Until, Indexes: []store.Index{
@@ -48,7 +47,7 @@ func (s *Store) Entries(ctx context.Context, org string) ([]Entry, error) {
 	return s.Store.Entries(ctx, org, all)
 }
 
-// Find returns the record with an id, or ErrNone.
+// Find returns the record with an ID, or ErrNotFound.
 func (s *Store) Find(ctx context.Context, org, id string) (Entry, error) {
 	entries, err := s.Entries(ctx, org)
 	if err != nil {
@@ -56,7 +55,7 @@ func (s *Store) Find(ctx context.Context, org, id string) (Entry, error) {
 	}
 	for _, e := range entries {
 		if e.Record.ID == id {
-			return s.Get(ctx, org, e.ID) // with the store's clock
+			return s.Get(ctx, org, e.ID) // returns the store's time
 		}
 	}
 	return Entry{}, ErrNotFound

@@ -15,44 +15,41 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// Line is a line of the log as it stands in the file. Of one that a crash left
-// incomplete, only Seq and Text are known.
+// Line is a line of the log as stored in the file. For a line that a crash left incomplete, only Seq and Text are set.
 type Line struct {
 	Seq   int64
 	Time  time.Time
 	Phase Phase
 	Record
-	// Text has no end of line.
+	// Text does not include the newline.
 	Text []byte
 }
 
-// Digest returns the SHA-256 of the line, in hexadecimal digits.
+// Digest returns the SHA-256 of the line in hexadecimal.
 func (l *Line) Digest() string { return sum(l.Text) }
 
-// position is the last line that was read: its number and its sum. The zero position
-// is before the first.
+// position is the number and digest of the last line read. The zero position is before the first line.
 type position struct {
 	Seq int64  `json:"seq"`
 	Sum string `json:"sum"`
 }
 
-// follower reads the lines of a log while it is written and its files are put aside. It
-// is not safe for concurrent use.
+// follower reads the lines of a log while it is written and rotated. It is not safe for concurrent use.
 type follower struct {
 	cfg logfile.File
 	at  position
-	// lost counts lines whose file was gone before they were read.
+	// lost counts lines whose file was removed before they were read.
 	lost int64
 
 	file   *os.File // nil before the first
-	offset int64    // of what was read of it
-	gap    bool     // the next file seemed to be gone
+	offset int64    // end of the part read
+	gap    bool     // the next file seemed to be missing
 }
 
-// maxRead is how much is read at once, in bytes.
+// maxRead limits one read, in bytes.
 const maxRead = 4 * maxLine
 
-// next returns lines that have not been read, none at the end of the log.
+// next returns unread lines, or none at the end of the log.
 func (f *follower) next() ([]Line, error) {
 	for {
 		if f.file == nil {
@@ -60,7 +57,7 @@ func (f *follower) next() ([]Line, error) {
 				return nil, err
 			}
 		}
-		rotated, err := f.rotated() // before the read: what was written until then is read
+		rotated, err := f.rotated() // check first: everything written until then is read below
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +71,7 @@ func (f *follower) next() ([]Line, error) {
 	}
 }
 
-// rotated reports whether the file that is read was put aside, or cut.
+// rotated reports whether the current file was rotated or truncated.
 func (f *follower) rotated() (bool, error) {
 	open, err := f.file.Stat()
 	if err != nil {
@@ -85,13 +82,12 @@ func (f *follower) rotated() (bool, error) {
 	}
 	there, err := os.Stat(f.cfg.Path)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil // the next line begins a new one
+		return false, nil // the next line starts a new file
 	}
 	return err == nil && !os.SameFile(open, there), err
 }
 
-// read returns the lines behind the offset. An end of a file that is complete is a line,
-// too.
+// read returns the lines after the offset. If complete is set, text after the last newline is a line, too.
 func (f *follower) read(complete bool) ([]Line, error) {
 	text := make([]byte, maxRead)
 	n, err := f.file.ReadAt(text, f.offset)
@@ -113,7 +109,7 @@ func (f *follower) read(complete bool) ([]Line, error) {
 
 func (f *follower) take(text []byte) Line {
 	out := parse(text)
-	out.Seq = cmp.Or(out.Seq, f.at.Seq+1) // it has a number, which cannot be read
+	out.Seq = cmp.Or(out.Seq, f.at.Seq+1) // an unreadable line still counts
 	f.at = position{out.Seq, sum(text)}
 	return out
 }
@@ -126,8 +122,8 @@ func parse(text []byte) Line {
 	return Line{l.Seq, l.Time, l.Phase, l.Record, text}
 }
 
-// errLine is a line that a crash left incomplete.
-var errLine = errors.New("no line of an audit log")
+// errLine is the error for a line that a crash left incomplete.
+var errLine = errors.New("not a line of an audit log")
 
 func lineOf(text []byte) (l line, err error) {
 	if json.Unmarshal(text, &l) != nil || l.Seq < 1 {
@@ -136,7 +132,7 @@ func lineOf(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// files are the names that the log may have, the oldest first.
+// files returns the names the log may have, oldest first.
 func (f *follower) files() []string {
 	names := make([]string, 0, f.cfg.Kept()+1)
 	for n := f.cfg.Kept(); n >= 0; n-- {
@@ -145,8 +141,8 @@ func (f *follower) files() []string {
 	return names
 }
 
-// advance opens the oldest file with a line behind the last one that was read. That
-// lines between are gone counts when it is seen twice: files move while one looks.
+// advance opens the oldest file with a line after the last one read. A gap only counts as lost lines if it is seen twice, because
+// files may be renamed during the search.
 func (f *follower) advance() (found bool, err error) {
 	for _, name := range f.files() {
 		file, first, err := openIf(name, func(first int64) bool { return first > f.at.Seq })
@@ -169,8 +165,8 @@ func (f *follower) advance() (found bool, err error) {
 	return false, nil
 }
 
-// openIf opens a file whose first line has a number that is wanted, 0 for one without
-// lines. It returns nil for another, and where there is none of that name.
+// openIf opens a file if wanted accepts the number of its first line, which is 0 for an empty file. Otherwise, or if the file does
+// not exist, it returns nil.
 func openIf(name string, wanted func(first int64) bool) (file *os.File, first int64, err error) {
 	file, err = files.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -185,7 +181,7 @@ func openIf(name string, wanted func(first int64) bool) (file *os.File, first in
 	return nil, 0, file.Close()
 }
 
-// firstOf returns the number of the first line of a file, 0 if there is none.
+// firstOf returns the number of the first line in a file, or 0.
 func firstOf(file *os.File) int64 {
 	text := make([]byte, 2*maxLine)
 	n, err := file.ReadAt(text, 0)
@@ -200,9 +196,8 @@ func firstOf(file *os.File) int64 {
 	return 0
 }
 
-// seek goes behind the line of a position, and reports whether the log has it. If not,
-// the follower is before the oldest line there is, or before the next one where files of
-// older lines are gone.
+// seek moves to the line after a position and reports whether the log contains the position. If not, the follower is before the
+// oldest line, or before the next line if older files have been removed.
 func (f *follower) seek(to position) (known bool, err error) {
 	if to.Seq == 0 {
 		return true, nil
@@ -227,7 +222,7 @@ func (f *follower) seek(to position) (known bool, err error) {
 		if f.at == to {
 			return true, nil
 		}
-		f.at = position{} // it is another log
+		f.at = position{} // a different log
 		return false, f.close()
 	}
 	f.at = to

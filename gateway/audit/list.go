@@ -14,41 +14,41 @@ import (
 	"time"
 )
 
-// Change is an intent with its result, or that a configuration came into force.
+// Change is an intent with its result, or the loading of a configuration.
 type Change struct {
 	Seq  int64     `json:"seq"`
 	Time time.Time `json:"time"`
 	Record
-	// Ended is when the result was written, absent for a change that is under way, and for one whose gateway was killed.
+	// Ended is when the result was written. It is omitted for a change in progress and for a change whose gateway was killed.
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// SubjectOrg returns the organisation that the change is about, "" for one of the whole gateway: the caller's, or the one that an admin asked
-// for.
+// SubjectOrg returns the organisation the change is about: the caller's, or the one an admin named. It is "" for changes to the
+// whole gateway.
 func (c *Change) SubjectOrg() string {
 	if c.Org != "" {
 		return c.Org
 	}
-	q, _ := url.ParseQuery(c.Query) // what can be read of it
+	q, _ := url.ParseQuery(c.Query) // ignore invalid parts
 	return q.Get("org")
 }
 
-// Query selects changes. A zero member selects all, but of Limit.
+// Query selects changes. The zero value of a field other than Limit selects all.
 type Query struct {
-	// Org is that of About.
+	// Org selects changes by their SubjectOrg.
 	Org string
-	// By is the id of a key, the subject of its token, or the name of an admin.
+	// By is the ID of a key, the subject of its token, or the name of an admin.
 	By        string
 	Operation string
-	// Resource is an id or a name.
+	// Resource is an ID or a name.
 	Resource string
-	// Since selects changes that began no earlier.
+	// Since selects changes that began at or after a time.
 	Since time.Time
 	// Before selects changes with a lower number.
 	Before int64
-	// Reads selects looks at the records of callers in the place of changes.
+	// Reads selects reads of callers' records instead of changes.
 	Reads bool
-	// Limit bounds how many there are, the newest.
+	// Limit is the maximum number of changes; the newest are returned.
 	Limit int
 }
 
@@ -57,30 +57,30 @@ func (q *Query) selects(c *Change) bool {
 		(q.Operation == "" || q.Operation == c.Operation) && (q.Resource == "" || q.Resource == c.Resource || q.Resource == c.Name)
 }
 
-// Page is a part of the selected changes, newest first.
+// Page is a page of the selected changes, newest first.
 type Page struct {
 	Changes []Change `json:"changes"`
-	// Next is the Before of the page behind, 0 at the end of the log.
+	// Next is the value of Before for the next page, or 0 at the end of the log.
 	Next int64 `json:"next,omitempty"`
-	// Incomplete is why the page has fewer changes than it may, although there may be more: enough was read.
+	// Incomplete is the reason why the page is shorter than Limit although there may be more changes: the read limit was reached.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
 const (
-	// maxScan bounds the reading for a page, in bytes.
+	// maxScan limits the bytes read for one page.
 	maxScan = 8 << 20
-	// lookahead is how far behind a page results of its changes are looked for, in lines.
+	// lookahead is the number of lines after a page that are searched for results of its changes.
 	lookahead = 500
 )
 
-// ErrNotRegular is the error of a log that is written to a pipe or a terminal.
-var ErrNotRegular = errors.New("the audit log is no regular file")
+// ErrNotRegular is returned for a log that is written to a pipe or a terminal.
+var ErrNotRegular = errors.New("audit log is not a regular file")
 
-// List reads the log backwards, from its end or from a number on, through the files put aside. However long the log is, it reads maxScan
-// bytes of it, and before these lookahead lines. Lines that a crash left incomplete are left out.
+// List reads the log backwards through the rotated files, from its end or from a given number. Regardless of the length of the log
+// it reads at most maxScan bytes and, before them, lookahead lines. It skips lines that a crash left incomplete.
 func (l *Log) List(ctx context.Context, q Query) (Page, error) {
 	if info, err := os.Stat(l.config.Path); err == nil && !info.Mode().IsRegular() {
-		return Page{}, ErrNotRegular // to read would take the lines from whom they are for
+		return Page{}, ErrNotRegular // reading would take lines from the intended reader
 	}
 	files, err := l.config.Open()
 	defer func() {
@@ -110,10 +110,10 @@ func (l *Log) List(ctx context.Context, q Query) (Page, error) {
 	return s.page, nil
 }
 
-// block is the distance at which numbers are looked for in a file, in bytes.
+// block is the distance in bytes at which line numbers are looked up in a file.
 const block = maxLine
 
-// behindLine returns an offset behind the line of a number, near it.
+// behindLine returns an offset shortly after the line with the given number.
 func behindLine(f *os.File, seq int64) int64 {
 	info, err := f.Stat()
 	if err != nil {
@@ -121,7 +121,7 @@ func behindLine(f *os.File, seq int64) int64 {
 	}
 	text := make([]byte, 2*maxLine)
 	return block * int64(sort.Search(int(info.Size()/block)+1, func(i int) bool {
-		n, _ := f.ReadAt(text, int64(i)*block) // without a line there the search goes on behind
+		n, _ := f.ReadAt(text, int64(i)*block) // if there is no line at this position, continue after it
 		_, rest, _ := bytes.Cut(text[:n], []byte("\n"))
 		for text := range bytes.SplitSeq(rest, []byte("\n")) {
 			if known, err := lineOf(text); err == nil {
@@ -132,25 +132,25 @@ func behindLine(f *os.File, seq int64) int64 {
 	}))
 }
 
-// search is a page that is being read.
+// search is the state of reading one page.
 type search struct {
 	Query
 
 	page    Page
-	lowest  int64 // number of a line that was read
+	lowest  int64 // lowest line number read
 	results map[int64]line
-	// read counts bytes of lines before Before, and all counts those of all lines.
+	// read counts the bytes of lines before Before, all the bytes of all lines.
 	read, all int64
 }
 
-// scan reads a file backwards from an offset, and reports whether the page is whole.
+// scan reads a file backwards from an offset and reports whether the page is complete.
 func (s *search) scan(ctx context.Context, f *os.File, end int64) (done bool, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
 	end = min(end, info.Size())
-	var tail []byte // of a line whose beginning was not read yet
+	var tail []byte // of a line whose beginning has not been read
 	for end > 0 {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -162,7 +162,7 @@ func (s *search) scan(ctx context.Context, f *os.File, end int64) (done bool, er
 		}
 		lines := bytes.Split(append(text, tail...), []byte("\n"))
 		if tail = nil; begin > 0 && len(lines[0]) < maxLine {
-			tail = lines[0] // a longer one is no line of the log
+			tail = lines[0] // a longer line is not a line of the log
 		}
 		if begin > 0 {
 			lines = lines[1:]
@@ -180,7 +180,8 @@ func (s *search) scan(ctx context.Context, f *os.File, end int64) (done bool, er
 	return false, nil
 }
 
-// count counts bytes, and reports whether enough were read. Lines that cannot be read may hide where a page begins: then it has no next.
+// count adds n bytes and reports whether the limit is reached. If unreadable lines hide the start of the page, the page has no
+// Next.
 func (s *search) count(n int64) (enough bool) {
 	behind := s.Before > 0 && s.lowest >= s.Before
 	if s.all += n; !behind {
@@ -189,13 +190,13 @@ func (s *search) count(n int64) (enough bool) {
 	if s.read < maxScan && s.all < maxScan+lookahead*maxLine {
 		return false
 	}
-	if s.page.Incomplete = "the log is long, and enough was read for one list: go on before next"; !behind {
+	if s.page.Incomplete = "read limit reached: pass next as the parameter before to continue"; !behind {
 		s.page.Next = s.lowest
 	}
 	return true
 }
 
-// take takes the line before the last one, and reports whether the page is whole.
+// take processes the line before the previous one and reports whether the page is complete.
 func (s *search) take(l line) (done bool) {
 	s.lowest = min(s.lowest, l.Seq)
 	if l.Phase == Result {

@@ -22,58 +22,55 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// Phase is the phase of a change that a line records.
+// Phase is the type of a line.
 type Phase string
 
 // Phases.
 const (
-	// Intent stands before a change, Result behind it.
+	// Intent is written before a change, Result after it.
 	Intent Phase = "intent"
 	Result Phase = "result"
-	// Loaded says that a configuration came into force.
+	// Loaded is written when a configuration takes effect.
 	Loaded Phase = "loaded"
-	// Read says that an admin looked at the records of callers.
+	// Read is written when an admin reads records of callers.
 	Read Phase = "read"
 )
 
-// Record describes a change, without secrets and without bodies.
+// Record describes a change, without secrets and bodies.
 type Record struct {
-	// Decision is the id of the exchange, which tollgate explain knows.
+	// Decision is the decision ID of the exchange, which tollgate explain accepts.
 	Decision string `json:"decision,omitempty"`
-	// Org, Team and Key are the caller; Who is the name of an admin, "admin" for the shared
-	// token, "unauthenticated" where the admin listener requires none, "gateway" for its
-	// own acts, or "link" for the holder of a signed link of a notice.
+	// Org, Team and Key identify the caller. Who is the name of an admin, "admin" for the shared token, "unauthenticated" if the
+	// admin listener requires no token, "gateway" for its own actions, or "link" for the holder of a signed link in a notification.
 	Org  string `json:"org,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`
-	// Subject is whom the caller's token was issued to.
+	// Subject is the subject of the caller's token.
 	Subject string `json:"subject,omitempty"`
 	Who     string `json:"who,omitempty"`
-	// Peer is the caller's address.
+	// Peer is the address of the caller.
 	Peer string `json:"peer,omitempty"`
-	// Dialect is the caller's: v2, v1 or graphql.
+	// Dialect is the API the caller used: v2, v1 or graphql.
 	Dialect string `json:"dialect,omitempty"`
-	// Operation is that of v2, or method and path of the admin API, and Query the query
-	// of the latter.
+	// Operation is the v2 operation, or method and path of the admin API. Query is the query of an admin API request.
 	Operation string `json:"operation,omitempty"`
 	Query     string `json:"query,omitempty"`
-	// Kind and Verb name the change, Resource and Name its subject.
+	// Kind and Verb describe the change. Resource and Name identify its subject.
 	Kind     string `json:"kind,omitempty"`
 	Verb     string `json:"verb,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	Name     string `json:"name,omitempty"`
-	// Labels are those of a resource that is made, name=value, separated by commas.
+	// Labels are the labels of a new resource as name=value, separated by commas.
 	Labels string `json:"labels,omitempty"`
-	// PerHour is the cost of the resource then, in USD.
+	// PerHour is the resulting cost of the resource in USD per hour.
 	PerHour json.Number `json:"per_hour,omitempty"`
-	// Status is the answer's, of a result. Carried is the outcome of a call to the
-	// platform: "sent" without an answer, "answered", or "not sent".
+	// Status is the status of the response, for a result. Carried is the outcome of a call to the platform: "sent" (no response),
+	// "answered", or "not sent".
 	Status  int    `json:"status,omitempty"`
 	Carried string `json:"carried,omitempty"`
-	// Revision is the configuration's.
+	// Revision is the revision of the configuration.
 	Revision string `json:"revision,omitempty"`
-	// Lowers says that the change ends or lessens a cost: its intent may use
-	// the room that is kept for such.
+	// Lowers is set if the change ends or reduces a cost. Its intent may use the reserved disk space.
 	Lowers bool `json:"-"`
 }
 
@@ -82,30 +79,28 @@ type line struct {
 	Seq   int64     `json:"seq"`
 	Time  time.Time `json:"time"`
 	Phase Phase     `json:"phase"`
-	// Of is the Seq of the intent that a result belongs to.
+	// Of is the Seq of the intent to which a result belongs.
 	Of int64 `json:"of,omitempty"`
 	Record
-	// Prev is the SHA-256 of the line before, in hexadecimal digits; that of the first
-	// line is empty.
+	// Prev is the SHA-256 of the previous line in hexadecimal, or "" for the first line.
 	Prev string `json:"prev"`
 }
 
-// Log writes lines. It is safe for concurrent use. Use Open.
+// Log appends lines to the audit log. It is safe for concurrent use. Create it with Open.
 type Log struct {
 	config logfile.File
 	sync   bool
 	now    func() time.Time
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	file     *logfile.Writer
-	seq      int64  // of the last line
-	head     string // its sum
+	seq      int64  // number of the last line
+	head     string // its digest
 	shippers []*Shipper
 	looks    *lru.Cache[look, time.Time]
 }
 
-// Unfinished opens the log to write on behind its last line. A line that a crash left
-// incomplete is ended, and stays in the chain as it is.
+// Open opens the log for appending. An incomplete line left by a crash is terminated and stays in the chain.
 func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log, error) {
 	looks, err := lru.New[look, time.Time](maxLooks)
 	if err != nil {
@@ -113,7 +108,7 @@ func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log,
 	}
 	l := &Log{config: *cfg.File, sync: cfg.Sync, now: now, looks: looks}
 	end, err := tail(cfg.File.Path)
-	if err == nil && !bytes.Contains(end, []byte("\n")) { // the one before was put aside just now
+	if err == nil && !bytes.Contains(end, []byte("\n")) { // the file was just rotated
 		var before []byte
 		before, err = tail(cfg.File.Aside(1))
 		end = append(before, end...)
@@ -138,13 +133,13 @@ func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log,
 			l.seq += known.Seq
 			break
 		}
-		l.seq++ // it has a number, which cannot be read
+		l.seq++ // it counts, although its number cannot be read
 		if i == 0 {
-			return nil, errors.Join(fmt.Errorf("audit log: %s ends in no line of one", cfg.File.Path), l.file.Close())
+			return nil, errors.Join(fmt.Errorf("audit log: %s does not end with an audit log line", cfg.File.Path), l.file.Close())
 		}
 	}
 	if len(end) > 0 && !whole {
-		logger.Warn("the last line of the audit log is incomplete", "file", cfg.File.Path)
+		logger.Warn("last line of the audit log is incomplete", "file", cfg.File.Path)
 		if err := l.file.WriteReserved([]byte("\n")); err != nil {
 			return nil, errors.Join(fmt.Errorf("audit log: %w", err), l.file.Close())
 		}
@@ -152,15 +147,14 @@ func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log,
 	return l, nil
 }
 
-// reserve is the room that a full disk has for stops, deletes and the results of what
-// is under way, in bytes: some 1,000 changes.
+// reserve is the disk space in bytes that is kept for stops, deletes and results of changes in progress when the disk is full:
+// about 1,000 changes.
 const reserve = 1 << 20
 
-// maxLine bounds a line, in bytes.
+// maxLine limits the length of a line, in bytes.
 const maxLine = 64 << 10
 
-// tail returns the end of a file from where a line begins, nil if it is empty, no
-// file, or not there.
+// tail returns the end of a file from the beginning of a line, or nil if the file is empty, not regular, or missing.
 func tail(path string) ([]byte, error) {
 	f, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrIrregular) {
@@ -184,38 +178,37 @@ func tail(path string) ([]byte, error) {
 	return text, nil
 }
 
-// sum returns the digest of a line without its end, which the next line holds.
+// sum returns the digest of a line without its newline, which the next line contains.
 func sum(text []byte) string {
 	s := sha256.Sum256(text)
 	return hex.EncodeToString(s[:])
 }
 
-// Intent writes a planned change and returns the number of its line. An
-// error means that it must not be done. A disk that is full has room kept for what
-// lowers costs, and for results.
+// Intent writes a planned change and returns the number of its line. If it returns an error, the change must not be made. On a full
+// disk, reserved space is used for results and for changes that reduce costs.
 func (l *Log) Intent(r Record) (seq int64, err error) { return l.write(Intent, 0, r) }
 
-// Result writes the outcome of an intent.
+// Result writes the result of an intent.
 func (l *Log) Result(of int64, r Record) error {
 	_, err := l.write(Result, of, r)
 	return err
 }
 
-// Loaded writes that a configuration came into force.
+// Loaded writes that a configuration took effect.
 func (l *Log) Loaded(revision string) error {
 	_, err := l.write(Loaded, 0, Record{Revision: revision})
 	return err
 }
 
-// look is a question about records of callers, and its asker.
+// look identifies a read of callers' records.
 type look struct{ who, operation, query string }
 
 const (
-	// lookEvery is the least distance of two lines of one look, and maxLooks the number of looks that are remembered.
+	// lookEvery is the minimum interval between two lines for the same read. maxLooks is the number of reads that are remembered.
 	lookEvery, maxLooks = 15 * time.Minute, 4096
 )
 
-// ReadQuery is the query of a look, without the parameters for one part of its answer.
+// ReadQuery returns the query of a read without the parameters that select a part of its result, such as a page.
 func ReadQuery(asked url.Values) string {
 	asked = maps.Clone(asked)
 	for _, part := range []string{"before", "cursor", "limit", "sort"} {
@@ -224,8 +217,8 @@ func ReadQuery(asked url.Values) string {
 	return asked.Encode()
 }
 
-// Read writes that an admin or a lead looked at the records of callers: once in 15 minutes for each who, operation and query, so that a page that
-// asks again and again does not fill the log.
+// Read writes that an admin or a lead read records of callers. The same who, operation and query are written once in 15 minutes, so
+// that a page that refreshes itself does not fill the log.
 func (l *Log) Read(r Record) error {
 	this, now := look{r.Who + r.Org + "/" + r.Key, r.Operation, r.Resource + "?" + r.Query}, l.now()
 	if at, ok := l.looks.Get(this); ok && now.Sub(at) < lookEvery {
@@ -243,7 +236,7 @@ func (l *Log) write(phase Phase, of int64, r Record) (int64, error) {
 	defer l.mu.Unlock()
 	text, err := json.Marshal(line{Seq: l.seq + 1, Time: l.now().UTC(), Phase: phase, Of: of, Record: r, Prev: l.head})
 	if err == nil && len(text) >= maxLine {
-		err = fmt.Errorf("a line of %d bytes", len(text))
+		err = fmt.Errorf("line of %d bytes is too long", len(text))
 	}
 	if err == nil {
 		write := l.file.WriteLines

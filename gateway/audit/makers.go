@@ -14,12 +14,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// adoption is the operation by which an admin gives a resource another owner.
+// adoption is the operation by which an admin changes the owner of a resource.
 const adoption = http.MethodPost + " /admin/spend/adopt"
 
-// Creators returns the makers of an organisation's resources, by id, by the lines of logs
-// in order, the oldest first: the record of the intent, with the owner that an admin gave
-// the resource later. A key without a team is what an admin named.
+// Creators returns the creators of an organisation's resources by resource ID, read from the lines of audit log files, which must
+// be given oldest first. Each Record is that of the intent, with the owner an admin assigned later. If the record has a team and no
+// key, an admin assigned it.
 func Creators(org string, files ...string) (map[string]Record, error) {
 	m := creators{org, make(map[int64]Record), make(map[string]Record)}
 	for _, name := range files {
@@ -30,7 +30,7 @@ func Creators(org string, files ...string) (map[string]Record, error) {
 	return m.made, nil
 }
 
-// Files are the names of a log, the oldest first. Not all need be there.
+// Files returns the file names of a log, oldest first. Some files may not exist.
 func Files(f *logfile.File) []string {
 	names := make([]string, 0, f.Kept()+1)
 	for n := f.Kept(); n >= 0; n-- {
@@ -44,7 +44,7 @@ func Files(f *logfile.File) []string {
 
 type creators struct {
 	org     string
-	intents map[int64]Record // whose result is not read
+	intents map[int64]Record // intents without a result so far
 	made    map[string]Record
 }
 
@@ -65,7 +65,7 @@ func (m *creators) read(name string) error {
 	return nil
 }
 
-// take takes a line; one that a crash left incomplete says nothing.
+// take processes a line. It ignores lines that a crash left incomplete.
 func (m *creators) take(text []byte) {
 	l, err := lineOf(text)
 	if err != nil {

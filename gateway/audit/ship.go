@@ -16,48 +16,46 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// Receiver takes lines.
+// Receiver receives audit log lines.
 type Receiver interface {
-	// Deliver delivers lines in order and returns how many were taken, all of them without
-	// an error. Those that were not come again.
+	// Deliver delivers lines in order and returns the number of accepted lines, which is less than all only with an error. Lines
+	// that were not accepted are delivered again.
 	Deliver(ctx context.Context, lines []Line) (taken int, err error)
 }
 
-// Shipper delivers the lines of a log to a receiver, each at least once: where it stands
-// is in a file beside the log, so that the next process goes on there. A receiver that
-// is away holds up nothing but its own deliveries. Use Log.Ship.
+// Shipper delivers the lines of a log to a receiver, each at least once. Its position is stored in a file next to the log, so that
+// the next process continues there. A failing receiver delays only its own deliveries. Create a Shipper with Log.Ship.
 type Shipper struct {
 	log      *Log
 	name     string
 	receiver Receiver
 	logger   *slog.Logger
-	written  chan struct{} // has something after a line was written
+	written  chan struct{} // receives a value after a line was written
 
-	mu      sync.Mutex // guards what follows
-	at      position   // of the last line that was taken
-	waiting time.Time  // when the first line that was not was written, zero without one
+	mu      sync.Mutex // guards the fields below
+	at      position   // of the last accepted line
+	waiting time.Time  // when the oldest undelivered line was written, or zero
 	lost    int64
 }
 
-// Backlog is the part of the log that a receiver has not taken.
+// Backlog describes the part of the log that a receiver has not accepted.
 type Backlog struct {
-	// Lines wait, Lost were in files that are gone.
+	// Lines is the number of undelivered lines. Lost counts lines whose files were removed before delivery.
 	Lines, Lost int64
-	// Since is when the oldest that waits was written, zero for none, and Age the time since then.
+	// Since is when the oldest undelivered line was written, or the zero time. Age is the time since then.
 	Since time.Time
 	Age   time.Duration
 }
 
 const (
-	// maxPause bounds the time between two attempts, and lookAgain that between two
-	// looks at the files.
+	// maxPause limits the time between two attempts, and lookAgain is the interval at which the files are checked.
 	maxPause  = time.Minute
 	lookAgain = 10 * time.Second
-	// lastAttempt bounds the delivery after the end of Run's context.
+	// lastAttempt limits the delivery after Run's context has ended.
 	lastAttempt = 5 * time.Second
 )
 
-// Ship returns a shipper to a receiver, whose name is part of a file name. Run runs it.
+// Ship returns a Shipper to a receiver. The name becomes part of a file name. Call Run on the result.
 func (l *Log) Ship(name string, r Receiver, logger *slog.Logger) (*Shipper, error) {
 	s := &Shipper{log: l, name: name, receiver: r, logger: logger, written: make(chan struct{}, 1)}
 	text, err := files.Read(s.path(), maxLine)
@@ -66,7 +64,7 @@ func (l *Log) Ship(name string, r Receiver, logger *slog.Logger) (*Shipper, erro
 	case err != nil:
 		return nil, fmt.Errorf("audit log: %w", err)
 	case json.Unmarshal(text, &s.at) != nil:
-		logger.Warn("where the audit log was shipped to cannot be read: it is shipped from its beginning", "file", s.path())
+		logger.Warn("cannot read the audit log shipping position, shipping from the beginning", "file", s.path())
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,13 +72,13 @@ func (l *Log) Ship(name string, r Receiver, logger *slog.Logger) (*Shipper, erro
 	return s, nil
 }
 
-// path is where the position is kept.
+// path returns the file that stores the position.
 func (s *Shipper) path() string { return s.log.config.Path + "." + s.name }
 
 // Name returns the name of the receiver.
 func (s *Shipper) Name() string { return s.name }
 
-// Backlog returns the part that the receiver has not taken.
+// Backlog returns the current backlog of the receiver.
 func (s *Shipper) Backlog() Backlog {
 	last := s.log.last()
 	s.mu.Lock()
@@ -92,7 +90,7 @@ func (s *Shipper) Backlog() Backlog {
 	return b
 }
 
-// wake makes Run look for lines.
+// wake makes Run check for new lines.
 func (s *Shipper) wake() {
 	select {
 	case s.written <- struct{}{}:
@@ -100,15 +98,15 @@ func (s *Shipper) wake() {
 	}
 }
 
-// Run delivers until ctx ends, and then the rest, if the receiver takes it at once.
+// Run delivers lines until ctx ends. It then makes one attempt to deliver the remaining lines.
 func (s *Shipper) Run(ctx context.Context) {
 	d := &delivery{Shipper: s, from: follower{cfg: s.log.config}}
-	defer func() { _ = d.from.close() }() // it was read only
+	defer func() { _ = d.from.close() }() // opened for reading only
 	switch known, err := d.from.seek(s.at); {
 	case err != nil:
-		s.logger.WarnContext(ctx, "the audit log cannot be read to be shipped", "receiver", s.name, "error", err.Error())
+		s.logger.WarnContext(ctx, "cannot read the audit log for shipping", "receiver", s.name, "error", err.Error())
 	case !known:
-		s.logger.WarnContext(ctx, "the audit log has no line where its shipping stood", "receiver", s.name, "line", s.at.Seq)
+		s.logger.WarnContext(ctx, "audit log does not contain the shipping position", "receiver", s.name, "line", s.at.Seq)
 	}
 	pauses := backoff.NewExponentialBackOff()
 	pauses.MaxInterval = maxPause
@@ -118,15 +116,15 @@ func (s *Shipper) Run(ctx context.Context) {
 		err := d.deliver(ctx)
 		switch {
 		case err != nil:
-			pause, written = min(pauses.NextBackOff(), maxPause), nil // it may return half as much again
+			pause, written = min(pauses.NextBackOff(), maxPause), nil // NextBackOff can exceed the maximum by half
 			if asked, ok := errors.AsType[*backoff.RetryAfterError](err); ok {
 				pause = max(pause, asked.Duration)
 			}
 			if !failing && ctx.Err() == nil {
-				s.logger.WarnContext(ctx, "the audit log is not shipped", "receiver", s.name, "error", err.Error())
+				s.logger.WarnContext(ctx, "audit log shipping failed", "receiver", s.name, "error", err.Error())
 			}
 		case failing:
-			s.logger.InfoContext(ctx, "the audit log is shipped again", "receiver", s.name)
+			s.logger.InfoContext(ctx, "audit log shipping recovered", "receiver", s.name)
 			fallthrough
 		default:
 			pauses.Reset()
@@ -141,7 +139,7 @@ func (s *Shipper) Run(ctx context.Context) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAttempt)
 	defer cancel()
 	if err := d.deliver(last); err != nil && !failing {
-		s.logger.WarnContext(ctx, "the end of the audit log is not shipped", "receiver", s.name, "error", err.Error())
+		s.logger.WarnContext(ctx, "audit log not completely shipped at shutdown", "receiver", s.name, "error", err.Error())
 	}
 }
 
@@ -150,10 +148,10 @@ type delivery struct {
 	*Shipper
 
 	from    follower
-	pending []Line // read, and not taken
+	pending []Line // read but not accepted
 }
 
-// deliver delivers all lines, until it fails.
+// deliver delivers all lines, or stops at the first error.
 func (d *delivery) deliver(ctx context.Context) error {
 	for {
 		if len(d.pending) == 0 {
@@ -176,12 +174,12 @@ func (d *delivery) deliver(ctx context.Context) error {
 	}
 }
 
-// note keeps what Backlog tells of lines that wait.
+// note updates the backlog.
 func (d *delivery) note(pending []Line) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if lost := d.from.lost; lost > d.lost {
-		d.logger.Error("lines of the audit log were removed before they were shipped", "receiver", d.name, "lines", lost-d.lost)
+		d.logger.Error("audit log lines removed before they were shipped", "receiver", d.name, "lines", lost-d.lost)
 		d.lost = lost
 	}
 	d.waiting = time.Time{}
@@ -193,18 +191,18 @@ func (d *delivery) note(pending []Line) {
 	}
 }
 
-// taken keeps the position of a line.
+// taken stores the position of a line.
 func (s *Shipper) taken(ctx context.Context, l *Line) {
 	at := position{l.Seq, sum(l.Text)}
 	s.mu.Lock()
 	s.at = at
 	s.mu.Unlock()
 	if err := replace(s.path(), at); err != nil {
-		s.logger.WarnContext(ctx, "where the audit log was shipped to cannot be kept: lines may come twice", "receiver", s.name, "error", err.Error())
+		s.logger.WarnContext(ctx, "cannot store the audit log shipping position: lines may be delivered twice", "receiver", s.name, "error", err.Error())
 	}
 }
 
-// replace writes a file as a whole.
+// replace replaces the content of a file atomically.
 func replace(path string, at position) error {
 	text, err := json.Marshal(at)
 	if err != nil {

@@ -21,17 +21,17 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
-// Shipping is an audit log and its shippers to receivers. The zero Shipping has no log.
+// Shipping is an audit log with its shippers. The zero Shipping has no log.
 type Shipping struct {
-	// Log is nil when changes are recorded nowhere.
+	// Log is nil if no audit log is configured.
 	Log *Log
 
 	logger   *slog.Logger
 	shippers []*Shipper
-	records  *auditRecords // of the shipper by OTLP, nil without
+	records  *auditRecords // receiver of the OTLP shipper; may be nil
 }
 
-// OpenShipping opens the audit log, if there is one, and its shippers.
+// OpenShipping opens the audit log, if one is configured, and its shippers.
 func OpenShipping(cfg *settings.Audit, now func() time.Time, logger *slog.Logger, providers *telemetry.Providers, meter metric.Meter) (_ *Shipping, err error) {
 	s := &Shipping{logger: logger}
 	if cfg.File == nil {
@@ -71,7 +71,7 @@ func OpenShipping(cfg *settings.Audit, now func() time.Time, logger *slog.Logger
 	return s, nil
 }
 
-// Endpoints are the questions of operators about the log.
+// Endpoints returns the endpoints for the audit log.
 func (s *Shipping) Endpoints() []adminapi.Endpoint { return s.Log.Endpoints() }
 
 // Close closes the log.
@@ -80,23 +80,23 @@ func (s *Shipping) Close() {
 		return
 	}
 	if err := s.Log.Close(); err != nil {
-		s.logger.Error("the audit log cannot be closed", "error", err)
+		s.logger.Error("cannot close the audit log", "error", err)
 	}
 }
 
-// late is the time after which a line that waits is undelivered.
+// late is the time after which a waiting line counts as undelivered.
 const late = time.Minute
 
-// Undelivered describes the receivers that have not taken lines for a minute, or for which lines were lost.
+// Undelivered describes the receivers that have not accepted lines for a minute, or for which lines were lost.
 func (s *Shipping) Undelivered() (out []string) {
 	for _, one := range s.shippers {
 		b := one.Backlog()
 		var parts []string
 		if b.Age > late {
-			parts = append(parts, fmt.Sprintf("%d lines wait, the oldest since %s", b.Lines, b.Since.UTC().Format(time.DateTime)))
+			parts = append(parts, fmt.Sprintf("%d lines not delivered, the oldest since %s", b.Lines, b.Since.UTC().Format(time.DateTime)))
 		}
 		if b.Lost > 0 {
-			parts = append(parts, fmt.Sprintf("%d lines were lost since the gateway started", b.Lost))
+			parts = append(parts, fmt.Sprintf("%d lines lost since startup", b.Lost))
 		}
 		if len(parts) > 0 {
 			out = append(out, "audit log ("+one.Name()+"): "+strings.Join(parts, "; "))
@@ -105,11 +105,11 @@ func (s *Shipping) Undelivered() (out []string) {
 	return out
 }
 
-// measure measures the lines that receivers of the audit log have not taken.
+// measure registers metrics for the backlog of each receiver.
 func (s *Shipping) measure(m metric.Meter) {
-	lines := telemetry.Must(m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Lines of the audit log that a receiver has not taken.")))
-	age := telemetry.Must(m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest of them was written.")))
-	lost := telemetry.Must(m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Lines of the audit log whose file was removed before a receiver had taken them.")))
+	lines := telemetry.Must(m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Audit log lines that a receiver has not accepted.")))
+	age := telemetry.Must(m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest undelivered audit log line was written.")))
+	lost := telemetry.Must(m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Audit log lines whose file was removed before a receiver accepted them.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, one := range s.shippers {
 			b, to := one.Backlog(), metric.WithAttributes(attribute.String("receiver", one.Name()))
@@ -121,7 +121,8 @@ func (s *Shipping) measure(m metric.Meter) {
 	}, lines, age, lost))
 }
 
-// Tasks ship the log, and close the receiver at the end. They outlive the listeners, so that the last changes of the listeners are shipped.
+// Tasks returns the tasks that ship the log, and close the receiver at the end. They end after the listeners, so that the last
+// changes are shipped.
 func (s *Shipping) Tasks() []tasks.Task {
 	var list []tasks.Task
 	for _, one := range s.shippers {
@@ -137,20 +138,19 @@ func (s *Shipping) Tasks() []tasks.Task {
 func (s *Shipping) closeReceiver(ctx context.Context) error {
 	<-ctx.Done()
 	if err := s.records.exporter.Shutdown(context.WithoutCancel(ctx)); err != nil {
-		s.logger.WarnContext(ctx, "the receiver of the audit log cannot be closed", "error", err.Error())
+		s.logger.WarnContext(ctx, "cannot close the audit log receiver", "error", err.Error())
 	}
 	return nil
 }
 
-// auditEvents delivers lines to a webhook, one by one. A line that comes twice has the
-// same id.
+// auditEvents delivers lines to a webhook, one by one. A line delivered twice has the same ID both times.
 type auditEvents struct{ sender *webhook.Sender }
 
-// Deliver implements audit.Receiver.
+// Deliver implements Receiver.
 func (a auditEvents) Deliver(ctx context.Context, lines []Line) (taken int, err error) {
 	for i, l := range lines {
 		data, kind := json.RawMessage(l.Text), "audit."+string(l.Phase)
-		if l.Phase == "" { // a crash left it incomplete
+		if l.Phase == "" { // a line that a crash left incomplete
 			kind = "audit.incomplete"
 			if data, err = json.Marshal(string(l.Text)); err != nil {
 				return i, err
@@ -181,10 +181,10 @@ func newAuditRecords(to *settings.Receiver, p *telemetry.Providers) (*auditRecor
 	return &auditRecords{exporter, provider.Logger("github.com/tollgate-dev/tollgate/gateway/audit"), made}, nil
 }
 
-// maxAuditRecords is how many lines are in one export.
+// maxAuditRecords is the number of lines in one export.
 const maxAuditRecords = 200
 
-// Deliver implements audit.Receiver.
+// Deliver implements Receiver.
 func (a *auditRecords) Deliver(ctx context.Context, lines []Line) (taken int, err error) {
 	for taken < len(lines) {
 		next := lines[taken:min(len(lines), taken+maxAuditRecords)]
@@ -200,8 +200,7 @@ func (a *auditRecords) Deliver(ctx context.Context, lines []Line) (taken int, er
 	return taken, nil
 }
 
-// auditRecord is a line as a log record. The body is the line, so that a chain of bodies
-// can be verified.
+// auditRecord converts a line into a log record whose body is the unchanged line, so that the chain can be verified.
 func auditRecord(l *Line) log.Record {
 	var r log.Record
 	r.SetEventName("tollgate.audit")
@@ -220,7 +219,7 @@ func auditRecord(l *Line) log.Record {
 	return r
 }
 
-// recordList keeps the records that a logger makes.
+// recordList collects the records emitted by a logger.
 type recordList struct{ records []sdklog.Record }
 
 // Enabled implements sdklog.Processor.

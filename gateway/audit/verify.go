@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// Chain is a chain of lines that was verified.
+// Chain is a chain of verified lines.
 type Chain struct {
-	// First and Last are the numbers of its first and last line, 0 for none.
+	// First and Last are the numbers of the first and last line, or 0.
 	First, Last int64
-	// Head is the SHA-256 of its last line, in hexadecimal digits. A chain that was cut
-	// at its end is whole; only a head that was kept elsewhere shows the cut.
+	// Head is the SHA-256 of the last line in hexadecimal. A chain that was truncated at its end is valid; only a Head stored
+	// elsewhere reveals the truncation.
 	Head string
 	// Incomplete counts lines that a crash left incomplete.
 	Incomplete int
@@ -23,13 +23,12 @@ type Chain struct {
 	open  map[int64]bool
 }
 
-// Unfinished returns the intents without a result, in order: changes under way, or those
-// of a gateway that was killed.
+// Unfinished returns the intents without a result, in order: changes in progress, or changes of a gateway that was killed.
 func (c *Chain) Unfinished() []int64 { return slices.Sorted(maps.Keys(c.open)) }
 
-// BrokenError is a line that does not fit the one before.
+// BrokenError describes the first line that does not match the previous one.
 type BrokenError struct {
-	// File is the name given to Verify; Line counts from 1.
+	// File is the name passed to Verify. Line starts at 1.
 	File   string
 	Line   int
 	Reason string
@@ -38,9 +37,9 @@ type BrokenError struct {
 // Error implements error.
 func (e *BrokenError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
 
-// Verify reads on in the chain, oldest file first: each line must hold the sum of
-// the one before. It calls seen with the sum of each, and returns a *BrokenError for
-// the first that does not fit, or the reader's error.
+// Verify continues the chain with another file; files must be passed oldest first. Each line must contain the digest of the
+// previous one. It calls seen with the digest of each line, and returns a *BrokenError for the first line that does not match, or
+// the error of r.
 func (c *Chain) Verify(file string, r io.Reader, seen func(sum string)) error {
 	if c.open == nil {
 		c.open = make(map[int64]bool)
@@ -61,12 +60,12 @@ func (c *Chain) Verify(file string, r io.Reader, seen func(sum string)) error {
 	return nil
 }
 
-// next takes a line, and returns why it does not fit.
+// next adds a line and returns the reason if it does not match.
 func (c *Chain) next(text []byte) (reason string) {
 	defer func() { c.Head, c.lines = sum(text), c.lines+1 }()
 	var l line
 	if json.Unmarshal(text, &l) != nil || l.Seq < 1 {
-		c.Incomplete++ // that it was, and not changed, is shown by the next line, which holds its sum
+		c.Incomplete++ // the next line contains its digest, which shows that it was incomplete and not changed
 		if c.Last > 0 {
 			c.Last++
 		}
@@ -74,11 +73,11 @@ func (c *Chain) next(text []byte) (reason string) {
 	}
 	switch {
 	case c.lines > 0 && l.Prev != c.Head:
-		return fmt.Sprintf("line number %d does not hold the sum of the line before: that one was changed, or lines between them are missing", l.Seq)
+		return fmt.Sprintf("line number %d does not contain the digest of the previous line: that line was changed, or lines are missing in between", l.Seq)
 	case c.Last > 0 && l.Seq != c.Last+1:
 		return fmt.Sprintf("line number %d follows number %d", l.Seq, c.Last)
 	case l.Seq == 1 && c.lines == 0 && l.Prev != "":
-		return "the first line of all holds the sum of another"
+		return "first line of the log contains the digest of another line"
 	}
 	if c.First == 0 {
 		c.First = l.Seq

@@ -28,26 +28,26 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// AccessDeps are the live things that the answers are made of.
+// AccessDeps are the dependencies of Access.
 type AccessDeps struct {
 	API     *schema.API
 	Catalog *catalog.Catalog
 	Limiter *ratelimit.Limiter
 	Ledger  ledger.Store
-	// Engine is the policy engine of the configuration in force.
+	// Engine is the policy engine of the current configuration.
 	Engine *atomic.Pointer[policies.Engine]
 	*view.Current
 }
 
-// Access answers which operations callers may call. The policies are evaluated for each operation and
-// each price, and the result is cached for a moment, so that repeated questions are cheap.
+// Access tells callers which operations they may call. It evaluates the policies for each operation and each price, and
+// caches the result briefly, so that repeated requests are cheap.
 type Access struct {
 	AccessDeps
 
 	judged *lru.Cache[string, evaluation] // by organisation, team, key and roles
 }
 
-// evaluation holds the verdicts of a revision's policies at a time.
+// evaluation is the result of evaluating the policies of a revision.
 type evaluation struct {
 	at         time.Time
 	revision   string
@@ -55,33 +55,33 @@ type evaluation struct {
 	prices     []reference.Price
 }
 
-// evaluationTTL is how long a judgement is shown, maxJudged how many are remembered, some 20
-// kB each.
+// Lifetime and maximum number of cached evaluations, each of about 20 kB.
 const (
 	evaluationTTL  = 10 * time.Second
 	maxEvaluations = 256
 )
 
-// NewAccess returns the answers.
+// NewAccess returns an Access.
 func NewAccess(d AccessDeps) *Access {
-	known, _ := lru.New[string, evaluation](maxEvaluations) // it fails for a size below 1 alone
+	known, _ := lru.New[string, evaluation](maxEvaluations) // lru.New fails only for a size below 1
 	return &Access{d, known}
 }
 
-// accessRoute is the id of the route that lists a caller's permissions. It requires a key; the rest of the reference does not.
+// accessRoute is the id of the route that lists a caller's permissions. It requires a key; the rest of the reference does
+// not.
 const accessRoute = "docs.access"
 
-// AccessRoutes lists the routes.
+// AccessRoutes lists the routes of Access.
 func AccessRoutes() []route.Route {
 	return []route.Route{{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath}}
 }
 
-// Answers maps the routes to their answers.
+// Answers maps route ids to handlers.
 func (g *Access) Answers() map[string]filter.Responder {
 	return map[string]filter.Responder{accessRoute: g.answer}
 }
 
-// answer answers with the caller's permissions.
+// answer responds with the caller's permissions.
 func (g *Access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	access, err := g.of(ctx, ex.Caller, ex.Tenant)
 	if err != nil {
@@ -90,7 +90,7 @@ func (g *Access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Respo
 	return filter.JSONResponse(access)
 }
 
-// of collects limits, budgets, policies and prices for a caller.
+// of collects the limits, budgets, policies and prices that apply to a caller.
 func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) (*reference.Access, error) {
 	a := &reference.Access{
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
@@ -102,7 +102,7 @@ func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter
 	return a, err
 }
 
-// evaluateFault asks the policies about every operation and price for a caller.
+// evaluate returns the decisions of the policies on every operation and price for a caller.
 func (g *Access) evaluate(ctx context.Context, engine *policies.Engine, a *reference.Access) (j evaluation, err error) {
 	j = evaluation{at: g.Now(), prices: []reference.Price{}}
 	j.revision, _ = engine.Revision(a.Org)
@@ -126,11 +126,11 @@ func (g *Access) evaluate(ctx context.Context, engine *policies.Engine, a *refer
 	return j, nil
 }
 
-// Limits lists the windows that a caller's calls are counted in.
+// Limits lists the rate limit windows that apply to a caller.
 func (g *Access) Limits(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Limit {
 	out := []reference.Limit{}
 	counted, err := g.Limiter.Show(ctx, caller.Org)
-	known := err == nil // without the store only the quotas are
+	known := err == nil // without the store only the limits are known
 	for _, s := range tenant.Scopes(caller) {
 		for w := range ratelimit.Windows {
 			if limit := s.Limit.Quota(w); limit > 0 {
@@ -141,7 +141,7 @@ func (g *Access) Limits(ctx context.Context, caller *identity.Caller, tenant *fi
 	return out
 }
 
-// SpendingPlan lists the budgets that a caller's calls are held against.
+// Budgets lists the budgets that apply to a caller.
 func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Budget {
 	out, plan := []reference.Budget{}, tenant.Budgets
 	if plan == nil {
@@ -149,7 +149,7 @@ func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *f
 	}
 	owner := ledger.Owner{Team: caller.Team, Key: caller.Key}
 	state, err := g.Ledger.Balances(ctx, caller.Org, owner)
-	known := err == nil && state.Complete // otherwise only the limits are
+	known := err == nil && state.Complete // otherwise only the limits are known
 	ends := g.Zone(caller.Org).Ends(g.Now())
 	for i, scope := range owner.Scopes() {
 		balance := ledger.Balance{Scope: scope}
@@ -171,7 +171,7 @@ func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *f
 	return out
 }
 
-// limitOf is one window as it was counted; Remaining is nil when that is not known.
+// limitOf returns one window with its count. Remaining is nil if the count is unknown.
 func limitOf(ref ratelimit.Ref, window string, limit int64, counted []ratelimit.WindowState, known bool) reference.Limit {
 	l := reference.Limit{Scope: ref.String(), Window: window, Limit: limit}
 	if !known {
@@ -187,19 +187,18 @@ func limitOf(ref ratelimit.Ref, window string, limit int64, counted []ratelimit.
 	return l
 }
 
-// addPolicies lists the entries that are for a caller.
+// addPolicies adds the policies that apply to a caller.
 func addPolicies(a *reference.Access, entries []policies.Entry) {
 	for _, e := range entries {
 		if !e.AppliesTo(a.Team, a.Roles) {
 			continue
 		}
-		p, _ := compiler.Lookup(e.Policy) // an own policy has no title
+		p, _ := compiler.Lookup(e.Policy) // an organisation's own policy has no title
 		a.Policies = append(a.Policies, reference.Policy{Name: e.Policy, Mode: string(e.Mode.OrDefault()), Title: p.Title, Params: e.Params})
 	}
 }
 
-// hiddenInput are the places of an input that differ from call to call of one
-// operation by one caller.
+// hiddenInput lists the parts of the policy input that differ between calls of one operation by one caller.
 func hiddenInput() []string {
 	return []string{
 		"/request/path", "/request/params", "/request/query", "/request/body",
@@ -207,8 +206,8 @@ func hiddenInput() []string {
 	}
 }
 
-// evaluateOperation asks the policies about an operation with every property of a call
-// unknown: a call denied even so is always denied.
+// evaluateOperation evaluates the policies for an operation with all properties of the call unknown. A call that is
+// denied even so is always denied.
 func evaluateOperation(ctx context.Context, engine *policies.Engine, op *schema.Operation, a *reference.Access, now time.Time) (reference.Operation, error) {
 	out := reference.Operation{ID: op.ID}
 	in := &policies.Input{
@@ -222,23 +221,23 @@ func evaluateOperation(ctx context.Context, engine *policies.Engine, op *schema.
 	return out, err
 }
 
-// Refused says why the policies refuse every call of an operation by a caller,
-// and is empty if they do not.
+// Refused returns the reasons why the policies refuse every call of an operation by a caller. It is empty if a call may
+// be allowed.
 func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
 	judged, err := evaluateOperation(ctx, g.Engine.Load(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
 	if err != nil {
-		return nil, problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
+		return nil, problem.PolicyUnavailable.New("policy evaluation failed").Because(err)
 	}
 	return judged.Refused, nil
 }
 
-// evaluatePartial asks the policies about an input of which parts are not known: refused are the
-// reasons of those that deny it with any value of these, open the policies that decide by them.
+// evaluatePartial evaluates the policies for an input with unknown parts. refused lists the reasons for denials that do
+// not depend on these parts; open lists the policies whose decision depends on them.
 func evaluatePartial(ctx context.Context, engine *policies.Engine, org string, r *policyinput.Recorded) (refused, open []string, err error) {
 	d, undecided, err := engine.DecideRecorded(ctx, org, r)
 	if err != nil {
-		return nil, nil, fmt.Errorf("judge %s: %w", r.Input.Request.Operation, err)
+		return nil, nil, fmt.Errorf("evaluate policies for %s: %w", r.Input.Request.Operation, err)
 	}
 	for _, o := range undecided {
 		open = append(open, o.Policy)
@@ -253,7 +252,7 @@ func evaluatePartial(ctx context.Context, engine *policies.Engine, org string, r
 	return refused, open, nil
 }
 
-// pricesFor lists the prices of GPUs, and the types that the policies let a caller have.
+// pricesFor lists the prices of GPUs, and why policies refuse a type.
 func pricesFor(ctx context.Context, engine *policies.Engine, list *catalog.Snapshot, a *reference.Access, now time.Time) ([]reference.Price, error) {
 	out := []reference.Price{}
 	for _, g := range list.GPUs() {
@@ -278,14 +277,14 @@ func pricesFor(ctx context.Context, engine *policies.Engine, list *catalog.Snaps
 	return out, nil
 }
 
-// podWith is a pod with one GPU in a cloud, of which nothing else is known but that it
-// costs no less.
+// podWith returns the policy input for a pod with one GPU in a cloud. Everything else is unknown, except that the pod
+// costs at least the price of the GPU.
 func podWith(gpu, cloud string, list *catalog.Snapshot, a *reference.Access, now time.Time) *policyinput.Recorded {
 	const op = "createPod"
 	pod := map[string]any{"gpu": map[string]any{"id": gpu, "count": json.Number("1")}, "cloud": cloud}
 	hidden := []string{"/request/path", "/request/params", "/request/query", "/resource/current", "/resource/template", "/spend"}
 	for name := range operation.BodyShape(op).Members {
-		if _, given := pod[name]; !given && name != "cpu" { // which is not beside gpu
+		if _, given := pod[name]; !given && name != "cpu" { // a pod has either gpu or cpu
 			hidden = append(hidden, "/request/body/"+name, "/resource/after/"+name)
 		}
 	}

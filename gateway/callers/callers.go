@@ -15,40 +15,41 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// keyRef names a key made at run time.
+// keyRef identifies a key created at run time.
 type keyRef struct{ org, id string }
 
-// Callers are the callers of a configuration and the keys made at run time that are in force. Callers are immutable.
+// Callers holds the callers of a configuration and the active keys created at run time. It is immutable.
 type Callers struct {
 	*filter.Callers
 
-	// orgs are the organisations of the configuration, by ID, with the keys made at run time that are in force.
+	// orgs holds the organisations of the configuration by id, with their active keys created at run time.
 	orgs map[string]*settings.Org
-	// plans are the budgets of the organisations that have some, by ID, with the budgets of these keys.
+	// plans holds the budgets of the organisations by id, including the budgets of these keys.
 	plans map[string]*ledger.Plan
 	of    map[string]organisation
-	keys  *identity.Directory // of the configuration alone
+	keys  *identity.Directory // only keys of the configuration
 
-	// known are the keys made at run time, in force or not, by organisation; holders are the known keys with a secret that are not revoked.
+	// known holds the keys created at run time by organisation, active or not; holders holds the ones that are not
+	// revoked by the digests of their secrets.
 	known   map[string]*store.Records[*runtimeKey]
 	holders map[identity.Digest][]keyRef
 }
 
-// organisation holds the facts about an organisation that callers of the configuration alone have.
+// organisation holds the properties of an organisation that depend only on the configuration.
 type organisation struct {
 	tenant *filter.Tenant
 	plan   *ledger.Plan
-	ids    map[string]bool // of its keys
-	// budgeted counts the keys made at run time that are in force with a budget.
+	ids    map[string]bool // ids of its keys
+	// budgeted is the number of active keys created at run time that have a budget.
 	budgeted int
 }
 
-// Callers compiles who may call.
+// Callers compiles the callers of a configuration.
 func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		for j := range o.Keys {
-			if k := &o.Keys[j]; k.Used == nil { // a section that stays is in force
+			if k := &o.Keys[j]; k.Used == nil { // an unchanged section is already in use
 				k.Used = &s.keyring.usage(o.ID, k.ID).seen
 			}
 		}
@@ -80,7 +81,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	return s.with(c)
 }
 
-// organisation returns the facts about an organisation, those in force if its section stays.
+// organisation returns the properties of an organisation. It returns the current ones if its section is unchanged.
 func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation, error) {
 	if s.deps.Load() != nil && o.EqualTo(s.org(o.ID)) {
 		of := s.deps.Callers().of[o.ID]
@@ -95,8 +96,8 @@ func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation
 	return organisation{tenant: t, plan: SpendingPlan(o), ids: ids}, err
 }
 
-// with returns callers with the keys made at run time that are known now. It copies each map once, however many keys have
-// changed.
+// with returns callers updated to the currently known keys created at run time. It copies each map once, however many
+// keys have changed.
 func (s *Keys) with(c *Callers) (*Callers, error) {
 	next := *c
 	next.known, next.holders, next.of = s.keyring.Known(), maps.Clone(c.holders), maps.Clone(c.of)
@@ -114,8 +115,8 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 			next.indexSecrets(ref, is.Get(id), true, touched)
 		}
 	}
-	var gone []identity.Digest
-	var come []identity.Entry
+	var removed []identity.Digest
+	var added []identity.Entry
 	all, copied := maps.Clone(c.Tenants), make(map[string]bool)
 	for ref := range touched {
 		if !copied[ref.org] {
@@ -125,7 +126,7 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 			}
 			next.orgs[ref.org], copied[ref.org] = &o, true
 		}
-		gone, come = next.updateKey(ref, gone, come)
+		removed, added = next.updateKey(ref, removed, added)
 	}
 	for org := range copied {
 		t := next.tenant(org)
@@ -134,18 +135,19 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 			delete(next.plans, org)
 		}
 	}
-	directory, err := c.Directory.WithChanges(gone, come)
+	directory, err := c.Directory.WithChanges(removed, added)
 	good, fail := s.keyring.State()
 	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Incomplete: good.IsZero() && fail != nil}
 	return &next, err
 }
 
-// View returns what is in force with a configuration and these callers.
+// View returns a view that combines a configuration with these callers.
 func (c *Callers) View(cfg *settings.Config, moves map[string][]string) *view.View {
 	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Replacements: moves}
 }
 
-// indexSecrets adds a key to the holders of its secrets, or removes it. It adds the other holders to touched: they may come into force, or cease to be.
+// indexSecrets adds a key to the holders of its secrets, or removes it. It adds the other holders of these secrets to
+// touched, because they may become active or inactive.
 func (c *Callers) indexSecrets(ref keyRef, m *runtimeKey, holds bool, touched map[keyRef]bool) {
 	if m == nil || !m.Revoked.IsZero() {
 		return
@@ -164,12 +166,12 @@ func (c *Callers) indexSecrets(ref keyRef, m *runtimeKey, holds bool, touched ma
 	}
 }
 
-// updateKey puts a key in force, or takes it out of force. It appends the change of the directory to gone and come.
-func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
+// updateKey activates or deactivates a key. It appends the changes of the directory to removed and added.
+func (c *Callers) updateKey(ref keyRef, removed []identity.Digest, added []identity.Entry) ([]identity.Digest, []identity.Entry) {
 	made, of := c.orgs[ref.org].RuntimeKeys, c.of[ref.org]
 	if was := made[ref.id]; was != nil {
 		for _, d := range was.Secrets() {
-			gone = append(gone, d.Digest)
+			removed = append(removed, d.Digest)
 		}
 		delete(made, ref.id)
 		if was.Budget != (ledger.Budget{}) {
@@ -177,17 +179,17 @@ func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.
 		}
 	}
 	if m := c.known[ref.org].Get(ref.id); m != nil && m.Revoked.IsZero() && c.inactiveReason(ref.org, m) == "" {
-		come = m.Entries(come, ref.org)
+		added = m.Entries(added, ref.org)
 		made[ref.id] = &m.Key
 		if m.Budget != (ledger.Budget{}) {
 			of.budgeted++
 		}
 	}
 	c.of[ref.org] = of
-	return gone, come
+	return removed, added
 }
 
-// tenant returns the tenant of an organisation, with its keys made at run time that are in force.
+// tenant returns the tenant of an organisation with its active keys created at run time.
 func (c *Callers) tenant(org string) *filter.Tenant {
 	o, of := c.orgs[org], c.of[org]
 	t := *of.tenant
@@ -212,14 +214,14 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	return &t
 }
 
-// inactiveReason says why a key made at run time that is not revoked is not in force, "" if it is.
+// inactiveReason returns the reason why a key created at run time that is not revoked is inactive, or "".
 func (c *Callers) inactiveReason(org string, k *runtimeKey) string {
 	o := c.orgs[org]
 	if o == nil {
-		return "its organisation is not configured"
+		return "organisation is not configured"
 	}
 	if c.of[org].ids[k.ID] {
-		return "the configuration has a key of this id"
+		return "the configuration has a key with this id"
 	}
 	if k.Team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == k.Team }) {
 		return adminapi.UnknownName("team of "+org, k.Team, TeamIDs(o))

@@ -14,37 +14,36 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
-// Bounds of keys made at run time.
+// Limits of keys created at run time.
 const (
-	maxKeys    = 10_000 // of an organisation
-	maxSecrets = 8      // of a key
+	maxKeys    = 10_000 // per organisation
+	maxSecrets = 8      // per key
 	maxMadeID  = 64     // bytes
 	maxSpec    = 16 << 10
 	maxOverlap = 90 * 24 * time.Hour
 )
 
-// KeyResponse is a key that was made, or got another secret, which nothing shows again.
+// KeyResponse is the response to creating or rotating a key. It is the only response that contains the secret.
 type KeyResponse struct {
 	Secret string             `json:"secret,omitempty"`
 	Key    settings.KeyRecord `json:"key"`
 }
 
-// parseKey reads the specification of a key, which has the members that a key has in
-// the configuration.
+// parseKey parses the specification of a key, which has the fields of a key in the configuration.
 func parseKey(spec string) (settings.Key, error) {
 	var k settings.Key
 	if len(spec) > maxSpec {
-		return k, problem.Invalid.Newf("the specification of a key has more than %d bytes", maxSpec)
+		return k, problem.Invalid.Newf("key specification exceeds %d bytes", maxSpec)
 	}
 	return k, invalidKey(strictyaml.Decode("key", []byte(spec), &k))
 }
 
-// invalidKey tells callers of every fault of a specification, nil if err is.
+// invalidKey returns a problem that lists every error in a specification, or nil if err is nil.
 func invalidKey(err error) error {
 	if err == nil {
 		return nil
 	}
-	p := problem.Invalid.New("the key is not valid")
+	p := problem.Invalid.New("invalid key specification")
 	faults, ok := errors.AsType[strictyaml.Errors](err)
 	if !ok {
 		faults, _ = errors.AsType[strictyaml.Errors](strictyaml.Locate(new(strictyaml.Positions), err))
@@ -57,10 +56,11 @@ func invalidKey(err error) error {
 }
 
 func taken(org, id string) error {
-	return problem.KeyConflict.Newf("organisation %s has a key %q", org, id)
+	return problem.KeyConflict.Newf("organisation %s already has a key %q", org, id)
 }
 
-// createKey makes a key for by. Its secret is random unless a digest is given. The ID may be one of a key that was revoked or has expired.
+// createKey creates a key on behalf of by. Its secret is random unless a digest is given. The id of a revoked or expired
+// key can be reused.
 func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*KeyResponse, error) {
 	created := s.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
@@ -69,10 +69,10 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 		k.Digest = identity.DigestOf(secret)
 	}
 	if strings.Trim(k.ID, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" || len(k.ID) > maxMadeID {
-		return nil, problem.Invalid.Newf("the id of a key made at run time has letters, digits, '-', '_' and '.' alone, and at most %d of them", maxMadeID)
+		return nil, problem.Invalid.Newf("key id must consist of at most %d letters, digits, '-', '_' and '.'", maxMadeID)
 	}
 	if !k.Expires.IsZero() && !k.Expires.After(created) {
-		return nil, problem.Invalid.New("expires is in the past")
+		return nil, problem.Invalid.New("expires must be in the future")
 	}
 	if err := invalidKey(k.Validate()); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	}
 	revision := int64(1)
 	if old != nil {
-		revision = old.Revision + 1 // the later record wins wherever the old one is still known
+		revision = old.Revision + 1 // the new record replaces the old one wherever that is still known
 	}
 	m := runtimeKey{Key: k, Revision: revision, Created: created, By: by}
 	m.checkFault()
@@ -96,8 +96,8 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	return s.changeKey(ctx, org, m, secret)
 }
 
-// freshKeys reads the changes that others made to the keys of an organisation, or all keys if
-// they were never read, so that the next decision uses the current keys.
+// freshKeys reads the changes that other gateways made to the keys of an organisation, or all keys if they were never
+// read, so that the next decision uses the current keys.
 func (s *Keys) freshKeys(ctx context.Context, org string) error {
 	if err := s.applyChanges(s.keyring.RefreshOrg(ctx, org)); err != nil {
 		return keysUnavailable(err)
@@ -106,32 +106,32 @@ func (s *Keys) freshKeys(ctx context.Context, org string) error {
 }
 
 func keysUnavailable(err error) error {
-	return problem.KeysUnavailable.New("the keys made at run time cannot be read or changed at the moment").With("Retry-After", "1").Because(err)
+	return problem.KeysUnavailable.New("keys created at run time cannot be read or changed, try again").With("Retry-After", "1").Because(err)
 }
 
-// changeKey puts a record in the place of the one that is known, and in force here.
+// changeKey replaces the known record of a key in the store and applies the change here.
 func (s *Keys) changeKey(ctx context.Context, org string, m runtimeKey, secret string) (*KeyResponse, error) {
 	m.checkFault()
 	done, err := s.keyring.Swap(ctx, org, &m)
 	switch {
 	case errors.Is(err, store.ErrFull):
-		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
+		return nil, problem.KeyConflict.Newf("organisation %s has reached the limit of %d keys created at run time", org, maxKeys)
 	case err != nil:
 		return nil, keysUnavailable(err)
 	case !done:
-		return nil, problem.KeyConflict.Newf("key %q was made or changed meanwhile: look at it again", m.ID)
+		return nil, problem.KeyConflict.Newf("another request has created or changed key %q; check it and try again", m.ID)
 	}
 	s.deps.Apply(s.with)
 	return &KeyResponse{Secret: secret, Key: m.record()}, nil
 }
 
-// runtimeKey returns a key that can be changed at run time.
+// madeKey returns a key that can be changed at run time.
 func (s *Keys) madeKey(ctx context.Context, org, id string) (m runtimeKey, err error) {
 	if err := s.freshKeys(ctx, org); err != nil {
 		return m, err
 	}
 	if s.deps.Callers().of[org].ids[id] {
-		return m, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
+		return m, problem.KeyConflict.Newf("key %q is defined in the configuration; change it there", id)
 	}
 	known := s.keyring.Of(org).Get(id)
 	if known == nil {
@@ -141,15 +141,15 @@ func (s *Keys) madeKey(ctx context.Context, org, id string) (m runtimeKey, err e
 }
 
 func noKey(org, id string) error {
-	return problem.NotFound.Newf("organisation %s has no key %q made at run time", org, id)
+	return problem.NotFound.Newf("organisation %s has no key %q created at run time", org, id)
 }
 
-// rotateKey gives a key another secret.
+// rotateKey gives a key an additional secret.
 func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap time.Duration) (*KeyResponse, error) {
 	now := s.deps.Now().UTC().Truncate(time.Second)
 	switch {
 	case overlap < 0 || overlap > maxOverlap:
-		return nil, problem.Invalid.Newf("overlap: want at most %s", maxOverlap)
+		return nil, problem.Invalid.Newf("overlap must be at most %s", maxOverlap)
 	case !m.Revoked.IsZero():
 		return nil, problem.KeyConflict.Newf("key %q is revoked", m.ID)
 	case !m.Expires.IsZero() && !m.Expires.After(now):
@@ -158,13 +158,13 @@ func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap 
 	secret := identity.NewKey()
 	m.Digests, m.Digest = m.Rotated(identity.DigestOf(secret), now, overlap), identity.Digest{}
 	if len(m.Digests) > maxSecrets {
-		return nil, problem.KeyConflict.Newf("key %q has %d secrets that are accepted, as many as it may: rotate it with an overlap of 0s, or later", m.ID, maxSecrets)
+		return nil, problem.KeyConflict.Newf("key %q has reached the limit of %d valid secrets; rotate it with an overlap of 0s, or later", m.ID, maxSecrets)
 	}
 	m.Revision++
 	return s.changeKey(ctx, org, m, secret)
 }
 
-// revokeKey withdraws a key. One that is revoked stays as it is.
+// revokeKey revokes a key. It has no effect on a revoked key.
 func (s *Keys) revokeKey(ctx context.Context, org string, m runtimeKey, by string) error {
 	if !m.Revoked.IsZero() {
 		return nil
@@ -175,13 +175,13 @@ func (s *Keys) revokeKey(ctx context.Context, org string, m runtimeKey, by strin
 	return err
 }
 
-// listKeys returns the keys made at run time of an organisation, by id.
+// listKeys returns the keys of an organisation that were created at run time, sorted by id.
 func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRecord {
 	known, now, callers := s.keyring.Of(org).All(), s.deps.Now(), s.deps.Callers()
 	list := make([]settings.KeyRecord, 0, len(known))
 	for _, m := range known {
 		r := m.record()
-		if at := used[m.ID]; !at.Before(m.Created) { // or it was used by an earlier key of this ID
+		if at := used[m.ID]; !at.Before(m.Created) { // an earlier use belongs to a previous key with this id
 			r.Used = at
 		}
 		switch why := callers.inactiveReason(org, m); {
@@ -199,8 +199,7 @@ func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRec
 	return list
 }
 
-// configuredKeys returns the keys that an organisation has in the configuration, in its
-// order.
+// configuredKeys returns the keys of an organisation in the configuration, in their order.
 func (s *Keys) configuredKeys(org string, used map[string]time.Time) []settings.KeyRecord {
 	o, now := s.org(org), s.deps.Now()
 	list := make([]settings.KeyRecord, 0, len(o.Keys))
@@ -222,7 +221,7 @@ func (s *Keys) configuredKeys(org string, used map[string]time.Time) []settings.
 	return list
 }
 
-// refused is an error as the admin listener answers it.
+// refused converts an error to the form of the admin listener.
 func refused(err error) error {
 	p, ok := errors.AsType[*problem.Problem](err)
 	if !ok {

@@ -1,6 +1,7 @@
-// Package callers knows who may call, and what for: the organisations of a configuration as the chain and the ledger use them, the keys of
-// the configuration, keys that operators and leads of teams made at run time, revoked tokens, and the rights of a caller.
+// Package callers manages the callers of the gateway: the organisations of a configuration in the form that the filter
+// chain and the ledger use, the keys of the configuration, keys that operators and team leads create at run time, revoked
+// tokens, and the permissions of a caller.
 //
-// Keys made at run time are records in Redis that have digests of the keys and no secret. They and the revocations hold at all gateways
-// that share a store.
+// Keys created at run time are records in Redis with digests of their secrets. These keys and the revocations apply at
+// all gateways that share a store.
 package callers

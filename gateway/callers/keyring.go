@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// keyPoll is how often a gateway looks for changes of keys by others.
+	// keyPoll is the interval between reads of key changes by other gateways.
 	keyPoll = time.Second
-	// keyRetention is how long a key is remembered that was revoked or has expired.
+	// keyRetention is the retention of revoked and expired keys.
 	keyRetention = 30 * 24 * time.Hour
 )
 
-// keyring is the keys made at run time, as this gateway knows them, and the last uses of all keys.
+// keyring holds the keys created at run time as known to this gateway, and the last uses of all keys.
 type keyring struct {
 	*store.Replica[*runtimeKey]
 	uses
 }
 
-// newKeyring returns the keys that are kept below a prefix.
+// newKeyring returns a keyring whose Redis keys begin with prefix.
 func newKeyring(prefix settings.Prefix, deps *Deps) *keyring {
 	k := &keyring{uses: uses{hashes: store.Hashes{Client: deps.Redis, Prefix: prefix.Keys()}}}
 	k.Replica = store.NewReplica(deps.Redis, prefix.Keys(), store.ReplicaConfig[*runtimeKey]{
@@ -41,17 +41,17 @@ func newKeyring(prefix settings.Prefix, deps *Deps) *keyring {
 	return k
 }
 
-// uses are the last uses of keys: those that this gateway has seen, and those that the store has from all gateways. The zero value of used
-// has none.
+// uses records the last uses of keys: those seen by this gateway, and those stored by all gateways. The zero value of
+// used is empty.
 type uses struct {
-	hashes store.Hashes // field ID: when the key was last used, Unix seconds
+	hashes store.Hashes // maps key ids to their last use in Unix seconds
 	used   sync.Map     // ORG/ID to *keyUse
 }
 
-// keyUse is the last use of a key, and the last one stored, in Unix seconds.
+// keyUse holds the last use of a key seen by this gateway and the last one stored, in Unix seconds.
 type keyUse struct{ seen, stored atomic.Int64 }
 
-// usage returns where the use of a key is noted.
+// usage returns the record of the uses of a key.
 func (u *uses) usage(org, id string) *keyUse {
 	if use, ok := u.used.Load(org + "/" + id); ok {
 		return use.(*keyUse)
@@ -60,16 +60,16 @@ func (u *uses) usage(org, id string) *keyUse {
 	return use.(*keyUse)
 }
 
-// usesOf names the uses of the keys of an organisation.
+// usesOf returns the Redis key of the uses of an organisation's keys.
 func usesOf(org string) string { return "{" + org + "}#used" }
 
-// forget drops the uses of a key that is gone.
+// forget deletes the uses of a deleted key.
 func (u *uses) forget(ctx context.Context, org, id string) error {
 	u.used.Delete(org + "/" + id)
 	return u.hashes.Delete(ctx, usesOf(org), id)
 }
 
-// flush writes the uses that the store does not have yet. After an outage it may have later ones from other gateways.
+// flush stores the uses that have not been stored yet. It does not replace later ones of other gateways.
 func (u *uses) flush(ctx context.Context) error {
 	seen := make(map[string]map[string]int64)
 	for name, use := range u.used.Range {
@@ -92,7 +92,8 @@ func (u *uses) flush(ctx context.Context) error {
 	return nil
 }
 
-// lastUsed returns when keys of an organisation were last used, by ID: the later of the store's times, if it answers, and this gateway's.
+// lastUsed returns the last uses of an organisation's keys by id: the later of the stored time, if the store responds,
+// and the time seen by this gateway.
 func (u *uses) lastUsed(ctx context.Context, org string) map[string]time.Time {
 	used := make(map[string]time.Time)
 	if found, err := u.hashes.Get(ctx, usesOf(org)); err == nil {
@@ -111,8 +112,8 @@ func (u *uses) lastUsed(ctx context.Context, org string) map[string]time.Time {
 	return used
 }
 
-// Refresh reads the keys made at run time and the revocations of tokens that have
-// changed, and puts them in force: both at once, so that each has all of the time. Run does so every second.
+// Refresh reads changed keys and token revocations and applies them. It reads both concurrently, so that each has the
+// whole timeout. Run calls it every second.
 func (s *Keys) Refresh(ctx context.Context) error {
 	var tokens error
 	var both errgroup.Group
@@ -125,7 +126,7 @@ func (s *Keys) Refresh(ctx context.Context) error {
 	return s.keyring.flush(ctx)
 }
 
-// applyChanges puts the keys in force if they have changed. It returns err.
+// applyChanges applies the keys if they have changed. It returns err.
 func (s *Keys) applyChanges(changed bool, err error) error {
 	if changed {
 		s.deps.Apply(s.with)
@@ -133,7 +134,7 @@ func (s *Keys) applyChanges(changed bool, err error) error {
 	return err
 }
 
-// Run refreshes until ctx ends.
+// Run calls Poll every second until ctx ends.
 func (s *Keys) Run(ctx context.Context) {
 	poll := time.NewTicker(keyPoll)
 	defer poll.Stop()
@@ -147,12 +148,12 @@ func (s *Keys) Run(ctx context.Context) {
 	}
 }
 
-// Poll refreshes once. That the store stops or begins to answer is one line each.
+// Poll calls Refresh once. It logs a line when the store begins to fail or to respond again.
 func (s *Keys) Poll(ctx context.Context) {
 	_, before := s.State()
 	polled, cancel := context.WithTimeout(ctx, s.deps.Config().Limits.Timeout)
 	defer cancel()
 	if err := s.Refresh(polled); (err == nil) != (before == nil) && ctx.Err() == nil {
-		s.deps.Logger.WarnContext(ctx, "store of keys", "answers", err == nil, "error", fmt.Sprint(err))
+		s.deps.Logger.WarnContext(ctx, "key store availability changed", "available", err == nil, "error", fmt.Sprint(err))
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// Keys keeps the keys made at run time, and compiles who may call.
+// Keys manages the keys created at run time and compiles callers.
 type Keys struct {
-	// Tokens has the keys of issuers. Which tokens were revoked is read together with the keys.
+	// Tokens manages revoked tokens and the keys of token issuers. Revocations are read together with the keys.
 	Tokens *Tokens
 
 	deps    Deps
@@ -22,22 +22,22 @@ type Keys struct {
 	seen    *identity.UsedKeys
 }
 
-// Deps are the parts that keys need. All are required.
+// Deps are the dependencies of Keys. All are required.
 type Deps struct {
 	Redis  store.Client
 	Logger *slog.Logger
 	// API and Runs describe the v2 API and the run interface.
 	API, Runs *schema.API
 	*view.Current
-	// Streams are checked again when other tokens are revoked.
+	// Streams are rechecked after a change of the revoked tokens.
 	Streams *filter.Streams
-	// Callers returns the callers in force.
+	// Callers returns the current callers.
 	Callers func() *Callers
-	// Apply puts the callers in force that change makes of the callers in force.
+	// Apply replaces the current callers by the result of change.
 	Apply func(change func(*Callers) (*Callers, error))
 }
 
-// New returns keys that are kept below a prefix, with those of issuers.
+// New returns a Keys whose Redis keys begin with prefix.
 func New(prefix settings.Prefix, deps Deps) *Keys {
 	return &Keys{
 		deps: deps, keyring: newKeyring(prefix, &deps), seen: identity.NewUsedKeys(),
@@ -45,7 +45,7 @@ func New(prefix settings.Prefix, deps Deps) *Keys {
 	}
 }
 
-// State returns when the store was last read, zero for never, and how the last attempt ended.
+// State returns the time of the last successful read of the store, or zero, and the error of the last read.
 func (s *Keys) State() (good time.Time, err error) {
 	good, err = s.keyring.State()
 	if err == nil {
@@ -54,7 +54,7 @@ func (s *Keys) State() (good time.Time, err error) {
 	return good, err
 }
 
-// org is an organisation of the callers in force, nil for none.
+// org returns an organisation of the current callers, or nil.
 func (s *Keys) org(id string) *settings.Org { return s.deps.Org(id) }
 
 func orgsOf(cfg *settings.Config) []string {
@@ -65,7 +65,7 @@ func orgsOf(cfg *settings.Config) []string {
 	return ids
 }
 
-// authorities compiles the signers of callers' certificates.
+// authoritiesOf compiles the certificate authorities of a configuration.
 func authoritiesOf(c *settings.Config) (*identity.Authorities, error) {
 	list := make([]identity.Authority, len(c.Certificates.Authorities))
 	for i, a := range c.Certificates.Authorities {
@@ -74,7 +74,7 @@ func authoritiesOf(c *settings.Config) (*identity.Authorities, error) {
 	return identity.NewAuthorities(identity.Certificates{Authorities: list, Required: c.Certificates.Required}, c.Teams())
 }
 
-// issuers compiles the issuers of a configuration.
+// issuers compiles the token issuers of a configuration.
 func (s *Keys) issuers(cfg *settings.Config) *identity.Issuers {
 	list := make([]identity.Issuer, len(cfg.Issuers))
 	for i := range cfg.Issuers {
@@ -83,7 +83,7 @@ func (s *Keys) issuers(cfg *settings.Config) *identity.Issuers {
 	return identity.NewIssuers(list, s.Tokens.Issuers(), cfg.Teams())
 }
 
-// directory returns that of the keys, issuers and authorities of a file.
+// directory returns the directory of the keys, issuers and authorities of a configuration.
 func (s *Keys) directory(cfg *settings.Config) (*identity.Directory, error) {
 	authorities, err := authoritiesOf(cfg)
 	if err != nil {

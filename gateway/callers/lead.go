@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// The routes by which a lead manages the keys of its team.
+// Routes for team leads to manage the keys of their team.
 const (
 	keysPath    = "/tollgate/keys"
 	listKeysID  = "keys.list"
@@ -30,8 +30,8 @@ const (
 	rotateKeyID = "keys.rotate"
 	revokeKeyID = "keys.revoke"
 
-	maxTeamKeys = 100            // that a lead may have in force
-	leadOverlap = 24 * time.Hour // of a rotation
+	maxTeamKeys = 100            // active keys that leads of a team may create
+	leadOverlap = 24 * time.Hour // default overlap of a rotation
 )
 
 // Routes lists the routes.
@@ -44,15 +44,15 @@ func Routes() []route.Route {
 	}
 }
 
-// lead is a caller that may manage keys of its team, with the bounds of the keys it makes.
+// lead is a caller that may manage keys of its team, with the limits for the keys that it creates.
 type lead struct {
 	caller *identity.Caller
 	key    settings.Key
 	team   settings.Team
-	labels []ledger.LabelRule // that it may set
+	labels []ledger.LabelRule // labels that keys may set
 }
 
-// leadOf returns the lead that makes a request. It refuses others with 403.
+// leadOf returns the lead that sent a request. For any other caller it returns a 403.
 func (s *Keys) leadOf(c *identity.Caller) (*lead, error) {
 	if slices.Contains(c.Roles, identity.RoleLead) && c.Team != "" {
 		if o := s.org(c.Org); o != nil {
@@ -63,25 +63,25 @@ func (s *Keys) leadOf(c *identity.Caller) (*lead, error) {
 			}
 		}
 	}
-	return nil, problem.Forbidden.New("only a key with the role lead manages the keys of its team")
+	return nil, problem.Forbidden.New("only a key with the role lead can manage the keys of its team")
 }
 
-// bound returns a key that is asked for, with the lead's own bounds where it names
-// none. It refuses one that could do more than the lead or its team.
+// bound returns the requested key with the lead's own limits in place of those that are not set. It returns an error if
+// the key would have more rights than the lead or the team.
 func (l *lead) bound(k settings.Key) (settings.Key, error) {
 	var errs fault.Found
 	if k.Team = cmp.Or(k.Team, l.caller.Team); k.Team != l.caller.Team {
-		errs.Add("team", "must be the lead's own, %q", l.caller.Team)
+		errs.Add("team", "must be the lead's own team, %q", l.caller.Team)
 	}
 	works := slices.ContainsFunc(l.caller.Roles, func(r identity.Role) bool { return r == identity.RoleOperator || r == identity.RoleAdmin })
 	if len(k.Roles) == 0 && !works {
 		k.Roles = []identity.Role{identity.RoleViewer}
 	}
 	for _, r := range rolesOf(k.Roles) {
-		errs.If(r != identity.RoleViewer && (r != identity.RoleOperator || !works), "roles", "a lead cannot give the role %s", r)
+		errs.If(r != identity.RoleViewer && (r != identity.RoleOperator || !works), "roles", "a lead cannot assign the role %s", r)
 	}
-	errs.If(k.Exempt, "exempt", "a lead cannot give it")
-	errs.If(k.Budget.Approvable && !l.key.Budget.Approvable, "budget.approvable", "the lead's own budget is not")
+	errs.If(k.Exempt, "exempt", "a lead cannot set this field")
+	errs.If(k.Budget.Approvable && !l.key.Budget.Approvable, "budget.approvable", "the lead's own budget is not approvable")
 	for _, w := range []struct {
 		name      string
 		of        *int64
@@ -109,29 +109,28 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		if k.Expires.IsZero() {
 			k.Expires = end
 		}
-		errs.If(k.Expires.After(end), "expires", "must not be later than the lead's own end, %s", end.UTC().Format(time.RFC3339))
+		errs.If(k.Expires.After(end), "expires", "must not be later than the expiry of the lead's key, %s", end.UTC().Format(time.RFC3339))
 	}
 	if k.Labels == nil {
 		k.Labels = l.key.Labels
 	}
 	for i, name := range k.Labels {
-		errs.If(!slices.ContainsFunc(l.labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Index("labels", i), "the lead may not set it")
+		errs.If(!slices.ContainsFunc(l.labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Index("labels", i), "the lead's key cannot set this label")
 	}
 	for _, r := range l.labels {
-		errs.If(r.Required && k.Labels != nil && !slices.Contains(k.Labels, r.Name), "labels", "must have %s, which is required", r.Name)
+		errs.If(r.Required && k.Labels != nil && !slices.Contains(k.Labels, r.Name), "labels", "must include the required label %s", r.Name)
 	}
 	if len(l.caller.Addresses) > 0 && len(k.Addresses) == 0 {
 		k.Addresses = l.caller.Addresses
 	}
 	for i, p := range k.Addresses {
 		within := func(own netip.Prefix) bool { return own.Bits() <= p.Bits() && own.Contains(p.Addr()) }
-		errs.If(len(l.caller.Addresses) > 0 && !slices.ContainsFunc(l.caller.Addresses, within), fault.Index("addresses", i), "is beyond the lead's own")
+		errs.If(len(l.caller.Addresses) > 0 && !slices.ContainsFunc(l.caller.Addresses, within), fault.Index("addresses", i), "must be within the addresses of the lead's key")
 	}
 	return k, errors.Join(errs...)
 }
 
-// rolesOf returns the roles of a key, of which an operator's is that of one that
-// names none.
+// rolesOf returns the roles of a key. A key without roles is an operator's key.
 func rolesOf(roles []identity.Role) []identity.Role {
 	if len(roles) == 0 {
 		return []identity.Role{identity.RoleOperator}
@@ -139,24 +138,24 @@ func rolesOf(roles []identity.Role) []identity.Role {
 	return roles
 }
 
-// atMost gives a bound that is not set the lead's own, and refuses one beyond that or
-// the team's. 0 is no bound.
+// atMost sets a limit that is not set to the lead's own, and returns an error if the limit exceeds the lead's or the
+// team's. 0 means no limit.
 func atMost[T ~int64](name string, of *T, own, team T) error {
 	*of = cmp.Or(*of, own)
 	for _, most := range []T{own, team} {
 		if most > 0 && *of > most {
-			return fault.Errorf(name, "is more than the lead or its team may have")
+			return fault.Errorf(name, "must not exceed the limit of the lead or the team")
 		}
 	}
 	return nil
 }
 
-// Answers maps the routes to their answers.
+// Answers maps route ids to handlers.
 func (s *Keys) Answers() map[string]filter.Responder {
 	return map[string]filter.Responder{listKeysID: s.answer, makeKeyID: s.answer, rotateKeyID: s.answer, revokeKeyID: s.answer}
 }
 
-// answer answers a lead.
+// answer responds to a request of a lead.
 func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	l, err := s.leadOf(ex.Caller)
 	if err != nil {
@@ -170,7 +169,7 @@ func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Respons
 		return s.leadCreates(ctx, ex, l)
 	}
 	if len(ex.In.Body) > 0 {
-		return nil, problem.BadRequest.New("the operation takes no body")
+		return nil, problem.BadRequest.New("the operation does not accept a body")
 	}
 	m, err := s.madeKey(ctx, ex.Caller.Org, ex.Params["id"])
 	p, _ := errors.AsType[*problem.Problem](err)
@@ -184,14 +183,14 @@ func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Respons
 		return s.leadRotates(ctx, ex, l, m)
 	}
 	if !mayRevoke(&m.Key) {
-		return nil, problem.Forbidden.New("this key is for administrators to revoke")
+		return nil, problem.Forbidden.New("only an administrator can revoke this key")
 	}
 	return s.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*KeyResponse, error) {
 		return nil, s.revokeKey(ctx, ex.Caller.Org, m, ex.Caller.Key)
 	})
 }
 
-// TeamKey is a key of a lead's team, and the changes that the lead may make to the key.
+// TeamKey is a key of a lead's team with the changes that the lead may make.
 type TeamKey struct {
 	settings.KeyRecord
 
@@ -199,7 +198,8 @@ type TeamKey struct {
 	MayRevoke bool `json:"may_revoke,omitempty"`
 }
 
-// teamKeys returns the keys of a lead's team: those made at run time, then those of the configuration, without the digests of the latter.
+// teamKeys returns the keys of a lead's team: first the keys created at run time, then the keys of the configuration
+// without their digests.
 func (s *Keys) teamKeys(ctx context.Context, org string, l *lead) []TeamKey {
 	made, list := s.keyring.Of(org), []TeamKey{}
 	used, now := s.keyring.lastUsed(ctx, org), s.deps.Now()
@@ -220,7 +220,7 @@ func (s *Keys) teamKeys(ctx context.Context, org string, l *lead) []TeamKey {
 	return list
 }
 
-// mayRotate reports whether a lead might have made a key as it is.
+// mayRotate reports whether the lead could create the key as it is.
 func (l *lead) mayRotate(k settings.Key) bool {
 	bounded, err := l.bound(k)
 	before, _ := json.Marshal(k.Record())
@@ -228,7 +228,7 @@ func (l *lead) mayRotate(k settings.Key) bool {
 	return err == nil && bytes.Equal(before, after)
 }
 
-// mayRevoke reports whether a key of a team is for its leads to revoke.
+// mayRevoke reports whether the leads of a team may revoke a key.
 func mayRevoke(k *settings.Key) bool {
 	return !k.Exempt && !slices.Contains(k.Roles, identity.RoleLead) && !slices.Contains(k.Roles, identity.RoleAdmin)
 }
@@ -246,10 +246,10 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 		return nil, invalidKey(err)
 	}
 	if k.Digest != (identity.Digest{}) || len(k.Digests) > 0 {
-		return nil, problem.Forbidden.New("the secret of a key that a lead makes is made here: leave sha256 and digests out")
+		return nil, problem.Forbidden.New("the gateway generates the secret of a key created by a lead; omit sha256 and digests")
 	}
 	if k, err = l.bound(k); err != nil {
-		refusal := problem.Forbidden.New("the key could do more than its team lead may give")
+		refusal := problem.Forbidden.New("the key exceeds the rights of its team lead")
 		if p, ok := errors.AsType[*problem.Problem](invalidKey(err)); ok {
 			refusal.Errors = p.Errors
 		}
@@ -258,7 +258,7 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 	n := 0
 	known := s.keyring.Of(ex.Caller.Org)
 	if old := known.Get(k.ID); old != nil && old.Team != l.caller.Team {
-		return nil, taken(ex.Caller.Org, k.ID) // what the key made and spent is another team's
+		return nil, taken(ex.Caller.Org, k.ID) // the resources and the spending of the old key belong to another team
 	}
 	for _, m := range known.All() {
 		if m.Team == l.caller.Team && m.Revoked.IsZero() {
@@ -266,7 +266,7 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 		}
 	}
 	if n >= maxTeamKeys {
-		return nil, problem.KeyConflict.Newf("the team has %d keys made at run time, as many as a lead may make", n)
+		return nil, problem.KeyConflict.Newf("the team has reached the limit of %d keys created at run time", n)
 	}
 	spec, err := json.Marshal(k.Record())
 	if err != nil {
@@ -277,7 +277,7 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 	})
 }
 
-// refuseZeros refuses a limit or budget of 0 in the specification of a key: it could mean nothing, or no bound.
+// refuseZeros rejects a limit or budget of 0 in the specification of a key, which could mean either nothing or no limit.
 func refuseZeros(spec any) error {
 	given, _ := spec.(map[string]any)
 	var errs fault.Found
@@ -286,33 +286,33 @@ func refuseZeros(spec any) error {
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			number, _ := members[name].(json.Number)
 			n, err := number.Float64()
-			errs.If(err == nil && n == 0, section+"."+name, "must not be 0: leave it out for the lead's own bound")
+			errs.If(err == nil && n == 0, section+"."+name, "must not be 0; omit it to use the lead's own limit")
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// leadRotates gives a lead the secret of a key that it might have made.
+// leadRotates rotates a key that the lead could create.
 func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m runtimeKey) (*filter.Response, error) {
 	overlap := leadOverlap
 	for name, values := range ex.Query {
 		var err error
 		if overlap, err = time.ParseDuration(values[0]); name != "overlap" || len(values) != 1 || err != nil {
-			return nil, problem.BadRequest.New("the query takes overlap alone, a duration such as 24h")
+			return nil, problem.BadRequest.New("the only query parameter is overlap, a duration such as 24h")
 		}
 	}
 	if !l.mayRotate(m.Key) {
-		return nil, problem.Forbidden.New("this key can do more than its team lead may give: administrators rotate it")
+		return nil, problem.Forbidden.New("the key exceeds the rights of its team lead; only an administrator can rotate it")
 	}
 	return s.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*KeyResponse, error) {
 		return s.rotateKey(ctx, ex.Caller.Org, m, overlap)
 	})
 }
 
-// leadChange audits a change and makes it. A dry run makes none.
+// leadChange makes a change and records it in the audit log. It refuses dry runs.
 func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*KeyResponse, error)) (*filter.Response, error) {
 	if !ex.Ports.LeadsMayManage {
-		return nil, problem.BadRequest.New("there are no dry runs of changes of keys")
+		return nil, problem.BadRequest.New("dry runs are not supported for changes of keys")
 	}
 	seq, err := ex.RecordIntent(audit.Record{
 		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
@@ -330,9 +330,9 @@ func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, cha
 		}
 	}
 	if seq != 0 {
-		// The change stands: a secret that was made is returned even so.
+		// The change has been made, so the response returns a new secret in any case.
 		if failed := ex.Ports.Audit.Result(seq, result); failed != nil {
-			s.deps.Logger.Error("the audit log cannot be written", "error", failed)
+			s.deps.Logger.Error("cannot write the audit log", "error", failed)
 		}
 	}
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
-// Orgs returns the organisations that operators can ask about.
+// Orgs lists the organisations that operators can query.
 func Orgs(c *settings.Config) []adminapi.Tenant {
 	out := make([]adminapi.Tenant, len(c.Orgs))
 	for i := range c.Orgs {
@@ -23,7 +23,7 @@ func Orgs(c *settings.Config) []adminapi.Tenant {
 	return out
 }
 
-// TeamIDs lists the teams of an organisation.
+// TeamIDs returns the ids of an organisation's teams.
 func TeamIDs(o *settings.Org) []string {
 	ids := make([]string, len(o.Teams))
 	for i := range o.Teams {
@@ -32,7 +32,7 @@ func TeamIDs(o *settings.Org) []string {
 	return ids
 }
 
-// Entries lists the policies an organisation has switched on.
+// Entries returns the policies that an organisation has enabled.
 func Entries(c *settings.Config, org string) []policies.Entry {
 	if o := c.Org(org); o != nil {
 		return o.Policies.Policies

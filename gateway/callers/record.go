@@ -8,24 +8,24 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// runtimeKey is a key made at run time. A record of one is the JSON of a [settings.KeyRecord],
-// which is read as YAML, of which it is a part.
+// runtimeKey is a key created at run time. It is stored as the JSON of a [settings.KeyRecord], and decoded as YAML, which
+// includes JSON.
 type runtimeKey struct {
 	settings.Key `yaml:",inline"`
 
-	// Revision counts the changes of the key.
+	// Revision is the number of changes of the key.
 	Revision int64 `yaml:"revision"`
-	// Created and Revoked are when that happened; Revoked is zero for a key that was
-	// not. By and RevokedBy are the name of an admin, "admin", or the id of a lead's key.
+	// Created and Revoked are the times of creation and revocation; Revoked is zero for a key that is not revoked. By and
+	// RevokedBy hold the name of an admin, "admin", or the id of a lead's key.
 	Created   time.Time `yaml:"created"`
 	By        string    `yaml:"by"`
 	Revoked   time.Time `yaml:"revoked"`
 	RevokedBy string    `yaml:"revoked_by"`
 
-	fault string // the fault of the key itself, "" for nothing
+	fault string // why the key itself is invalid, or ""
 }
 
-// UnmarshalJSON reads a record.
+// UnmarshalJSON decodes a record.
 func (m *runtimeKey) UnmarshalJSON(text []byte) error {
 	if err := strictyaml.Decode("record", text, m); err != nil {
 		return err
@@ -34,10 +34,10 @@ func (m *runtimeKey) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the record.
+// MarshalJSON encodes the record.
 func (m *runtimeKey) MarshalJSON() ([]byte, error) { return json.Marshal(m.record()) }
 
-// checkFaultate notes faults of the key itself.
+// checkFault validates the key and sets fault.
 func (m *runtimeKey) checkFault() {
 	m.fault = ""
 	if err := m.Validate(); err != nil {
@@ -45,7 +45,7 @@ func (m *runtimeKey) checkFault() {
 	}
 }
 
-// ended reports whether the key was revoked or has expired.
+// ended reports whether the key is revoked or expired.
 func (m *runtimeKey) ended(now time.Time) bool {
 	return !m.Revoked.IsZero() || !m.Expires.IsZero() && !m.Expires.After(now)
 }
@@ -53,7 +53,7 @@ func (m *runtimeKey) ended(now time.Time) bool {
 // RecordID implements store.Replicated.
 func (m *runtimeKey) RecordID() string { return m.ID }
 
-// Ends implements store.Replicated: a key is remembered for keyMemory after it was revoked or has expired.
+// Ends implements store.Replicated: a key is kept for keyRetention after its revocation or expiry.
 func (m *runtimeKey) Ends() time.Time {
 	end := m.Revoked
 	if end.IsZero() || !m.Expires.IsZero() && m.Expires.Before(end) {
@@ -65,7 +65,7 @@ func (m *runtimeKey) Ends() time.Time {
 	return end.Add(keyRetention)
 }
 
-// Later implements store.Replicated. Of two states with the same revision, the revoked one is later.
+// Later implements store.Replicated. If two states have the same revision, the revoked one is later.
 func (m *runtimeKey) Later(than *runtimeKey) bool {
 	if m.Revision == than.Revision {
 		return !m.Revoked.IsZero() && than.Revoked.IsZero()

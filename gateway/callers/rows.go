@@ -13,34 +13,34 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Key is a key as it is listed.
+// Key is a key in a list.
 type Key struct {
 	settings.KeyRecord
 
-	// Today and ThisMonth are the costs of its resources, in USD, absent for an organisation without budgets and for a key that has spent
-	// nothing.
+	// Today and ThisMonth are the costs of the key's resources in USD. They are absent for an organisation without
+	// budgets and for a key without costs.
 	Today     string `json:"today,omitempty"`
 	ThisMonth string `json:"thisMonth,omitempty"`
 }
 
-// List is a part of a list of keys.
+// List is one page of a list of keys.
 type List struct {
 	Keys []Key `json:"keys"`
-	// All is the number of keys that are selected.
+	// All is the number of keys that match the filters.
 	All int `json:"all"`
-	// Next is the parameter cursor of the next list, absent behind the last.
+	// Next is the value of the parameter cursor for the next page. It is absent on the last page.
 	Next string `json:"next,omitempty"`
 }
 
-// listedKeys selects keys.
+// listedKeys holds the parameters of a list of keys.
 type listedKeys struct {
 	adminapi.OrgParam
 	adminapi.Paging
 
-	Search string        `query:"search" max:"200" doc:"only keys with this text in their id, team or owner"`
+	Search string        `query:"search" max:"200" doc:"only keys whose id, team or owner contains this text"`
 	Team   adminapi.Team `query:"team" doc:"only keys of this team"`
 	State  string        `query:"state" oneof:"in force,expired,revoked,not in force" doc:"only keys in this state"`
-	Sort   string        `query:"sort" oneof:"made,id,used,unused,expires,spend" default:"made" doc:"made is those made at run time and then those of the configuration, used the latest use first, unused the longest without one, expires the next end, spend the dearest this month"`
+	Sort   string        `query:"sort" oneof:"made,id,used,unused,expires,spend" default:"made" doc:"made: keys created at run time, then those of the configuration; used: most recently used first; unused: least recently used first; expires: earliest expiry first; spend: highest cost this month first"`
 }
 
 func (p *listedKeys) selects(k *Key) bool {
@@ -49,7 +49,7 @@ func (p *listedKeys) selects(k *Key) bool {
 		(p.Search == "" || has(k.ID) || has(k.Team) || has(k.Owner))
 }
 
-// compare orders keys as they are asked for.
+// compare orders keys by the parameter sort.
 func (p *listedKeys) compare(a, b *Key) int {
 	switch p.Sort {
 	case "id":
@@ -69,31 +69,31 @@ func (p *listedKeys) compare(a, b *Key) int {
 	return 0
 }
 
-// Operators shows the keys of organisations to operators, and changes those made at run time. The zero value describes its rows.
+// Operators provides the operators' API for keys. The zero value can only list its rows.
 type Operators struct {
 	Keys *Keys
-	// Ledger has the costs of keys.
+	// Ledger holds the costs of keys.
 	Ledger *ledger.Ledger
 }
 
-// Endpoints are the questions of operators about keys and revoked tokens, and their changes.
+// Rows returns the operators' API rows for keys and revoked tokens.
 func (o Operators) Endpoints() []adminapi.Endpoint {
-	var revoked *Tokens // describes its rows
+	var revoked *Tokens // nil lists the rows
 	if o.Keys != nil {
 		revoked = o.Keys.Tokens
 	}
 	return append([]adminapi.Endpoint{
-		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(o.list)},
-		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.create), Status: http.StatusCreated, ErrorStatuses: keyErrorStatuses()},
-		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.rotate), ErrorStatuses: keyErrorStatuses()},
+		{Pattern: "GET /admin/keys", Summary: "List the keys of an organisation, including those of the configuration", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(o.list)},
+		{Pattern: "POST /admin/keys/create", Summary: "Create a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.create), Status: http.StatusCreated, ErrorStatuses: keyErrorStatuses()},
+		{Pattern: "POST /admin/keys/rotate", Summary: "Rotate the secret of a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.rotate), ErrorStatuses: keyErrorStatuses()},
 		{
-			Pattern: "POST /admin/keys/revoke", Summary: "Withdraw a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.revoke), ErrorStatuses: keyErrorStatuses(),
-			Commands: []adminapi.Command{{Use: "keys revoke ORG/KEY", Short: "Withdraw a key that was made at run time, and end its streams", Example: "tollgate keys revoke acme/batch"}},
+			Pattern: "POST /admin/keys/revoke", Summary: "Revoke a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.revoke), ErrorStatuses: keyErrorStatuses(),
+			Commands: []adminapi.Command{{Use: "keys revoke ORG/KEY", Short: "Revoke a key that was created at run time, and close its streams", Example: "tollgate keys revoke acme/batch"}},
 		},
 	}, revoked.Endpoints()...)
 }
 
-// list returns a part of the keys of an organisation, those made at run time first.
+// list returns a page of the keys of an organisation, beginning with those created at run time.
 func (o Operators) list(ctx context.Context, _ adminapi.Principal, p listedKeys) (*List, error) {
 	org := string(p.Org)
 	if o.Keys.org(org) == nil {
@@ -103,7 +103,8 @@ func (o Operators) list(ctx context.Context, _ adminapi.Principal, p listedKeys)
 	return p.list(append(o.Keys.listKeys(org, used), o.Keys.configuredKeys(org, used)...), o.spent(ctx, org))
 }
 
-// spent returns the balances of keys, by ID. It is empty for an organisation without budgets, and while the ledger does not answer.
+// spent returns the balances of keys by id. It is empty for an organisation without budgets, and while the ledger is
+// unavailable.
 func (o Operators) spent(ctx context.Context, org string) map[string]*ledger.Balance {
 	spent := make(map[string]*ledger.Balance)
 	if !HasLedger(o.Keys.org(org)) {
@@ -121,7 +122,7 @@ func (o Operators) spent(ctx context.Context, org string) map[string]*ledger.Bal
 	return spent
 }
 
-// list returns the part of keys that is asked for, with what they have spent.
+// list returns a page of the keys that match the filters, with their costs.
 func (p *listedKeys) list(records []settings.KeyRecord, spent map[string]*ledger.Balance) (out *List, err error) {
 	var list []Key
 	for i := range records {
@@ -139,14 +140,15 @@ func (p *listedKeys) list(records []settings.KeyRecord, spent map[string]*ledger
 	return out, err
 }
 
-// createParams is a key to be made. The whole specification is a parameter, so that it is recorded with the intent.
+// createParams holds the parameters of creating a key. The whole specification is one parameter, so that it is recorded
+// with the intent in the audit log.
 type createParams struct {
 	adminapi.OrgParam
 
-	Spec string `query:"spec,required" doc:"a key as under keys of the configuration, in JSON"`
+	Spec string `query:"spec,required" doc:"specification of the key in JSON, with the fields of a key in the configuration"`
 }
 
-// create makes a key, and returns it with its secret unless only its digest is known.
+// create creates a key. The response contains the secret unless the specification has a digest.
 func (o Operators) create(ctx context.Context, s adminapi.Principal, p createParams) (*KeyResponse, error) {
 	org := string(p.Org)
 	if o.Keys.org(org) == nil {
@@ -160,21 +162,21 @@ func (o Operators) create(ctx context.Context, s adminapi.Principal, p createPar
 	return answer, refused(err)
 }
 
-// keyParams names a key.
+// keyParams identifies a key.
 type keyParams struct {
 	adminapi.OrgParam
 
-	ID string `query:"id,required" doc:"id of a key"`
+	ID string `query:"id,required" doc:"id of the key"`
 }
 
-// rotateParams is a key that gets another secret.
+// rotateParams holds the parameters of rotating a key.
 type rotateParams struct {
 	keyParams
 
-	Overlap adminapi.Duration `query:"overlap,required" doc:"how long those it has are accepted, such as 24h"`
+	Overlap adminapi.Duration `query:"overlap,required" doc:"time for which existing secrets remain valid, such as 24h"`
 }
 
-// rotate gives a key another secret, which it returns. The secrets that the key has are accepted for the overlap.
+// rotate gives a key a new secret, which the response contains. The existing secrets remain valid for the overlap.
 func (o Operators) rotate(ctx context.Context, _ adminapi.Principal, p rotateParams) (*KeyResponse, error) {
 	if p.Overlap < 0 {
 		return nil, adminapi.BadParam("overlap", "must be at least 0s")
@@ -187,7 +189,7 @@ func (o Operators) rotate(ctx context.Context, _ adminapi.Principal, p rotatePar
 	return answer, refused(err)
 }
 
-// revoke withdraws a key.
+// revoke revokes a key.
 func (o Operators) revoke(ctx context.Context, s adminapi.Principal, p keyParams) (none adminapi.NoContent, err error) {
 	m, err := o.find(ctx, p)
 	if err != nil {
@@ -204,7 +206,7 @@ func (o Operators) find(ctx context.Context, p keyParams) (runtimeKey, error) {
 	return m, refused(err)
 }
 
-// keyErrorStatuses are the statuses of refused changes of keys.
+// keyErrorStatuses returns the statuses of refused changes of keys.
 func keyErrorStatuses() []int {
 	return []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 }

@@ -20,10 +20,11 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// maxClasses is how many classes may count one operation.
+// maxClasses is the maximum number of classes that may contain one operation.
 const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 
-// CompileTenant compiles an organisation of a configuration. Faults have paths below the organisation.
+// CompileTenant converts a configured organisation to the form that the filter chain uses. Errors have paths below the
+// organisation.
 func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
 		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.WithDefaults(cfg.Limits.Failure),
@@ -36,7 +37,7 @@ func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API)
 	}
 	var errs fault.Found
 	for j, path := range o.ModelPaths {
-		errs.If(!runs.Operation("modelCall").ValidPathParam("path", path), fault.Index("model_paths", j), "must be one segment of a path, of a-z, 0-9 and _, such as responses")
+		errs.If(!runs.Operation("modelCall").ValidPathParam("path", path), fault.Index("model_paths", j), "must be a single path segment of a-z, 0-9 and _, such as responses")
 	}
 	for _, team := range o.Teams {
 		if team.Weight > 0 {
@@ -46,7 +47,7 @@ func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API)
 	for j, c := range o.Classes {
 		for k, op := range c.Operations {
 			at := fault.Index(fault.Index("classes", j)+".operations", k)
-			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at, "neither the v2 API nor the run interface has an operation %q", op)
+			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at, "unknown operation %q; use an operation of the v2 API or the run interface", op)
 			t.Classes[op] = append(t.Classes[op], CompileClass(c))
 			errs.If(len(t.Classes[op]) > maxClasses, at, "%s is in more than %d classes", op, maxClasses)
 		}
@@ -59,8 +60,7 @@ func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API)
 	return t, errors.Join(errs...)
 }
 
-// keyLabels are the labels that keys may set which may not set all of the
-// organisation's.
+// keyLabels returns the labels that keys may set, for keys that may not set all labels of the organisation.
 func keyLabels(o *settings.Org) map[string][]ledger.LabelRule {
 	of := make(map[string][]ledger.LabelRule)
 	for k := range o.AllKeys() {
@@ -71,7 +71,7 @@ func keyLabels(o *settings.Org) map[string][]ledger.LabelRule {
 	return of
 }
 
-// Labels are the labels that a key may set.
+// Labels returns the labels that a key may set.
 func Labels(o *settings.Org, k *settings.Key) []ledger.LabelRule {
 	if k.Labels == nil {
 		return o.Labels
@@ -79,9 +79,8 @@ func Labels(o *settings.Org, k *settings.Key) []ledger.LabelRule {
 	return slices.DeleteFunc(slices.Clone(o.Labels), func(r ledger.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 }
 
-// LedgerPlan is the plan of an organisation's spending, nil without any budget, isolation,
-// labels, search for idle resources and watch for unusual hours, for which the ledger is
-// kept, too.
+// LedgerPlan returns the spending plan of an organisation, or nil if it needs no ledger. It needs one for budgets,
+// isolation, labels, detection of idle resources, or detection of unusual spending.
 func LedgerPlan(o *settings.Org) *ledger.Plan {
 	if p := SpendingPlan(o); needsLedger(o) || p.Limited() {
 		return p
@@ -89,12 +88,12 @@ func LedgerPlan(o *settings.Org) *ledger.Plan {
 	return nil
 }
 
-// needsLedger reports whether a ledger is kept for the organisation whatever its budgets.
+// needsLedger reports whether an organisation needs a ledger independent of its budgets.
 func needsLedger(o *settings.Org) bool {
 	return o.Isolation.Applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0
 }
 
-// SpendingPlan is Plan, whether a ledger is kept or not.
+// SpendingPlan returns the spending plan of an organisation, whether or not it needs a ledger.
 func SpendingPlan(o *settings.Org) *ledger.Plan {
 	teams, keys := make(map[string]ledger.Budget, len(o.Teams)), make(map[string]ledger.Budget, len(o.Keys)+len(o.RuntimeKeys))
 	for _, t := range o.Teams {
@@ -126,9 +125,8 @@ func SpendingPlan(o *settings.Org) *ledger.Plan {
 	}
 }
 
-// inFlight makes ceilings of the entries of the policy gpu_in_flight that refuse
-// whoever of their teams calls: the ledger holds them when calls race, which a
-// policy, judging one call by the counts before it, cannot.
+// inFlight converts enforced entries of the policy gpu_in_flight that apply to all callers of a team to budget limits.
+// The ledger enforces these for concurrent calls, whereas a policy evaluates one call with the counts before it.
 func inFlight(o *settings.Org, org *ledger.Budget, teams map[string]ledger.Budget) {
 	const policy = "gpu_in_flight"
 	if slices.ContainsFunc(o.Policies.Exceptions, func(x policies.Exception) bool { return x.Policy == policy }) {
@@ -155,11 +153,11 @@ func inFlight(o *settings.Org, org *ledger.Budget, teams map[string]ledger.Budge
 	}
 }
 
-// HasLedger reports whether a ledger is kept for the organisation.
+// HasLedger reports whether an organisation has a ledger.
 func HasLedger(o *settings.Org) bool { return needsLedger(o) || SpendingPlan(o).Limited() }
 
-// changesBodies reports whether the policies of an organisation may change
-// bodies: those of the library that do, and any of its own.
+// changesBodies reports whether the policies of an organisation may modify bodies: library policies that do, and any
+// policy of its own.
 func changesBodies(o *settings.Org) bool {
 	return !o.Policies.Directory.IsZero() || o.Policies.Bundle != nil ||
 		slices.ContainsFunc(o.Policies.Policies, func(e policies.Entry) bool {
@@ -168,7 +166,7 @@ func changesBodies(o *settings.Org) bool {
 		})
 }
 
-// CompileClass compiles a class.
+// CompileClass converts a configured class to the form that the filter chain uses.
 func CompileClass(c settings.Class) filter.Class {
 	return filter.Class{ID: c.ID, Per: ratelimit.ScopeKind(cmp.Or(c.Per, settings.Per(ratelimit.KindKey))), Cost: c.Cost, Limit: c.Limit}
 }

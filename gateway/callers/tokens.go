@@ -19,40 +19,39 @@ import (
 )
 
 const (
-	// maxRevoked bounds the revocations of tokens that are kept, maxClaim each
-	// claim of one, in bytes.
+	// maxRevoked is the maximum number of token revocations, maxClaim the maximum length of a claim in bytes.
 	maxRevoked = 10_000
 	maxClaim   = 512
-	// allTokens takes the place of an organisation in the keys of revocations.
+	// allTokens stands for the organisation in the Redis keys of revocations, which are not specific to one.
 	allTokens = "all"
-	// minRetention is how long a revocation is remembered at least.
+	// minRetention is the minimum retention of a revocation.
 	minRetention = 30 * 24 * time.Hour
 )
 
-// Tokens revokes tokens of issuers.
+// Tokens manages revoked tokens and the keys of token issuers.
 type Tokens struct {
 	deps    Deps
 	issuers *identity.IssuerKeys
 	known   *store.Replica[*RevokedToken]
 
-	mu sync.Mutex // held while the issuers are given the known revocations
+	mu sync.Mutex // held while revocations are passed to the issuers
 }
 
-// NewTokens returns tokens that are kept below a prefix.
+// NewTokens returns a Tokens whose Redis keys begin with prefix.
 func NewTokens(prefix settings.Prefix, deps Deps) *Tokens {
 	return &Tokens{
 		deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger),
 		known: store.NewReplica(deps.Redis, prefix.Tokens(), store.ReplicaConfig[*RevokedToken]{
 			Name: "revoked tokens", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return []string{allTokens} }, MaxRecords: maxRevoked,
-			AlwaysRead: true, // a gateway that starts after a loss accepts revoked tokens until they are written back
+			AlwaysRead: true, // after a loss of the store, a gateway that starts accepts revoked tokens until the revocations are restored
 		}),
 	}
 }
 
-// Issuers returns the keys of issuers, which refuse revoked tokens.
+// Issuers returns the keys of token issuers, which reject revoked tokens.
 func (t *Tokens) Issuers() *identity.IssuerKeys { return t.issuers }
 
-// RecordID implements store.Replicated: there is one revocation of each token and each subject.
+// RecordID implements store.Replicated. Each token and each subject has at most one revocation.
 func (r *RevokedToken) RecordID() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{r.Issuer, r.Token, r.Subject}, "\x00")))
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
@@ -64,12 +63,11 @@ func (r *RevokedToken) Later(than *RevokedToken) bool { return r.At.After(than.A
 // Ends implements store.Replicated.
 func (r *RevokedToken) Ends() time.Time { return r.Until }
 
-// Refresh reads which tokens were revoked, and ends the streams of those that are
-// now.
+// Refresh reads the token revocations and closes the streams of revoked tokens.
 func (t *Tokens) Refresh(ctx context.Context) error { return t.applyChanges(t.known.Refresh(ctx)) }
 
-// applyChanges puts the revocations in force if they have changed. Without any, because the store was never read, no token is accepted. It returns
-// err.
+// applyChanges applies the revocations if they have changed. If the store was never read, no token is accepted. It
+// returns err.
 func (t *Tokens) applyChanges(changed bool, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,8 +87,8 @@ func (t *Tokens) applyChanges(changed bool, err error) error {
 	return err
 }
 
-// issuer returns an issuer by its id or URL, with the defaults of its settings: one of
-// callers', one of admins', or both.
+// issuer returns an issuer of callers or admins by its id or URL, with defaults applied. If both have the issuer, it
+// returns the one with the longer token lifetime.
 func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 	cfg := t.deps.Config()
 	var found []identity.TokenIssuer
@@ -105,17 +103,17 @@ func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 		}
 	}
 	if len(found) == 0 {
-		return identity.TokenIssuer{}, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
+		return identity.TokenIssuer{}, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "no issuer with this id or URL"}
 	}
 	if slices.ContainsFunc(found, func(c identity.TokenIssuer) bool { return c.URL != found[0].URL }) {
-		return identity.TokenIssuer{}, adminapi.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
+		return identity.TokenIssuer{}, adminapi.BadRequestError{Reason: "two issuers have this id; specify the URL of one"}
 	}
 	return slices.MaxFunc(found, func(a, b identity.TokenIssuer) int {
 		return cmp.Compare(a.WithDefaults().MaxLifetime(), b.WithDefaults().MaxLifetime())
 	}).WithDefaults(), nil
 }
 
-// list returns the revoked tokens, the oldest first.
+// list returns the revoked tokens, oldest first.
 func (t *Tokens) list(ctx context.Context, _ adminapi.Principal, _ adminapi.NoParams) (RevocationList, error) {
 	if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {
 		return RevocationList{}, err
@@ -130,13 +128,13 @@ func (t *Tokens) list(ctx context.Context, _ adminapi.Principal, _ adminapi.NoPa
 	return RevocationList{list}, nil
 }
 
-// revoke revokes the token of an issuer that has a jti, or all tokens that a subject was issued until now.
+// revoke revokes the token with a given jti, or all tokens issued to a subject so far.
 func (t *Tokens) revoke(ctx context.Context, s adminapi.Principal, p revokeParams) (RevokedToken, error) {
 	if (p.ID == "") == (p.Subject == "") {
-		return RevokedToken{}, adminapi.BadParam("id", "name either a token by its id or a subject")
+		return RevokedToken{}, adminapi.BadParam("id", "specify either the id of a token or a subject")
 	}
 	if len(p.ID) > maxClaim || len(p.Subject) > maxClaim {
-		return RevokedToken{}, adminapi.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
+		return RevokedToken{}, adminapi.BadRequestError{Reason: "id and subject must not exceed 512 bytes"}
 	}
 	c, err := t.issuer(p.Issuer)
 	if err != nil {
@@ -146,12 +144,12 @@ func (t *Tokens) revoke(ctx context.Context, s adminapi.Principal, p revokeParam
 	next := RevokedToken{Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(), Until: now.Add(max(minRetention, c.MaxLifetime()))}
 	err = t.add(ctx, &next)
 	if errors.Is(err, store.ErrFull) {
-		return next, adminapi.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
+		return next, adminapi.RefusedError{Status: http.StatusConflict, Reason: "limit of 10000 revocations reached; revoke by subject, or remove the issuer from the configuration"}
 	}
 	return next, err
 }
 
-// add writes a revocation, unless there is one as late.
+// add stores a revocation unless a later one exists.
 func (t *Tokens) add(ctx context.Context, next *RevokedToken) error {
 	for {
 		if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {

@@ -7,47 +7,47 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// RevokedToken is tokens of an issuer that are accepted no more.
+// RevokedToken is a revocation of one or more tokens of an issuer.
 type RevokedToken struct {
-	Issuer  string `json:"issuer"`            // its URL
-	Token   string `json:"token,omitempty"`   // the jti of one
-	Subject string `json:"subject,omitempty"` // the sub of all that were issued until At
-	// At is when that was done, By who did it. Until is when it is forgotten, because none
-	// of the tokens can be accepted any more.
+	Issuer  string `json:"issuer"`            // URL of the issuer
+	Token   string `json:"token,omitempty"`   // jti of one token
+	Subject string `json:"subject,omitempty"` // sub of all tokens issued until At
+	// At is the time of the revocation and By its author. Until is the time of its deletion, when all its tokens have
+	// expired.
 	At    time.Time `json:"at"`
 	By    string    `json:"by"`
 	Until time.Time `json:"until"`
 }
 
-// RevocationList is a list of revoked tokens, the oldest first.
+// RevocationList is a list of revoked tokens, oldest first.
 type RevocationList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 
-// Endpoints are the questions of operators about revoked tokens. A nil Tokens describes them.
+// Rows returns the operators' API rows for revoked tokens. With a nil Tokens, the rows can only be listed.
 func (t *Tokens) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/tokens/revoked", Summary: "Tokens of issuers that are revoked", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(t.list),
-			Commands: []adminapi.Command{{Use: "tokens list", Short: "List revoked tokens, until they are forgotten", Example: "tollgate tokens list"}},
+			Pattern: "GET /admin/tokens/revoked", Summary: "List revoked tokens", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(t.list),
+			Commands: []adminapi.Command{{Use: "tokens list", Short: "List revoked tokens that could still be valid", Example: "tollgate tokens list"}},
 		},
 		{
-			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token of an issuer, or those of a subject that were issued until now", Role: adminapi.Admin, Mutates: true, Handler: adminapi.HandlerFor(t.revoke), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
+			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token, or all tokens issued to a subject so far", Role: adminapi.Admin, Mutates: true, Handler: adminapi.HandlerFor(t.revoke), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
 			Commands: []adminapi.Command{{
-				Use: "tokens revoke ISSUER", Short: "Revoke a token, or all that a subject was issued until now, and end their streams",
+				Use: "tokens revoke ISSUER", Short: "Revoke a token, or all tokens issued to a subject so far, and close their streams",
 				Example: "tollgate tokens revoke corp --id 6f1c9a\ntollgate tokens revoke corp --subject ann@acme.example",
-				Long: `Revokes a token of an issuer, or all that a subject was issued until now: at the
-gateway that is asked at once, at all others within two seconds. The issuer is named by
-its id in the configuration, or by its URL. A subject that can still get tokens from its
-issuer is accepted again with a new one: to keep it out, lock it there.`,
+				Long: `Revokes a token of an issuer, or all tokens issued to a subject so far. The revocation
+takes effect immediately at the queried gateway and within two seconds at all others.
+Specify the issuer by its id in the configuration or by its URL. A subject that can
+still get tokens is accepted with a new one; to keep it out, lock it at the issuer.`,
 			}},
 		},
 	}
 }
 
-// revokeParams says which tokens are to be accepted no more.
+// revokeParams holds the parameters of a revocation.
 type revokeParams struct {
-	Issuer  string `query:"issuer,required" doc:"id or URL of an issuer"`
-	ID      string `query:"id" doc:"claim jti of the token"`
-	Subject string `query:"subject" doc:"claim sub of the tokens"`
+	Issuer  string `query:"issuer,required" doc:"id or URL of the issuer"`
+	ID      string `query:"id" doc:"jti of the token"`
+	Subject string `query:"subject" doc:"sub of the tokens"`
 }

@@ -12,17 +12,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
-// Archive keeps explanations in Redis: a list for each organisation, whose lines are reports in JSON under the IDs of their decisions, ULIDs. It
-// is safe for concurrent use. It does not own its client.
+// Archive stores explanations in Redis. Each organisation has a list whose entries are JSON reports under the IDs of their
+// decisions, which are ULIDs. It is safe for concurrent use and does not close its client.
 type Archive struct{ *store.CappedLog }
 
-// NewArchive returns a store whose keys begin with prefix. It does not dial.
+// NewArchive returns an Archive whose keys start with prefix. It does not dial.
 func NewArchive(client store.Client, prefix string, cfg settings.Archive) *Archive {
 	return &Archive{&store.CappedLog{Client: client, Prefix: prefix, MaxLines: int64(cfg.Max), Retention: cfg.For}}
 }
 
-// Find returns the report of a decision of any of some organisations, nil if none has
-// it.
+// Find returns the report of a decision of any of the organisations, or nil.
 func (s *Archive) Find(ctx context.Context, orgs []string, id string) (json.RawMessage, error) {
 	made, err := ulid.ParseStrict(id)
 	if err != nil {
@@ -35,7 +34,7 @@ func (s *Archive) Find(ctx context.Context, orgs []string, id string) (json.RawM
 		for _, in := range []struct {
 			newest string
 			since  time.Time
-		}{{upTo(late), began}, {"+", late.Add(skew)}} { // few take longer than an hour
+		}{{upTo(late), began}, {"+", late.Add(skew)}} { // few calls take longer than an hour
 			err := s.each(ctx, org, in.newest, in.since, func(of string, report json.RawMessage) bool {
 				if of == id {
 					found = report
@@ -50,19 +49,20 @@ func (s *Archive) Find(ctx context.Context, orgs []string, id string) (json.RawM
 	return nil, nil
 }
 
-// upTo returns the last place of a stream that was kept by a time.
+// upTo returns the last stream position written by the time t.
 func upTo(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// Range is a time in which decisions began.
+// Range selects decisions by the time their call began.
 type Range struct {
-	// Since and Before bound it; the zero Before does not.
+	// Since and Before limit the time. A zero Before means no limit.
 	Since, Before time.Time
-	// Most is how many decisions are read; 0 is all.
+	// Most limits the number of decisions to read; 0 means no limit.
 	Most int
 }
 
-// List calls visit with the reports of an organisation in a range, last kept first, until it returns false. All that began since then are
-// among them, and all that began before and took no longer than an hour. whole is false if there are more than are read.
+// List calls visit with the reports of an organisation in a range, most recently stored first, until visit returns false. Calls
+// that began before Since are included if they took at most an hour and were stored in the range. whole is false if more decisions
+// exist than were read.
 func (s *Archive) List(ctx context.Context, org string, in Range, visit func(report json.RawMessage) bool) (whole bool, err error) {
 	newest := "+"
 	if !in.Before.IsZero() {
@@ -80,8 +80,8 @@ func (s *Archive) List(ctx context.Context, org string, in Range, visit func(rep
 	return whole, err
 }
 
-// Follow calls visit with the reports of an organisation that were kept after a place, the oldest first, at most the newest maxFollowed, and
-// returns the place after them. The place "" is after all that are kept now.
+// Follow calls visit with the reports of an organisation stored after a position, oldest first, and returns the position after
+// them. If there are more than maxFollowed, only the newest are visited. The position "" is the current end of the list.
 func (s *Archive) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
 	if place == "" {
 		return s.End(ctx, org)
@@ -97,18 +97,18 @@ func (s *Archive) Follow(ctx context.Context, org, place string, visit func(repo
 	return place, nil
 }
 
-// maxFollowed bounds how many reports are followed at once.
+// maxFollowed limits the number of reports visited by one call of Follow.
 const maxFollowed = 2000
 
 const (
-	// longest is how long before it was kept a decision that is listed may have begun.
+	// longest is the longest time between the start of a call and its storage for which the call is listed.
 	longest = time.Hour
-	// skew bounds by how much the clocks of gateways and Redis differ.
+	// skew is the largest assumed difference between the clocks of gateways and Redis.
 	skew = time.Minute
 )
 
-// each calls visit with the decisions of an organisation that were kept up to an entry of its stream and since a
-// gateway's clock showed a time, last first, until it returns false.
+// each calls visit with the decisions of an organisation from a stream position back to the time since, newest first, until visit
+// returns false.
 func (s *Archive) each(ctx context.Context, org, newest string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
 	oldest := strconv.FormatInt(max(0, since.Add(-skew).UnixMilli()), 10)
 	return s.Each(ctx, org, newest, oldest, func(l store.Line) bool { return visit(l.ID, l.Text) })

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// archiver writes explanations into the archive, behind the answers they explain.
+// archiver writes explanations to the archive after their responses have been sent.
 type archiver struct {
 	store  *Archive
 	chain  func() *filter.Chain
@@ -28,19 +28,19 @@ type archiver struct {
 	written, dropped, failed atomic.Int64
 
 	backlog tasks.Batcher[explain.Entry]
-	reports bytes.Buffer // of the batch that is written
+	reports bytes.Buffer // the batch being written
 }
 
 const (
-	// archiveTime bounds one writing.
+	// archiveTime limits one write.
 	archiveTime = 2 * time.Second
-	// behind is how long notes wait for others that can be written with them.
+	// behind is how long an explanation waits for others to be written with it.
 	behind = 50 * time.Millisecond
-	// keptRoom is how many bytes for reports are kept for the next batch.
+	// keptRoom is the size in bytes of the buffer that is reused for the next batch.
 	keptRoom = 1 << 20
 )
 
-// newHistory makes the memory of exchanges, and the archive if there is one.
+// newHistory creates the history of exchanges and, if configured, the archive.
 func (d *Decisions) newHistory(cfg *settings.Config) {
 	if cfg.Decisions.Shared.For == 0 {
 		d.History = explain.NewHistory(cfg.Decisions.Keep, nil)
@@ -53,7 +53,7 @@ func (d *Decisions) newHistory(cfg *settings.Config) {
 	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, d.deps.Go, behind
 	d.archive, d.History = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
 	meter := d.deps.Meter
-	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them.")))
+	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by outcome.")))
 	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for end, n := range map[string]*atomic.Int64{"written": &a.written, "dropped": &a.dropped, "failed": &a.failed} {
 			o.ObserveInt64(shared, n.Load(), metric.WithAttributes(attribute.String("end", end)))
@@ -62,7 +62,7 @@ func (d *Decisions) newHistory(cfg *settings.Config) {
 	}, shared))
 }
 
-// add has an explanation written, unless too many wait.
+// add queues an explanation. It drops it if the queue is full.
 func (a *archiver) add(p explain.Entry) {
 	if !a.backlog.Add(p) {
 		a.dropped.Add(1)
@@ -77,7 +77,7 @@ func (a *archiver) writeAll(batch []explain.Entry) {
 	for _, p := range batch {
 		x, begin := p.Report(noters), a.reports.Len()
 		if encoder.Encode(x) == nil {
-			report := a.reports.Bytes()[begin : a.reports.Len()-1] // but for the line's end
+			report := a.reports.Bytes()[begin : a.reports.Len()-1] // without the newline
 			lines = append(lines, store.Line{List: x.Caller.Org, ID: x.DecisionID, Text: report})
 		}
 	}
@@ -87,18 +87,19 @@ func (a *archiver) writeAll(batch []explain.Entry) {
 	a.written.Add(int64(added))
 	if lost := len(batch) - added; lost > 0 {
 		a.failed.Add(int64(lost))
-		a.logger.WarnContext(ctx, "decisions not kept for other gateways", "count", lost, "error", err)
+		a.logger.WarnContext(ctx, "cannot archive decisions in the shared store", "count", lost, "error", err)
 	}
 }
 
-// reset makes room for the reports of the next batch.
+// reset prepares the buffer for the next batch.
 func (a *archiver) reset() {
 	if a.reports.Reset(); a.reports.Cap() > keptRoom {
 		a.reports = bytes.Buffer{}
 	}
 }
 
-// find returns the archived report of a decision of some organisations, nil for none and for one of a version that cannot be read.
+// find returns the archived report of a decision of the organisations, or nil if there is none or it was written by an incompatible
+// version.
 func (a *archiver) find(ctx context.Context, orgs []string, id string) (*explain.Report, error) {
 	text, err := a.store.Find(ctx, orgs, id)
 	x := new(explain.Report)
@@ -108,11 +109,11 @@ func (a *archiver) find(ctx context.Context, orgs []string, id string) (*explain
 	return x, nil
 }
 
-// mostRead bounds how many archived decisions one list reads, of about 2.5 KB each.
+// mostRead limits the number of archived decisions, of about 2.5 KB each, that one list reads.
 const mostRead = 5000
 
-// list returns the archived summaries of an organisation that are selected, newest
-// first. It returns a newestError when there were more to look through.
+// list returns the archived summaries of an organisation selected by q, newest first. It returns a newestError if the limit was
+// reached.
 func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]explain.Summary, error) {
 	var list []explain.Summary
 	var last json.RawMessage
@@ -139,11 +140,12 @@ func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]exp
 	return list, err
 }
 
-// wordsOf returns texts that the report of each selected decision has, since reading a report takes much longer than to look for a text.
+// wordsOf returns texts that occur in the report of every selected decision. Searching for them is much cheaper than decoding a
+// report.
 func wordsOf(q explain.Query) (words [][]byte) {
 	add := func(member, value string) {
 		if value != "" {
-			text, _ := json.Marshal(map[string]string{member: value}) // as the report was written
+			text, _ := json.Marshal(map[string]string{member: value}) // in the encoding of reports
 			words = append(words, text[1:len(text)-1])
 		}
 	}
@@ -163,7 +165,7 @@ func wordsOf(q explain.Query) (words [][]byte) {
 	return words
 }
 
-// follow calls visit with the summaries of an organisation that were archived behind a place, and returns the place behind them; see
+// follow calls visit with the summaries of an organisation archived after a position and returns the position after them; see
 // [Archive.Follow].
 func (a *archiver) follow(ctx context.Context, org, place string, visit func(*explain.Summary)) (string, error) {
 	return a.store.Follow(ctx, org, place, func(raw json.RawMessage) {
@@ -173,7 +175,7 @@ func (a *archiver) follow(ctx context.Context, org, place string, visit func(*ex
 	})
 }
 
-// summaryOf returns the summary of an archived report, nil for one of a version that cannot be read.
+// summaryOf returns the summary of an archived report, or nil if it was written by an incompatible version.
 func summaryOf(raw json.RawMessage) *explain.Summary {
 	var x explain.Report
 	if json.Unmarshal(raw, &x) != nil {

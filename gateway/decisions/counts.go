@@ -18,34 +18,35 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// counter counts refusals and the verdicts of policies in memory, and writes the counts to the store. It drops nothing: the counts that could not be
-// written are written later. It is safe for concurrent use.
+// counter counts refusals and policy verdicts in memory and writes the counts to the store. Counts that could not be written are
+// kept and written later. It is safe for concurrent use.
 type counter struct {
 	store  *CountStore
 	logger *slog.Logger
-	// process names this process in the store.
+	// process identifies this process in the store.
 	process string
 
-	writing sync.Mutex // held during a write, so that no older count replaces a newer one
+	writing sync.Mutex // held during a write, so that an older count never replaces a newer one
 
 	mu sync.Mutex // guards the fields below
-	// refused holds the refusals of today, and of the days that are not yet written, by reason.
+	// refused holds today's refusals, and those of earlier days not yet written, by reason.
 	refused map[orgDay]map[string]Refusals
-	// unwritten are the days whose refusals have changed since they were written.
+	// unwritten contains the days whose refusals have changed since the last write.
 	unwritten map[orgDay]bool
-	// said holds the unwritten verdicts of policies by organisation.
+	// said holds unwritten policy verdicts by organisation.
 	said map[string]map[CountKey]int64
 
 	outcomes outcomes
 }
 
-// orgDay is a day of an organisation, as a date in its time zone.
+// orgDay is a date in the time zone of an organisation.
 type orgDay struct{ org, day string }
 
 const (
-	// countEvery is the time between two writes of counts.
+	// countEvery is the interval between writes.
 	countEvery = time.Second
-	// rewriteEvery is after how many writes the refusals of today are written again, changed or not: the store may have lost them.
+	// rewriteEvery is the number of writes after which today's refusals are written again even if unchanged, in case the store lost
+	// them.
 	rewriteEvery = 10
 )
 
@@ -56,7 +57,8 @@ func newCounter(store *CountStore, logger *slog.Logger) *counter {
 	}
 }
 
-// Ended implements filter.Observer. It counts the refusal and the verdicts of policies, and adds the exchange to the history.
+// Ended implements filter.Observer. It counts the refusal and the policy verdicts of an exchange and adds the exchange to the
+// history.
 func (d *Decisions) Ended(ex *filter.Exchange) {
 	if e := ex.Event; ex.Caller != nil && e.DryRun == nil && !explain.IsLocalRead(ex) {
 		d.counter.outcomes.add(e)
@@ -70,7 +72,7 @@ func (d *Decisions) Ended(ex *filter.Exchange) {
 	d.History.Ended(ex)
 }
 
-// day returns the date of a time in the zone of an organisation.
+// day returns the date of a time in an organisation's time zone.
 func (d *Decisions) day(org string, at time.Time) string {
 	return at.In(d.deps.Zone(org).Location()).Format(time.DateOnly)
 }
@@ -95,7 +97,7 @@ func (c *counter) addSaid(e *telemetry.Event, list []explain.PolicyResult) {
 	c.mergeSaid(e.Org, counts)
 }
 
-// mergeSaid adds counts to those that are to be written.
+// mergeSaid adds counts to the unwritten ones.
 func (c *counter) mergeSaid(org string, counts map[CountKey]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +109,7 @@ func (c *counter) mergeSaid(org string, counts map[CountKey]int64) {
 	}
 }
 
-// writeCounts writes the counts until ctx ends, and then a last time.
+// writeCounts writes the counts until ctx ends, and then once more.
 func (d *Decisions) writeCounts(ctx context.Context) error {
 	beat := time.NewTicker(countEvery)
 	defer beat.Stop()
@@ -127,7 +129,7 @@ func (d *Decisions) writeCounts(ctx context.Context) error {
 
 func (d *Decisions) today(org string) string { return d.day(org, d.deps.Now()) }
 
-// write writes the counts that have changed, and forgets the refusals of days that are over.
+// write writes the changed counts and drops the refusals of earlier days.
 func (c *counter) write(ctx context.Context, today func(org string) string) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -158,11 +160,11 @@ func (c *counter) write(ctx context.Context, today func(org string) string) {
 	}
 	errs = append(errs, c.outcomes.write(ctx, c.store)...)
 	if err := errors.Join(errs...); err != nil {
-		c.logger.WarnContext(ctx, "counts of decisions not written yet", "error", err)
+		c.logger.WarnContext(ctx, "cannot write decision counts, retrying", "error", err)
 	}
 }
 
-// rewrite has the refusals of all days in memory written again.
+// rewrite marks the refusals of all days in memory as unwritten.
 func (c *counter) rewrite() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +173,7 @@ func (c *counter) rewrite() {
 	}
 }
 
-// changed returns the days whose refusals are to be written.
+// changed returns the days whose refusals must be written.
 func (c *counter) changed(today func(org string) string) []orgDay {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,16 +185,17 @@ func (c *counter) changed(today func(org string) string) []orgDay {
 	return slices.Collect(maps.Keys(c.unwritten))
 }
 
-// RefusalCountsCount counts the calls that were refused for one reason. Decision is the latest of them.
+// RefusalCount is the number of calls refused for one reason. Decision is the ID of the latest one.
 type RefusalCount struct {
 	Org string `json:"org"`
-	// Reason is a policy, a limit, a budget, or a kind of problem.
+	// Reason is the name of a policy, "limit", "budget", or a kind of problem.
 	Reason   string `json:"reason"`
 	Calls    int    `json:"calls"`
 	Decision string `json:"decision"`
 }
 
-// RefusalCountCounts counts the refusals of today, in the organisation's zone, the most frequent reason first. With an error they are those of this gateway.
+// RefusalCounts returns today's refusals in the organisation's time zone, most frequent reason first. If it returns an error, the
+// counts are those of this gateway only.
 func (d *Decisions) RefusalCounts(ctx context.Context, org string) ([]RefusalCount, error) {
 	c, on := d.counter, orgDay{org, d.today(org)}
 	sums, err := c.store.Refusals(ctx, org, on.day, c.process)

@@ -25,43 +25,42 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// Decisions are this gateway's: the log, the latest exchanges, the archive.
+// Decisions holds the decisions of this gateway: the log, the latest exchanges, and the archive.
 type Decisions struct {
-	// History has the latest exchanges.
+	// History holds the latest exchanges.
 	History *explain.History
 
 	deps    Deps
-	file    *logfile.File    // of the decision log, nil for none
-	log     *decisionlog.Log // nil when they are logged nowhere
-	archive *archiver        // nil without one
+	file    *logfile.File    // of the decision log; may be nil
+	log     *decisionlog.Log // nil without a sink
+	archive *archiver        // nil if not configured
 	counter *counter
-	// streams bounds the streams of decisions that are open at once.
+	// streams limits the number of open decision streams.
 	streams *semaphore.Weighted
 }
 
-// Deps are the dependencies of Decisions. All are required but Stdout and Also.
+// Deps holds the dependencies of Decisions. All are required except Stdout and Additional.
 type Deps struct {
 	Redis  store.Client
 	Now    func() time.Time
 	Logger *slog.Logger
-	// Meter makes the instruments, and PolicyMeter those of the decision log.
+	// Meter creates the instruments, PolicyMeter those of the decision log.
 	Meter, PolicyMeter metric.Meter
-	// Go runs work behind answers.
+	// Go runs work that need not delay a response.
 	Go func(f func())
-	// Stdout is where a decision log on standard output goes; nil has none.
+	// Stdout is the stream of a decision log on standard output; nil disables it.
 	Stdout io.Writer
-	// Additional records each decision, besides the configured log; nil records none.
+	// Additional, if not nil, also receives each decision.
 	Additional filter.Decisions
 
 	*view.Current
-	// Chain returns the chain in force.
+	// Chain returns the filter chain in force.
 	Chain func() *filter.Chain
-	// Draining is closed when the gateway begins to drain, which ends streams of decisions.
+	// Draining is closed when the gateway begins to drain. It ends the streams of decisions.
 	Draining <-chan struct{}
 }
 
-// New opens the decision log, if it has anywhere to go, and the memory
-// of the latest exchanges.
+// New opens the decision log, if one is configured, and creates the history of exchanges.
 func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	d := &Decisions{
 		deps: deps, file: cfg.Decisions.File,
@@ -78,7 +77,7 @@ func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 		return nil, err
 	}
 	m := d.deps.PolicyMeter
-	events := telemetry.Must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by what became of them.")))
+	events := telemetry.Must(m.Int64ObservableCounter("tollgate.decisions", metric.WithDescription("Events of the decision log, by outcome.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := d.log.Stats()
 		for end, n := range map[string]int64{"written": s.Written, "dropped": s.Dropped, "failed": s.Failed, "sampled": s.Sampled} {
@@ -89,14 +88,14 @@ func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	return d, nil
 }
 
-// Close closes the log of a gateway that does not run.
+// Close closes the log of a gateway whose tasks were not run.
 func (d *Decisions) Close() {
 	if d.log != nil {
 		d.log.Close()
 	}
 }
 
-// Recorder returns a recorder of decisions, nil for none.
+// Recorder returns the recorder of decisions, or nil.
 func (d *Decisions) Recorder() filter.Decisions {
 	var all recorders
 	if d.log != nil {
@@ -111,7 +110,7 @@ func (d *Decisions) Recorder() filter.Decisions {
 	return all
 }
 
-// Undelivered describes the sinks of the decision log that take nothing, or for which events were dropped.
+// Undelivered describes the sinks of the decision log that are failing or for which events were dropped.
 func (d *Decisions) Undelivered() (out []string) {
 	if d.log == nil {
 		return nil
@@ -119,10 +118,10 @@ func (d *Decisions) Undelivered() (out []string) {
 	for _, b := range d.log.Backlogs() {
 		var parts []string
 		if b.Err != nil {
-			parts = append(parts, fmt.Sprintf("%d events wait: %v", b.Waiting, b.Err))
+			parts = append(parts, fmt.Sprintf("%d events queued: %v", b.Waiting, b.Err))
 		}
 		if b.Dropped > 0 {
-			parts = append(parts, fmt.Sprintf("%d events were dropped since the gateway started", b.Dropped))
+			parts = append(parts, fmt.Sprintf("%d events dropped since startup", b.Dropped))
 		}
 		if len(parts) > 0 {
 			out = append(out, "decision log ("+b.Sink+"): "+strings.Join(parts, "; "))
@@ -131,7 +130,7 @@ func (d *Decisions) Undelivered() (out []string) {
 	return out
 }
 
-// recorders tells each of several.
+// recorders passes decisions to several recorders.
 type recorders []filter.Decisions
 
 // Record implements filter.Decisions.
@@ -141,15 +140,15 @@ func (r recorders) Record(e decisionlog.Event) {
 	}
 }
 
-// Reopen makes the decision log follow a file that was renamed.
+// Reopen makes the decision log follow a renamed file.
 func (d *Decisions) Reopen() {
 	if d.log != nil {
 		d.log.Reopen()
 	}
 }
 
-// Tasks write the decision log and the counts of decisions. They outlive the listeners, so that requests that finish while the listeners drain
-// are included.
+// Tasks returns the tasks that write the decision log and the decision counts. They end after the listeners, so that requests that
+// finish while the listeners drain are included.
 func (d *Decisions) Tasks() []tasks.Task {
 	counts := tasks.Task{Name: "decision counts", Until: tasks.Ended, Run: d.writeCounts}
 	if d.log == nil {
@@ -158,20 +157,20 @@ func (d *Decisions) Tasks() []tasks.Task {
 	return []tasks.Task{{Name: "decision log", Until: tasks.Ended, Run: d.log.Run}, counts}
 }
 
-// Apply makes the decision log follow a new configuration.
+// Apply applies a new configuration to the decision log.
 func (d *Decisions) Apply(cfg *settings.Config) {
 	if d.log == nil {
 		return
 	}
 	if err := d.log.Apply(cfg.Decisions.DecisionLog); err != nil {
-		d.deps.Logger.Error("the decision log stays as it is", "error", err) // it was validated
+		d.deps.Logger.Error("cannot apply the new decision log configuration", "error", err) // cannot happen: cfg was validated
 	}
 }
 
-// ownDialect is the dialect, in decisions, of the gateway's own acts.
+// ownDialect is the dialect of the gateway's own actions in decisions.
 const ownDialect = "gateway"
 
-// RecordOwnAction keeps an act of the gateway's own beside the decisions.
+// RecordOwnAction records an action of the gateway itself among the decisions.
 func (d *Decisions) RecordOwnAction(org string, of ledger.Owner, operation, resource, text string) {
 	d.History.AddOwn(&explain.Report{
 		DecisionID: ulid.Make().String(), Time: d.deps.Now().UTC(), Revision: d.deps.Config().Revision,

@@ -7,9 +7,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// PolicyCount is on how many calls a policy said something.
+// PolicyCount is the number of calls for which a policy had a verdict.
 type PolicyCount struct {
-	// Hour is the one that is counted, absent where hours are added up.
+	// Hour is the start of the hour. It is omitted if several hours are added up.
 	Hour   time.Time `json:"hour,omitzero"`
 	Policy string    `json:"policy"`
 	// Verdict is denies, warns, would deny, excepted or changes.
@@ -18,22 +18,22 @@ type PolicyCount struct {
 	Calls   int64  `json:"calls"`
 }
 
-// PolicyCounts are counts of whole hours.
+// PolicyCounts holds the counts of whole hours.
 type PolicyCounts struct {
 	From   time.Time     `json:"from"`
 	To     time.Time     `json:"to"`
 	Counts []PolicyCount `json:"counts"`
 }
 
-// counted says which counts are shown.
+// counted selects the counts to show.
 type counted struct {
 	adminapi.OrgParam
 
 	Policy  string            `query:"policy" doc:"only this policy"`
-	Verdict string            `query:"verdict" oneof:"denies,warns,would deny,excepted,changes" doc:"only this verdict"`
-	Team    adminapi.PastTeam `query:"team" doc:"only calls of this team"`
-	Since   adminapi.Since    `query:"since" default:"24h" doc:"from the hour of a time, or of a duration before now, at most 30d, until now"`
-	Bucket  string            `query:"bucket" oneof:"hour,total" default:"total" doc:"time that a count sums up"`
+	Verdict string            `query:"verdict" oneof:"denies,warns,would deny,excepted,changes" doc:"only calls with this verdict"`
+	Team    adminapi.PastTeam `query:"team" doc:"only calls by this team"`
+	Since   adminapi.Since    `query:"since" default:"24h" doc:"start of the period: a time or a duration before now, at most 30d, rounded down to the hour"`
+	Bucket  string            `query:"bucket" oneof:"hour,total" default:"total" doc:"period covered by each count"`
 }
 
 func (d *Decisions) policyCounts(ctx context.Context, s adminapi.Principal, p counted) (*PolicyCounts, error) {
@@ -66,11 +66,12 @@ func (d *Decisions) policyCounts(ctx context.Context, s adminapi.Principal, p co
 	return out, nil
 }
 
-// Counts returns the number of calls by verdict of an organisation's policies, by hour, from one hour to another.
+// Counts returns the number of calls for each policy, verdict and team of an organisation, by hour, from the hour of from to the
+// hour of to.
 func (d *Decisions) Counts(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
 	if d.deps.Config().Org(org) == nil {
 		return nil, adminapi.ErrUnknownOrg
 	}
-	d.counter.write(ctx, d.today) // the counts of this process are among them
+	d.counter.write(ctx, d.today) // include the counts of this process
 	return d.counter.store.List(ctx, org, from, to)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Refusals is the number of refused calls with the same reason. Decision is the ID of the latest of these calls.
+// Refusals is the number of calls refused for the same reason. Decision is the ID of the latest one.
 type Refusals struct {
 	Calls    int64  `json:"calls"`
 	Decision string `json:"decision"`
@@ -18,14 +18,14 @@ func (r Refusals) Add(other Refusals) Refusals {
 	return Refusals{Calls: r.Calls + other.Calls, Decision: max(r.Decision, other.Decision)} // ULIDs sort by time
 }
 
-// dayRetention is how long Redis keeps the refusals of a day: longer than any day lasts in its time zone.
+// dayRetention is how long Redis stores the refusals of a day. It is longer than a day in any time zone.
 const dayRetention = 49 * time.Hour
 
-// refusedOn names the refusals of an organisation on a day, which is a date in the organisation's time zone.
+// refusedOn returns the key for the refusals of an organisation on a day, which is a date in the organisation's time zone.
 func refusedOn(org, day string) string { return "{" + org + "}:refused:" + day }
 
-// SetRefusals stores the refusals that a process has counted on a day so far, by reason. They replace what the process stored before, so that a
-// write can be repeated.
+// SetRefusals stores the refusals counted by a process on a day so far, by reason. They replace those that the process stored
+// before, so a write can be repeated.
 func (s *CountStore) SetRefusals(ctx context.Context, org, day, process string, counts map[string]Refusals) error {
 	fields := make(map[string]any, len(counts))
 	for reason, n := range counts {

@@ -15,31 +15,32 @@ import (
 // List is a list of decisions, newest first.
 type List struct {
 	Decisions []explain.Summary `json:"decisions"`
-	// Incomplete is why there may be others.
+	// Incomplete is the reason why decisions may be missing, or empty.
 	Incomplete string `json:"incomplete,omitempty"`
-	// Next is the value of the parameter before for older decisions, set where Incomplete says that only the newest were looked through.
+	// Next is the value of the parameter before that continues the list with older decisions. It is set if only the newest
+	// decisions were searched.
 	Next string `json:"next,omitempty"`
 }
 
-// Endpoints are the questions of operators about decisions. Those of nil can be read, and not be asked.
+// Endpoints returns the endpoints for decisions. A nil receiver returns endpoints that can be listed but not called.
 func (d *Decisions) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
+			Pattern: "GET /admin/decisions", Summary: "Latest decisions", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
 			Commands: []adminapi.Command{{
-				Use: "decisions", Short: "List decisions, of any gateway", Example: "tollgate decisions --org acme --team research --refused --since 24h",
+				Use: "decisions", Short: "List decisions of all gateways", Example: "tollgate decisions --org acme --team research --refused --since 24h",
 				Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and
 of all that share its Redis those that were refused, warned of or excepted, or
-changed something (decisions.shared). "tollgate explain ID" tells how each came about.`,
+changed something (decisions.shared). "tollgate explain ID" explains each of them.`,
 			}},
 		},
-		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", AuditsReads: true, Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.writeLog), ContentType: "application/x-ndjson", ErrorStatuses: []int{http.StatusConflict}},
-		{Pattern: "GET /admin/decisions/{id}", Summary: "The course of an exchange, stage by stage", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.find), ErrorStatuses: []int{http.StatusNotFound}},
-		{Pattern: "GET /admin/decisions/stream", Summary: "Decisions as they are made, as server-sent events", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.stream), ContentType: "text/event-stream"},
+		{Pattern: "GET /admin/decisions/log", Summary: "Decision log of this gateway, one event per line", AuditsReads: true, Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.writeLog), ContentType: "application/x-ndjson", ErrorStatuses: []int{http.StatusConflict}},
+		{Pattern: "GET /admin/decisions/{id}", Summary: "Explanation of a decision, stage by stage", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.find), ErrorStatuses: []int{http.StatusNotFound}},
+		{Pattern: "GET /admin/decisions/stream", Summary: "Stream of new decisions, as server-sent events", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.stream), ContentType: "text/event-stream"},
 		{
-			Pattern: "GET /admin/policies/counts", Summary: "The number of calls by policy and verdict", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.policyCounts),
+			Pattern: "GET /admin/policies/counts", Summary: "Number of calls by policy and verdict", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.policyCounts),
 			Commands: []adminapi.Command{{
-				Use: "policy counts ORG", Short: "Show on how many calls policies denied, warned, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
+				Use: "policy counts ORG", Short: "Show how many calls each policy denied, warned about, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
 				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
 was lifted by an exception or changed something, by team: so you see the effect of a
 policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
@@ -49,12 +50,12 @@ policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
 	}
 }
 
-// identified names a decision.
+// identified selects a decision.
 type identified struct {
 	ID string `query:"id,required" doc:"id of a decision"`
 }
 
-// find explains an exchange by its decision id, of this gateway or from the archive.
+// find returns the explanation of a decision by this gateway, or from the archive.
 func (d *Decisions) find(ctx context.Context, s adminapi.Principal, p identified) (*explain.Report, error) {
 	if x, ok := d.History.Find(d.deps.Chain(), p.ID); ok && (s.Org == "" || x.Caller.Org == s.Org) {
 		return x, nil
@@ -64,37 +65,37 @@ func (d *Decisions) find(ctx context.Context, s adminapi.Principal, p identified
 			return x, err
 		}
 	}
-	return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
+	return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "decision not found: it is too old, or it was an allowed read on another gateway"}
 }
 
 // followed selects decisions.
 type followed struct {
 	adminapi.OptionalOrg
 
-	Team      adminapi.Team `query:"team" doc:"only those of this team"`
-	Key       string        `query:"key" doc:"only those of this key, by its id"`
-	Policy    string        `query:"policy" doc:"only those in which this policy spoke: denied, warned, would have denied or changed something"`
-	Operation string        `query:"operation" doc:"only those on this operation, by its operationId"`
+	Team      adminapi.Team `query:"team" doc:"only calls by this team"`
+	Key       string        `query:"key" doc:"only calls by the key with this id"`
+	Policy    string        `query:"policy" doc:"only calls that this policy denied, warned about, would have denied, or changed"`
+	Operation string        `query:"operation" doc:"only calls of the operation with this operationId"`
 	Resource  string        `query:"resource" doc:"only those that created or named this resource, by its id"`
 	Outcome   string        `query:"outcome" oneof:"allowed,denied,throttled,failed" doc:"only those with this outcome; see GET /admin/decisions/outcomes"`
 	Refused   bool          `query:"refused" doc:"only refused calls"`
-	Own       bool          `query:"own" doc:"only acts of the gateways themselves: pods stopped, reservations ended"`
+	Own       bool          `query:"own" doc:"only actions of the gateways themselves, such as stopped pods and ended reservations"`
 }
 
 func (p *followed) query() explain.Query {
 	return explain.Query{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation, Resource: p.Resource, Outcome: p.Outcome, Refused: p.Refused, Own: p.Own}
 }
 
-// selected says which decisions are listed.
+// selected selects the decisions to list.
 type selected struct {
 	followed
 
-	Since  adminapi.Since     `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
-	Before adminapi.Timestamp `query:"before" doc:"only calls older than a time: that of the last one of a list leads to the next list"`
-	Limit  int                `query:"limit" min:"1" max:"1000" default:"50" doc:"how many at most"`
+	Since  adminapi.Since     `query:"since" doc:"start of the period: a duration before now, such as 24h, or a time"`
+	Before adminapi.Timestamp `query:"before" doc:"only calls before this time; pass the time of the last entry to get the next page"`
+	Limit  int                `query:"limit" min:"1" max:"1000" default:"50" doc:"maximum number of entries"`
 }
 
-// list lists the selected exchanges of all gateways. Without the store they are those of this gateway.
+// list returns the selected exchanges of all gateways, or of this gateway if the store is unavailable.
 func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) (*List, error) {
 	q := p.query()
 	q.Since, q.Before, q.Limit = time.Time(p.Since), time.Time(p.Before), p.Limit
@@ -106,13 +107,13 @@ func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) 
 			list, err := d.archive.list(ctx, org, q)
 			lists = append(lists, list)
 			if cut, isCut := errors.AsType[newestError](err); isCut && cut.before.After(newest.before) {
-				newest = cut // that of another organisation would leave some out
+				newest = cut // the value for another organisation would skip some
 			} else if err != nil && !isCut {
-				out.Incomplete = "the shared store does not answer: these are this gateway's"
+				out.Incomplete = "shared store unavailable: the list contains only decisions of this gateway"
 			}
 		}
 		if out.Incomplete == "" && !newest.before.IsZero() {
-			out.Incomplete = newest.Error() + ": next is the value of the parameter before for older ones"
+			out.Incomplete = newest.Error() + ": pass next as the parameter before to continue"
 			out.Next = newest.before.UTC().Format(time.RFC3339Nano)
 		}
 	}
@@ -120,13 +121,13 @@ func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) 
 	return &out, nil
 }
 
-// newestError means that decisions were looked through from the newest, and from before on no further.
+// newestError means that only decisions after the time before were searched.
 type newestError struct{ before time.Time }
 
 // Error implements error.
-func (newestError) Error() string { return "only the newest decisions were looked through" }
+func (newestError) Error() string { return "only the newest decisions were searched" }
 
-// orgs are the configured organisations, or the one of an id.
+// orgs returns all configured organisations, or only the one with the given ID.
 func (d *Decisions) orgs(id string) []string {
 	var ids []string
 	for _, o := range d.deps.Config().Orgs {
@@ -137,25 +138,25 @@ func (d *Decisions) orgs(id string) []string {
 	return ids
 }
 
-// logged says which part of the decision log is written.
+// logged selects the part of the decision log to write.
 type logged struct {
 	adminapi.OrgParam
 
-	Since adminapi.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
+	Since adminapi.Since `query:"since" doc:"start of the period: a duration before now, such as 24h, or a time"`
 }
 
 func (d *Decisions) writeLog(ctx context.Context, _ adminapi.Principal, p logged) (adminapi.Writer, error) {
 	return func(w io.Writer) error { return d.WriteLog(ctx, w, string(p.Org), time.Time(p.Since)) }, nil
 }
 
-// WriteLog writes the decision log of this gateway, one JSON object per line: the events of an organisation that are no older than since.
-// It returns [row.ErrUnknownOrg] or a [row.RefusedError] before it writes anything.
+// WriteLog writes the events of an organisation in this gateway's decision log that are not older than since, one JSON object per
+// line. It returns [adminapi.ErrUnknownOrg] or an [adminapi.RefusedError] before it writes anything.
 func (d *Decisions) WriteLog(ctx context.Context, w io.Writer, org string, since time.Time) error {
 	if d.deps.Config().Org(org) == nil {
 		return adminapi.ErrUnknownOrg
 	}
 	if d.file == nil {
-		return adminapi.RefusedError{Status: http.StatusConflict, Reason: "this gateway writes its decisions to no file: decisions.file is not set"}
+		return adminapi.RefusedError{Status: http.StatusConflict, Reason: "gateway has no decision log file: decisions.file is not set"}
 	}
 	return decisionlog.Copy(ctx, d.file, w, org, since)
 }

@@ -11,26 +11,27 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// missed says how many decisions a reader was too slow for.
+// missed is the number of decisions dropped because the client read too slowly.
 type missed struct {
 	Missed int64 `json:"missed"`
 }
 
 const (
-	// maxStreams bounds the streams of decisions that are open at once.
+	// maxStreams limits the number of open decision streams.
 	maxStreams = 32
-	// lookEvery is how often it is looked whether the asker may still ask, and sayEvery how many looks pass between two signs of life.
+	// lookEvery is the interval at which the client's permission is checked. A keep-alive comment is sent after sayEvery checks.
 	lookEvery, sayEvery = time.Second, 10
-	// maxStall is how long one event may take to be written.
+	// maxStall limits the time to write one event.
 	maxStall = 10 * time.Second
 )
 
-// stream sends decisions as server-sent events (WHATWG HTML, section "Server-sent events"): "decision" with a summary, "missed" with
-// how many were left out, and "end" with the reason when the gateway ends the stream: the asker has lost the permission, or the gateway drains.
+// stream sends decisions as server-sent events (WHATWG HTML, section "Server-sent events"). Event types are "decision" with a
+// summary, "missed" with the number of dropped decisions, and "end" with the reason why the gateway ends the stream: the client has
+// lost its permission, or the gateway is draining.
 func (d *Decisions) stream(ctx context.Context, s adminapi.Principal, p followed) (adminapi.Writer, error) {
 	return func(w io.Writer) error {
 		if !d.streams.TryAcquire(1) {
-			return adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "too many streams are open"}
+			return adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "too many open decision streams"}
 		}
 		defer d.streams.Release(1)
 		ctx, cancel := context.WithCancel(ctx)
@@ -49,7 +50,7 @@ func (d *Decisions) stream(ctx context.Context, s adminapi.Principal, p followed
 			case <-ctx.Done():
 				return nil
 			case <-d.deps.Draining:
-				return out.end("the gateway drains")
+				return out.end("gateway is draining")
 			case e, ok := <-events:
 				if !ok {
 					return nil
@@ -57,7 +58,7 @@ func (d *Decisions) stream(ctx context.Context, s adminapi.Principal, p followed
 				err = out.tell(e)
 			case <-look.C:
 				if looks++; !s.MayContinue(ctx) {
-					return out.end("the token is not accepted any more, or has lost its role")
+					return out.end("token is no longer valid or has lost its role")
 				}
 				if looks%sayEvery == 0 {
 					err = out.comment("alive")
@@ -73,14 +74,14 @@ func (d *Decisions) stream(ctx context.Context, s adminapi.Principal, p followed
 // events writes server-sent events.
 type events struct {
 	w       io.Writer
-	control *http.ResponseController // nil where w is no answer
+	control *http.ResponseController // nil if w is not an HTTP response
 }
 
 func newEvents(w io.Writer) *events {
 	e := &events{w: w}
 	if answer, ok := w.(http.ResponseWriter); ok {
 		answer.Header().Set("Cache-Control", "no-store")
-		answer.Header().Set("X-Accel-Buffering", "no") // proxies pass each event on at once
+		answer.Header().Set("X-Accel-Buffering", "no") // disables buffering in proxies
 		e.control = http.NewResponseController(answer)
 	}
 	return e
@@ -97,23 +98,23 @@ func (e *events) tell(v any) error {
 	return e.event("decision", v)
 }
 
-// event writes one; JSON has no line feed.
+// event writes one event. Encoded JSON contains no line feed.
 func (e *events) event(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode an event: %w", err)
+		return fmt.Errorf("encode event: %w", err)
 	}
 	return e.write("event: " + name + "\ndata: " + string(text) + "\n\n")
 }
 
-// close takes the bound off the connection, which may be used again.
+// close removes the write deadline from the connection, which may be reused.
 func (e *events) close() {
 	if e.control != nil {
 		_ = e.control.SetWriteDeadline(time.Time{})
 	}
 }
 
-// write writes text at once, or fails after maxStall.
+// write writes text immediately and fails after maxStall.
 func (e *events) write(text string) error {
 	if e.control != nil {
 		_ = e.control.SetWriteDeadline(time.Now().Add(maxStall))

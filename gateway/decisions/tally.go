@@ -11,29 +11,29 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
-// Retention is how long Redis keeps the counts.
+// Retention is how long Redis stores the counts.
 const Retention = 30 * 24 * time.Hour
 
-// CountKey is the subject of a count: a policy's verdict on calls of a team, in an hour.
+// CountKey identifies a count: a policy's verdict on calls by a team in one hour.
 type CountKey struct {
 	Hour                  time.Time
 	Policy, Verdict, Team string
 }
 
-// CountStore keeps counts. It is safe for concurrent use. It does not own its client.
+// CountStore stores counts of policy verdicts. It is safe for concurrent use and does not close its client.
 type CountStore struct{ hours, days store.Hashes }
 
-// NewCountStore returns a store whose keys begin with prefix. It does not dial.
+// NewCountStore returns a CountStore whose keys start with prefix. It does not dial.
 func NewCountStore(client store.Client, prefix string) *CountStore {
 	return &CountStore{store.Hashes{Client: client, Prefix: prefix, TTL: Retention + time.Hour}, store.Hashes{Client: client, Prefix: prefix, TTL: dayRetention}}
 }
 
-// hourOf names an hour of an organisation.
+// hourOf returns the key for an hour of an organisation.
 func hourOf(org string, hour time.Time) string {
 	return "{" + org + "}:" + strconv.FormatInt(hour.Unix()/3600, 10)
 }
 
-// apart stands between the parts of a field: no id has it.
+// apart separates the parts of a field. IDs never contain it.
 const apart = "\x00"
 
 // Add adds counts of an organisation.
@@ -49,7 +49,7 @@ func (s *CountStore) Add(ctx context.Context, org string, counts map[CountKey]in
 	return s.hours.Add(ctx, hours)
 }
 
-// List returns the counts of an organisation from the hour of one time to the hour of another, by hour, policy, verdict and team.
+// List returns the counts of an organisation from the hour of from to the hour of to, sorted by hour, policy, verdict and team.
 func (s *CountStore) List(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
 	var hours []time.Time
 	var names []string
@@ -64,7 +64,7 @@ func (s *CountStore) List(ctx context.Context, org string, from, to time.Time) (
 	for i, fields := range found {
 		for field, text := range fields {
 			parts := strings.Split(field, apart)
-			if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(parts) == 3 { // others are of another version
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(parts) == 3 { // other fields were written by another version
 				out = append(out, PolicyCount{hours[i], parts[0], parts[1], parts[2], n})
 			}
 		}

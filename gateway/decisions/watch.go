@@ -10,26 +10,27 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// othersEvery is the time between looks for other gateways' decisions, and tellOnce how many decisions are remembered, so that each is told
-// once.
+// othersEvery is the interval at which other gateways' decisions are read. tellOnce is the number of decision IDs kept to avoid
+// sending a decision twice.
 const othersEvery, tellOnce = time.Second, 4096
 
-// watching sends decisions to one reader.
+// watching sends decisions to one client.
 type watching struct {
 	*Decisions
 	q    explain.Query
 	out  chan any
-	told *lru.Cache[string, bool] // by decision
-	// places are how far the archive was read, by organisation.
+	told *lru.Cache[string, bool] // by decision ID
+	// places is the position up to which the archive has been read, by organisation.
 	places map[string]string
 }
 
-// watch returns the selected decisions from now on, by this gateway at once and by others as soon as the archive has them, until ctx ends and the
-// channel is closed. It has a missed in the place of decisions that the reader was too slow for.
+// watch returns a channel of the selected decisions from now on: those of this gateway immediately, those of others once they are
+// in the archive. When ctx ends, the channel is closed. Decisions dropped because the client is too slow are replaced by a missed
+// value.
 func (d *Decisions) watch(ctx context.Context, q explain.Query) <-chan any {
 	w := &watching{d, q, make(chan any), telemetry.Must(lru.New[string, bool](tellOnce)), make(map[string]string)}
 	own := d.History.Watch()
-	w.others(ctx) // where the archive ends now
+	w.others(ctx) // start at the current end of the archive
 	go func() {
 		defer close(w.out)
 		defer own.Stop()
@@ -53,7 +54,8 @@ func (d *Decisions) watch(ctx context.Context, q explain.Query) <-chan any {
 	return w.out
 }
 
-// others sends the decisions archived since the last look. While the store is away, it tells this gateway's decisions alone, and the others' later.
+// others sends the decisions archived since the last call. While the store is unavailable, only this gateway's decisions are sent;
+// those of others follow later.
 func (w *watching) others(ctx context.Context) {
 	if w.archive == nil {
 		return

@@ -16,36 +16,36 @@ import (
 	heapv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/fixed_heap/v3"
 )
 
-// Bootstrap is all that an Envoy is started with; the rest it is served.
+// Bootstrap is the static configuration of one Envoy. Everything else is served by the gateways.
 type Bootstrap struct {
-	// Node names this Envoy, Group its group.
+	// Node is the ID of this Envoy, and Group the node group it belongs to.
 	Node, Group string
-	// Listen is where callers connect.
+	// Listen is the address for callers.
 	Listen netip.AddrPort
-	// Admin is the admin interface, which shows and changes everything: loopback.
+	// Admin is the address of Envoy's admin interface. It must be on loopback, because the interface permits every change.
 	Admin netip.AddrPort
-	// Doors are the gRPC servers of gateways, Named those that DNS knows: an address
-	// behind a name is found out every few seconds, and each of several is one.
+	// Doors are the addresses of the gateways' gRPC servers. NamedDoors are servers given by DNS name: names are resolved again every few
+	// seconds, and each address of a name is a server.
 	Doors      []netip.AddrPort
 	NamedDoors []NamedServer
-	// Peer is how they are connected to; with TLS and without Peer.Secrets, by Files.
+	// Peer configures TLS to the gateways. With TLS and an empty Peer.Secrets, Files is used.
 	Peer  Peer
 	Files Files
-	// Token is shown to gateways, "" for none.
+	// Token authenticates the Envoy to the gateways. It may be empty.
 	Token string
-	// Connections bounds those of callers.
+	// Connections limits the connections of callers.
 	Connections int64
-	// Heap is the memory, in bytes, near which Envoy sheds load; 0 is no bound.
+	// Heap is the memory limit in bytes near which Envoy sheds load. 0 means no limit.
 	Heap uint64
 }
 
-// NamedDoorsServer is a server that DNS knows.
+// NamedServer is a server given by DNS name.
 type NamedServer struct {
 	Host string
 	Port uint16
 }
 
-// JSON returns the bootstrap as JSON, which Envoy reads as it does YAML.
+// JSON returns the bootstrap configuration as JSON. Envoy also accepts it in a file named .yaml.
 func (c *Bootstrap) JSON() (string, error) {
 	b := new(builder)
 	boot := &bootstrapv3.Bootstrap{
@@ -77,12 +77,12 @@ func (c *Bootstrap) JSON() (string, error) {
 	return indented(boot)
 }
 
-// control is how gateways are asked for configuration.
+// control returns the gRPC service that serves the configuration.
 func (c *Bootstrap) control() *corev3.GrpcService {
 	s := &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
 		EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
 			ClusterName: bootstrapCluster,
-			// Without a bound, an Envoy whose gateways were all away asks again after up to 30 s.
+			// By default, an Envoy that lost all gateways may wait up to 30 s before it retries.
 			RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{BaseInterval: duration(500 * time.Millisecond), MaxInterval: seconds(2)}},
 		},
 	}}
@@ -92,14 +92,13 @@ func (c *Bootstrap) control() *corev3.GrpcService {
 	return s
 }
 
-// shortInitialFetch has Envoy begin to listen after a second without the parts that are missing;
-// later ones are taken all the same.
+// shortInitialFetch makes Envoy start to listen after one second even if resources are missing. Resources that arrive later are still used.
 func shortInitialFetch(c *corev3.ConfigSource) *corev3.ConfigSource {
 	c.InitialFetchTimeout = seconds(1)
 	return c
 }
 
-// cluster is the gateways, as those that serve configuration.
+// cluster returns the cluster of the gateways that serve configuration.
 func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 	cluster := &clusterv3.Cluster{
 		Name:                          bootstrapCluster,
@@ -113,7 +112,7 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 	}
 	if len(c.NamedDoors) > 0 {
 		cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
-		cluster.DnsLookupFamily = clusterv3.Cluster_ALL // one of a name's addresses may be of a family that gateways do not listen on
+		cluster.DnsLookupFamily = clusterv3.Cluster_ALL // a name may resolve to an address of a family that gateways do not listen on
 		cluster.LoadAssignment = assigned(bootstrapCluster, c.addresses()...)
 	}
 	if c.Peer.Name != "" {
@@ -122,7 +121,7 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 	return cluster
 }
 
-// addresses are those of gateways, by names and without.
+// addresses returns the addresses of the gateways, both DNS names and IP addresses.
 func (c *Bootstrap) addresses() []*corev3.Address {
 	var all []*corev3.Address
 	for _, n := range c.NamedDoors {
@@ -134,11 +133,10 @@ func (c *Bootstrap) addresses() []*corev3.Address {
 	return all
 }
 
-// placeholder answers 503 where callers connect, while the listener they want is not
-// there: before a gateway is reached for the first time, or if the configuration
-// is refused. It has the same address within IPv6. Envoy takes that for another
-// one, and Linux prefers a socket of IPv4 to it as soon as there is one. Each
-// connection carries one request, so that none stays.
+// placeholder returns a listener that answers 503 on the address for callers while the real listener is missing: before the first gateway
+// was reached, or if its configuration was refused. It binds the IPv4-mapped IPv6 form of the address. Envoy treats that as a different
+// address, and Linux prefers an IPv4 socket as soon as one exists. Each connection is closed after one request, so that callers reconnect
+// to the real listener.
 func (c *Bootstrap) placeholder(b *builder) *listenerv3.Listener {
 	address := socket(netip.AddrFrom16(c.Listen.Addr().As16()).String(), uint32(c.Listen.Port()))
 	address.GetSocketAddress().Ipv4Compat = true
@@ -167,9 +165,8 @@ func (c *Bootstrap) placeholder(b *builder) *listenerv3.Listener {
 	}
 }
 
-// overload bounds the connections of the process and, where it is told how much there
-// is, its memory: near the bound memory is given back to the system, then connections
-// end with their next response, and at last new requests are answered 503.
+// overload limits the connections of the process and, if Heap is set, its memory: near the limit, Envoy first releases free memory, then
+// closes connections after their next response, and finally answers new requests with 503.
 func (c *Bootstrap) overload(b *builder) *overloadv3.OverloadManager {
 	m := &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{{
 		Name: "envoy.resource_monitors.global_downstream_max_connections",

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// builder packs messages into others and keeps the first error.
+// builder packs messages into Any messages and keeps the first error.
 type builder struct{ err error }
 
-// pack returns m as an extension has it.
+// pack returns m as an Any message.
 func (b *builder) pack(m proto.Message) *anypb.Any {
 	packed := new(anypb.Any)
 	if err := anypb.MarshalFrom(packed, m, proto.MarshalOptions{Deterministic: true}); err != nil && b.err == nil {
@@ -40,8 +40,7 @@ func fileSource(path string) *corev3.DataSource {
 	return &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: path}}
 }
 
-// validate runs the generated validators of Envoy's API on a message and on every
-// message that is packed into it.
+// validate runs the generated validators of the Envoy API on a message and on all messages packed in it.
 func validate(m proto.Message) error {
 	var errs []error
 	if v, ok := m.(interface{ ValidateAll() error }); ok {
@@ -59,7 +58,7 @@ func validate(m proto.Message) error {
 	return errors.Join(errs...)
 }
 
-// walk finds the packed messages of m, not those within them.
+// walk calls found for the messages packed in m, without descending into them.
 func walk(m protoreflect.Message, found func(*anypb.Any)) {
 	if packed, ok := m.Interface().(*anypb.Any); ok {
 		found(packed)

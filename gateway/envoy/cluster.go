@@ -17,20 +17,18 @@ import (
 )
 
 const (
-	// ReadyPath is where the HTTP door says whether a gateway takes requests.
+	// ReadyPath is the path at which a gateway reports whether it accepts requests.
 	ReadyPath = "/tollgate/ready"
-	// bufferSize is the part of a message that Envoy holds: more than the platform's limit of 102400
-	// bytes for a body, so that tollgate refuses a body that is little above it.
+	// bufferSize is the part of a message that Envoy buffers, in bytes. It exceeds the platform's limit of 102400 bytes for a body, so that
+	// the gateway, not Envoy, refuses a slightly larger body.
 	bufferSize = 128 << 10
-	// upstreamIdle is shorter than the time after which a gateway closes an idle
-	// connection, so that no request meets a connection that is being closed.
+	// upstreamIdle is shorter than the idle timeout of a gateway, so that no request is sent on a connection that the gateway is closing.
 	upstreamIdle = 30
-	// maxStreams bounds requests under way; the default of 1024 would refuse many
-	// callers.
+	// maxStreams limits concurrent requests. Envoy's default of 1024 would refuse many callers.
 	maxStreams = 20000
 )
 
-// data is the cluster of the gateways' HTTP doors.
+// data returns the cluster of the gateways' HTTP listeners.
 func (g *Group) data(b *builder, name string) *clusterv3.Cluster {
 	c := gateways(name)
 	c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
@@ -44,7 +42,7 @@ func (g *Group) data(b *builder, name string) *clusterv3.Cluster {
 	return c
 }
 
-// doors is the cluster of the gateways' gRPC servers.
+// doors returns the cluster of the gateways' gRPC servers.
 func (g *Group) doors(b *builder) *clusterv3.Cluster {
 	c := gateways(gatewaysName)
 	c.HealthChecks = []*corev3.HealthCheck{healthCheck(&corev3.HealthCheck{
@@ -57,7 +55,7 @@ func (g *Group) doors(b *builder) *clusterv3.Cluster {
 	return c
 }
 
-// gateways is a cluster of gateways, by whatever door.
+// gateways returns a cluster of gateways without endpoints.
 func gateways(name string) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                 name,
@@ -66,18 +64,17 @@ func gateways(name string) *clusterv3.Cluster {
 		ConnectTimeout:       seconds(1),
 		LbPolicy:             clusterv3.Cluster_LEAST_REQUEST,
 		CircuitBreakers:      budgeted(maxStreams),
-		// A gateway that leaves gets nothing more, though its health checks pass.
+		// A gateway that is shutting down gets no new requests, even while its health checks pass.
 		IgnoreHealthOnHostRemoval: true,
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
-			// Where none answers health checks, all of them may be slow: requests go to any.
-			// One that is leaving is no endpoint any more.
+			// If no gateway passes health checks, all may be slow, and requests go to any of them. A gateway that is shutting down is no
+			// longer an endpoint.
 			HealthyPanicThreshold: &typev3.Percent{Value: 1},
-			// A finding of health checks holds at once, not after the second for which Envoy
-			// collects news of large clusters.
+			// Health check results apply immediately. By default, Envoy collects changes for a second, for large clusters.
 			UpdateMergeWindow: seconds(0),
 		},
 		OutlierDetection: unreachable(),
-		// A gateway whose machine is gone closes no connection.
+		// Detects a gateway whose machine failed without closing connections.
 		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
 			KeepaliveProbes: number(3), KeepaliveTime: number(5), KeepaliveInterval: number(2),
 		}},
@@ -88,8 +85,8 @@ func gateways(name string) *clusterv3.Cluster {
 	}
 }
 
-// unreachable takes a gateway out for a moment that three requests in a row did not
-// reach, before health checks notice; answers of gateways count for nothing.
+// unreachable removes a gateway briefly after three consecutive connection failures, before health checks notice. Responses of gateways are
+// not counted as failures.
 func unreachable() *clusterv3.OutlierDetection {
 	return &clusterv3.OutlierDetection{
 		Interval: seconds(1), BaseEjectionTime: seconds(2), MaxEjectionTime: seconds(10), MaxEjectionPercent: number(50),
@@ -101,16 +98,15 @@ func unreachable() *clusterv3.OutlierDetection {
 	}
 }
 
-// healthCheck asks a second after the last answer, and waits less than that for it. A
-// gateway that says that it is not ready is believed at once; one that does not answer may
-// be slow, as all of them may be at one time, and is asked again.
+// healthCheck sends a check one second after the previous response, with a timeout below one second. A gateway that answers that it is not
+// ready is removed immediately. A gateway that does not answer may only be slow, as all may be at the same time, and is checked again.
 func healthCheck(h *corev3.HealthCheck) *corev3.HealthCheck {
 	h.Timeout, h.Interval, h.NoTrafficInterval = duration(800*time.Millisecond), seconds(1), seconds(1)
 	h.HealthyThreshold, h.UnhealthyThreshold = number(1), number(3)
 	return h
 }
 
-// platform is the cluster of the platform.
+// platform returns the cluster of the platform.
 func (g *Group) platform(b *builder) *clusterv3.Cluster {
 	c := externalCluster(platformName, socket(g.Platform.Host, g.Platform.Port))
 	if g.Platform.TLS {
@@ -119,7 +115,7 @@ func (g *Group) platform(b *builder) *clusterv3.Cluster {
 	return c
 }
 
-// externalCluster is a cluster of one address that is no gateway's.
+// externalCluster returns a cluster with one address outside of the gateways.
 func externalCluster(name string, address *corev3.Address) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                          name,
@@ -131,7 +127,7 @@ func externalCluster(name string, address *corev3.Address) *clusterv3.Cluster {
 	}
 }
 
-// verified is TLS to a host whose certificate the authorities vouch for.
+// verified returns a TLS context that verifies the certificate of host against the authorities.
 func verified(host string, authorities *corev3.DataSource) *tlsv3.UpstreamTlsContext {
 	return &tlsv3.UpstreamTlsContext{
 		Sni: host,
@@ -147,8 +143,7 @@ func breakers(n uint32) *clusterv3.CircuitBreakers {
 	}}}
 }
 
-// budgeted bounds repeated requests, too: with a slow platform, second copies of reads are
-// no more than half of all requests under way.
+// budgeted limits retries, too: when the platform is slow, hedged copies of reads are at most half of all active requests.
 func budgeted(n uint32) *clusterv3.CircuitBreakers {
 	c := breakers(n)
 	t := c.GetThresholds()[0]
@@ -158,7 +153,7 @@ func budgeted(n uint32) *clusterv3.CircuitBreakers {
 	return c
 }
 
-// http1 has a cluster speak HTTP/1.1, which drops trailers.
+// http1 configures HTTP/1.1 for a cluster, which drops trailers.
 func (b *builder) http1(idle int64) map[string]*anypb.Any {
 	return b.protocol(&httpv3.HttpProtocolOptions{
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(idle)},
@@ -168,8 +163,7 @@ func (b *builder) http1(idle int64) map[string]*anypb.Any {
 	})
 }
 
-// http2 has a cluster speak gRPC. A gateway that is cut off is found out by pings,
-// which the server admits every 5 s.
+// http2 configures HTTP/2 with keepalive pings for a cluster. The pings detect an unreachable gateway; the server accepts one every 5 s.
 func (b *builder) http2() map[string]*anypb.Any {
 	return b.protocol(&httpv3.HttpProtocolOptions{
 		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
@@ -192,8 +186,8 @@ func (b *builder) tls(c *tlsv3.UpstreamTlsContext) *corev3.TransportSocket {
 	}
 }
 
-// mutualTLS verifies a gateway with the authority that Envoy has on its machine, and
-// shows the certificate there to one that asks for it, by gRPC.
+// mutualTLS verifies gateways with the certificate authority on Envoy's machine, and presents the certificate of that machine when a
+// gateway requests it. grpc selects the protocol HTTP/2.
 func (b *builder) mutualTLS(p Peer, grpc bool) *corev3.TransportSocket {
 	c := &tlsv3.UpstreamTlsContext{Sni: p.Name, CommonTlsContext: &tlsv3.CommonTlsContext{
 		ValidationContextType: &tlsv3.CommonTlsContext_CombinedValidationContext{
@@ -204,13 +198,13 @@ func (b *builder) mutualTLS(p Peer, grpc bool) *corev3.TransportSocket {
 		},
 	}}
 	if grpc {
-		c.CommonTlsContext.AlpnProtocols = []string{"h2"} // which health checks do not ask for by themselves
+		c.CommonTlsContext.AlpnProtocols = []string{"h2"} // health checks do not set ALPN themselves
 		c.CommonTlsContext.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{p.secret(bootstrapClient)}
 	}
 	return b.tls(c)
 }
 
-// secret names one of the secrets of Envoy's machine.
+// secret refers to a secret on Envoy's machine.
 func (p Peer) secret(name string) *tlsv3.SdsSecretConfig {
 	s := &tlsv3.SdsSecretConfig{Name: name}
 	if p.Secrets != "" {
@@ -222,7 +216,7 @@ func (p Peer) secret(name string) *tlsv3.SdsSecretConfig {
 	return s
 }
 
-// named matches a certificate for one DNS name.
+// named matches certificates for one DNS name.
 func named(name string) []*tlsv3.SubjectAltNameMatcher {
 	return []*tlsv3.SubjectAltNameMatcher{{
 		SanType: tlsv3.SubjectAltNameMatcher_DNS,
@@ -230,7 +224,7 @@ func named(name string) []*tlsv3.SubjectAltNameMatcher {
 	}}
 }
 
-// assignment lists addresses.
+// assignment returns the endpoints of a cluster.
 func assignment(cluster string, addresses ...netip.AddrPort) *endpointv3.ClusterLoadAssignment {
 	sockets := make([]*corev3.Address, len(addresses))
 	for i, a := range addresses {

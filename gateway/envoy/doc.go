@@ -1,3 +1,4 @@
-// Package envoy configures Envoys. Their configuration is a function of the gateway's own; the server of the discovery services (xDS)
-// sends it to the Envoys that connect, by group. A registry in Redis lists the gateways that are ready for Envoys to call.
+// Package envoy configures Envoy proxies in front of the gateways. Their configuration is derived from the gateway's own configuration, and
+// served to connected Envoys by node group through the discovery service (xDS). A registry in Redis lists the gateways that are ready for
+// requests.
 package envoy

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Files are on an Envoy's machine, in PEM: its certificate chain and private key, and the
-// certificates of the gateways' authority.
+// Files are PEM files on Envoy's machine: its certificate chain, its private key, and the certificates of the gateways' certificate
+// authority.
 type Files struct{ Certificate, Key, CA string }
 
-// secrets are the files as secrets.
+// secrets returns the files as Envoy secrets.
 func (f Files) secrets() []*tlsv3.Secret {
 	return []*tlsv3.Secret{
 		{Name: bootstrapClient, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
@@ -25,9 +25,8 @@ func (f Files) secrets() []*tlsv3.Secret {
 	}
 }
 
-// Secrets returns the files of the directory that [Peer.Secrets] names, as JSON by name:
-// Envoy takes one secret of a file. It reads the files again when one is moved into their
-// directories, as tools that replace certificates do.
+// Secrets returns the content of the files in the directory that [Peer.Secrets] names, as JSON by file name. Envoy reads one secret per
+// file. It reloads the certificate files when a file is moved into their directories, as tools that rotate certificates do.
 func (f Files) Secrets() (map[string]string, error) {
 	texts := make(map[string]string)
 	for _, s := range f.secrets() {

@@ -17,8 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// MutualTLS is the encryption of the gRPC server. Each handshake takes the
-// certificates then in force.
+// MutualTLS returns the TLS options of the gRPC server. Each handshake uses the current certificates.
 func MutualTLS(now *view.Current) []grpc.ServerOption {
 	if now.Config().Envoy.TLS.Pair == nil {
 		return nil
@@ -33,19 +32,18 @@ func MutualTLS(now *view.Current) []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(c))}
 }
 
-// Fleet keeps the registry of gateways. All fields are required.
+// Fleet keeps the registry of gateways up to date. All fields are required.
 type Fleet struct {
 	Redis  store.Client
 	Logger *slog.Logger
 	Server *Server
 	*view.Current
-	// Ready reports whether this gateway takes requests.
+	// Ready reports whether this gateway accepts requests.
 	Ready func() bool
 }
 
-// Run registers this gateway while it is ready, and tells Envoys which ones
-// are. When the registry is away, the gateways heard of last stay: health checks
-// find those that are gone.
+// Run registers this gateway while it is ready, and updates the gateways known to Envoys. If the registry is unavailable, the last known
+// gateways stay configured, and health checks detect those that have failed.
 func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Join("envoy:gateways"), TTL: registered}
 	beat := time.NewTicker(beatEvery)
@@ -64,7 +62,7 @@ func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 			}
 			if away != (err != nil) && ctx.Err() == nil {
 				away = err != nil
-				f.Logger.WarnContext(ctx, "registry of gateways", "answers", !away, "error", fmt.Sprint(err))
+				f.Logger.WarnContext(ctx, "gateway registry availability changed", "available", !away, "error", fmt.Sprint(err))
 			}
 		}
 		select {
@@ -79,7 +77,7 @@ func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 	}
 }
 
-// beat registers this gateway once and passes on the gateways that it hears of.
+// beat registers this gateway once, and publishes the registered gateways.
 func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway) error {
 	cfg := f.Config()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)
@@ -90,7 +88,7 @@ func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway
 		return err
 	}
 	gateways = append(gateways, peersOf(cfg)...)
-	if !ready { // a peer of the configuration may be this gateway
+	if !ready { // a configured peer may be this gateway
 		gateways = slices.DeleteFunc(gateways, func(other Gateway) bool { return other == self })
 	}
 	if err := f.Server.SetGateways(SortGateways(gateways)); err != nil {

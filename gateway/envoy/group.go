@@ -20,93 +20,88 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Topology is where tollgate stands.
+// Topology says how requests pass through the gateways.
 type Topology string
 
-// The topologies.
+// Values of Topology.
 const (
-	// InLine sends every request through tollgate's HTTP door.
+	// InLine sends every request through the gateway's HTTP listener.
 	InLine Topology = "in_line"
-	// ExtProc has Envoy ask tollgate about every request, and send it on itself.
+	// ExtProc makes Envoy ask the gateway about each request and forward the request itself.
 	ExtProc Topology = "ext_proc"
 )
 
-// Group is the configuration of the Envoys of one node group. It is data: everything they
-// need to know of tollgate's configuration.
+// Group is the configuration of the Envoys of one node group. It contains all parts of the gateway's configuration that they depend on.
 type Group struct {
 	ID       string
 	Topology Topology
-	// Listen is where callers connect.
+	// Listen is the address for callers.
 	Listen netip.AddrPort
-	// TrustedHops is the number of proxies in front of Envoy that add to
-	// X-Forwarded-For.
+	// TrustedHops is the number of proxies in front of Envoy that append to X-Forwarded-For.
 	TrustedHops uint32
-	// Certificate and Key are the listener's, in PEM; both are nil without TLS.
+	// Certificate and Key are the PEM-encoded certificate and key of the listener, or nil without TLS.
 	Certificate, Key []byte
-	// Further are certificates for other host names.
+	// Further holds certificates for other host names.
 	Further []Certificate
-	// HTTP3 adds a listener for HTTP/3, on the UDP port of Listen; it needs a certificate.
+	// HTTP3 adds an HTTP/3 listener on the UDP port of Listen. It requires a certificate.
 	HTTP3 bool
 
-	// AccessLog is the file on Envoy's machine that gets the access log, "" for standard
-	// output.
+	// AccessLog is the path of the access log on Envoy's machine, or "" for standard output.
 	AccessLog string
 
-	// Zone is where the Envoys are, "" for anywhere: gateways of that zone are asked
-	// first.
+	// Zone is the location of the Envoys. Gateways in the same zone are preferred. "" means no preference.
 	Zone string
-	// Merge changes listeners and clusters.
+	// Merge modifies listeners and clusters.
 	Merge Merge
 
-	// Data and Door are how Envoy connects to the HTTP door and to the gRPC server.
+	// Data and Door configure the connections to the HTTP listener and to the gRPC server.
 	Data, Door Peer
-	// Platform is where requests go in the topology ExtProc.
+	// Platform is the upstream of the topology ExtProc.
 	Platform Platform
-	// Runs are the requests that go through the HTTP door in either topology.
+	// Runs are the requests that use the HTTP listener in both topologies.
 	Runs Runs
-	// Tracing is where spans go.
+	// Tracing configures the export of spans.
 	Tracing Tracing
-	// Body bounds receiving a request, Call a whole call to the platform.
+	// Body limits receiving a request body, and Call a complete call to the platform.
 	Body, Call time.Duration
 }
 
-// Certificate is a chain and its key, in PEM.
+// Certificate is a PEM-encoded certificate chain and its key.
 type Certificate struct{ Chain, Key []byte }
 
-// Runs is the run interface, which no ext_proc server can judge: its bodies are far
-// larger than what Envoy holds. The zero Runs is not served.
+// Runs describes the run interface, whose bodies are too large for ext_proc. The zero Runs disables it.
 type Runs struct {
-	// Paths matches the paths of jobs and chat, "" without any.
+	// Paths is a regular expression for the paths of jobs and chat, or "".
 	Paths string
-	// Balanced is the prefix of the paths of load-balanced endpoints, and Domain what
-	// all their host names match, "*.lb.example.com"; "" without any. Both take WebSockets.
+	// Balanced is the path prefix of load-balanced endpoints, and Domain the pattern of their host names, for example "*.lb.example.com".
+	// Both may be "". Both accept WebSockets.
 	Balanced, Domain string
 }
 
-// served reports whether there is a run interface.
+// served reports whether the run interface is enabled.
 func (r Runs) served() bool { return r != Runs{} }
 
-// Peer is how Envoy connects to gateways.
+// Peer configures TLS from Envoy to gateways.
 type Peer struct {
-	// Name is what their certificates are for, "" without TLS. The authority is
-	// that of the bootstrap.
+	// Name is the DNS name in the gateways' certificates, or "" without TLS. The certificate authority is that in the bootstrap
+	// configuration.
 	Name string
-	// Secrets is the directory on Envoy's machine with the files that say where its own
-	// certificate and the gateways' authority are, see [Files.Secrets], so that they can be
-	// replaced; "" is those of the bootstrap, which Envoy reads once.
+	// Secrets is a directory on Envoy's machine with the files of [Files.Secrets], which name the certificate of Envoy and the certificate
+	// authority of the gateways. Certificates can then be replaced. If it is "", Envoy uses the files of the bootstrap configuration, which
+	// it reads once.
 	Secrets string
 }
 
-// Platform is where the platform is.
+// Platform is the address of the platform.
 type Platform struct {
 	Host string
 	Port uint32
 	TLS  bool
-	// CAFile has the authorities of its certificate, on Envoy's machine.
+	// CAFile is the file on Envoy's machine with the certificate authorities of the platform.
 	CAFile string
 }
 
-// DirectRequests names the requests that go through the gateways' data listeners, "" for none.
+// DirectRequests describes the requests that pass through the gateways' data listeners, or returns "" if there are none.
 func (g *Group) DirectRequests() string {
 	switch {
 	case g.Topology == InLine:
@@ -117,22 +112,22 @@ func (g *Group) DirectRequests() string {
 	return ""
 }
 
-// Gateway is where the doors of one gateway are.
+// Gateway holds the addresses of one gateway.
 type Gateway struct {
 	Data, Door netip.AddrPort
-	// Zone is where it runs, "" if it does not say.
+	// Zone is the location of the gateway, or "" if unknown.
 	Zone string
 }
 
 func (g Gateway) data() netip.AddrPort { return g.Data }
 func (g Gateway) door() netip.AddrPort { return g.Door }
 
-// Names of resources, and of the secrets that the bootstrap has.
+// Names of resources, and of the secrets in the bootstrap configuration.
 const (
 	listenerName     = "callers"
 	quicName         = "callers_http3"
 	gatewaysName     = "tollgate"
-	dataName         = "tollgate_http" // the gateways' HTTP doors, where gatewaysName is the others
+	dataName         = "tollgate_http" // the gateways' HTTP listeners; gatewaysName is their gRPC servers
 	platformName     = "platform"
 	certificateName  = "callers"
 	bootstrapClient  = "tollgate_client"
@@ -140,7 +135,7 @@ const (
 	bootstrapCluster = "tollgate_xds"
 )
 
-// Snapshot returns the resources of the group while these gateways are ready.
+// Snapshot returns the resources of the group for the given ready gateways.
 func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
 	b := new(builder)
 	resources := map[resource.Type][]types.Resource{
@@ -190,7 +185,7 @@ func (g *Group) Snapshot(gateways []Gateway) (*cache.Snapshot, error) {
 	return snapshot, snapshot.ConstructVersionMap()
 }
 
-// digest names the content of resources.
+// digest returns a digest of resources.
 func digest(list []types.Resource) (string, error) {
 	h := sha256.New()
 	for _, r := range list {
@@ -198,13 +193,13 @@ func digest(list []types.Resource) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, _ = fmt.Fprintf(h, "%d ", len(b)) // a hash takes everything
+		_, _ = fmt.Fprintf(h, "%d ", len(b)) // writing to a hash cannot fail
 		_, _ = h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// merge applies the patches.
+// merge applies the merge patches.
 func (g *Group) merge(resources map[resource.Type][]types.Resource) error {
 	var errs [2]error
 	resources[resource.ListenerType], errs[0] = merged("listeners", resources[resource.ListenerType], g.Merge.Listeners)
@@ -212,8 +207,8 @@ func (g *Group) merge(resources map[resource.Type][]types.Resource) error {
 	return errors.Join(errs[:]...)
 }
 
-// endpoints lists one of the doors of each gateway, by zone, in order. Those of another
-// zone than the group's are a second choice.
+// endpoints returns the addresses that door selects from the gateways, sorted by zone. Gateways in other zones than the group's have a
+// lower priority.
 func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway) netip.AddrPort) types.Resource {
 	gateways = slices.Clone(gateways)
 	far := func(gw Gateway) int {
@@ -231,7 +226,7 @@ func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway)
 	zone := ""
 	for _, gw := range gateways {
 		address := door(gw)
-		if listed[address] { // for some seconds, one that was in another zone before
+		if listed[address] { // for some seconds, an address may be listed in two zones
 			continue
 		}
 		listed[address] = true
@@ -241,7 +236,7 @@ func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway)
 			if gw.Zone != "" {
 				next.Locality = &corev3.Locality{Zone: gw.Zone}
 			}
-			if far(gateways[0]) == 0 { // priorities begin with 0
+			if far(gateways[0]) == 0 { // priorities start at 0
 				next.Priority = uint32(far(gw))
 			}
 			all.Endpoints = append(all.Endpoints, next)
@@ -252,7 +247,7 @@ func (g *Group) endpoints(cluster string, gateways []Gateway, door func(Gateway)
 	return all
 }
 
-// certificates are those of the listener, by the names of their secrets, in order.
+// certificates returns the certificates of the listener, and the names of their secrets in the same order.
 func (g *Group) certificates() (names []string, all []Certificate) {
 	if g.Certificate == nil {
 		return nil, nil
@@ -264,7 +259,7 @@ func (g *Group) certificates() (names []string, all []Certificate) {
 	return names, all
 }
 
-// secrets are the certificates of the listener and for the receiver of spans.
+// secrets returns the certificates of the listener and of the trace receiver as secrets.
 func (g *Group) secrets() []types.Resource {
 	names, all := g.certificates()
 	if g.Tracing.Certificate != nil {

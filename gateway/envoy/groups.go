@@ -17,23 +17,23 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// selfOf is this gateway, for Envoys.
+// selfOf returns the addresses of this gateway for Envoys.
 func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (Gateway, error) {
 	addr := c.AdvertisedAddr()
 	if addr.IsUnspecified() {
 		var err error
 		if addr, err = redisstore.LocalAddr(ctx, c.Redis.URL.Reveal()); err != nil {
-			return Gateway{}, fmt.Errorf("the address of this gateway for Envoys, by the route to Redis: %w; set envoy.xds.advertise", err)
+			return Gateway{}, fmt.Errorf("address of this gateway for Envoys: no route to Redis: %w; set envoy.xds.advertise", err)
 		}
 	}
 	at := func(a net.Addr) netip.AddrPort {
-		own, _ := netip.ParseAddrPort(a.String()) // a listener on TCP has one
+		own, _ := netip.ParseAddrPort(a.String()) // a TCP listener always has an address
 		return netip.AddrPortFrom(addr, own.Port())
 	}
 	return Gateway{Data: at(data), Door: at(door), Zone: c.Envoy.XDS.Zone}, nil
 }
 
-// peersOf are the gateways that the configuration names.
+// peersOf returns the gateways listed in the configuration.
 func peersOf(c *settings.Config) []Gateway {
 	peers := make([]Gateway, len(c.Envoy.XDS.Gateways))
 	for i, p := range c.Envoy.XDS.Gateways {
@@ -42,7 +42,7 @@ func peersOf(c *settings.Config) []Gateway {
 	return peers
 }
 
-// Groups turns the configuration into that of its Envoys.
+// Groups returns the configuration of each node group.
 func Groups(c *settings.Config) []Group {
 	groups := make([]Group, len(c.Envoy.XDS.Groups))
 	for i, g := range c.Envoy.XDS.Groups {
@@ -60,7 +60,7 @@ func Groups(c *settings.Config) []Group {
 	return groups
 }
 
-// tracingOf is where Envoys send their spans.
+// tracingOf returns the trace settings of Envoys.
 func tracingOf(c *settings.Config) Tracing {
 	r := &c.Telemetry.OTLP.Receiver
 	t := Tracing{URL: r.TracesURL(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio, Trusted: c.Telemetry.Context.Trusted}
@@ -76,7 +76,7 @@ func tracingOf(c *settings.Config) Tracing {
 	return t
 }
 
-// newPeer is the holder of a shown certificate, nil for none.
+// newPeer returns the peer with the name in a certificate, or the zero Peer if pair is nil.
 func newPeer(c *settings.Config, pair *tls.Certificate) Peer {
 	if pair == nil || len(pair.Leaf.DNSNames) == 0 {
 		return Peer{}
@@ -84,11 +84,11 @@ func newPeer(c *settings.Config, pair *tls.Certificate) Peer {
 	return Peer{Name: pair.Leaf.DNSNames[0], Secrets: c.Envoy.XDS.Secrets}
 }
 
-// platformOf is where Envoys send calls.
+// platformOf returns the platform settings of Envoys.
 func platformOf(c *settings.Config) Platform {
 	base, err := url.Parse(c.Platform.BaseURL)
 	if err != nil {
-		return Platform{} // a fault of its own
+		return Platform{} // reported elsewhere
 	}
 	p := Platform{Host: base.Hostname(), Port: 80, TLS: base.Scheme == "https", CAFile: c.Envoy.XDS.PlatformCA}
 	if p.TLS {
@@ -100,9 +100,8 @@ func platformOf(c *settings.Config) Platform {
 	return p
 }
 
-// NodeGroup returns the configuration of a group of Envoys, and the gateways that are
-// known without asking: those that the configuration names, and this one if its
-// address is there, too.
+// NodeGroup returns the configuration of a node group, and the gateways known from the configuration: those listed there, and this gateway
+// if its address is configured.
 func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	groups := Groups(c)
 	i := slices.IndexFunc(groups, func(g Group) bool { return g.ID == id || id == "" && len(groups) == 1 })
@@ -117,7 +116,7 @@ func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	}
 	at := func(listen string) netip.AddrPort {
 		_, port, _ := net.SplitHostPort(listen)
-		n, _ := strconv.ParseUint(port, 10, 16) // validated
+		n, _ := strconv.ParseUint(port, 10, 16) // already validated
 		return netip.AddrPortFrom(c.AdvertisedAddr(), uint16(n))
 	}
 	known := peersOf(c)
@@ -127,11 +126,10 @@ func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	return groups[i], SortGateways(known), nil
 }
 
-// runPaths matches the paths of jobs and chat; those of the REST API that fit are
-// answered by the HTTP door as they would be by the other.
+// runPaths matches the paths of jobs and chat. REST API paths that also match are handled by the HTTP listener with the same result.
 const runPaths = `/v2/[^/]+/(run|runsync|status|status-sync|stream|cancel|retry|purge-queue|health|requests|batch|openai)(/.*)?`
 
-// runsOf is the run interface as Envoys are told of it.
+// runsOf returns the settings of the run interface for Envoys.
 func runsOf(c *settings.Config) Runs {
 	var r Runs
 	if c.Platform.RunURL != "" {

@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// listeners are where callers connect.
+// listeners returns the listeners for callers.
 func (g *Group) listeners(b *builder) []types.Resource {
 	var encryption *corev3.TransportSocket
 	if g.Certificate != nil {
@@ -40,7 +40,7 @@ func (g *Group) listeners(b *builder) []types.Resource {
 	return []types.Resource{tcp, g.quic(b)}
 }
 
-// listener is where callers connect by TCP. shape makes its manager fit the protocol.
+// listener returns the TCP listener for callers. shape adapts the HTTP connection manager to the protocol.
 func (g *Group) listener(b *builder, encryption *corev3.TransportSocket, shape func(*managerv3.HttpConnectionManager)) *listenerv3.Listener {
 	l := &listenerv3.Listener{
 		Name:                          listenerName,
@@ -64,13 +64,13 @@ func (g *Group) listener(b *builder, encryption *corev3.TransportSocket, shape f
 	case len(g.Tracing.Trusted) > 0:
 		chain(from(g.Tracing.Trusted), envoyHeaders)
 		fallthrough
-	default: // whoever stands outside does not decide what is sampled
+	default: // untrusted clients do not decide about sampling
 		chain(nil, envoyHeaders, "traceparent", "tracestate")
 	}
 	return l
 }
 
-// from matches connections from addresses.
+// from matches connections from the given addresses.
 func from(prefixes []netip.Prefix) *listenerv3.FilterChainMatch {
 	m := new(listenerv3.FilterChainMatch)
 	for _, p := range prefixes {
@@ -79,8 +79,7 @@ func from(prefixes []netip.Prefix) *listenerv3.FilterChainMatch {
 	return m
 }
 
-// quic is where callers connect by HTTP/3. Early data is not taken: it can be sent a
-// second time by others than the caller (RFC 9001 section 9.2).
+// quic returns the HTTP/3 listener for callers. Early data is disabled, because an attacker can replay it (RFC 9001, section 9.2).
 func (g *Group) quic(b *builder) *listenerv3.Listener {
 	encryption := socketOf(b, "envoy.transport_sockets.quic", &quicv3.QuicDownstreamTransport{
 		DownstreamTlsContext: g.callersTLS("h3"), EnableEarlyData: no(),
@@ -99,8 +98,7 @@ func (g *Group) quic(b *builder) *listenerv3.Listener {
 	return l
 }
 
-// callersTLS is the encryption of a listener of callers. Of several certificates a caller
-// is shown that of the name that it asks for.
+// callersTLS returns the TLS context of a listener for callers. With several certificates, Envoy selects one by the requested host name.
 func (g *Group) callersTLS(protocols ...string) *tlsv3.DownstreamTlsContext {
 	names, _ := g.certificates()
 	secrets := make([]*tlsv3.SdsSecretConfig, len(names))
@@ -118,17 +116,16 @@ func socketOf(b *builder, name string, config proto.Message) *corev3.TransportSo
 	return &corev3.TransportSocket{Name: name, ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: b.pack(config)}}
 }
 
-// manager is the HTTP connection manager. Requests pass as they came: tollgate
-// refuses what can be read in two ways, and a proxy that tidies up hides it. Headers of
-// callers that begin with one of remove are none.
+// manager returns the HTTP connection manager. Requests are not normalised, because the gateway refuses ambiguous requests, which
+// normalisation would hide. Headers whose names begin with an entry of remove are deleted.
 func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionManager {
 	m := &managerv3.HttpConnectionManager{
 		StatPrefix:                    listenerName,
 		UseRemoteAddress:              yes(),
 		XffNumTrustedHops:             g.TrustedHops,
-		SkipXffAppend:                 g.Topology == ExtProc && !g.Runs.served(), // which has an attribute for it
+		SkipXffAppend:                 g.Topology == ExtProc && !g.Runs.served(), // ext_proc gets the address as an attribute
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{removeHeaders(b, remove)},
-		GenerateRequestId:             wrapperspb.Bool(g.Topology == InLine), // which is adopted there
+		GenerateRequestId:             wrapperspb.Bool(g.Topology == InLine), // the gateway adopts the ID
 		PreserveExternalRequestId:     true,
 		NormalizePath:                 no(),
 		PathWithEscapedSlashesAction:  managerv3.HttpConnectionManager_KEEP_UNCHANGED,
@@ -159,8 +156,7 @@ func (g *Group) manager(b *builder, remove []string) *managerv3.HttpConnectionMa
 	return m
 }
 
-// idle is how long a stream may be silent. In line, the gateway has bounds of its
-// own for all but streams.
+// idle returns the idle timeout of a stream. In line, the gateway has its own time limits for everything except streams.
 func (g *Group) idle() time.Duration {
 	if g.Topology == InLine {
 		return streamLife
@@ -168,11 +164,10 @@ func (g *Group) idle() time.Duration {
 	return 5 * time.Minute
 }
 
-// largestRun is the size of the largest body of the run interface, in MiB: a gateway
-// gives each of them the time of a whole body of the REST API.
+// largestRun is the maximum size of a run interface body, in MiB. A gateway grants the time limit of a REST API body for each MiB.
 const largestRun = 30
 
-// body bounds receiving a request.
+// body returns the time limit for receiving a request.
 func (g *Group) body() time.Duration {
 	if g.Runs.served() {
 		return largestRun * g.Body
@@ -180,7 +175,7 @@ func (g *Group) body() time.Duration {
 	return g.Body
 }
 
-// filters lists the filters in order: the verdict, then the way out.
+// filters returns the HTTP filters in order: first the check by the gateway, then the router.
 func (g *Group) filters(b *builder) []*managerv3.HttpFilter {
 	router := &managerv3.HttpFilter{
 		Name:       "envoy.filters.http.router",
@@ -195,7 +190,7 @@ func (g *Group) filters(b *builder) []*managerv3.HttpFilter {
 	}, router}
 }
 
-// envoyHeaders begins the names of headers that steer retries, time-outs and hosts.
+// envoyHeaders is the prefix of request headers that control retries, timeouts and hosts.
 const envoyHeaders = "x-envoy-"
 
 func removeHeaders(b *builder, prefixes []string) *corev3.TypedExtensionConfig {
@@ -210,7 +205,7 @@ func removeHeaders(b *builder, prefixes []string) *corev3.TypedExtensionConfig {
 	return &corev3.TypedExtensionConfig{Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: b.pack(m)}
 }
 
-// accessLog holds neither headers of requests nor paths: a query can hold a key.
+// accessLog contains neither request headers nor paths, because a query may contain a key.
 func (g *Group) accessLog(b *builder) *accesslogv3.AccessLog {
 	fields := make(map[string]*structpb.Value)
 	for name, value := range map[string]string{
@@ -243,19 +238,17 @@ func logger(b *builder, name string, config proto.Message) *accesslogv3.AccessLo
 	return &accesslogv3.AccessLog{Name: name, ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: b.pack(config)}}
 }
 
-// streamLife is how long a log stream lives that is out of tollgate's hands: its
-// client connects again and is judged anew, so that a key that is revoked loses
-// it.
+// streamLife limits the lifetime of a log stream that bypasses the gateway. The client reconnects and is checked again, so a revoked key
+// loses access.
 const streamLife = 15 * time.Minute
 
-// logs matches the event streams.
+// logs matches the paths of event streams.
 const logs = `/v2/(pods/[^/]+|serverless/[^/]+/workers/[^/]+)/logs`
 
 const extProcFilter = "envoy.filters.http.ext_proc"
 
-// routes leads everything through a door of the gateways: in the topology ExtProc, the
-// run interface through the HTTP door, and everything else past the filter to the
-// platform.
+// routes sends all requests to a gateway listener or, in the topology ExtProc, the run interface to the HTTP listener, and all other
+// requests through the ext_proc filter to the platform.
 func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 	var routes []*routev3.Route
 	if g.Runs.Balanced != "" {
@@ -284,14 +277,13 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{
 		ResponseHeadersToAdd:     g.alternatives(),
 		Name:                     listenerName,
-		ValidateClusters:         no(), // clusters come beside routes
+		ValidateClusters:         no(), // clusters are served separately
 		IgnorePortInHostMatching: true,
 		VirtualHosts:             hosts,
 	}
 }
 
-// alternatives tells callers of HTTP/3 (RFC 7838), in line: the filter's door lets no
-// header pass that it does not know.
+// alternatives advertises HTTP/3 to callers (RFC 7838) in the topology InLine. With ext_proc, the gateway drops unknown headers.
 func (g *Group) alternatives() []*corev3.HeaderValueOption {
 	if !g.HTTP3 || g.Topology == ExtProc {
 		return nil
@@ -302,25 +294,22 @@ func (g *Group) alternatives() []*corev3.HeaderValueOption {
 	}}
 }
 
-// When a request to a gateway, or a question about one, that ends without an answer is
-// sent to another gateway.
+// Retry conditions for a request to a gateway, or an ext_proc stream, that ends without an answer. The retry uses another gateway.
 const (
-	// unsent is for requests that must not be carried out twice: the gateway cannot have
-	// received it.
+	// unsent is for requests that must not be executed twice: the gateway cannot have received the request.
 	unsent = "connect-failure,refused-stream,reset-before-request"
-	// unanswered is for those of safe methods (RFC 9110 section 9.2.2).
+	// unanswered is for requests with safe methods (RFC 9110, section 9.2.2).
 	unanswered = "connect-failure,refused-stream,reset"
 )
 
-// A repeated call goes to another gateway than before: the balancer, which draws by lot,
-// is asked again until it names one.
+// A retry selects a host at random until it is a different gateway.
 const (
 	retries       = 2
 	hostAttempts  = 32
 	previousHosts = "envoy.retry_host_predicates.previous_hosts"
 )
 
-// direct is a route to the HTTP door of a gateway, which judges by itself.
+// direct returns a route to the HTTP listener of a gateway, which checks requests itself.
 func (g *Group) direct(b *builder, match *routev3.RouteMatch, retryOn string) *routev3.Route {
 	r := &routev3.Route{Match: match, Action: &routev3.Route_Route{Route: g.inLine(b, retryOn)}}
 	if g.Topology == ExtProc {
@@ -332,21 +321,20 @@ func (g *Group) direct(b *builder, match *routev3.RouteMatch, retryOn string) *r
 }
 
 const (
-	// answering is how much longer than a whole call to the platform a gateway may take
-	// to answer, before it is taken to hang.
+	// answering is the additional time, beyond a complete call to the platform, after which a gateway is considered hanging.
 	answering = time.Second
-	// patience is how long one gateway is waited for before another is asked as well.
+	// patience is how long Envoy waits for one gateway before it also asks another one.
 	patience = 1500 * time.Millisecond
 )
 
-// bounded ends a request that a gateway does not answer, with 504.
+// bounded ends a request with 504 if the gateway does not answer.
 func (g *Group) bounded(r *routev3.Route) *routev3.Route {
 	r.GetRoute().Timeout = duration(g.Call + answering)
 	return r
 }
 
-// hedged sends a request on to further gateways while the first is slow to answer, and
-// takes the first answer. The platform may be the slow part, so no gateway is given up.
+// hedged also sends a request to other gateways while the first is slow to answer, and uses the first response. No gateway is removed,
+// because the platform may be the slow part.
 func hedged(r *routev3.Route) *routev3.Route {
 	a := r.GetRoute()
 	a.RetryPolicy.PerTryTimeout = duration(patience)
@@ -354,7 +342,7 @@ func hedged(r *routev3.Route) *routev3.Route {
 	return r
 }
 
-// webSockets is direct for paths that WebSockets are opened to, too.
+// webSockets is like direct, and also permits WebSockets.
 func (g *Group) webSockets(b *builder, below string) *routev3.Route {
 	r := g.direct(b, prefix(below), unsent)
 	r.GetRoute().UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket"}}
@@ -365,7 +353,7 @@ func prefix(path string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: path}}
 }
 
-// reads matches the requests of safe methods.
+// reads matches requests with safe methods.
 func reads() *routev3.RouteMatch {
 	m := prefix("/")
 	m.Headers = []*routev3.HeaderMatcher{{Name: ":method", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
@@ -378,7 +366,7 @@ func pattern(regex string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: regex}}}
 }
 
-// inLine sends to a gateway, which bounds everything in time by itself while it runs.
+// inLine returns a route to a gateway without time limits of its own, because a running gateway applies its limits.
 func (g *Group) inLine(b *builder, retryOn string) *routev3.RouteAction {
 	cluster := gatewaysName
 	if g.Topology == ExtProc {
@@ -398,8 +386,7 @@ func (g *Group) inLine(b *builder, retryOn string) *routev3.RouteAction {
 	}
 }
 
-// toPlatform sends to the platform, without retries: only the caller knows whether
-// a call may be repeated.
+// toPlatform returns a route to the platform without retries, because only the caller knows whether a call may be repeated.
 func (g *Group) toPlatform(timeout, life time.Duration) *routev3.RouteAction {
 	a := &routev3.RouteAction{
 		ClusterSpecifier:     &routev3.RouteAction_Cluster{Cluster: platformName},

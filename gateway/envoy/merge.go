@@ -12,14 +12,13 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// Merge has merge patches (RFC 7396) for the resources of a group, by their names: the way
-// out where there is no setting. Fields have the names of Envoy's protocol buffers, in
-// snake_case.
+// Merge holds JSON merge patches (RFC 7396) for the resources of a group, by resource name. Use them for Envoy features that have no
+// setting. Field names are those of Envoy's protocol buffers, in snake_case.
 type Merge struct{ Listeners, Clusters map[string]any }
 
-// PatchError is a fault of a merge patch.
+// PatchError is an invalid merge patch.
 type PatchError struct {
-	Kind, Name string // "listeners" or "clusters", and the resource
+	Kind, Name string // "listeners" or "clusters", and the name of the resource
 	Err        error
 }
 
@@ -29,14 +28,14 @@ func (e *PatchError) Error() string { return fmt.Sprintf("%s %s: %v", e.Kind, e.
 // Unwrap returns the cause.
 func (e *PatchError) Unwrap() error { return e.Err }
 
-// merged returns resources with the patches for them. A patch of no resource is an
-// error, and so is one with fields that Envoy has not or values that it refuses.
+// merged returns the resources after applying their patches. A patch for a missing resource is an error, as are unknown fields and invalid
+// values.
 func merged(kind string, list []types.Resource, patches map[string]any) ([]types.Resource, error) {
 	list = slices.Clone(list)
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(patches)) {
 		i := slices.IndexFunc(list, func(r types.Resource) bool { return cache.GetResourceName(r) == name })
-		err := errors.New("there is no such resource")
+		err := errors.New("no such resource")
 		if i >= 0 {
 			list[i], err = patched(list[i], patches[name])
 		}
@@ -47,7 +46,7 @@ func merged(kind string, list []types.Resource, patches map[string]any) ([]types
 	return list, errors.Join(errs...)
 }
 
-// patched returns a resource with a patch.
+// patched returns a resource after applying a patch.
 func patched(r types.Resource, patch any) (types.Resource, error) {
 	before, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(r)
 	if err != nil {
@@ -63,18 +62,18 @@ func patched(r types.Resource, patch any) (types.Resource, error) {
 	}
 	next, ok := r.ProtoReflect().New().Interface().(types.Resource)
 	if !ok {
-		return r, fmt.Errorf("%T is no resource", r)
+		return r, fmt.Errorf("%T is not a resource", r)
 	}
 	if err := protojson.Unmarshal(after, next); err != nil {
 		return r, err
 	}
 	if got, want := cache.GetResourceName(next), cache.GetResourceName(r); got != want {
-		return r, fmt.Errorf("is then named %q", got)
+		return r, fmt.Errorf("must not change the name to %q", got)
 	}
 	return next, validate(next)
 }
 
-// mergePatch is the algorithm of RFC 7396, section 2.
+// mergePatch implements RFC 7396, section 2.
 func mergePatch(target, patch any) any {
 	members, ok := patch.(map[string]any)
 	if !ok {

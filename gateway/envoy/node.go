@@ -16,24 +16,24 @@ import (
 
 var _ deltav3.Callbacks = (*Server)(nil)
 
-// node is an Envoy, as its stream tells.
+// node is a connected Envoy.
 type node struct {
 	id, group, version, address string
 	since                       time.Time
 	types                       map[string]*acceptance // by type URL
 }
 
-// acceptance is the state of one type of resources at a node.
+// acceptance is the state of one resource type at a node.
 type acceptance struct {
-	sent map[string]string // versions by nonce, until they are answered
-	// brought are the versions of the resources that it came with, by name.
+	sent map[string]string // versions by nonce, until acknowledged or rejected
+	// brought holds the versions of the resources that the node already had when it connected, by name.
 	brought map[string]string
-	// accepted and refused are the last versions that were; reason says why the
-	// latest was not, "" if it was.
+	// accepted and refused are the latest acknowledged and rejected versions. reason is the error of the latest rejection; it is "" if the
+	// latest version was accepted.
 	accepted, refused, reason string
 }
 
-// OnDeltaStreamOpen implements the callbacks of go-control-plane.
+// OnDeltaStreamOpen implements the callback of go-control-plane.
 func (s *Server) OnDeltaStreamOpen(ctx context.Context, stream int64, _ string) error {
 	n := &node{since: s.deps.Now(), types: make(map[string]*acceptance)}
 	if p, ok := peer.FromContext(ctx); ok {
@@ -45,15 +45,14 @@ func (s *Server) OnDeltaStreamOpen(ctx context.Context, stream int64, _ string) 
 	return nil
 }
 
-// OnDeltaStreamClosed implements the callbacks of go-control-plane.
+// OnDeltaStreamClosed implements the callback of go-control-plane.
 func (s *Server) OnDeltaStreamClosed(stream int64, _ *corev3.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.nodes, stream)
 }
 
-// OnStreamDeltaRequest implements the callbacks of go-control-plane: it hears who
-// asks and what became of the last response.
+// OnStreamDeltaRequest implements the callback of go-control-plane. It records the node, and whether it accepted the previous response.
 func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscoveryRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +84,7 @@ func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscov
 	return nil
 }
 
-// OnStreamDeltaResponse implements the callbacks of go-control-plane.
+// OnStreamDeltaResponse implements the callback of go-control-plane.
 func (s *Server) OnStreamDeltaResponse(stream int64, _ *discoveryv3.DeltaDiscoveryRequest, res *discoveryv3.DeltaDiscoveryResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,10 +100,10 @@ func (n *node) of(typeURL string) *acceptance {
 	return t
 }
 
-// short is the last word of a type URL.
+// short returns the last element of a type URL.
 func short(typeURL string) string { return typeURL[strings.LastIndexByte(typeURL, '.')+1:] }
 
-// Node is an Envoy that is connected.
+// Node describes a connected Envoy.
 type Node struct {
 	ID        string     `json:"id"`
 	Group     string     `json:"group"`
@@ -114,26 +113,25 @@ type Node struct {
 	Resources []Resource `json:"resources"`
 }
 
-// Resource is how a node stands with one type of resources.
+// Resource is the state of one resource type at a node.
 type Resource struct {
 	Type string `json:"type"`
-	// Serving is the version its group is served, Accepted the last one it took.
+	// Serving is the version served to the group, and Accepted the version last accepted by the node.
 	Serving  string `json:"serving"`
 	Accepted string `json:"accepted"`
-	// Refused is the version it refused last, and Reason why; empty since it has
-	// accepted another one.
+	// Refused is the version last refused by the node, and Reason its error. Both are empty after the node has accepted a later version.
 	Refused string `json:"refused,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Nodes lists the Envoys that are connected, sorted.
+// Nodes returns the connected Envoys, sorted.
 func (s *Server) Nodes() []Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	nodes := []Node{}
 	for _, n := range s.nodes {
 		if n.group == "" {
-			continue // it has not yet said who it is
+			continue // the node has not identified itself yet
 		}
 		shown := Node{ID: n.id, Group: n.group, Version: n.version, Address: n.address, Since: n.since}
 		for typeURL, t := range n.types {

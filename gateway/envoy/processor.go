@@ -11,9 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// processorService is how a gateway is asked for verdicts. A stream on which it has said nothing yet
-// is begun anew with another one, where retryOn says so; Envoy has sent no more than the
-// headers of the request by then.
+// processorService returns the ext_proc service. If a gateway has not answered on a stream, Envoy may retry with another gateway as retryOn
+// permits; until then, Envoy has only sent the request headers.
 func processorService(b *builder, retryOn string) *corev3.GrpcService {
 	return &corev3.GrpcService{
 		TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
@@ -29,25 +28,25 @@ func processorService(b *builder, retryOn string) *corev3.GrpcService {
 	}
 }
 
-// safeMethodOverride overrides the filter on routes of safe methods, whose verdict may be asked for twice.
+// safeMethodOverride returns the filter override for routes with safe methods, for which Envoy may ask a second gateway.
 func safeMethodOverride(b *builder) map[string]*anypb.Any {
 	return map[string]*anypb.Any{extProcFilter: b.pack(&extprocv3.ExtProcPerRoute{Override: &extprocv3.ExtProcPerRoute_Overrides{
 		Overrides: &extprocv3.ExtProcOverrides{GrpcService: processorService(b, unanswered)},
 	}})}
 }
 
-// processor is the ext_proc filter. Without a verdict nothing passes.
+// processor returns the ext_proc filter. Requests without a verdict are refused.
 func (g *Group) processor(b *builder) *extprocv3.ExternalProcessor {
 	return &extprocv3.ExternalProcessor{
 		GrpcService:   processorService(b, unsent),
 		StatusOnError: &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
-		// Calls in the old dialects are carried out inside.
+		// Calls of retired interfaces are executed within the filter.
 		MessageTimeout: duration(g.Call + 10*time.Second),
 		ProcessingMode: &extprocv3.ProcessingMode{
 			RequestHeaderMode:   extprocv3.ProcessingMode_SEND,
 			ResponseHeaderMode:  extprocv3.ProcessingMode_SEND,
-			RequestBodyMode:     extprocv3.ProcessingMode_BUFFERED, // always: a question that Envoy ignores leaves bodies unjudged
-			ResponseBodyMode:    extprocv3.ProcessingMode_NONE,     // those of errors are asked for
+			RequestBodyMode:     extprocv3.ProcessingMode_BUFFERED, // always, because bodies would not be checked if Envoy ignored a mode override
+			ResponseBodyMode:    extprocv3.ProcessingMode_NONE,     // requested for errors only
 			RequestTrailerMode:  extprocv3.ProcessingMode_SKIP,
 			ResponseTrailerMode: extprocv3.ProcessingMode_SKIP,
 		},

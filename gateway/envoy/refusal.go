@@ -12,37 +12,36 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Refusal is a configuration that an Envoy did not take. It lasts until all connected
-// Envoys of its group have taken the configuration in force.
+// Refusal is a configuration that an Envoy rejected. It ends when all connected Envoys of the group have accepted the current
+// configuration.
 type Refusal struct {
-	// Since is when the first was refused of those that none has been taken after.
+	// Since is the time of the first rejection after the last accepted configuration.
 	Since time.Time `json:"since"`
 	Node  string    `json:"node"`
-	// Type, Version and Reason are those of the last one, Reason in Envoy's words.
+	// Type, Version and Reason describe the latest rejection. Reason is Envoy's error text.
 	Type    string `json:"type"`
 	Version string `json:"version"`
 	Reason  string `json:"reason"`
-	// Withdrawn says that the group keeps its configuration from before. Otherwise there was
-	// none, or the refused one is being tried.
+	// Withdrawn is true if the group was switched back to its previous configuration. Otherwise there is no previous one, or the rejected
+	// configuration is still being tried.
 	Withdrawn bool `json:"withdrawn"`
 
 	typeURL string
 }
 
-// maxSaid bounds the kept words of an Envoy, in bytes: they go to the log, to Redis and to
-// other gateways.
+// maxSaid limits the stored error text of an Envoy, in bytes. The text is logged, stored in Redis, and sent to other gateways.
 const maxSaid = 1000
 
-// clipReason is the kept part of an Envoy's words.
+// clipReason shortens an error text to the stored length.
 func clipReason(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxSaid)], "")
 }
 
-// refuse notes that a node has refused a version, with mu held.
+// refuse records that a node rejected a version. The caller must hold mu.
 func (s *Server) refuse(n *node, typeURL, version, reason string) {
 	t := n.of(typeURL)
 	t.refused, t.reason = version, cmp.Or(clipReason(reason), "no reason given")
-	s.refused.Add(context.Background(), 1, //nolint:forbidigo // no request is at hand
+	s.refused.Add(context.Background(), 1, //nolint:forbidigo // there is no request context
 		metric.WithAttributes(attribute.String("group", n.group), attribute.String("type", short(typeURL))))
 	s.deps.Logger.Error("Envoy refused its configuration", "node", n.id, "group", n.group, "type", short(typeURL), "version", version, "reason", t.reason)
 	if p := s.groups[n.group]; p != nil {
@@ -54,23 +53,21 @@ func (s *Server) refuse(n *node, typeURL, version, reason string) {
 	}
 	select {
 	case s.withdrawn <- struct{}{}:
-	default: // it is known already
+	default: // already recorded
 	}
 }
 
-// review ends the refusals of groups whose Envoys have all taken the configuration, with
-// mu held.
+// review ends the refusals of groups in which all Envoys have accepted the configuration. The caller must hold mu.
 func (s *Server) review() {
 	for id, p := range s.groups {
 		if p.refused != nil && !p.refused.Withdrawn && s.taken(id, p.refused.typeURL) {
-			s.deps.Logger.Info("Envoys have taken their configuration", "group", id, "type", p.refused.Type)
+			s.deps.Logger.Info("all Envoys accepted their configuration", "group", id, "type", p.refused.Type)
 			p.refused = nil
 		}
 	}
 }
 
-// taken reports whether all Envoys of a group, and at least one, have the version of a type
-// that the group is served, with mu held.
+// taken reports whether the group has at least one Envoy, and all its Envoys have the served version of a type. The caller must hold mu.
 func (s *Server) taken(group, typeURL string) bool {
 	served, found := s.version(group, typeURL), false
 	for _, n := range s.nodes {
@@ -86,8 +83,8 @@ func (s *Server) taken(group, typeURL string) bool {
 	return found && served != ""
 }
 
-// accepted is the version of a type that a node has, with mu held: the last one that it
-// took, or that of the resources which it brought along from another gateway.
+// accepted returns the version of a type at a node: the version last accepted, or the version of the resources that the node received from
+// another gateway. The caller must hold mu.
 func (s *Server) accepted(n *node, t *acceptance, typeURL string) string {
 	if t.accepted != "" || len(t.brought) == 0 {
 		return t.accepted
@@ -99,15 +96,15 @@ func (s *Server) accepted(n *node, t *acceptance, typeURL string) string {
 	return snapshot.GetVersion(typeURL)
 }
 
-// Report is the state of the Envoys that are connected to one gateway.
+// Report is the state of the Envoys connected to one gateway.
 type Report struct {
-	// Nodes counts them by group.
+	// Nodes counts the Envoys by group.
 	Nodes map[string]int64 `json:"nodes"`
-	// Refused holds the refusals in force, by group.
+	// Refused holds the current refusals by group.
 	Refused map[string]Refusal `json:"refused,omitempty"`
 }
 
-// Report returns this gateway's report.
+// Report returns the report of this gateway.
 func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,25 +123,24 @@ func (s *Server) Report() Report {
 	return r
 }
 
-// SetReports sets the reports of other gateways.
+// SetReports sets the reports of the other gateways.
 func (s *Server) SetReports(others []Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.others = others
 }
 
-// GroupStatus is how a group of Envoys is doing.
+// GroupStatus is the state of a group of Envoys.
 type GroupStatus struct {
 	Group string `json:"group"`
-	// Nodes counts its Envoys at all gateways that share a Redis, Here those connected to
-	// this one.
+	// Nodes counts the Envoys of the group at all gateways that share a Redis, and Here those connected to this gateway.
 	Nodes int64 `json:"nodes"`
 	Here  int64 `json:"here"`
-	// Refused is the refusal in force at any gateway; the oldest, if there are several.
+	// Refused is the oldest current refusal at any gateway, or nil.
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
-// Groups lists the groups that are configured, sorted.
+// Groups returns the configured groups, sorted.
 func (s *Server) Groups() []GroupStatus {
 	own := s.Report()
 	s.mu.Lock()

@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// beatEvery is how often a gateway says that it is ready, and hears of others.
+	// beatEvery is the interval at which a gateway registers and reads the registry.
 	beatEvery = 500 * time.Millisecond
-	// registered is how long a gateway that says nothing more is taken to be ready;
-	// health checks find one that was killed long before.
+	// registered is how long a gateway counts as ready after its last registration. Health checks detect a killed gateway much earlier.
 	registered = 5 * time.Second
 )
 
-// Heartbeat is what a gateway says of itself in the registry, under its text.
+// Heartbeat is the entry of a gateway in the registry.
 type Heartbeat struct {
-	// Ready says that it takes requests.
+	// Ready is true if the gateway accepts requests.
 	Ready bool `json:"ready"`
-	// Report is about its Envoys.
+	// Report describes the Envoys of the gateway.
 	Report Report `json:"report"`
 }
 
-// SendHeartbeat says what self has to say, and returns the gateways that are ready, in order, and the reports of the others.
+// SendHeartbeat registers self with the given heartbeat. It returns the ready gateways in order, and the reports of the other gateways.
 func SendHeartbeat(ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat) (ready []Gateway, others []Report, err error) {
 	text, err := json.Marshal(own)
 	if err != nil {
@@ -43,7 +42,7 @@ func SendHeartbeat(ctx context.Context, registry *store.Registry, self Gateway, 
 		var heard Heartbeat
 		g, err := ParseGateway(name)
 		if err != nil || json.Unmarshal([]byte(text), &heard) != nil {
-			continue // a gateway of another version may say it otherwise
+			continue // gateways of other versions may use another format
 		}
 		if heard.Ready {
 			ready = append(ready, g)
@@ -55,19 +54,19 @@ func SendHeartbeat(ctx context.Context, registry *store.Registry, self Gateway, 
 	return SortGateways(ready), others, nil
 }
 
-// SortGateways returns gateways in order, each once.
+// SortGateways sorts gateways and removes duplicates.
 func SortGateways(gateways []Gateway) []Gateway {
 	gateways = slices.Clone(gateways)
 	slices.SortFunc(gateways, func(a, b Gateway) int { return cmp.Compare(a.String(), b.String()) })
 	return slices.Compact(gateways)
 }
 
-// String writes the addresses of both doors, and the zone if there is one.
+// String returns the addresses of both listeners, and the zone if it is known.
 func (g Gateway) String() string {
 	return strings.TrimSuffix(g.Data.String()+" "+g.Door.String()+" "+g.Zone, " ")
 }
 
-// ParseGateway reads the text that String wrote.
+// ParseGateway parses the result of [Gateway.String].
 func ParseGateway(text string) (Gateway, error) {
 	data, door, _ := strings.Cut(text, " ")
 	door, zone, _ := strings.Cut(door, " ")

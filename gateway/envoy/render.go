@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Render writes each resource of a snapshot as indented JSON, by type and name. Private
-// keys and the credentials for the receiver of spans are left out.
+// Render returns the resources of a snapshot as indented JSON, by type and name. Private keys and credentials of the trace receiver are
+// masked.
 func Render(snapshot cache.ResourceSnapshot) (map[string]string, error) {
 	out := make(map[string]string)
 	for i := range types.UnknownType {
@@ -40,14 +40,13 @@ func Render(snapshot cache.ResourceSnapshot) (map[string]string, error) {
 	return out, nil
 }
 
-// Headers that the receiver of spans is shown, in indented JSON, whose strings have no
-// line breaks; and the value of one.
+// Headers for the trace receiver, in indented JSON, whose strings contain no line breaks, and the value of one header.
 var (
 	headers = regexp.MustCompile(`(?s)"request_headers_to_add": \[.*?\n\s*\]`)
 	value   = regexp.MustCompile(`"value": "(?:[^"\\]|\\.)*"`)
 )
 
-// indented is JSON that is the same for equal messages: protojson itself is not.
+// indented returns JSON that is equal for equal messages. The output of protojson is not stable.
 func indented(m proto.Message) (string, error) {
 	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {

@@ -6,10 +6,9 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 )
 
-// resubscribed sends the resources that an Envoy subscribes to again, unchanged or not. An
-// Envoy subscribes again to a resource that it has dropped, such as the routes of a listener
-// that it could not open; the cache by itself takes it to have them still (issues 583 and
-// 1450 of go-control-plane).
+// resubscribed sends resources again when an Envoy subscribes to them again, even if they are unchanged. An Envoy subscribes again to a
+// resource that it has dropped, for example the routes of a listener that it could not open. The cache assumes that the Envoy still has
+// them (issues 583 and 1450 of go-control-plane).
 type resubscribed struct{ cache.SnapshotCache }
 
 // CreateDeltaWatch implements cache.ConfigWatcher.
@@ -20,7 +19,7 @@ func (r resubscribed) CreateDeltaWatch(req *cache.DeltaRequest, sub cache.Subscr
 	return r.SnapshotCache.CreateDeltaWatch(req, sub, value)
 }
 
-// dropped is a subscription of an Envoy that no longer has all it was sent.
+// dropped is the subscription of an Envoy that has dropped resources.
 type dropped struct {
 	cache.Subscription
 
@@ -30,9 +29,8 @@ type dropped struct {
 // ReturnedResources implements cache.Subscription.
 func (d dropped) ReturnedResources() map[string]string { return d.returned }
 
-// versions returns the versions that an Envoy was sent, without those of the names that it
-// subscribes to, unless it says that it has them. A resource without a version is sent again
-// if it is there, and removed if it is not.
+// versions returns the versions sent to an Envoy without the resources in names, unless the Envoy reports that it has them. A resource
+// without a version is sent again if it exists, and removed otherwise.
 func versions(returned map[string]string, names []string, has map[string]string) map[string]string {
 	returned = maps.Clone(returned)
 	forget := func(name string) {

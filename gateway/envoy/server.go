@@ -24,21 +24,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tokenHeader carries the token of Envoys, after bearer (RFC 6750 section 2.1).
+// tokenHeader is the metadata key of the Envoys' bearer token (RFC 6750, section 2.1).
 const (
 	tokenHeader = "authorization"
 	bearer      = "Bearer "
 )
 
-// Deps are the live things a Server works with. All are required.
+// Deps are the dependencies of a Server. All are required.
 type Deps struct {
 	Logger *slog.Logger
 	Meter  metric.Meter
 	Now    func() time.Time
 }
 
-// Server serves the snapshots of all groups to the Envoys that connect. It is safe
-// for concurrent use.
+// Server serves the configuration of all groups to connected Envoys. It is safe for concurrent use.
 type Server struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 
@@ -47,32 +46,32 @@ type Server struct {
 	delta   deltav3.Server
 	end     context.CancelFunc
 	refused metric.Int64Counter
-	// withdrawn is signalled when an Envoy has refused what its group has.
+	// withdrawn is signalled when an Envoy rejects the configuration of its group.
 	withdrawn chan struct{}
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	groups   map[string]*groupState
 	gateways []Gateway
-	known    bool            // that gateways are all that are ready
+	known    bool            // gateways lists all ready gateways
 	nodes    map[int64]*node // by stream
-	others   []Report        // of other gateways
+	others   []Report        // of the other gateways
 	token    string
 }
 
-// groupState is the group in force, and the one before it.
+// groupState holds the current and the previous configuration of a group.
 type groupState struct {
-	// now is in force, before the last one that no Envoy refused; nil at first.
+	// now is the current configuration, and before the last one that no Envoy refused; before is nil at first.
 	now, before *Group
-	// refused is the refusal in force, nil without one.
+	// refused is the current refusal, or nil.
 	refused *Refusal
 }
 
 // NewServer returns a Server without groups.
 func NewServer(deps Deps) (*Server, error) {
-	ctx, end := context.WithCancel(context.Background()) //nolint:forbidigo // of the server's life, which End ends
+	ctx, end := context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close
 	s := &Server{
 		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*groupState), nodes: make(map[int64]*node),
-		// Ordered, so that clusters come before what leads to them.
+		// Ordered, so that clusters are sent before the resources that refer to them.
 		cache: cache.NewSnapshotCache(true, byGroup{}, nil),
 	}
 	s.delta = deltav3.NewServer(ctx, resubscribed{s.cache}, s)
@@ -86,7 +85,7 @@ func NewServer(deps Deps) (*Server, error) {
 	return s, nil
 }
 
-// observe has a meter read how the Envoys of each group are doing.
+// observe registers metrics for the state of each group.
 func (s *Server) observe(m metric.Meter) error {
 	nodes, err := m.Int64ObservableGauge("tollgate.envoy.nodes", metric.WithDescription("Envoys connected to this gateway."))
 	if err != nil {
@@ -119,14 +118,13 @@ func (s *Server) observe(m metric.Meter) error {
 	return err
 }
 
-// Register adds the service to a gRPC server.
+// Register adds the discovery service to a gRPC server.
 func (s *Server) Register(g *grpc.Server) { discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s) }
 
-// Close ends all streams: Envoys go to another gateway, or come back.
+// Close ends all streams. Envoys reconnect to any gateway.
 func (s *Server) Close() { s.end() }
 
-// DeltaAggregatedResources implements the service. Without the token that is asked for,
-// the error is Unauthenticated.
+// DeltaAggregatedResources implements the discovery service. It returns Unauthenticated if a token is required and missing or wrong.
 func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	s.mu.Lock()
 	want := s.token
@@ -141,15 +139,15 @@ func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscovery
 	return s.delta.DeltaStreamHandler(stream, resource.AnyType)
 }
 
-// byGroup gives the nodes of a group one snapshot.
+// byGroup assigns the same snapshot to all nodes of a group.
 type byGroup struct{}
 
 // ID implements cache.NodeHash.
 func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 
-// SetGroups puts groups in force; what an Envoy has refused before is tried again. If one of them has no valid Snapshot,
-// all stays as it was. token is the secret that Envoys must show when they connect, besides
-// the connection's own demands, "" for nothing.
+// SetGroups replaces the configuration of all groups. A configuration that an Envoy refused before is tried again. If a group has no valid
+// Snapshot, SetGroups returns an error and changes nothing. token is the bearer token required from Envoys in addition to TLS; "" requires
+// none.
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,8 +180,8 @@ func (s *Server) SetGroups(groups []Group, token string) error {
 	return nil
 }
 
-// SetGateways names the gateways that are ready. Nothing is served before: an
-// Envoy that comes from another gateway would lose those it has.
+// SetGateways sets the ready gateways. Nothing is served before the first call, so that an Envoy that reconnects from another gateway does
+// not lose its gateways.
 func (s *Server) SetGateways(gateways []Gateway) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +192,7 @@ func (s *Server) SetGateways(gateways []Gateway) error {
 	return s.serve()
 }
 
-// serve makes the snapshots anew, with mu held. It changes none unless all can be made.
+// serve rebuilds all snapshots. If one of them fails, none is changed. The caller must hold mu.
 func (s *Server) serve() error {
 	if !s.known {
 		return nil
@@ -208,7 +206,7 @@ func (s *Server) serve() error {
 		snapshots[id] = snapshot
 	}
 	for id, snapshot := range snapshots {
-		if err := s.cache.SetSnapshot(context.Background(), id, snapshot); err != nil { //nolint:forbidigo // writes to memory
+		if err := s.cache.SetSnapshot(context.Background(), id, snapshot); err != nil { //nolint:forbidigo // only writes to memory
 			return fmt.Errorf("node group %s: %w", id, err)
 		}
 	}
@@ -216,12 +214,10 @@ func (s *Server) serve() error {
 	return nil
 }
 
-// Withdrawn is signalled when a configuration was refused; Withdraw then takes it
-// back.
+// Withdrawn returns a channel that is signalled when an Envoy rejects a configuration. Call [Server.Withdraw] then.
 func (s *Server) Withdrawn() <-chan struct{} { return s.withdrawn }
 
-// Withdraw puts back in force the configuration before the one that an Envoy refused.
-// Without one before, the refused one stays.
+// Withdraw restores the configuration before the rejected one. If there is none, the rejected configuration stays.
 func (s *Server) Withdraw() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,13 +235,13 @@ func (s *Server) Withdraw() error {
 			if p.refused != nil {
 				p.refused.Withdrawn = true
 			}
-			s.deps.Logger.Error("configuration of Envoys withdrawn, the one before it stays", "group", id)
+			s.deps.Logger.Error("Envoy configuration withdrawn, previous configuration restored", "group", id)
 		}
 	}
 	return s.serve()
 }
 
-// version is that of a type of resources now served to a group, with mu held.
+// version returns the version of a resource type served to a group. The caller must hold mu.
 func (s *Server) version(group, typeURL string) string {
 	snapshot, err := s.cache.GetSnapshot(group)
 	if err != nil {
@@ -254,19 +250,19 @@ func (s *Server) version(group, typeURL string) string {
 	return snapshot.GetVersion(typeURL)
 }
 
-// Snapshot returns the resources of a group, as [Render] writes it, with the gateways in it.
+// Snapshot returns the resources served to a group, in the format of [Render], and the gateways in them.
 func (s *Server) Snapshot(group string) (resources map[string]string, gateways []Gateway, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snapshot, err := s.cache.GetSnapshot(group)
 	if err != nil {
-		return nil, nil, fmt.Errorf("no node group %q is configured, there are %q", group, slices.Sorted(maps.Keys(s.groups)))
+		return nil, nil, fmt.Errorf("no node group %q is configured (configured: %q)", group, slices.Sorted(maps.Keys(s.groups)))
 	}
 	resources, err = Render(snapshot)
 	return resources, slices.Clone(s.gateways), err
 }
 
-// errGroup refuses a node that belongs nowhere.
+// errGroup is the error for a node of an unknown group.
 func errGroup(group string) error {
 	return status.Errorf(codes.PermissionDenied, "no node group %q is configured: node.cluster of the bootstrap names it", group)
 }

@@ -17,22 +17,22 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 )
 
-// Tracing is where Envoys send their spans. The zero Tracing is nowhere.
+// Tracing configures the export of spans. The zero Tracing disables it.
 type Tracing struct {
-	// URL takes spans by OTLP over HTTP, with Headers.
+	// URL is the OTLP/HTTP endpoint for spans, and Headers are the headers of export requests.
 	URL     string
 	Headers map[string]string
-	// CA has the authorities of its certificate, those of the platform's if it is nil;
-	// Certificate and Key are shown to it, unless they are nil. All are in PEM.
+	// CA holds the certificate authorities of the receiver; if nil, those of the platform are used. Certificate and Key are the optional
+	// client certificate. All are PEM-encoded.
 	CA, Certificate, Key []byte
-	// Ratio is the share of requests traced, 0 to 1, unless their trace context says.
+	// Ratio is the share of sampled requests, from 0 to 1. The trace context of a request takes precedence.
 	Ratio float64
-	// Trusted are the callers whose trace context is kept.
+	// Trusted lists the callers whose trace context is accepted.
 	Trusted []netip.Prefix
 }
 
 const (
-	tracingName = "telemetry" // the cluster, and the secret it shows
+	tracingName = "telemetry" // name of the cluster and of its secret
 	service     = "tollgate-envoy"
 	sampler     = "envoy.tracers.opentelemetry.samplers."
 	perMillion  = 1_000_000
@@ -40,8 +40,8 @@ const (
 
 func (t *Tracing) on() bool { return t.URL != "" }
 
-// trace has a manager send spans. They hold no path: a query can hold a key. By
-// ext_proc, the gateway says what trace context the platform gets.
+// trace configures tracing in an HTTP connection manager. Spans do not contain the path, because a query may contain a key. With ext_proc,
+// the gateway sets the trace context sent to the platform.
 func (g *Group) trace(b *builder, m *managerv3.HttpConnectionManager) {
 	ratio := &samplersv3.TraceIdRatioBasedSamplerConfig{SamplingPercentage: &typev3.FractionalPercent{
 		Numerator: uint32(g.Tracing.Ratio * perMillion), Denominator: typev3.FractionalPercent_MILLION,
@@ -70,7 +70,7 @@ func (g *Group) trace(b *builder, m *managerv3.HttpConnectionManager) {
 			ConfigType: &tracev3.Tracing_Http_TypedConfig{TypedConfig: b.pack(config)},
 		},
 	}
-	// The sampler decides, not the id that a caller may give its request.
+	// Sampling must not depend on the request ID that a caller may set.
 	m.RequestIdExtension = &managerv3.RequestIDExtension{TypedConfig: b.pack(&uuidv3.UuidRequestIdConfig{
 		PackTraceReason: no(), UseRequestIdForTraceSampling: no(),
 	})}
@@ -86,7 +86,7 @@ func (t *Tracing) headers() []*corev3.HeaderValueOption {
 	return list
 }
 
-// receiver is the cluster that takes spans.
+// receiver returns the cluster of the trace receiver.
 func (g *Group) receiver(b *builder) *clusterv3.Cluster {
 	u, err := url.Parse(g.Tracing.URL)
 	if err != nil {

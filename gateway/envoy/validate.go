@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Validate reports the faults of the configuration of Envoys.
+// Validate returns the faults of the Envoy configuration.
 func Validate(c *settings.Config) error {
 	var errs fault.Found
 	seen := make(map[string]bool)
@@ -21,14 +21,14 @@ func Validate(c *settings.Config) error {
 		errs.If(seen[g.ID], at+".id", "group %q is already defined", g.ID)
 		seen[g.ID] = true
 		errs.If(g.TrustedHops < 0, at+".trusted_hops", "must not be negative")
-		errs.If(g.AccessLog != "" && !path.IsAbs(g.AccessLog), at+".access_log", "must be an absolute path, on the Envoys' machines")
-		errs.If(len(g.Certificates) > 0 && g.TLS.Certificate.IsZero(), at+".certificates", "needs tls, which callers without a name are shown")
+		errs.If(g.AccessLog != "" && !path.IsAbs(g.AccessLog), at+".access_log", "must be an absolute path on the Envoys' machines")
+		errs.If(len(g.Certificates) > 0 && g.TLS.Certificate.IsZero(), at+".certificates", "needs tls, the certificate for callers that send no host name")
 		for j, t := range g.Certificates {
 			errs.If(t.Certificate.IsZero(), fault.Index(at+".certificates", j), "needs certificate and key")
 		}
 		errs.If(g.HTTP3 && g.TLS.Certificate.IsZero(), at+".http3", "needs tls")
 		if needs := groups[i].DirectRequests(); needs != "" && len(c.Balancers.Addresses) == 0 {
-			errs = append(errs, fault.Errorf(at+".topology", "%s needs balancers.addresses, those of these Envoys: all callers would be one", needs))
+			errs = append(errs, fault.Errorf(at+".topology", "%s needs the addresses of these Envoys in balancers.addresses: otherwise all callers have the same address", needs))
 		}
 		if _, err := groups[i].Snapshot(nil); err != nil {
 			errs = append(errs, fault.At(at, placed(err)))
@@ -45,21 +45,21 @@ func Validate(c *settings.Config) error {
 	if n := len(c.Envoy.XDS.Token.Reveal()); n > 0 && n < settings.MinEnvoyToken {
 		errs = append(errs, fault.Errorf("token", "must have at least %d characters", settings.MinEnvoyToken))
 	}
-	errs.If(c.Envoy.Listen == "", "groups", "need envoy.listen, where their Envoys ask")
+	errs.If(c.Envoy.Listen == "", "groups", "need envoy.listen, the address that their Envoys connect to")
 	if addr := c.AdvertisedAddr(); !addr.IsValid() || addr.IsUnspecified() && (c.Redis.Embedded || strings.HasPrefix(c.Redis.URL.Reveal(), "unix:")) {
-		errs = append(errs, fault.Errorf("advertise", "must be the IP address under which Envoys reach this gateway: neither listen nor a way to Redis says it"))
+		errs = append(errs, fault.Errorf("advertise", "is required: the IP address at which Envoys reach this gateway cannot be derived from listen or Redis"))
 	}
 	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
 		errs.If(pair != nil && newPeer(c, pair).Name == "", "groups", "need a DNS name in the certificate of %s", path)
 	}
-	errs.If(!c.TLS.Certificate.IsZero() && c.Envoy.TLS.Certificate.IsZero(), "groups", "need envoy.tls.ca, the authority by which Envoys know the certificate of the data listener")
+	errs.If(!c.TLS.Certificate.IsZero() && c.Envoy.TLS.Certificate.IsZero(), "groups", "need envoy.tls.ca, the certificate authority with which Envoys verify the data listener")
 	return fault.At("envoy.xds", errors.Join(errs...))
 }
 
-// zoneName is the name of a zone, or nothing.
+// zoneName matches a zone name or the empty string.
 var zoneName = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
-// placed puts the faults of merge patches where the patches are.
+// placed changes the paths of merge patch faults to the paths of the patches.
 func placed(err error) error {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		var found []error

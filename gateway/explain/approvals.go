@@ -6,8 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 )
 
-// readOnlyApprovals is a grants.Store that asks for nothing: grants are seen and not
-// used up.
+// readOnlyApprovals is a grants.Store for dry runs. It reads grants but does not use them up or request new ones.
 type readOnlyApprovals struct{ *DryRun }
 
 // Get implements grants.Store.
@@ -22,7 +21,7 @@ func (a readOnlyApprovals) Get(ctx context.Context, org, question string) (appro
 func (a readOnlyApprovals) Swap(_ context.Context, _ string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error) {
 	r := *next
 	if r.State == approval.Pending {
-		r.ID = "" // there is no such request
+		r.ID = "" // the request for approval is not stored
 	}
 	return approval.Entry{ID: old.ID, Record: &r, Now: old.Now}, true, nil
 }

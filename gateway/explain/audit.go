@@ -16,42 +16,41 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Audit is everything that an organisation has, held against its policies.
+// Audit is the result of checking all resources of an organisation against its policies.
 type Audit struct {
 	Org string `json:"org"`
-	// Revision is that of the policies.
+	// Revision is the revision of the policies.
 	Revision string `json:"revision"`
-	// Ownerless is why it is not known whose the resources are, "" if it is.
+	// Ownerless is the reason why the owners of the resources are unknown, "" if they are known.
 	Ownerless string            `json:"ownerless,omitempty"`
 	Resources []AuditedResource `json:"resources"`
 }
 
-// AuditedResource is how one resource stands. Amounts are USD; a month has 730 hours.
+// AuditedResource is the result for one resource. Amounts are in USD; a month has 730 hours.
 type AuditedResource struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`
-	// USDPerHour is its current cost, "" if that is not known.
+	// USDPerHour is the current cost, "" if unknown.
 	USDPerHour  string `json:"usdPerHour,omitempty"`
 	USDPerMonth string `json:"usdPerMonth,omitempty"`
-	// Verdict is refused where a policy denies the resource, else allowed, and unknown
-	// for a resource that could not be judged because of Reason.
+	// Verdict is refused if a policy denies the resource, unknown if it could not be checked because of Reason, and allowed otherwise.
 	Verdict  Verdict  `json:"verdict"`
 	Reason   string   `json:"reason,omitempty"`
 	Policies []Policy `json:"policies,omitempty"`
 }
 
-// Auditor holds resources against policies: each as if its owner, as an
-// administrator, made an update that changes nothing.
+// Auditor checks existing resources against policies. Each resource is checked as if its owner, with the role admin, made an update that
+// changes nothing.
 type Auditor struct {
-	// Updates maps kinds to the operations that update them.
+	// Updates maps kinds of resources to their update operations.
 	Updates map[operation.Kind]*schema.Operation
 	Engine  *policies.Engine
 }
 
-// UpdatesOf returns the operations that update resources, by kind.
+// UpdatesOf returns the update operations of an API by kind of resource.
 func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 	updates := make(map[operation.Kind]*schema.Operation)
 	for _, row := range operation.All() {
@@ -62,8 +61,8 @@ func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 	return updates
 }
 
-// Run judges the resources of an organisation. owners are those of the resources, in their
-// order; nil if they are not known. in holds the common part of the judged calls.
+// Run checks the resources of an organisation. owners are the owners of the resources in the same order, nil if unknown. in contains the
+// input common to all resources.
 func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, owners []ledger.Owner, in policies.Input) *Audit {
 	out := &Audit{Org: org, Resources: []AuditedResource{}}
 	for i, it := range list {
@@ -99,11 +98,11 @@ func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, o
 	return out
 }
 
-// judge makes the decision about one resource.
+// judge evaluates the policies for one resource.
 func (a *Auditor) judge(ctx context.Context, in *policies.Input, it *upstream.Listed) (policies.Decision, error) {
 	op := a.Updates[it.Kind]
 	if op == nil {
-		return policies.Decision{}, nil // there is nothing about it that could be chosen otherwise
+		return policies.Decision{}, nil // resources of this kind cannot be updated
 	}
 	body := map[string]any{}
 	after, err := nextstate.Update(op.ID, it.Record, body, nil)

@@ -1,9 +1,6 @@
-// Package explain says in words how a chain treated an exchange, stage by stage,
-// and how it would treat a request that was not made.
+// Package explain describes, stage by stage, how the chain processed an exchange, or how it would process a hypothetical request.
 //
-// It knows no stage: filters say their own notes (filter.Explainer), and the chain
-// records which stages were entered. A dry run is the same chain on other ports
-// (filter.Ports): reads are made, nothing is counted, nothing that changes
-// anything is sent, and later reads of the same run see its simulated
-// changes. So a new filter is explained without an edit here.
+// The package knows no stages. Filters explain themselves (filter.Explainer), and the exchange records which stages it entered. A dry run
+// executes the same chain with other ports (filter.Ports): it reads from the platform, counts nothing, simulates changes, and lets later
+// reads of the same run see them. A new filter is therefore explained without a change here.
 package explain

@@ -19,33 +19,31 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// DryRun runs the chain of a pipeline on ports that change nothing.
+// DryRun runs the chain of a pipeline with ports that have no side effects.
 type DryRun struct {
 	Pipeline *filter.Pipeline
-	// Translators serve the legacy dialects and remember nothing.
+	// Translators serve the legacy dialects. They must not keep state between runs.
 	Translators map[route.Dialect]filter.Translator
-	// Limiter has the counts of quotas so far, Ledger the reserved and committed amounts.
+	// Limiter provides the current counts of quotas, Ledger the reserved and committed amounts.
 	Limiter *ratelimit.Limiter
 	Ledger  *ledger.Ledger
-	// Approvals keeps requests for approval.
+	// Approvals provides requests for approval.
 	Approvals *approval.Store
-	// Reads maps operations to those that read their object, which Reader does.
+	// Reads maps operations to the operations that read the same resource. Reader executes them.
 	Reads  map[string]*schema.Operation
 	Reader *filter.Reader
-	// Entries lists the policies an organisation has switched on; Engine asks
-	// them.
+	// Entries returns the policies enabled by an organisation. Engine evaluates them.
 	Entries func(org string) []policies.Entry
 	Engine  *policies.Engine
 	Now     func() time.Time
-	// Offline reads nothing, neither from the platform nor from the shared store.
-	// Facts that would have to be read are then unknown.
+	// Offline reads neither from the platform nor from the store. Facts that would have to be read are unknown.
 	Offline bool
 }
 
-// ErrOffline is why an offline run does not read.
-var ErrOffline = errors.New("the platform is not asked in an offline explanation")
+// ErrOffline is the reason why an offline run does not read.
+var ErrOffline = errors.New("offline explanations do not read from the platform")
 
-// Run reports the predicted course of a request of caller.
+// Run predicts the outcome of a request by caller.
 func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Report, error) {
 	ports, err := r.ports()
 	if err != nil {
@@ -56,8 +54,7 @@ func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Ca
 	return r.reporter(ctx, caller).report(ex), nil
 }
 
-// exchange runs a request and returns how it ended; done releases what its answer
-// holds.
+// exchange runs a request through the chain. done releases the response.
 func (r *DryRun) exchange(ctx context.Context, in filter.Inbound, caller *identity.Caller, ports *filter.Ports) (ex *filter.Exchange, done func()) {
 	in.Received = r.Now()
 	ex = r.Pipeline.NewDryRun(in, ports, caller)
@@ -69,7 +66,7 @@ func (r *DryRun) reporter(ctx context.Context, caller *identity.Caller) *reporte
 	return &reporter{noters: r.Pipeline.Chain.Explainers(), dry: r, decide: decide}
 }
 
-// ports are those of one run.
+// ports returns the ports for one run.
 func (r *DryRun) ports() (*filter.Ports, error) {
 	recent, err := filter.NewReadCache(r.Now)
 	if err != nil {
@@ -87,7 +84,7 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 	return ports, nil
 }
 
-// addSilent adds the policies of the caller's organisation that said nothing.
+// addSilent adds the enabled policies that produced no result.
 func (r *DryRun) addSilent(caller *identity.Caller, said []Policy) []Policy {
 	out := said
 	for _, e := range r.Entries(caller.Org) {
@@ -106,8 +103,7 @@ func (r *DryRun) addSilent(caller *identity.Caller, said []Policy) []Policy {
 	return out
 }
 
-// readOnlyCounter is a filter.Counter that shows each window of each scope and takes
-// nothing.
+// readOnlyCounter is a filter.Counter that reports the windows of each scope without counting.
 type readOnlyCounter struct{ *DryRun }
 
 // Take implements filter.Counter.
@@ -117,7 +113,7 @@ func (c readOnlyCounter) Take(ctx context.Context, t ratelimit.Take) (ratelimit.
 	if !c.Offline {
 		var err error
 		if states, err = c.Limiter.Show(ctx, t.Org); err != nil {
-			return ratelimit.Decision{Allowed: true, Degraded: true, Source: "the dry run"}, nil //nolint:nilerr // what the live counter would do then is no question of this request
+			return ratelimit.Decision{Allowed: true, Degraded: true, Source: "the dry run"}, nil //nolint:nilerr // the failure policy for this case does not matter here
 		}
 	}
 	for _, s := range t.Scopes {
@@ -153,17 +149,17 @@ func (openShares) Admit(string, string, int64) (bool, time.Duration) { return tr
 // Observe implements filter.Shares.
 func (openShares) Observe(string, int, http.Header) {}
 
-// readOnlyPrices is a filter.Prices that learns nothing from simulated responses.
+// readOnlyPrices is a filter.Prices that ignores simulated responses.
 type readOnlyPrices struct{ filter.Prices }
 
 // Charged implements filter.Prices.
 func (readOnlyPrices) ObserveCharge(string, map[string]any) {}
 
-// noPrices is a filter.Prices that knows none.
+// noPrices is a filter.Prices without a price list.
 type noPrices struct{}
 
 // Snapshot implements filter.Prices.
-func (noPrices) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil } //nolint:nilnil // a nil Snapshot prices nothing
+func (noPrices) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil } //nolint:nilnil // a nil Snapshot is valid and has no prices
 
 // Charged implements filter.Prices.
 func (noPrices) ObserveCharge(string, map[string]any) {}

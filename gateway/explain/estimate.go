@@ -10,16 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Estimate is the predicted outcome of a request, as its own caller may know it:
-// docs/estimate.schema.json.
+// Estimate is the predicted outcome of a request as shown to its caller; see docs/estimate.schema.json.
 type Estimate struct {
 	Outcome
-	// Calls are the v2 calls that the request would become; of a v2 request, itself.
+	// Calls are the v2 calls that the request would cause. For a v2 request, this is the request itself.
 	Calls []EstimatedCall `json:"calls"`
 }
 
-// Outcome is how a request or a call would end. Status, Refusal and Detail are those
-// of a refusal.
+// Outcome is the predicted outcome of a request or call. Status, Refusal and Detail are set only for refusals.
 type Outcome struct {
 	Verdict Verdict `json:"verdict"`
 	Status  int     `json:"status,omitempty"`
@@ -27,22 +25,21 @@ type Outcome struct {
 	Detail  string  `json:"detail,omitempty"`
 }
 
-// EstimatedCall is one v2 call.
+// EstimatedCall is the predicted outcome of one v2 call.
 type EstimatedCall struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
 	Outcome
-	// Cost is the highest cost of the call, nil for a call without a price.
+	// Cost is the maximum cost of the call, nil if it has no price.
 	Cost *EstimatedCost `json:"cost,omitempty"`
-	// Policies are those that deny, warn of or change the call.
+	// Policies are the policies that deny, warn about or change the call.
 	Policies []Policy `json:"policies,omitempty"`
-	// Budgets are those of the caller that the call is held against.
+	// Budgets are the caller's budgets that apply to the call.
 	Budgets []EstimatedBudget `json:"budgets,omitempty"`
 }
 
-// EstimatedCost is a price in USD; a month has 730 hours. Reason says why it is not
-// known.
+// EstimatedCost is a cost in USD; a month has 730 hours. Reason explains why the cost is unknown.
 type EstimatedCost struct {
 	USDPerHour  json.Number `json:"usd_per_hour,omitempty"`
 	USDPerMonth json.Number `json:"usd_per_month,omitempty"`
@@ -50,7 +47,7 @@ type EstimatedCost struct {
 	Reason      string      `json:"reason,omitempty"`
 }
 
-// EstimatedBudget is how full a budget is without a call, and with it.
+// EstimatedBudget is the use of a budget before and after a call.
 type EstimatedBudget struct {
 	Budget string      `json:"budget"`
 	Limit  json.Number `json:"limit"`
@@ -58,7 +55,7 @@ type EstimatedBudget struct {
 	After  json.Number `json:"after"`
 }
 
-// countedAlready is a filter.Counter for requests that were counted already.
+// countedAlready is a filter.Counter for requests that have already been counted.
 type countedAlready struct{}
 
 // Take implements filter.Counter.
@@ -66,8 +63,8 @@ func (countedAlready) Take(context.Context, ratelimit.Take) (ratelimit.Decision,
 	return ratelimit.Decision{Allowed: true}, nil
 }
 
-// Estimate predicts the outcome of the request of an exchange, for its caller, and notes the prediction in the event of the exchange. The request is
-// counted already.
+// Estimate predicts the outcome of the request in an exchange and records the prediction in its event. The request must already have been
+// counted.
 func (r *DryRun) Estimate(ctx context.Context, of *filter.Exchange) (*Estimate, error) {
 	caller := of.Caller
 	ports, err := r.ports()
@@ -97,7 +94,7 @@ func outcomeOf(e outcome) Outcome {
 	return Outcome{Verdict: e.verdict, Status: e.status, Refusal: e.refusal, Detail: e.detail}
 }
 
-// estimate returns the facts of one call that its caller may know.
+// estimate returns the prediction for one call, limited to what its caller may see.
 func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
 	c := EstimatedCall{Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(), Outcome: outcomeOf(w.outcome(ex))}
 	if in := ex.Evaluation.Input; in != nil {
@@ -119,7 +116,7 @@ func (w *reporter) estimate(ex *filter.Exchange) EstimatedCall {
 	return c
 }
 
-// ForCaller returns the results of policies that callers may know: those that deny, warn or change, and none that is only tried out.
+// ForCaller returns the policy results that callers may see: denials, warnings and changes, but not results in mode shadow.
 func ForCaller(all []Policy) (told []Policy) {
 	for _, p := range all {
 		switch p.Verdict {

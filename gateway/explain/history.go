@@ -12,28 +12,26 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// History is a filter.Observer that keeps the latest exchanges of known callers, and
-// the gateway's own acts, in memory, a bounded number of them. Reads that were answered have a part
-// of its own, so that polling does not push out the exchanges that operators ask about. It
-// is safe for concurrent use.
+// History is a filter.Observer that keeps the latest exchanges of known callers and the gateway's own actions in memory. Successful reads
+// are kept separately, so that polling clients do not displace the exchanges that operators look for. It is safe for concurrent use.
 type History struct {
-	mu               sync.Mutex // guards what follows
+	mu               sync.Mutex // guards the fields below
 	notable, routine ring
 	watches          map[*Watch]bool
 
 	onNotable func(Entry)
 }
 
-// Entry is an exchange that has ended, or something that the gateway did by itself.
+// Entry is an ended exchange or an action of the gateway itself.
 type Entry struct {
 	exchange *filter.Exchange
 	own      *Report
 }
 
-// Ended is the Past of an exchange that has ended.
+// Ended returns the Entry for an ended exchange.
 func Ended(ex *filter.Exchange) Entry { return Entry{exchange: ex} }
 
-// Report reports on it, with the notes of a chain's filters.
+// Report returns the report on the entry, with notes from the given explainers.
 func (p Entry) Report(noters filter.Explainers) *Report {
 	if p.own != nil {
 		return p.own
@@ -41,7 +39,7 @@ func (p Entry) Report(noters filter.Explainers) *Report {
 	return (&reporter{noters: noters}).report(p.exchange)
 }
 
-// id is that of the decision.
+// id returns the decision ID.
 func (p Entry) id() string {
 	if p.own != nil {
 		return p.own.DecisionID
@@ -49,7 +47,7 @@ func (p Entry) id() string {
 	return p.exchange.Event.DecisionID
 }
 
-// HasPolicyResults reports whether a policy said anything of it.
+// HasPolicyResults reports whether any policy produced a result.
 func (p Entry) HasPolicyResults() bool {
 	if p.exchange == nil {
 		return false
@@ -58,10 +56,10 @@ func (p Entry) HasPolicyResults() bool {
 	return len(e.Denied)+len(e.Warned)+len(e.Shadowed)+len(e.Excepted)+len(e.Changed) > 0
 }
 
-// PolicyResult is what a policy said of a call.
+// PolicyResult is the result of a policy for a call.
 type PolicyResult struct{ Policy, Verdict string }
 
-// PolicyResults returns what policies said of the calls of an exchange. A verdict of a policy is listed once for each call.
+// PolicyResults returns the policy results for the calls of an exchange. Equal results for one call are listed once.
 func PolicyResults(ex *filter.Exchange) (list []PolicyResult) {
 	if !Ended(ex).HasPolicyResults() {
 		return nil
@@ -79,9 +77,8 @@ func PolicyResults(ex *filter.Exchange) (list []PolicyResult) {
 
 func (p Entry) none() bool { return p.own == nil && p.exchange == nil }
 
-// NewHistory returns a History of the latest size exchanges, at least two. It calls
-// tell, if that is not nil, with each exchange that did more than read and pass. That is not to be
-// changed.
+// NewHistory returns a History of up to size entries, but at least two. A non-nil tell is called with each entry except successful reads.
+// It must not change the entry.
 func NewHistory(size int, tell func(Entry)) *History {
 	half := max(1, size/2)
 	return &History{
@@ -90,19 +87,19 @@ func NewHistory(size int, tell func(Entry)) *History {
 	}
 }
 
-// IsLocalRead reports whether an exchange is a read that the gateway answers by itself, such as a caller's view of its own records.
+// IsLocalRead reports whether an exchange is a read served by the gateway itself, such as a caller's view of its own records.
 func IsLocalRead(ex *filter.Exchange) bool {
-	return ex.Stage() == "local" && ex.Event.Method == http.MethodGet
+	return ex.Stage() == filter.StageAnswerLocally && ex.Event.Method == http.MethodGet
 }
 
-// Ended implements filter.Observer. It keeps no [IsLocalRead], answered or not.
+// Ended implements filter.Observer. It ignores local reads; see [IsLocalRead].
 func (h *History) Ended(ex *filter.Exchange) {
 	if ex.Caller != nil && !IsLocalRead(ex) {
 		h.add(Ended(ex.Snapshot()))
 	}
 }
 
-// AddOwn adds an act of the gateway itself.
+// AddOwn adds an action of the gateway itself.
 func (h *History) AddOwn(x *Report) { h.add(Entry{own: x}) }
 
 func (h *History) add(p Entry) {
@@ -121,23 +118,21 @@ func (h *History) add(p Entry) {
 	}
 }
 
-// kept returns both parts as they are.
+// kept returns copies of both rings.
 func (h *History) kept() [2]ring {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return [2]ring{h.notable.clone(), h.routine.clone()}
 }
 
-// isRoutinene reports whether an exchange only read, passed, and no policy spoke, or was
-// refused because there was too much to do.
+// isRoutine reports whether an exchange was a successful read without policy results, or was refused because of overload.
 func isRoutine(ex *filter.Exchange) bool {
 	e := ex.Event
 	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" && !Ended(ex).HasPolicyResults()
 }
 
-// Find reports on a kept exchange; ok is false when it is not, or no longer,
-// kept. The chain is the one now in force: all chains of a program have the same
-// stages.
+// Find returns the report on a kept exchange. ok is false if the exchange is not kept. chain may belong to a newer configuration, because
+// all chains have the same stages.
 func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bool) {
 	for _, part := range h.kept() {
 		part.each(func(p Entry) bool {
@@ -158,14 +153,14 @@ type Summary struct {
 	Team       string    `json:"team,omitempty"`
 	Key        string    `json:"key"`
 	Dialect    string    `json:"dialect"`
-	// Dry says that the verdict is the prediction of a dry run.
+	// Dry reports that the verdict was predicted by a dry run.
 	Dry       bool    `json:"dry,omitempty"`
 	Operation string  `json:"operation"`
 	Verdict   Verdict `json:"verdict"`
 	Status    int     `json:"status"`
 	Refusal   string  `json:"refusal,omitempty"`
-	// Reason is the reason for a refusal in the words that the caller was told. For a call that passed it is what policies said about the call. The
-	// reason of a dry run begins with "dry run".
+	// Reason is the detail of a refusal as sent to the caller. For a call that passed, it describes the policy results. For a dry run it
+	// begins with "dry run".
 	Reason string     `json:"reason,omitempty"`
 	Own    *OwnAction `json:"own,omitempty"`
 	// Outcome is allowed, denied, throttled or failed, as the counts of requests by outcome have it.
@@ -178,26 +173,26 @@ type Summary struct {
 	PolicyNames
 }
 
-// Query selects summaries. A zero member selects all.
+// Query selects summaries. Zero fields select everything.
 type Query struct {
 	Org, Team, Key string
-	// Policy selects exchanges about which a policy said anything, and Operation those of one operation.
+	// Policy selects exchanges with a result of this policy, Operation exchanges with one operation.
 	Policy, Operation string
 	// Resource selects exchanges about a resource, and Outcome those with an outcome.
 	Resource, Outcome string
 	// Refused selects refused exchanges.
 	Refused bool
-	// OwnAction selects the gateway's own acts.
+	// Own selects actions of the gateway itself.
 	Own bool
-	// Since selects exchanges that began no earlier.
+	// Since selects exchanges that began at this time or later.
 	Since time.Time
-	// Before selects exchanges that began earlier; the zero Time selects all.
+	// Before selects exchanges that began before this time.
 	Before time.Time
-	// Limit bounds how many there are, the newest.
+	// Limit is the maximum number of summaries; the newest are selected.
 	Limit int
 }
 
-// Match reports whether a summary is selected.
+// Match reports whether a summary is selected. It ignores Limit.
 func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
 		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy)) &&
@@ -205,8 +200,7 @@ func (q Query) Match(s *Summary) bool {
 		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) && (q.Before.IsZero() || s.Time.Before(q.Before))
 }
 
-// Newest returns summaries of several lists, each once, newest first and no more than
-// the limit.
+// Newest merges several lists without duplicates, newest first, up to the limit.
 func (q Query) Newest(lists ...[]Summary) []Summary {
 	all := slices.Concat(lists...)
 	slices.SortStableFunc(all, func(a, b Summary) int {
@@ -216,7 +210,7 @@ func (q Query) Newest(lists ...[]Summary) []Summary {
 	return all[:min(q.Limit, len(all))]
 }
 
-// List returns the kept exchanges that are selected, newest first.
+// List returns the selected exchanges, newest first.
 func (h *History) List(q Query) []Summary {
 	out := []Summary{}
 	for _, part := range h.kept() {
@@ -232,7 +226,7 @@ func (h *History) List(q Query) []Summary {
 	return q.Newest(out)
 }
 
-// Summary is the report in one line.
+// Summary returns the report in one line.
 func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
@@ -260,10 +254,10 @@ func (x *Report) resource() string {
 	return ""
 }
 
-// maxReason bounds a reason, in characters.
+// maxReason is the maximum length of a reason in characters.
 const maxReason = 200
 
-// reason is that of the summary.
+// reason returns the reason for the summary.
 func (x *Report) reason() string {
 	if x.Refusal != "" && x.Detail != "" {
 		text := []rune(strings.TrimSpace(x.Detail))
@@ -286,8 +280,7 @@ func dryReason(dry bool, reason string) string {
 	return "dry run: " + reason
 }
 
-// ForCaller returns the summary as callers may see it: without policies that are only tried out, and
-// without exceptions.
+// ForCaller returns the summary as callers may see it, without results in mode shadow and without exceptions.
 func (s Summary) ForCaller() Summary {
 	ofPolicies := s.Reason == dryReason(s.Dry, s.words())
 	s.Shadowed, s.Excepted = nil, nil
@@ -297,7 +290,7 @@ func (s Summary) ForCaller() Summary {
 	return s
 }
 
-// reporter says which policies spoke, and how.
+// words describes the policy results.
 func (s PolicyNames) words() string {
 	var parts []string
 	for _, said := range []struct {
@@ -317,13 +310,13 @@ func (s PolicyNames) words() string {
 	return strings.Join(parts, "; ")
 }
 
-// ring holds the latest.
+// ring contains the latest entries.
 type ring struct {
 	items []Entry
 	next  int
 }
 
-// push puts one in the place of the oldest.
+// push replaces the oldest entry.
 func (r *ring) push(p Entry) {
 	r.items[r.next] = p
 	r.next = (r.next + 1) % len(r.items)
@@ -332,7 +325,7 @@ func (r *ring) push(p Entry) {
 // clone returns a copy.
 func (r *ring) clone() ring { return ring{slices.Clone(r.items), r.next} }
 
-// each calls f with the newest first until it returns false.
+// each calls f with the entries, newest first, until it returns false.
 func (r *ring) each(f func(Entry) bool) {
 	for i := range r.items {
 		p := r.items[(r.next+2*len(r.items)-1-i)%len(r.items)]

@@ -8,9 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// dryLedger is a filter.Ledger that reserves in a copy: a simulated reservation counts
-// for the rest of the run. Where the ledger cannot be read, every call is
-// admitted and nothing is said of budgets.
+// dryLedger is a filter.Ledger that reserves in a copy of the ledger, so that simulated reservations count for the rest of the run. If the
+// ledger cannot be read, every call is admitted and budgets are not mentioned.
 type dryLedger struct {
 	*DryRun
 
@@ -19,7 +18,7 @@ type dryLedger struct {
 	read bool
 }
 
-// of returns the copy of an organisation's ledger, nil if there is none.
+// of returns the copy of an organisation's ledger, nil if it cannot be read.
 func (l *dryLedger) of(ctx context.Context, org string) *ledger.Ledger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +36,7 @@ func (l *dryLedger) of(ctx context.Context, org string) *ledger.Ledger {
 	return l.copy
 }
 
-// readOnlyLedger is the ledger, from which a dry run learns which resources can be kept. It keeps nothing.
+// readOnlyLedger lets a dry run read which resources can be exempted from idle handling. It changes nothing.
 type readOnlyLedger struct{ *DryRun }
 
 // Show returns the ledger of an organisation.
@@ -75,7 +74,7 @@ func (l *dryLedger) Owners(ctx context.Context, org string, resources []string, 
 	return make([]ledger.Owner, len(resources)+len(jobs)), nil
 }
 
-// CachedOwners implements filter.Ledger. A dry run remembers nothing.
+// CachedOwners implements filter.Ledger. It returns no owners.
 func (*dryLedger) CachedOwners(_ string, resources []string) []ledger.Owner {
 	return make([]ledger.Owner, len(resources))
 }
@@ -88,7 +87,7 @@ func (l *dryLedger) SetJobOwner(ctx context.Context, org string, j ledger.Job, o
 	return nil
 }
 
-// Observe implements filter.Ledger. A dry run does not change the ledger by reading.
+// Observe implements filter.Ledger. It does nothing, because reads in a dry run do not update the ledger.
 func (*dryLedger) Observe(context.Context, string, *ledger.PlatformResource, int64) error { return nil }
 
 // Balances implements filter.Ledger.

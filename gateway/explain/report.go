@@ -6,16 +6,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// Report describes stage by stage the course of an exchange, or the predicted course of
-// a request.
+// Report describes an exchange, or the prediction for a request, stage by stage.
 type Report struct {
-	// Dry says that the verdict is a prediction and nothing was sent. DecisionID and RequestID are set if a caller made the dry run, and empty if an
-	// operator did.
+	// Dry reports that the verdict is a prediction and nothing was sent. DecisionID and RequestID are set only if a caller made the dry
+	// run.
 	Dry        bool      `json:"dry"`
 	DecisionID string    `json:"decisionId,omitempty"`
 	RequestID  string    `json:"requestId,omitempty"`
 	Time       time.Time `json:"time"`
-	// Revision names the configuration.
+	// Revision is the revision of the configuration.
 	Revision  string  `json:"revision"`
 	Method    string  `json:"method"`
 	Path      string  `json:"path"`
@@ -23,62 +22,59 @@ type Report struct {
 	Operation string  `json:"operation"`
 	Caller    Caller  `json:"caller"`
 	Verdict   Verdict `json:"verdict"`
-	// Status is the answer's. Of a dry run it is that of a refusal, and 0 when
-	// the platform would have answered.
+	// Status is the status of the response. For a dry run it is set only if the gateway refuses the request.
 	Status int `json:"status,omitempty"`
-	// Refusal is the kind of problem, Stage the stage that raised it, Detail what
-	// the caller was told.
+	// Refusal is the kind of problem, Stage the stage that refused the request, and Detail the text sent to the caller.
 	Refusal string `json:"refusal,omitempty"`
 	Stage   string `json:"stage,omitempty"`
 	Detail  string `json:"detail,omitempty"`
-	// Approval is the id of the request for approval that the refusal has become.
+	// Approval is the ID of the request for approval created by the refusal.
 	Approval string `json:"approval,omitempty"`
-	// OwnAction is an act of the gateway itself, nil of an exchange.
+	// Own is the action of the gateway itself, nil for an exchange.
 	Own *OwnAction `json:"own,omitempty"`
 	PolicyNames
-	// Resource is the ID of the resource that the request created or named, "" for none.
+	// Resource is the ID of the resource that the request created or named.
 	Resource string `json:"resource,omitempty"`
-	// DurationMs is the time that the gateway took until the response was complete, PlatformMs the part of it that the platform took, both
-	// in milliseconds. They are 0 in dry runs and for the gateway's own actions.
+	// DurationMs is the time until the response was complete, PlatformMs the time the platform took, both in milliseconds. Both are 0 for
+	// dry runs and for actions of the gateway itself.
 	DurationMs float64 `json:"durationMs,omitempty"`
 	PlatformMs float64 `json:"platformMs,omitempty"`
-	// Stages are those of the request as a whole, in order.
+	// Stages are the stages of the request, in order.
 	Stages []Stage `json:"stages"`
-	// Calls are the v2 calls it became; of a v2 request, itself.
+	// Calls are the v2 calls of the request. For a v2 request, this is the request itself.
 	Calls []Call `json:"calls"`
-	// ToPass lists the changes that the request needs to pass.
+	// ToPass lists what must change for the request to pass.
 	ToPass []string `json:"toPass,omitempty"`
 }
 
-// OwnAction is an act of the gateway itself.
+// OwnAction is an action of the gateway itself.
 type OwnAction struct {
 	Resource string `json:"resource,omitempty"`
-	// AddOwn describes the act and its reason, for people.
+	// Did describes the action and its reason.
 	Did string `json:"did"`
 }
 
-// PolicyNames names the policies that spoke.
+// PolicyNames lists the policies with results.
 type PolicyNames struct {
 	Denied   []string `json:"denied,omitempty"`
 	Warned   []string `json:"warned,omitempty"`
 	Shadowed []string `json:"shadowed,omitempty"`
-	// Excepted names the exceptions that lifted a denial, Changed the changes of
-	// policies to the body, as "policy: pointer".
+	// Excepted lists the exceptions that permitted a denied call. Changed lists changes of the body as "policy: pointer".
 	Excepted []string `json:"excepted,omitempty"`
 	Changed  []string `json:"changed,omitempty"`
 }
 
-// Verdict is how a request fares in the gateway.
+// Verdict is the result of a request.
 type Verdict string
 
-// The verdicts. Unknown is for a dry run that could not see the deciding facts.
+// The verdicts. Unknown is used for dry runs that could not read the decisive facts.
 const (
 	Allowed Verdict = "allowed"
 	Refused Verdict = "refused"
 	Unknown Verdict = "unknown"
 )
 
-// Caller is who called, or is taken to.
+// Caller is the caller of the request.
 type Caller struct {
 	Org   string   `json:"org"`
 	Team  string   `json:"team,omitempty"`
@@ -90,7 +86,7 @@ func callerOf(c *identity.Caller) Caller {
 	return Caller{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}
 }
 
-// Stage is one stage and its findings.
+// Stage is one stage with its findings.
 type Stage struct {
 	Name string `json:"name"`
 	// Result is passed, refused, answers or unknown.
@@ -110,41 +106,40 @@ const (
 	resultAnswers = "answers"
 )
 
-// Call is one call of v2 or of the run interface.
+// Call is a call of v2 or of the run interface.
 type Call struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	// Body is the equivalent body of v2, of a dry run only; nil for a run.
+	// Body is the v2 body, set only for dry runs. It is nil for runs.
 	Body any `json:"body,omitempty"`
-	// Verdict, Status, Refusal and Detail are as those of the request.
+	// Verdict, Status, Refusal and Detail have the same meaning as in Report.
 	Verdict Verdict `json:"verdict"`
 	Status  int     `json:"status,omitempty"`
 	Refusal string  `json:"refusal,omitempty"`
 	Detail  string  `json:"detail,omitempty"`
 	Stages  []Stage `json:"stages"`
-	// PolicyRevision names the policies that decided, Policies their verdicts.
+	// PolicyRevision is the revision of the policies, Policies are their results.
 	PolicyRevision string   `json:"policyRevision,omitempty"`
 	Policies       []Policy `json:"policies,omitempty"`
-	// USDPerHour is the worst case of the cost, Basis how it came about.
+	// USDPerHour is the maximum cost, Basis explains how it was computed.
 	USDPerHour string `json:"usdPerHour,omitempty"`
 	Basis      string `json:"basis,omitempty"`
 	// Budgets are those that the call was checked against, as the call found them.
 	Budgets []BudgetCheck `json:"budgets,omitempty"`
 }
 
-// Policy is the verdict of one policy.
+// Policy is the result of one policy.
 type Policy struct {
 	Policy string `json:"policy"`
-	// Verdict is denies, warns, would deny, excepted, changes, passes, or does
-	// not apply.
+	// Verdict is denies, warns, would deny, excepted, changes, passes, or does not apply.
 	Verdict string `json:"verdict"`
 	Message string `json:"message,omitempty"`
 	Field   string `json:"field,omitempty"`
 	Doc     string `json:"doc,omitempty"`
 }
 
-// The verdicts of a policy.
+// Verdicts of a policy.
 const (
 	verdictDenies       = "denies"
 	verdictWarns        = "warns"

@@ -17,14 +17,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// sender is a filter.Sender that sends nothing but reads. It answers calls that
-// it does not send as the platform might.
+// sender is a filter.Sender that sends only reads and simulates the platform's responses to other calls.
 type sender struct {
 	*DryRun
 
-	mu sync.Mutex // guards made
-	// simulated holds what calls of the run would have made or changed, by the path
-	// that reads it; nil for an object that they would have deleted.
+	mu sync.Mutex // guards simulated
+	// simulated contains resources created or changed by simulated calls, by the path that reads them. The value is nil for deleted
+	// resources.
 	simulated map[string]any
 }
 
@@ -41,29 +40,28 @@ func (s *sender) Send(ctx context.Context, ex *filter.Exchange) (done func(), er
 	case known:
 		return done, answer(ex, http.StatusOK, doc)
 	case !ex.Out.Buffered, s.Offline && ex.PassesListThrough():
-		return done, answer(ex, ex.Operation.SuccessStatus, map[string]any{}) // its body is not looked at
+		return done, answer(ex, ex.Operation.SuccessStatus, map[string]any{}) // nothing reads this body
 	case s.Offline:
 		return nil, ErrOffline
 	}
 	return s.Pipeline.Ports.Sender.Send(ctx, ex)
 }
 
-// answer makes an object the platform's answer, nil a resource that is gone.
+// answer simulates a response of the platform with doc as its body, or a 404 if doc is nil.
 func answer(ex *filter.Exchange, status int, doc any) error {
 	ex.SimulateResponse(&filter.Response{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Relayed: true})
 	if doc == nil {
-		ex.Response.Status, ex.Response.Body = http.StatusNotFound, problem.NotFound.New("it is gone by then").JSON()
+		ex.Response.Status, ex.Response.Body = http.StatusNotFound, problem.NotFound.New("the resource has been deleted by then").JSON()
 		return nil
 	}
 	var err error
 	if ex.Response.Body, err = strictjson.Append(nil, doc); err != nil {
-		return fmt.Errorf("a pretended answer: %w", err)
+		return fmt.Errorf("encode a simulated response: %w", err)
 	}
 	return nil
 }
 
-// simulate answers a change as the platform might. Later reads of the same run
-// see its simulated changes.
+// simulate simulates the response to a change. Later reads of the same run see the changed resource.
 func (s *sender) simulate(ctx context.Context, ex *filter.Exchange) error {
 	in := ex.Evaluation.Input
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -76,16 +74,15 @@ func (s *sender) simulate(ctx context.Context, ex *filter.Exchange) error {
 	current, _ := in.Resource.Current.(map[string]any)
 	get := s.Reads[ex.Operation.ID]
 	if get != nil && current == nil {
-		// Nothing was read for a decision about a stop or a delete, and nothing is
-		// sent that could show whether the object exists.
-		doc, refusal, _ := s.Reader.Read(ctx, ex, get, ex.Params) // without it the answer is vaguer, that is all
+		// For a stop or delete, the resource has not been read, and no call is sent that would show whether it exists.
+		doc, refusal, _ := s.Reader.Read(ctx, ex, get, ex.Params) // after an error the simulated response has fewer details
 		if refusal != nil {
 			ex.SimulateResponse(refusal)
 			return nil
 		}
 		current, _ = doc.(map[string]any)
 	}
-	var left any // what later reads find
+	var left any // what later reads return
 	switch verb {
 	case operation.VerbDelete:
 	case operation.VerbExec:
@@ -101,7 +98,7 @@ func (s *sender) simulate(ctx context.Context, ex *filter.Exchange) error {
 		s.keep(strings.TrimSuffix(ex.Out.Path, "/action"), left)
 	}
 	if left == nil && ex.Dialect.IsRun() {
-		left = map[string]any{} // every answer of the run interface is JSON
+		left = map[string]any{} // all responses of the run interface are JSON
 	}
 	if left == nil {
 		ex.SimulateResponse(&filter.Response{Status: http.StatusNoContent, Header: http.Header{}, Relayed: true})
@@ -110,7 +107,7 @@ func (s *sender) simulate(ctx context.Context, ex *filter.Exchange) error {
 	return answer(ex, ex.Operation.SuccessStatus, left)
 }
 
-// create answers with the new object and the members that the platform adds to it.
+// create simulates a new resource, including the members added by the platform.
 func (s *sender) create(ex *filter.Exchange, kind operation.Kind, after map[string]any) error {
 	object := recordOf(kind, after)
 	object["createdAt"] = ex.In.Received.UTC().Format("2006-01-02T15:04:05Z")
@@ -131,7 +128,7 @@ func (s *sender) keep(path string, object any) {
 	s.simulated[path] = object
 }
 
-// stopped is a pod after a stop.
+// stopped returns a pod after a stop.
 func stopped(current map[string]any, id string) map[string]any {
 	if current == nil {
 		current = map[string]any{"id": id}
@@ -143,8 +140,7 @@ func stopped(current map[string]any, id string) map[string]any {
 	return recordOf(operation.KindPod, after)
 }
 
-// recordOf gives an object the members that records of its kind have and
-// requests do not.
+// recordOf adds members that records of a kind have in addition to requests.
 func recordOf(kind operation.Kind, object map[string]any) map[string]any {
 	defaults := map[string]any{}
 	switch kind {
@@ -163,7 +159,7 @@ func recordOf(kind operation.Kind, object map[string]any) map[string]any {
 			"args": "", "disk": json.Number("0"), "ports": []any{}, "env": map[string]any{}, "registry": nil,
 			"mounts": map[string]any{}, "allowedCudaVersions": []any{},
 		}
-	default: // the translators read nothing else of the others
+	default: // translators need no other members of other kinds
 	}
 	maps.Copy(defaults, object)
 	if enabled, ok := defaults["globalNetworking"].(bool); ok && kind == operation.KindPod {

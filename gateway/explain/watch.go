@@ -6,19 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// watchBuffer is how many exchanges wait for a reader of a Watch.
+// watchBuffer is the number of entries buffered for a Watch.
 const watchBuffer = 1024
 
-// Watch receives each entry that a History adds from now on.
+// Watch receives every Entry added to a History.
 type Watch struct {
-	// C has each in the order of its end. Entries are left out if the reader is too slow.
+	// C delivers entries in order of completion. Entries are dropped if the reader is too slow.
 	C      <-chan Entry
 	send   chan<- Entry
 	missed atomic.Int64
 	stop   func()
 }
 
-// Watch begins one. It must be stopped.
+// Watch starts a Watch. The caller must call Stop.
 func (h *History) Watch() *Watch {
 	c := make(chan Entry, watchBuffer)
 	w := &Watch{C: c, send: c}
@@ -36,7 +36,7 @@ func (h *History) Watch() *Watch {
 	return w
 }
 
-// offer sends p unless too much waits.
+// offer sends p, or drops it if the buffer is full.
 func (w *Watch) offer(p Entry) {
 	select {
 	case w.send <- p:
@@ -45,13 +45,13 @@ func (w *Watch) offer(p Entry) {
 	}
 }
 
-// TakeMissed returns how many were left out since it was last asked.
+// TakeMissed returns the number of entries dropped since the last call.
 func (w *Watch) TakeMissed() int64 { return w.missed.Swap(0) }
 
 // Stop ends the watch.
 func (w *Watch) Stop() { w.stop() }
 
-// names reports whether a policy spoke.
+// names reports whether a policy is listed.
 func (s *PolicyNames) names(policy string) bool {
 	return slices.Contains(s.Denied, policy) || slices.Contains(s.Warned, policy) || slices.Contains(s.Shadowed, policy) ||
 		slices.ContainsFunc(s.Changed, func(change string) bool { return strings.HasPrefix(change, policy+": ") })

@@ -11,15 +11,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// resetTime is how long after the half-close of a stream its reset may arrive. Envoy sends both together.
+// resetTime is the longest time between the half-close of a stream and its reset. Envoy sends both together.
 const resetTime = 50 * time.Millisecond
 
-// endTime is how long after its last answer a stream stays open at most. Envoy ends it at once, unless its host is gone; other clients may
-// wait for the end.
+// endTime limits how long a stream stays open after its last message. Envoy ends the stream immediately unless its host is gone; other
+// clients may wait for the gateway to end it.
 const endTime = 5 * time.Second
 
-// delivery waits until Envoy ends a stream on which the last answer was sent, and reports whether Envoy has taken that answer: if it has
-// given up, it half-closes the stream and resets it; otherwise it does one of the two. next returns the next message of the stream.
+// delivery waits until Envoy ends a stream after the last message, and reports whether Envoy processed that message. If Envoy has given up
+// on the request, it half-closes the stream and then resets it; otherwise it does only one of the two. next returns the next message of the
+// stream.
 func delivery(stream context.Context, next func() (*extprocv3.ProcessingRequest, error)) filter.Delivery {
 	ended := make(chan error, 1)
 	go func() {
@@ -47,8 +48,8 @@ func delivery(stream context.Context, next func() (*extprocv3.ProcessingRequest,
 	return filter.Delivered
 }
 
-// receiveNext begins to receive the next message, and returns a function that waits for it. A receiver that waits already gets the
-// half-close of a stream before its reset; one that begins after both gets either.
+// receiveNext starts to receive the next message and returns a function that waits for it. A receiver that already waits gets the
+// half-close of a stream before its reset; a receiver that starts after both may get either.
 func receiveNext(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extprocv3.ProcessingRequest, error) {
 	type message struct {
 		req *extprocv3.ProcessingRequest

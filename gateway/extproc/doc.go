@@ -1,20 +1,16 @@
-// Package extproc is the Envoy door: an external processor (Envoy's ext_proc
-// filter) that drives the same chain as the HTTP door. Phase messages come in;
-// mutations or an immediate response go out.
+// Package extproc implements an external processor for Envoy's ext_proc filter. It runs the same filter chain as the HTTP listener. Each
+// phase message is answered with header changes or with an immediate response.
 //
-// Envoy sends and relays the messages itself, so this door answers with the
-// difference between the received message and the chain's. Request bodies come
-// whole (BUFFERED), because a body judged in part is not judged; of answers the
-// door sees the headers, of errors the beginning of the body. A call whose answer a
-// stage wants whole is made by the door itself. The required settings of the filter are in
-// docs/envoy.md; what of it can be seen is checked for each request, and test/envoy
-// holds the rest to a real Envoy.
+// Envoy itself forwards the messages, so the processor returns the difference between the received message and the result of the chain.
+// Request bodies arrive complete (BUFFERED), because a body must be checked as a whole. For responses the processor sees the headers and,
+// for errors, the beginning of the body. If a stage needs a complete response, the processor calls the platform itself. The required filter
+// settings are in docs/envoy.md. The settings visible in a request are checked with each request, and test/envoy checks the others with a
+// real Envoy.
 //
-// Invariants: a stream never ends cleanly before its verdict, since Envoy
-// would take that for consent; a request whose body is still to be judged is
-// stripped bare; every message gets exactly one answer; header values travel as
-// raw_value only, the one form Envoy does not drop.
+// Invariants: a stream never ends cleanly before its verdict, because Envoy would treat that as approval; all headers are removed from a
+// request whose body has not been checked yet; each message gets exactly one reply; and header values are sent as raw_value only, because
+// Envoy drops them otherwise.
 //
-// The answer to a valid request holds the organisation's platform key. Whoever
-// can connect can have it, so the door is for Envoy alone.
+// The reply to an accepted request contains the organisation's platform key. Anyone who can connect can obtain the key, so only Envoy may
+// be able to reach this listener.
 package extproc

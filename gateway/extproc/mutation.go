@@ -13,12 +13,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// managed headers are Envoy's own business: it frames messages and knows the
-// host it sends to.
+// managed lists the headers that Envoy sets itself.
 var managed = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true}
 
-// mutation returns the change that turns the headers a message has into those it should
-// have: the difference, sorted, so equal exchanges give equal messages.
+// mutation returns the change from the headers have to the headers want. It is sorted, so that equal exchanges produce equal messages.
 func mutation(have, want http.Header) *extprocv3.HeaderMutation {
 	m := &extprocv3.HeaderMutation{}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
@@ -37,10 +35,10 @@ func mutation(have, want http.Header) *extprocv3.HeaderMutation {
 	return m
 }
 
-// set overwrites one header.
+// set overwrites a header.
 func set(m *extprocv3.HeaderMutation, name, value string) { add(m, name, value, false) }
 
-// add writes one header by raw_value: Envoy drops a header in value.
+// add appends a header as raw_value, because Envoy ignores value.
 func add(m *extprocv3.HeaderMutation, name, value string, more bool) {
 	action := corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
 	if more {
@@ -52,7 +50,7 @@ func add(m *extprocv3.HeaderMutation, name, value string, more bool) {
 	})
 }
 
-// immediate turns an answer into an immediate response.
+// immediate converts an answer to an immediate response.
 func immediate(a *filter.Response) *extprocv3.ProcessingResponse {
 	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extprocv3.ImmediateResponse{

@@ -18,24 +18,22 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Attributes the filter is to send, and where.
+// Attributes that the filter must send, and their namespace.
 const (
 	filterName      = "envoy.filters.http.ext_proc"
 	sourceAddress   = "source.address"
 	requestProtocol = "request.protocol"
 	responseDetails = "response.code_details"
 
-	// viaUpstream is the response.code_details of an answer that came from the
-	// platform. All others are Envoy's own.
+	// viaUpstream is the value of response.code_details for responses of the platform. All other values mean that Envoy generated the
+	// response.
 	viaUpstream = "via_upstream"
 )
 
-// checkFilter refuses to judge requests for a filter that is not set up to be
-// judged for. It must show whole bodies: Envoy ignores a mode override it does not allow, without a word, and
-// forwards; therefore it must be set to hold request bodies from the start.
-// Response bodies it must not hold: Envoy gives up on one larger than its buffer
-// before it has heard whether the body is wanted at all. And it must say who
-// calls, by which guessing is slowed.
+// checkFilter returns an error if the filter is not configured as the processor requires. Envoy silently ignores mode overrides it does not
+// allow and forwards the request, so request bodies must be buffered from the start. Response bodies must not be buffered by default,
+// because Envoy fails on a body larger than its buffer before it learns whether the body is needed. The filter must also send the caller's
+// address, which the limit on wrong keys needs.
 func checkFilter(req *extprocv3.ProcessingRequest) error {
 	if req.ObservabilityMode {
 		return status.Error(codes.FailedPrecondition, "observability_mode is on: requests pass whatever the verdict")
@@ -51,10 +49,8 @@ func checkFilter(req *extprocv3.ProcessingRequest) error {
 	return nil
 }
 
-// withAnswer is the mode that has the body of an error sent, too, or its
-// beginning when it is large: BUFFERED would hang over a body that is larger
-// than Envoy's buffer. All fields are set: Envoy compares all of them if it is
-// told what to allow.
+// withAnswer returns the mode that requests the body of an error response, or its beginning if it is large. BUFFERED would stall on a body
+// larger than Envoy's buffer. All fields are set, because Envoy compares all of them with its list of allowed modes.
 func withAnswer() *modev3.ProcessingMode {
 	return &modev3.ProcessingMode{
 		RequestHeaderMode:   modev3.ProcessingMode_SEND,
@@ -66,10 +62,10 @@ func withAnswer() *modev3.ProcessingMode {
 	}
 }
 
-// inbound reads the request headers message.
+// inbound converts a request headers message.
 func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter.Inbound, error) {
 	header, pseudo := readHeaders(h.Headers)
-	if pseudo[":method"] == "" { // CONNECT has no path, which is for the chain to judge
+	if pseudo[":method"] == "" { // CONNECT has no path; the chain handles that
 		return filter.Inbound{}, status.Error(codes.InvalidArgument, "request headers without a method")
 	}
 	path, query, _ := strings.Cut(pseudo[":path"], "?")
@@ -78,7 +74,7 @@ func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter
 		Major: 1, Minor: 1, Header: header, Length: -1,
 	}
 	if h.EndOfStream || in.Method == http.MethodConnect {
-		in.Length = 0 // what follows CONNECT is no body (RFC 9110, section 9.3.6)
+		in.Length = 0 // data after CONNECT is not a body (RFC 9110, section 9.3.6)
 	}
 	if v := header.Values("Content-Length"); len(v) == 1 {
 		if n, err := strconv.ParseInt(v[0], 10, 64); err == nil && n >= 0 {
@@ -95,8 +91,8 @@ func inbound(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (filter
 	return in, nil
 }
 
-// traced returns the context of a call of Envoy's with Envoy's span, if it has one. It is
-// believed, as Envoy is with the platform's keys.
+// traced returns the context of a gRPC call with the span of Envoy, if there is one. Envoy is trusted with its span as it is with the
+// platform keys.
 func traced(ctx context.Context) context.Context {
 	header := make(http.Header, 2)
 	for _, name := range []string{"traceparent", "tracestate"} {
@@ -107,13 +103,12 @@ func traced(ctx context.Context) context.Context {
 	return telemetry.WithRemoteParent(ctx, header)
 }
 
-// attributes returns the attributes that came with a message.
+// attributes returns the attributes of a message.
 func attributes(req *extprocv3.ProcessingRequest) map[string]*structpb.Value {
 	return req.GetAttributes()[filterName].GetFields()
 }
 
-// readHeaders splits a header map into fields, canonical names, and pseudo
-// headers.
+// readHeaders splits a header map into header fields with canonical names and pseudo-headers.
 func readHeaders(m *corev3.HeaderMap) (header http.Header, pseudo map[string]string) {
 	header = make(http.Header, len(m.GetHeaders()))
 	pseudo = make(map[string]string, 4)

@@ -15,46 +15,42 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Server is the Envoy door.
+// Server implements the ext_proc service for Envoy.
 type Server struct {
 	extprocv3.UnimplementedExternalProcessorServer
 
-	// Pipeline returns the configuration in force; it is called once for each
-	// request and must not return nil.
+	// Pipeline returns the configuration in force. It is called once per request and must not return nil.
 	Pipeline func() *filter.Pipeline
 	Recorder *telemetry.Recorder
 }
 
-// maxMessage admits what Envoy's buffers hold: those of a listener for requests,
-// those of a cluster (1 MiB unless set, and then some) for answers. Larger
-// messages end the stream; bodies within it are for the chain to refuse.
+// maxMessage is the maximum size of a message in bytes. It is larger than Envoy's buffers: those of a listener for requests, and those of a
+// cluster (1 MiB by default) for responses. A larger message ends the stream; the chain refuses bodies that are too large.
 const maxMessage = 4 << 20
 
-// minPing is how often Envoy may ask whether the connection still lives
-// (connection_keepalive of the cluster). The default of gRPC is five minutes,
-// too long to find out that a gateway is cut off.
+// minPing is the minimum interval of keepalive pings from Envoy (connection_keepalive of the cluster). The default of gRPC, five minutes,
+// is too long for detecting an unreachable gateway.
 const minPing = 5 * time.Second
 
-// A connection that has been silent for pingAfter is asked whether it still lives, and is closed if no answer arrives within pingTimeout.
-// The defaults of gRPC are two hours and 20 seconds.
+// A connection that was idle for pingAfter is sent a keepalive ping, and closed if no reply arrives within pingTimeout. The defaults of
+// gRPC are two hours and 20 seconds.
 const (
 	pingAfter   = 10 * time.Second
 	pingTimeout = 5 * time.Second
 )
 
-// streamWorkers is how many goroutines serve streams, one after the other, each with
-// the stack that its first one needed. Streams beyond them get goroutines of their own.
+// streamWorkers is the number of goroutines that serve streams one after the other and keep their grown stacks. Further streams get
+// goroutines of their own.
 const streamWorkers = 128
 
-// Windows of flow control. A stream's holds the largest body that Envoy sends. Left
-// to itself, gRPC estimates them with a ping for almost every message.
+// Flow control windows. The window of a stream holds the largest body that Envoy sends. Without these settings, gRPC estimates the windows
+// with a ping for almost every message.
 const (
 	streamWindow     = 1 << 18
 	connectionWindow = 1 << 24
 )
 
-// NewGRPC returns a gRPC server with the door registered; others may register
-// theirs beside it.
+// NewGRPC returns a gRPC server with this service registered. The caller may register further services.
 func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(append(opts,
 		grpc.MaxRecvMsgSize(maxMessage),
@@ -68,9 +64,9 @@ func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// Process serves one request of Envoy's. It ends without an error once the last answer
-// was sent, which leaves together with it; before, Envoy would take that for consent. If the answer
-// must be delivered, the stream stays open until Envoy ends it, at most for endTime.
+// Process implements the ext_proc service. It serves one HTTP request, and returns nil only after the last reply was sent, because Envoy
+// would otherwise treat the end of the stream as approval. If delivery of the last reply must be confirmed, the stream stays open until
+// Envoy ends it, for at most endTime.
 func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
 	se := &session{server: s, pipeline: s.Pipeline()}
 	defer se.finish()
@@ -83,7 +79,7 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 		if err != nil {
 			return err
 		}
-		if next = stream.Recv; req.GetRequestBody() != nil { // nothing is created without one
+		if next = stream.Recv; req.GetRequestBody() != nil { // requests without a body create nothing
 			next = receiveNext(stream)
 		}
 		res, err := se.handle(stream.Context(), req)

@@ -10,20 +10,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// RewriteAddresses makes records of endpoints say where callers reach these: at the
-// gateway. The platform's own addresses are of no use to them, since only the
-// gateway has the platform's key. It stands before Relay on the way out, so that
-// the legacy dialects see its result.
+// RewriteAddresses replaces the platform's endpoint URLs in responses by URLs of the gateway, because callers cannot use the platform's
+// URLs without the platform key. It runs before SanitizeResponse in the response phase, so translated responses contain the new URLs too.
 type RewriteAddresses struct {
-	// Public is where callers reach the run interface, Balanced where they reach a
-	// load-balanced endpoint, with {id} for its id; "" leaves records as they are.
+	// Public is the base URL of the run interface. Balanced is the base URL of a load-balanced endpoint, with {id} for the endpoint's ID.
+	// An empty string leaves the corresponding URLs unchanged.
 	Public, Balanced string
 }
 
 // Name implements Filter.
-func (RewriteAddresses) Name() string { return "addresses" }
+func (RewriteAddresses) Name() string { return "rewrite addresses" }
 
-// Request has answers with such records seen whole.
+// Request buffers responses that contain endpoint URLs.
 func (f RewriteAddresses) Request(_ context.Context, ex *Exchange) error {
 	if row, _ := operation.Lookup(ex.Operation.ID); f.rewrites(row) {
 		ex.Out.Buffered = true
@@ -31,7 +29,7 @@ func (f RewriteAddresses) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Response rewrites the records of a successful answer.
+// Response rewrites the records of a successful response.
 func (f RewriteAddresses) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response
@@ -40,7 +38,7 @@ func (f RewriteAddresses) Response(_ context.Context, ex *Exchange) error {
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
 	if err != nil {
-		return nil //nolint:nilerr // what is no JSON has no records; the caller sees it as it is
+		return nil //nolint:nilerr // not JSON: no URLs to rewrite
 	}
 	object, _ := doc.(map[string]any)
 	f.rewrite(object)
@@ -56,14 +54,13 @@ func (f RewriteAddresses) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// rewrites reports whether answers of an operation have records to rewrite.
+// rewrites reports whether responses of an operation contain URLs to rewrite.
 func (f RewriteAddresses) rewrites(row operation.Spec) bool {
 	return row.ReturnsAddresses && (f.Public != "" || f.Balanced != "")
 }
 
-// rewrite changes the addresses of one record: those of a queue, which have the
-// endpoint's id in their paths, and those of a load balancer, which have it in the
-// name of their host (reference platform-v2, section 6.2).
+// rewrite replaces the URLs of one record. Queue URLs contain the endpoint's ID in the path; URLs of load balancers contain the ID in the
+// host name (reference platform-v2, section 6.2).
 func (f RewriteAddresses) rewrite(record map[string]any) {
 	id, _ := record["id"].(string)
 	urls, _ := record["requestUrls"].(map[string]any)

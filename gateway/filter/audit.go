@@ -14,15 +14,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Audit records calls that change something, before they are sent and when their
-// end is known. A call that cannot be recorded is not sent: 503. Calls of the run interface
-// change nothing that lasts and are not recorded.
+// Audit writes calls that change something to the audit log: the intent before the call is sent, and the result once it is known. A call
+// whose intent cannot be recorded is refused with 503. Calls of the run interface are not recorded, because they change nothing
+// permanently.
 type Audit struct{}
 
 // Name implements Filter.
 func (Audit) Name() string { return "audit" }
 
-// Request writes the intent.
+// Request records the intent of the call.
 func (Audit) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if ex.Ports.Audit == nil || row.Kind == operation.KindJob {
@@ -49,25 +49,25 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 		return err
 	}
 	if verb == operation.VerbCreate {
-		ex.Out.Buffered = true // it says which resource was made
+		ex.Out.Buffered = true // the body contains the ID of the new resource
 	}
 	return nil
 }
 
-// RecordIntent records what the call is about to change, and returns the number of the line, 0 where no log is kept. What cannot
-// be recorded is refused with a 503.
+// RecordIntent appends an intent to the audit log and returns its sequence number, or 0 without an audit log. It returns a problem with
+// status 503 if the log cannot be written.
 func (ex *Exchange) RecordIntent(r audit.Record) (seq int64, err error) {
 	if ex.Ports.Audit == nil {
 		return 0, nil
 	}
 	seq, err = ex.Ports.Audit.Intent(r)
 	if err != nil {
-		return 0, problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
+		return 0, problem.AuditUnavailable.New("the audit log cannot be written, so changes are refused; try again later").With("Retry-After", "5").Because(err)
 	}
 	return seq, nil
 }
 
-// RecordRead records that a lead looks at its team. A log that cannot be written refuses no look.
+// RecordRead records that a lead has viewed records of the team. A failure to write the log does not fail the request.
 func (ex *Exchange) RecordRead() {
 	if ex.Ports.Audit == nil {
 		return
@@ -81,7 +81,7 @@ func (ex *Exchange) RecordRead() {
 	}
 }
 
-// Response writes the result.
+// Response records the result of the call.
 func (Audit) Response(_ context.Context, ex *Exchange) error {
 	if ex.auditSeq == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (Audit) Response(_ context.Context, ex *Exchange) error {
 		r.Resource, _ = ex.Response.UpstreamObject()["id"].(string)
 	}
 	if err := ex.Ports.Audit.Result(ex.auditSeq, r); err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err // the intent is there
+		ex.Event.Cause = err // the intent was recorded
 	}
 	return nil
 }

@@ -2,13 +2,13 @@ package filter
 
 import "github.com/tollgate-dev/tollgate/gateway/identity"
 
-// Callers are all who may call, and their organisations. They are immutable: keys
-// made at run time put others in their place, while the rest of a Pipeline stays.
+// Callers contains everyone who may call, and their organisations. It is immutable: a change of keys at run time replaces it, while the
+// rest of the Pipeline stays.
 type Callers struct {
 	Directory *identity.Directory
-	// Tenants holds the organisations by id.
+	// Tenants holds the organisations by ID.
 	Tenants map[string]*Tenant
-	// Incomplete says that there may be keys that were not read yet, because their store
-	// is away: none can be called unknown.
+	// Incomplete reports that keys created at run time may be missing because their store has not been read yet. An unknown key must then
+	// not be rejected with 401.
 	Incomplete bool
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
-// largeBody is the size from which a body is written to the platform from the
-// parsed values, instead of being encoded beforehand.
+// largeBody is the size in bytes of the smallest outbound body that is encoded while it is sent, instead of in advance.
 const largeBody = 256 << 10
 
 // counter counts the bytes written to it.
@@ -19,8 +18,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// canonical is the canonical form of a document as a body. It is written as it is
-// read; once it was, or is closed, the document is let go and its memory given back.
+// canonical is an outbound body that encodes a document in canonical form while it is read. The document and its memory are released when
+// encoding ends or the body is closed.
 type canonical struct {
 	*io.PipeReader
 	pipe  *io.PipeWriter
@@ -29,8 +28,7 @@ type canonical struct {
 	sent  func()
 }
 
-// newCanonical returns the body of a document, and its length. sent is called when
-// the body is needed no more.
+// newCanonical returns a body that encodes doc, and its length. sent is called when the body is no longer needed.
 func newCanonical(doc any, sent func()) (io.ReadCloser, int64, error) {
 	var n counter
 	if err := strictjson.Write(&n, doc); err != nil {

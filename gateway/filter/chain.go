@@ -15,43 +15,38 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Filter is one stage. Request judges or completes the exchange; returning an
-// error refuses it, setting ex.Answer answers it, and either ends the request
-// phase. Filters are shared by all exchanges and keep no state of one.
+// Filter is one stage of the chain. Request checks or completes the exchange. It refuses the request by returning an error, or responds by
+// setting ex.Response; both end the request phase. Filters are shared by all exchanges and must not keep state about one of them.
 type Filter interface {
 	Name() string
 	Request(ctx context.Context, ex *Exchange) error
 }
 
-// ResponseFilter is a Filter with something to do on the way out. Response
-// runs for every filter whose Request was entered, last first. An error
-// replaces the answer.
+// ResponseFilter is a Filter that also takes part in the response phase. Response is called, in reverse order, for every filter whose
+// Request was called. An error replaces the response.
 type ResponseFilter interface {
 	Filter
 	Response(ctx context.Context, ex *Exchange) error
 }
 
-// Explainer is a Filter with something to tell operators.
+// Explainer is a Filter that explains its findings to operators.
 type Explainer interface {
 	Filter
-	// Notes returns the filter's findings about an exchange in one of its
-	// stages. It is called for exchanges that have ended, perhaps long ago and under
-	// another configuration: bodies and headers are gone from those, so it depends on
-	// neither.
+	// Notes returns the findings of the given stage about an exchange. It is called after the exchange has ended, possibly much later and
+	// under another configuration, so it must not depend on bodies or headers.
 	Notes(ex *Exchange, stage string) []string
 }
 
-// Chain runs filters over exchanges. It is immutable and safe for concurrent
-// use.
+// Chain runs filters over exchanges. It is immutable and safe for concurrent use.
 type Chain struct {
-	// Headers holds the stages that need headers only, Content those that need
-	// the body, Call those that judge one v2 call.
+	// Headers are the stages that need only the request headers. Body are the stages that need the body. Call are the stages that check one
+	// v2 call.
 	Headers, Body, Call []Filter
 	// Help is added to refusals.
 	Help Help
 }
 
-// The parts of a chain.
+// Indexes of the parts of a chain.
 const (
 	partHeaders = iota
 	partBody
@@ -61,14 +56,13 @@ const (
 
 func (c *Chain) part(i int) []Filter { return [parts][]Filter{c.Headers, c.Body, c.Call}[i] }
 
-// RunHeaders runs the head part and reports whether the request may go on.
+// RunHeaders runs the stages of Headers and reports whether the request may proceed. If it returns false, ex.Response is set.
 func (c *Chain) RunHeaders(ctx context.Context, ex *Exchange) bool {
 	return c.run(ctx, ex, partHeaders)
 }
 
-// RunBody runs the content part and, for a v2 request, the call part. It
-// reports whether the request is to be dispatched: Out is complete then. When
-// it returns false, ex.Answer is set.
+// RunBody runs the stages of Body and, for a v2 request, the stages of Call. It reports whether the request is to be dispatched; ex.Out is
+// then complete. If it returns false, ex.Response is set.
 func (c *Chain) RunBody(ctx context.Context, ex *Exchange) bool {
 	return c.run(ctx, ex, partBody) && c.run(ctx, ex, partCall)
 }
@@ -91,13 +85,18 @@ func (c *Chain) run(ctx context.Context, ex *Exchange, part int) (ok bool) {
 	return true
 }
 
-// StageDispatch names the stage in which the platform is asked. No filter has
-// it: in the Envoy door it is Envoy that asks.
-const StageDispatch = "dispatch"
+// Names of stages that other packages refer to.
+const (
+	StageAssignIDs     = "assign ids"
+	StageAnswerLocally = "answer locally"
+	StageDryRun        = "dry run"
+	// StageDispatch is the name of the stage that sends the call to the platform. There is no filter for it, because behind Envoy it is Envoy
+	// that sends the call.
+	StageDispatch = "dispatch"
+)
 
-// Dispatch sends an exchange that passed the call part. When it returns,
-// ex.Answer is set; done releases its stream and must be called in the
-// end.
+// Dispatch sends an exchange that has passed all stages. When it returns, ex.Response is set. The caller must call done after sending the
+// response.
 func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 	done, err := ex.Ports.Sender.Send(ctx, ex)
 	if err != nil {
@@ -107,8 +106,7 @@ func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 	return done
 }
 
-// Fail makes a fault of the door, or of the platform, the exchange's answer, in
-// the caller's dialect.
+// Fail sets the response to the problem for an error of the door or of the platform, in the caller's dialect.
 func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 	if !slices.Contains(ex.Progress.stages, stage) {
 		ex.enterStage(stage)
@@ -116,8 +114,8 @@ func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 	c.refuse(ex, stage, err)
 }
 
-// RunResponse runs the response phase: backwards over the filters entered.
-// Afterwards ex.Answer is the answer that the door writes.
+// RunResponse runs the response phase: the Response methods of all filters whose Request was called, in reverse order. Afterwards
+// ex.Response is final.
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	for part := partCall; part >= partHeaders; part-- {
 		for _, entered := range slices.Backward(c.part(part)[:ex.Progress.entered[part]]) {
@@ -127,7 +125,7 @@ func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 			}
 			if err := guard(ctx, ex, f.Name(), f.Response); err != nil {
 				if ex.Response != nil && ex.Response.Stream != nil {
-					_ = ex.Response.Stream.Close() // the answer is replaced
+					_ = ex.Response.Stream.Close() // replaced by the refusal
 				}
 				c.refuse(ex, f.Name(), err)
 			}
@@ -142,7 +140,7 @@ func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	}
 }
 
-// Explainers returns the filters that have something to tell.
+// Explainers returns the filters of the chain that implement Explainer.
 func (c *Chain) Explainers() Explainers {
 	all := make(Explainers)
 	for part := range parts {
@@ -163,10 +161,10 @@ func (c *Chain) Explainers() Explainers {
 	return all
 }
 
-// Explainers are those of a chain, by stage.
+// Explainers maps the names of stages to their filters.
 type Explainers map[string]Explainer
 
-// Notes returns the filters' findings about an exchange in a stage.
+// Notes returns the findings of a stage about an exchange.
 func (l Explainers) Notes(ex *Exchange, stage string) []string {
 	if stage != StageDispatch {
 		if n := l[stage]; n != nil {
@@ -179,12 +177,12 @@ func (l Explainers) Notes(ex *Exchange, stage string) []string {
 		notes = append(notes, fmt.Sprintf("the platform answered %d", ex.Event.UpstreamStatus))
 	}
 	if ex.Adopted != "" {
-		notes = append(notes, ex.Adopted+" was made all the same and found afterwards")
+		notes = append(notes, ex.Adopted+" was created anyway and found afterwards")
 	}
 	return notes
 }
 
-// refuse turns err into the exchange's answer.
+// refuse sets the response of an exchange to the problem for err.
 func (c *Chain) refuse(ex *Exchange, stage string, err error) {
 	p := problemOf(err)
 	p.Decision = ex.DecisionID
@@ -200,7 +198,7 @@ func (c *Chain) refuse(ex *Exchange, stage string, err error) {
 	ex.Response = ex.render(p)
 }
 
-// render writes a problem in the dialect of an exchange.
+// render returns a problem as a response in the dialect of the exchange.
 func (ex *Exchange) render(p *problem.Problem) *Response {
 	d, ok := ex.Ports.Translators[ex.Dialect]
 	if !ok {
@@ -213,7 +211,7 @@ func (ex *Exchange) render(p *problem.Problem) *Response {
 		return a
 	}
 	body, err := strictjson.DecodeLenient(p.JSON())
-	if err != nil { // an encoded problem can be read
+	if err != nil { // cannot happen: the problem was just encoded
 		panic(fmt.Sprintf("filter: decode a problem: %v", err))
 	}
 	a := responseOf(d.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body, Refused: true, Kind: string(p.Kind)}))
@@ -233,7 +231,7 @@ func write(d route.Dialect, p *problem.Problem) (body []byte, contentType string
 	}
 }
 
-// responseOf turns a translator's answer into the door's.
+// responseOf converts the response of a translator.
 func responseOf(out *translate.Outgoing) *Response {
 	a := &Response{Status: out.Status, Header: out.Header.Clone(), Body: out.Body, Failed: out.Failed}
 	if a.Header == nil {
@@ -245,8 +243,7 @@ func responseOf(out *translate.Outgoing) *Response {
 	return a
 }
 
-// guard runs one phase of a filter and turns a panic into an error, so that a
-// fault of ours costs one request and not the process.
+// guard calls one phase of a filter and converts a panic into an error, so that a bug fails one request instead of the process.
 func guard(ctx context.Context, ex *Exchange, name string, phase func(context.Context, *Exchange) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

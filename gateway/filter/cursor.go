@@ -10,34 +10,33 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// position is the place in a list of the platform where a caller's page begins: the content of a
-// cursor. The zero value is the beginning of the list.
+// position is the content of a cursor: the place in a list of the platform where a page for the caller begins. The zero value is the
+// beginning of the list.
 type position struct {
-	// Cursor is the platform's cursor of the page that the place is in, "" for the first page.
+	// Cursor is the platform's cursor of the page that contains the position, "" for the first page.
 	Cursor string `json:"c,omitempty"`
-	// LimitSizeSizeoundSize is the limit parameter of the platform's pages, 0 without one. It is the same for all
-	// pages of a list, whatever limits its caller sets: it may be one of the parameters that the
-	// platform's cursors belong to.
+	// Size is the limit parameter sent to the platform, or 0. It stays the same for all pages of a list even if the caller changes the
+	// limit, because the platform's cursors may be valid for one limit only.
 	Size int `json:"s,omitempty"`
-	// Before and After are the marks of the nearest items on both sides of the place in its page,
-	// whoever owns them. They are empty where the place is the beginning of the page.
+	// Before and After are the marks of the nearest items on both sides of the position within its page, regardless of their owners. They
+	// are empty if the position is the beginning of the page.
 	Before []byte `json:"b,omitempty"`
 	After  []byte `json:"a,omitempty"`
-	// Seek reports that the place is found by the items of Before and After that are left. Otherwise
-	// it is the beginning of the page, but for the items of Before: they were all in front of it, and
-	// no other item comes to be there, which only the first page has.
+	// Seek reports that the position must be found by the items in Before and After that still exist. Otherwise the page begins with the
+	// first item that is not in Before; this is used for positions near the beginning of a page other than the first, where no new items
+	// can appear.
 	Seek bool `json:"k,omitempty"`
-	// Last reports that After has all items behind the place.
+	// Last reports that After contains all items after the position.
 	Last bool `json:"l,omitempty"`
 }
 
-// maxMarks is the number of marks on each side of a place.
+// maxMarks is the number of marks stored on each side of a position.
 const maxMarks = 16
 
 // mark identifies an item of a list.
 type mark [6]byte
 
-// markOf returns the mark of an item, which depends on its id alone if it has one.
+// markOf returns the mark of an item, which depends only on the item's ID if it has one.
 func markOf(item []byte) mark {
 	name := []byte(upstream.ItemID(item))
 	if len(name) == 0 {
@@ -47,7 +46,7 @@ func markOf(item []byte) mark {
 	return mark(sum[:len(mark{})])
 }
 
-// marksOf returns the marks of items.
+// marksOf returns the concatenated marks of items.
 func marksOf(items [][]byte) (marks []byte) {
 	for _, item := range items {
 		m := markOf(item)
@@ -56,7 +55,7 @@ func marksOf(items [][]byte) (marks []byte) {
 	return marks
 }
 
-// within returns the position in front of item i of the platform's page at p.
+// within returns the position before item i of the page at p.
 func (p position) within(pg *upstream.Page, i int) *position {
 	next := &position{Cursor: p.Cursor, Size: p.Size}
 	if i > 0 {
@@ -68,21 +67,20 @@ func (p position) within(pg *upstream.Page, i int) *position {
 	return next
 }
 
-// restart returns where to begin if no item of Before and After is left: at the beginning of the
-// list if all items in front of the place are known to be gone, and nowhere otherwise.
+// restart returns the position to continue from if no item in Before and After exists any more: the beginning of the list if all items
+// before the position are known to be deleted. Otherwise ok is false.
 func (p position) restart() (begin *position, ok bool) {
 	return &position{Size: p.Size}, len(p.Before) < maxMarks*len(mark{})
 }
 
-// cursorSeal seals the cursors of one list for one caller.
+// cursorSeal encrypts and authenticates the cursors of one list for one caller.
 type cursorSeal struct {
 	cipher.AEAD
-	// memoryFor is what a cursor is valid for: the caller, the operation and its parameters.
+	// bound encodes the caller, operation and parameters; a cursor is valid only for these.
 	bound []byte
 }
 
-// seal returns the seal of the cursors of a call, whose query has the parameters that a cursor is
-// valid for.
+// seal returns the seal for the cursors of a call. The query of ex must contain exactly the parameters that a cursor is valid for.
 func (f Paginate) seal(ex *Exchange) (s cursorSeal, err error) {
 	if s.AEAD, err = f.Upstream.Credential(ex.Caller.Org).Cipher("cursors"); err != nil {
 		return s, err
@@ -91,22 +89,20 @@ func (f Paginate) seal(ex *Exchange) (s cursorSeal, err error) {
 	return s, err
 }
 
-// block is the number of bytes that the content of cursors is a multiple of, so that their length
-// says nothing about their position.
+// block is the padding size of cursors in bytes, so that their length does not reveal their position.
 const block = 512
 
-// close returns the cursor of a position.
+// close returns the cursor for a position.
 func (s cursorSeal) close(p *position) (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "", err
 	}
 	text = append(text, bytes.Repeat([]byte{' '}, (block-len(text)%block)%block)...)
-	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, text, s.bound)), nil //nolint:gosec // the cipher draws a random nonce itself
+	return base64.RawURLEncoding.EncodeToString(s.Seal(nil, nil, text, s.bound)), nil //nolint:gosec // the cipher generates a random nonce
 }
 
-// allowedAnonymously returns the position of a cursor. It is an error if close has not made the cursor for the
-// same call.
+// open returns the position in a cursor. It returns an error unless close created the cursor for the same call.
 func (s cursorSeal) open(cursor string) (p position, err error) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil {

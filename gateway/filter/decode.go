@@ -11,16 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// DecodeBody reads the body, strictly and once. Schema, policies, prices and the
-// bytes the platform gets all come from the value made here.
+// DecodeBody parses the body once, strictly. Schema validation, policies, prices and the outbound body all use the parsed value.
 type DecodeBody struct{}
 
 // Name implements Filter.
-func (DecodeBody) Name() string { return "decode" }
+func (DecodeBody) Name() string { return "decode body" }
 
-// Request sets Doc and HasDoc. It refuses with 415 for another media type or
-// any content coding, with 400 for a body that is not strict JSON, is missing,
-// or stands where none belongs.
+// Request sets ex.Body.Doc and ex.Body.HasDoc. It returns 415 for another media type or any content coding, and 400 for a body that is
+// missing, unexpected or not strict JSON.
 func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 	body := ex.In.Body
 	if ex.Opaque() || ex.Route != nil && ex.Route.IgnoresBody {
@@ -35,13 +33,13 @@ func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 			if len(body) > 0 && !isEmptyObject(body) {
 				return problem.BadRequest.New("this operation takes no body")
 			}
-			return nil // many clients send {} with everything; it is not passed on
+			return nil // many clients send {} with every request; it is dropped
 		}
 		if len(body) == 0 {
 			if !ex.Operation.BodyRequired {
 				return nil
 			}
-			return problem.BadSyntax.New("this operation needs a JSON body")
+			return problem.BadSyntax.New("this operation requires a JSON body")
 		}
 		if err := jsonType(ex); err != nil {
 			return err
@@ -52,7 +50,7 @@ func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 			return nil
 		}
 	case route.V1:
-		// Several v1 clients leave the media type out: any body is JSON there.
+		// Several v1 clients omit the media type, so any body is parsed as JSON.
 	}
 	if len(body) == 0 {
 		return nil
@@ -68,7 +66,7 @@ func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// asObject gives a body that is a list its member's name, see operation.Spec.
+// asObject wraps a body that is a list in an object; see operation.Row.
 func asObject(ex *Exchange, doc any) (any, error) {
 	name := ex.listMember()
 	if name == "" {
@@ -81,7 +79,7 @@ func asObject(ex *Exchange, doc any) (any, error) {
 	return map[string]any{name: list}, nil
 }
 
-// listMember is the name under which a body that is a list is judged, "" for others.
+// listMember returns the member name under which a list body is processed, or "" for other bodies.
 func (ex *Exchange) listMember() string {
 	if ex.Operation == nil {
 		return ""
@@ -90,8 +88,7 @@ func (ex *Exchange) listMember() string {
 	return row.BodyMember
 }
 
-// decode decodes a body. The input of a job is the worker's: it is held against the
-// grammar, and becomes a value only if something looks at it.
+// decode parses a body. The input of a job belongs to the worker: its syntax is checked, but it is only decoded if something reads it.
 func (ex *Exchange) decode() (any, error) {
 	switch {
 	case !ex.Dialect.IsRun():
@@ -103,23 +100,23 @@ func (ex *Exchange) decode() (any, error) {
 	}
 }
 
-// isEmptyObject reports whether a body says nothing.
+// isEmptyObject reports whether a body is an empty JSON object.
 func isEmptyObject(body []byte) bool {
 	doc, err := strictjson.Decode(body, strictjson.Limits{Depth: 1, Values: 1})
 	m, ok := doc.(map[string]any)
 	return err == nil && ok && len(m) == 0
 }
 
-// plainCoding refuses compressed bodies: a policy cannot judge a body that it does
-// not read.
+// plainCoding refuses compressed bodies, which policies cannot read.
 func plainCoding(ex *Exchange) error {
 	if len(ex.In.Header["Content-Encoding"]) > 0 {
-		return problem.UnsupportedMedia.New("content codings are not accepted on requests")
+		return problem.UnsupportedMedia.New("compressed request bodies are not supported; remove Content-Encoding")
 	}
 	return nil
 }
 
-// StrictJSON returns the decoded body, with numbers as json.Number. It refuses a body that is not strict JSON, or not called that.
+// StrictJSON returns the decoded body, with numbers as json.Number. It returns a problem if the media type is not JSON or the body is not
+// strict JSON.
 func (ex *Exchange) StrictJSON() (any, error) {
 	if err := plainCoding(ex); err != nil {
 		return nil, err
@@ -133,7 +130,7 @@ func (ex *Exchange) StrictJSON() (any, error) {
 func jsonType(ex *Exchange) error {
 	types := ex.In.Header["Content-Type"]
 	if len(types) != 1 {
-		return problem.UnsupportedMedia.New("the request needs exactly one Content-Type: application/json")
+		return problem.UnsupportedMedia.New("the request must have exactly one Content-Type header: application/json")
 	}
 	if types[0] == "application/json" {
 		return nil
@@ -144,7 +141,7 @@ func jsonType(ex *Exchange) error {
 	}
 	for name, value := range params {
 		if name != "charset" || !strings.EqualFold(value, "utf-8") {
-			return problem.UnsupportedMedia.New("the Content-Type may carry charset=utf-8 and nothing else")
+			return problem.UnsupportedMedia.New("the Content-Type must have no parameter except charset=utf-8")
 		}
 	}
 	return nil

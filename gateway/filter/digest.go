@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Digest identifies a list of texts in the store, to gateways of other versions too.
+// Digest returns a hash of a list of strings. It identifies the list in the store and must stay the same across versions.
 func Digest(parts ...string) string {
 	text := make([]byte, 0, 512)
 	for _, p := range parts {

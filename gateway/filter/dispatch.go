@@ -16,38 +16,36 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// maxErrorBody bounds the part read of an error answer, maxShort of one that is read
-// before its head is sent, maxAnswer of one that must be seen whole.
+// maxErrorBody limits how much of an error body is read, maxShort is the largest body that is read before its headers are sent, and
+// maxAnswer limits a buffered body. All are in bytes.
 const (
 	maxErrorBody = 64 << 10
 	maxShort     = 32 << 10
 	maxAnswer    = 64 << 20
 )
 
-// Dispatcher is the Sender that asks the platform. The HTTP door and every
-// translated call use it; in the Envoy door, Envoy sends.
+// Dispatcher is the Sender that sends calls to the platform. The HTTP door and all translated calls use it. Behind Envoy, Envoy sends the
+// call.
 type Dispatcher struct {
 	Upstream *upstream.Client
-	// Run is where calls of the run interface go; nil when it is not served.
+	// Run is the client for the run interface, nil if it is not served.
 	Run *upstream.Client
-	// BalancedDomain is where calls of load-balanced endpoints go, likewise.
+	// Balanced is the client for load-balanced endpoints, nil if they are not served.
 	Balanced *upstream.Client
 	Recorder *telemetry.Recorder
-	// Deadline bounds calls that change something: they are carried to their
-	// end even when the caller has left, because the result is wanted either
-	// way.
+	// Deadline is the time limit for calls that change something. They continue until then even if the caller disconnects, because their
+	// result is needed for accounting.
 	Deadline time.Duration
-	// Streams keeps the event streams and WebSockets that are open; required.
+	// Streams tracks open event streams and WebSockets; required.
 	Streams *Streams
-	// WebSockets bounds how many of those are open; required with Balanced.
+	// WebSockets limits the number of open WebSockets; required with Balanced.
 	WebSockets *semaphore.Weighted
-	// Lists bounds the memory of lists that callers of v2 are sent; required.
+	// Lists limits the memory for lists sent to v2 callers; required.
 	Lists *Memory
 }
 
-// Send implements Sender. Errors, answers that are known to be short and those
-// that must be seen whole are read to their end, so that one which breaks off can
-// still be refused; others are left streaming.
+// Send implements Sender. It reads errors, short responses and buffered responses completely, so that an interrupted response can still be
+// replaced by a problem. Other responses are streamed.
 func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err error) {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	client, label := d.Upstream, ""
@@ -61,7 +59,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	status := 0
 	defer func() { end(status, err) }()
 	if row.Kind == operation.KindJob {
-		ex.Admission.Slot.Release() // it may take its time: its body and its connection are bounded otherwise
+		ex.Admission.Slot.Release() // jobs may take long; other limits apply to their body and connection
 	}
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
@@ -116,7 +114,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	}
 	if err := ex.readAnswer(ctx, res); err != nil {
 		ex.MarkInterrupted()
-		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
+		return nil, fmt.Errorf("%w: response body: %w", upstream.ErrUnreachable, err)
 	}
 	if row.ResourceList() != "" {
 		if err := ex.readList(ctx, client, &row); err != nil {
@@ -126,8 +124,8 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	return func() {}, nil
 }
 
-// memoryFor returns the context of a call, which may outlast the context of its caller or end before it. cancel
-// must be called once the answer has been read.
+// bound returns the context of a call, which may outlive or end before the caller's context. cancel must be called after the response has
+// been read.
 func (d *Dispatcher) bound(ctx context.Context, ex *Exchange, row *operation.Spec) (_ context.Context, cancel context.CancelFunc) {
 	leave := func() {}
 	if ex.readsAfterDisconnect(row) {
@@ -139,7 +137,7 @@ func (d *Dispatcher) bound(ctx context.Context, ex *Exchange, row *operation.Spe
 	case ex.Out.Stream, ex.Out.Tunnel:
 		stream := Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision}
 		if row.Synchronous && !ex.Out.Tunnel {
-			stream.Policies = "" // all of it was judged when it was asked for
+			stream.Policies = "" // the job was checked completely when it was submitted
 		}
 		ctx, release := d.Streams.add(ctx, stream)
 		return ctx, func() { release(); leave() }
@@ -147,8 +145,7 @@ func (d *Dispatcher) bound(ctx context.Context, ex *Exchange, row *operation.Spe
 	return ctx, leave
 }
 
-// readAnswer reads the body of an answer to its end. Of an error that is longer
-// than anything worth relaying, the beginning does.
+// readAnswer reads a response body completely. Error bodies are truncated to maxErrorBody.
 func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err error) {
 	if err := ex.waitForList(ctx, res.ContentLength); err != nil {
 		_ = res.Body.Close()
@@ -167,7 +164,7 @@ func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err err
 	return err
 }
 
-// readWhole reads and closes a body of a length that is known.
+// readWhole reads and closes a body of known length.
 func readWhole(body io.ReadCloser, length int64) ([]byte, error) {
 	b := make([]byte, length)
 	_, err := io.ReadFull(body, b)

@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// problemOf maps an error of any package to the problem that the caller may see.
-// An unforeseen error is a 500 with fixed text; its cause goes to the log.
+// problemOf maps an error to the problem that the caller sees. Unknown errors become a 500 with a fixed text; the error itself is logged.
 func problemOf(err error) *problem.Problem {
 	if p, ok := errors.AsType[*problem.Problem](err); ok {
 		return p
@@ -28,7 +27,7 @@ func problemOf(err error) *problem.Problem {
 			With("Allow", strings.Join(e.Allow, ", "))
 	}
 	if e, ok := errors.AsType[*strictjson.SyntaxError](err); ok {
-		p := problem.BadSyntax.New("the body is not acceptable JSON")
+		p := problem.BadSyntax.New("the body is not valid JSON")
 		p.Errors = []string{e.Error()}
 		return p
 	}
@@ -37,19 +36,19 @@ func problemOf(err error) *problem.Problem {
 		return problem.NotFound.New(textNoPath)
 	case errors.Is(err, identity.ErrUnknown):
 		p := problem.Unauthorized.New("unknown key")
-		if err != identity.ErrUnknown { //nolint:errorlint // the log is told what else is known
+		if err != identity.ErrUnknown { //nolint:errorlint // keep the details for the log
 			p = p.Because(err)
 		}
 		return p
 	case errors.Is(err, ratelimit.ErrUnavailable):
-		return problem.LimitsUnavailable.New("the rate limits cannot be checked at the moment").
+		return problem.LimitsUnavailable.New("the rate limits cannot be checked right now; try again later").
 			With("Retry-After", "1").Because(err)
 	case errors.Is(err, upstream.ErrCredential):
-		return problem.UpstreamRefused.New("the platform refused the gateway's credential for this organisation").Because(err)
+		return problem.UpstreamRefused.New("the platform rejected the organisation's platform key").Because(err)
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return problem.UpstreamTimeout.New("the platform did not answer in time").Because(err)
+		return problem.UpstreamTimeout.New("the platform did not respond in time").Because(err)
 	case errors.Is(err, upstream.ErrUnreachable), errors.Is(err, context.Canceled):
-		return problem.UpstreamFailed.New("the platform could not be reached or broke off").Because(err)
+		return problem.UpstreamFailed.New("no complete response from the platform").Because(err)
 	}
 	return problem.Internal.New(http.StatusText(http.StatusInternalServerError)).Because(err)
 }

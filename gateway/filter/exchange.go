@@ -21,73 +21,68 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// The doors, as events name them.
+// Names of the doors in events.
 const (
 	DoorHTTP    = "http"
 	DoorExtProc = "envoy"
 )
 
-// Inbound is a request as a door received it. No filter changes it.
+// Inbound is a request as the door received it. Filters must not change it.
 type Inbound struct {
 	Door   string // DoorHTTP or DoorExtProc
 	Method string
-	// Progress and Query are the two halves of the request target, raw. Of a request to
-	// the host name of a load-balanced endpoint, Path is the one that leads there.
+	// Path and Query are the unparsed parts of the request target. A request to the host name of a load-balanced endpoint has the
+	// equivalent path below BalancedPath.
 	Path, Query string
-	// Host is the target of the request, a name or an address, perhaps with a port.
+	// Host is the host of the request, possibly with a port.
 	Host string
 	// Major and Minor are the HTTP version.
 	Major, Minor int
 	Header       http.Header
-	// Length is the declared body length, -1 when none was declared.
+	// Length is the declared length of the body, or -1 if none was declared.
 	Length int64
-	// Body is the whole body; nil in the head part where it has not arrived yet.
+	// Body is the complete body. It is nil while the body has not been received.
 	Body []byte
-	// Source is where the body is read from once the head has passed; nil when
-	// Body is all of it.
+	// Source is the reader of the body, used after the Headers part. It is nil if Body is complete.
 	Source io.Reader
-	// Oversize is set by the reader that stopped at the cap, Broken by one whose
-	// peer did not send the whole body.
+	// Oversize reports that reading stopped at the size limit, Truncated that the client did not send the whole body.
 	Oversize, Truncated bool
-	// Peer is the address of the caller, without port: that of the connection, or
-	// the one that a balancer named.
+	// Peer is the caller's IP address without port: the address of the connection, or the one forwarded by a trusted load balancer.
 	Peer string
-	// Certificates are the caller's own, whose key it has proven to have, and those that it
-	// was sent with; nil without one, and where a door cannot know.
+	// Certificates is the client's verified certificate, followed by the other certificates that were sent with it. It is nil without a
+	// certificate, or if the door has no access to it.
 	Certificates []*x509.Certificate
-	// LimitError is the refusal of a request whose connection is over a bound; nil for others.
-	// Admit returns it, but not for a call that lowers costs.
+	// LimitError is the refusal for a connection that exceeds a limit, nil for other connections. LimitConcurrency returns it unless the
+	// call reduces costs.
 	LimitError error
-	// Received is when the request arrived.
+	// Received is the time when the request arrived.
 	Received time.Time
-	// Authenticated is when the caller has presented its token, where that was before: at the login of a session. It is zero otherwise.
+	// Authenticated is the time when a session presented its token at login. It is zero for requests that carry their own credential.
 	Authenticated time.Time
 }
 
 // Outbound is the request to the platform, built from parsed values.
 type Outbound struct {
 	Method string
-	// Progress is escaped, Query encoded.
+	// Path and Query are escaped.
 	Path, Query string
 	Header      http.Header
 	Body        []byte
-	// Source is a body that is not held, of Length bytes, -1 if that is not known;
-	// nil when Body is all of it. It is closed if it is an io.Closer.
+	// Source is a body of Length bytes that is read while it is sent, nil if Body is the complete body. Length is -1 if unknown. Source is
+	// closed if it is an io.Closer.
 	Source io.Reader
 	Length int64
-	// Stream says that the answer is an event stream: each part of it is passed on
-	// as it comes.
+	// Stream reports that the response is an event stream, whose parts are forwarded immediately.
 	Stream bool
-	// Tunnel says that the request asks for a WebSocket.
+	// Tunnel reports that the request asks for a WebSocket.
 	Tunnel bool
-	// Resent reports that the platform refused Body, and that the body before Extend was sent.
+	// Resent reports that the platform refused the body set by ExtendBody, and that the previous body was sent.
 	Resent bool
-	// Buffered says that the answer's body must be seen before it leaves: it is
-	// read whole, and an answer that breaks off is none.
+	// Buffered delays the response until its whole body has been received. An interrupted response is then an error.
 	Buffered bool
 }
 
-// Target returns path and query as one request target.
+// Target returns the path and query as a request target.
 func (o *Outbound) Target() string {
 	if o.Query == "" {
 		return o.Path
@@ -95,60 +90,53 @@ func (o *Outbound) Target() string {
 	return o.Path + "?" + o.Query
 }
 
-// QueriedAtState is how far an exchange has come towards the platform.
+// SendState describes how far a call has got on its way to the platform.
 type SendState uint8
 
 const (
-	// NotSent means that the platform has seen nothing of the call.
+	// NotSent means that the platform has received nothing of the call.
 	NotSent SendState = iota
-	// SentUnanswered means that the call was sent and no usable answer was received: it
-	// may have been carried out.
+	// SentUnanswered means that the call was sent but no usable response was received. The platform may have carried it out.
 	SentUnanswered
-	// Answered means that the platform's answer was received, as far as it has to
-	// be seen.
+	// Answered means that the response was received, completely if Out.Buffered is set.
 	Answered
 )
 
-// Exchange is one request and its answer on their way through the chain. It
-// belongs to one goroutine at a time. Each field, and each field of its parts, is
-// assigned by one package.
+// Exchange is one request and its response on their way through the chain. It must be used by one goroutine at a time. Every field is set
+// by one package only.
 type Exchange struct {
 	In  Inbound
 	Out Outbound
-	// Ports are where the filters' effects go.
+	// Ports are the side effects available to filters.
 	Ports *Ports
-	// pipeline is the configuration that the exchange runs under.
+	// pipeline is the configuration under which the exchange runs.
 	pipeline *Pipeline
 
-	// RequestID is the caller's X-Request-Id or a fresh one; DecisionID names
-	// the exchange in explanations and is always fresh.
+	// RequestID is the caller's X-Request-Id, or a new ID if it is missing or malformed. DecisionID identifies the exchange in explanations
+	// and is always new.
 	RequestID, DecisionID string
 	Dialect               route.Dialect
-	// Route is nil while the request is unmatched.
+	// Route is nil until the request is matched.
 	Route  *route.Route
 	Params map[string]string
-	// Query holds the request's parameters as parsed; of a v2 call, those
-	// that the operation knows.
+	// Query contains the parsed query parameters. After validation of a v2 call, it contains only parameters that the operation accepts.
 	Query url.Values
-	// Operation is the v2 operation; nil for a legacy request.
+	// Operation is the v2 operation, nil for a legacy request.
 	Operation *schema.Operation
 	Caller    *identity.Caller
-	// Tenant is the caller's organisation; for a caller without a key, the one
-	// that answers it, nil for none.
+	// Tenant is the caller's organisation. For an anonymous caller, it is the organisation that serves anonymous requests, or nil.
 	Tenant *Tenant
 	Limit  *ratelimit.Decision
 
 	Response *Response
 	Event    *telemetry.Event
-	// Faults are the located messages of a refusal, if it has any.
+	// Faults are the located messages of a refusal, if any.
 	Faults []string
-	// SendStateiedAt says whether the call has left.
+	// Sent is the progress of the call to the platform.
 	Sent SendState
-	// Adopted is the id of the resource that a create made although its answer was
-	// lost, "" unless it was found afterwards.
+	// Adopted is the ID of a resource that was found after the response to its create was lost, "" otherwise.
 	Adopted string
-	// Calls are the v2 calls that a legacy exchange became, in the order they
-	// ended, at most maxCalls of them.
+	// Calls are the v2 calls of a legacy exchange in order of completion, at most maxCalls.
 	Calls []*Exchange
 
 	Progress    Progress
@@ -159,20 +147,19 @@ type Exchange struct {
 	Evaluation  Evaluation
 	Approval    Approval
 	Cost        Cost
-	// IdempotencypotencyState is the state of the call if it must not be made twice, nil if it may.
+	// Idempotency is the deduplication state of the call, nil if the call may be carried out twice.
 	Idempotency *IdempotencyState
-	// auditSeq is the number of the call's intent in the audit log, 0 without one.
+	// auditSeq is the sequence number of the call's intent in the audit log, or 0.
 	auditSeq int64
 }
 
-// Rooms for stages, with which those of one v2 call need no other.
+// Initial capacities for the names of stages, sufficient for one v2 call.
 const (
 	stagesOfRequest = 36
 	stagesOfCall    = 20
 )
 
-// newExchange returns an empty exchange with its event, in one piece of memory, and room
-// for stages.
+// newExchange returns an empty exchange with its event in one allocation, with capacity for the given number of stages.
 func newExchange(stages int) *Exchange {
 	x := new(struct {
 		ex    Exchange
@@ -182,7 +169,7 @@ func newExchange(stages int) *Exchange {
 	return &x.ex
 }
 
-// child begins the exchange of a v2 call that is made for the sake of ex.
+// child returns a new exchange for a v2 call made on behalf of ex.
 func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
 	c := newExchange(stagesOfCall)
 	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
@@ -193,7 +180,7 @@ func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params 
 	return c
 }
 
-// callers returns who may call, nil if that is not configured.
+// callers returns the known callers, nil without a pipeline.
 func (ex *Exchange) callers() *Callers {
 	if ex.pipeline == nil {
 		return nil
@@ -201,13 +188,13 @@ func (ex *Exchange) callers() *Callers {
 	return ex.pipeline.Callers
 }
 
-// enterStage makes a stage the one the exchange is in.
+// enterStage records that the exchange has reached a stage.
 func (ex *Exchange) enterStage(stage string) {
 	ex.Progress.clock.mark(len(ex.Progress.stages))
 	ex.Progress.stages = append(ex.Progress.stages, stage)
 }
 
-// Stage returns the name of the stage entered last, "" before the first.
+// Stage returns the name of the most recent stage, or "" before the first.
 func (ex *Exchange) Stage() string {
 	if len(ex.Progress.stages) == 0 {
 		return ""
@@ -215,8 +202,7 @@ func (ex *Exchange) Stage() string {
 	return ex.Progress.stages[len(ex.Progress.stages)-1]
 }
 
-// Stages returns the names of the stages entered so far: those of the request as
-// a whole, and those of the v2 call it is.
+// Stages returns the names of the stages reached so far, separated into request stages and stages of the v2 call.
 func (ex *Exchange) Stages() (request, call []string) {
 	if ex.Progress.callStart == 0 {
 		return ex.Progress.stages, nil
@@ -224,7 +210,7 @@ func (ex *Exchange) Stages() (request, call []string) {
 	return ex.Progress.stages[:ex.Progress.callStart-1], ex.Progress.stages[ex.Progress.callStart-1:]
 }
 
-// Target returns path and query of the v2 call that ex is.
+// Target returns the path and query of the v2 call as a request target.
 func (ex *Exchange) Target() string {
 	path, query := ex.PathAndQuery()
 	if query == "" {
@@ -233,13 +219,13 @@ func (ex *Exchange) Target() string {
 	return path + "?" + query
 }
 
-// PathAndQuery returns the path of the v2 call that ex is, escaped, and its query, encoded.
+// PathAndQuery returns the escaped path and the encoded query of the v2 call.
 func (ex *Exchange) PathAndQuery() (path, query string) {
 	return expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query)
 }
 
-// HasIDayBody returns the body of a v2 call for people: with the id of its template, in place of which Doc may have the template's
-// settings, and without the value of a secret. It is nil for a command, which may hold secrets.
+// DisplayBody returns the body of a v2 call for display to people. It contains the template's ID instead of the settings that were copied
+// from the template, and no secret values. It is nil for commands, which may contain secrets.
 func (ex *Exchange) DisplayBody() any {
 	if row, _ := operation.Lookup(ex.Operation.ID); row.Verb == operation.VerbExec {
 		return nil
@@ -253,9 +239,8 @@ func (ex *Exchange) DisplayBody() any {
 	return ex.Body.Doc
 }
 
-// UpstreamObjectot returns an exchange with the fields that explanations read and no others. It
-// may be kept and shown to operators: it has no body, header or query, because those
-// hold secrets, and retains no configuration.
+// Snapshot returns a copy of the exchange for explanations, which may be retained and shown to operators. It has no body, headers or query,
+// which may contain secrets, and no reference to the configuration.
 func (ex *Exchange) Snapshot() *Exchange {
 	r := &struct {
 		ex    Exchange
@@ -263,7 +248,7 @@ func (ex *Exchange) Snapshot() *Exchange {
 	}{event: *ex.Event}
 	path, params := clip(ex.In.Path), ex.Params
 	if c := ex.callers(); c != nil && c.Directory != nil && c.Directory.ContainsKey(unescaped(ex.In.Path)) {
-		path, params = "", nil // they have a key
+		path, params = "", nil // they contain a key
 	}
 	r.ex = Exchange{
 		In: Inbound{Path: path}, Dialect: ex.Dialect, Operation: ex.Operation, Params: params, Caller: ex.Caller,
@@ -286,8 +271,7 @@ func (ex *Exchange) Snapshot() *Exchange {
 	return &r.ex
 }
 
-// inputForRecord is the part of the policies' input to keep: the cost and the template, nil
-// for neither.
+// inputForRecord returns the part of the policy input kept for explanations: the cost and the template, or nil if there is neither.
 func (ex *Exchange) inputForRecord() *policies.Input {
 	in := ex.Evaluation.Input
 	if in == nil || in.Resource.Template == nil && !ex.Event.Priced && in.Cost == (policies.Cost{Known: true}) {
@@ -300,10 +284,10 @@ func (ex *Exchange) inputForRecord() *policies.Input {
 	return kept
 }
 
-// maxText bounds the kept part of a caller's string.
+// maxText is the number of bytes kept of a string sent by the caller.
 const maxText = 256
 
-// clip returns the beginning of s; it does not retain the rest.
+// clip returns the first maxText bytes of s, as a copy if s is longer.
 func clip(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -311,42 +295,42 @@ func clip(s string) string {
 	return strings.Clone(s[:maxText])
 }
 
-// BufferResponse has the platform's answer seen whole before it leaves.
+// BufferResponse delays the response until its whole body has arrived.
 func (ex *Exchange) BufferResponse() { ex.Out.Buffered = true }
 
-// MarkSent notes that the call is on its way to the platform.
+// MarkSent records that the call is being sent to the platform.
 func (ex *Exchange) MarkSent() {
 	ex.Sent = SentUnanswered
 	ex.enterStage(StageDispatch)
 }
 
-// ReadBodyreamResponse makes the head of a platform's answer the exchange's answer.
+// SetUpstreamResponse sets the response to the status and headers received from the platform. The body is set separately.
 func (ex *Exchange) SetUpstreamResponse(status int, header http.Header) {
 	ex.Sent, ex.Event.UpstreamStatus = Answered, status
 	ex.Response = &Response{Status: status, Header: header, Relayed: true}
 }
 
-// SimulateResponse makes an answer that of the platform, which was not asked.
+// SimulateResponse records a as the platform's response. Dry runs use it in place of a call.
 func (ex *Exchange) SimulateResponse(a *Response) { ex.Sent, ex.Response = Answered, a }
 
-// MarkInterrupted notes that the platform's answer has broken off.
+// MarkInterrupted records that the platform's response ended early.
 func (ex *Exchange) MarkInterrupted() { ex.Response, ex.Sent = nil, SentUnanswered }
 
-// Delivery says whether an answer has been delivered to its caller.
+// Delivery is the delivery status of a response.
 type Delivery uint8
 
 const (
-	// Undelivered means that it has not: a repeat of the request gets what the request has created.
+	// Undelivered means that the response did not reach the caller. A repeat of the request receives the resource that it created.
 	Undelivered Delivery = iota
-	// Delivered means that it has, or that nothing else is known.
+	// Delivered means that the response reached the caller, or that its loss was not noticed.
 	Delivered
 )
 
-// AwaitsDelivery reports whether the intent of a call goes on until Deliver ends it: the answer of a nested call is not yet
-// the caller's, and Envoy may give up while the answer is on its way.
+// AwaitsDelivery reports whether the intent of the call stays open until Deliver is called. This applies to nested calls, whose response is
+// only part of the caller's response, and to calls through Envoy, which may give up on the response.
 func (ex *Exchange) AwaitsDelivery() bool { return ex.Progress.Nested || ex.In.Door == DoorExtProc }
 
-// Undelivered returns the calls whose intents Deliver ends.
+// Undelivered returns the calls whose intents are ended by Deliver.
 func (ex *Exchange) Undelivered() []*Exchange {
 	if ex.Idempotency != nil && ex.AwaitsDelivery() {
 		return []*Exchange{ex}
@@ -354,7 +338,7 @@ func (ex *Exchange) Undelivered() []*Exchange {
 	return ex.Translation.creates
 }
 
-// Deliver ends the intents of these calls. The answer of a failed request delivers nothing.
+// Deliver ends the intents of the calls that await delivery. A failed response counts as Undelivered for all of them.
 func (ex *Exchange) Deliver(ctx context.Context, d Delivery) {
 	if ex.Response.Status >= http.StatusInternalServerError || ex.Response.Failed {
 		d = Undelivered
@@ -364,13 +348,13 @@ func (ex *Exchange) Deliver(ctx context.Context, d Delivery) {
 	}
 }
 
-// SetBodySource has the body read from where it comes, once the head has passed.
+// SetBodySource sets the reader of the request body, which is read after the Headers part.
 func (ex *Exchange) SetBodySource(body io.Reader) { ex.In.Source = body }
 
-// SetBody completes the request with its whole body.
+// SetBody sets the complete request body.
 func (ex *Exchange) SetBody(body []byte) { ex.In.Body, ex.Event.BytesIn = body, int64(len(body)) }
 
-// methodLabel keeps caller-chosen words out of metrics.
+// methodLabel maps unusual methods to "other" to bound the number of metric labels.
 func methodLabel(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions:

@@ -10,23 +10,20 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Guard makes guessing keys slow: an address that failed too often is refused
-// each further wrong key with 429. Right ones are not its business: a credential is
-// judged before the address, so another caller's wrong keys from it keep nobody out. It
-// is safe for concurrent use.
+// Guard slows down guessing of keys: once an address has failed too often, each further invalid key gets 429. Credentials are checked
+// before the address, so a valid key always works, even if other callers with the same address fail. Guard is safe for concurrent use.
 type Guard struct {
 	attempts, anonymous *ratelimit.AddressLimiter
 	exempt              []netip.Prefix
 }
 
-// NewGuard returns a Guard over limiters of failed attempts and of questions without
-// a key. Addresses within exempt are never slowed down: behind a load balancer every
-// caller has its address.
+// NewGuard returns a Guard with one limiter for failed attempts and one for anonymous requests. Addresses in exempt are never limited; use
+// it for load balancers, whose address all callers share.
 func NewGuard(attempts, questions *ratelimit.AddressLimiter, exempt []netip.Prefix) *Guard {
 	return &Guard{attempts: attempts, anonymous: questions, exempt: exempt}
 }
 
-// countFailure takes a failed attempt from its address, and refuses one that had too many.
+// countFailure counts a failed attempt of an address and returns 429 if there were too many.
 func (g *Guard) countFailure(peer string) error {
 	if addr, limited := g.address(peer); limited {
 		if ok, wait := g.attempts.Take(addr); !ok {
@@ -36,8 +33,8 @@ func (g *Guard) countFailure(peer string) error {
 	return nil
 }
 
-// Attempt counts an attempt as failed before its end is known; undo takes that back. If the address has no attempts left, nothing is
-// counted, undo is nil, and wait is the time until there is one.
+// Attempt counts a failed attempt in advance. The caller calls undo if the attempt succeeds. If the address has no attempts left, nothing is counted,
+// undo is nil, and wait is the time until the next attempt.
 func (g *Guard) Attempt(peer string) (undo func(), wait time.Duration) {
 	addr, limited := g.address(peer)
 	if !limited {
@@ -49,25 +46,24 @@ func (g *Guard) Attempt(peer string) (undo func(), wait time.Duration) {
 	return func() { g.attempts.Return(addr) }, 0
 }
 
-// countAnonymousdWithFallbackluate takes a question without a key from its address.
+// countAnonymous counts an anonymous request of an address and returns 429 if there were too many.
 func (g *Guard) countAnonymous(peer string) error {
 	if addr, limited := g.address(peer); limited {
 		if ok, wait := g.anonymous.Take(addr); !ok {
-			return tooMany("questions without a key", wait)
+			return tooMany("anonymous requests", wait)
 		}
 	}
 	return nil
 }
 
-// returnAnonymous gives a question back.
+// returnAnonymous takes back one anonymous request of an address.
 func (g *Guard) returnAnonymous(peer string) {
 	if addr, limited := g.address(peer); limited {
 		g.anonymous.Return(addr)
 	}
 }
 
-// address reads the address of a peer. One that is exempt is not limited, nor is a
-// connection without an address, as over a local socket.
+// address parses the address of a peer. limited is false for exempt addresses and for peers without an IP address, such as local sockets.
 func (g *Guard) address(peer string) (addr netip.Addr, limited bool) {
 	addr, _ = netip.ParseAddr(peer)
 	addr = addr.Unmap()

@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
-// Help says where callers get help with a refusal. The zero Help adds nothing to refusals.
+// Help adds a contact line to refusals. The zero Help adds nothing to refusals.
 type Help struct {
-	// Contact is the contact line of callers whose organisation has none of its own, "" for none.
+	// Contact is the contact line for callers whose organisation does not set one, or "".
 	Contact string
-	// Paginate is the address below which decisions have pages, "" for none.
+	// Pages is the URL prefix of decision pages, or "".
 	Pages string
 }
 
-// of returns the contact line for the caller of an exchange, "" for none, and the address of the decision's page, "" for none.
+// of returns the contact line for the caller and the URL of the decision page. Either may be "".
 func (h *Help) of(ex *Exchange) (contact, page string) {
 	contact = h.Contact
 	if ex.Tenant != nil {
@@ -37,8 +37,8 @@ func (h *Help) onProblem(ex *Exchange, p *problem.Problem) {
 	}
 }
 
-// onLegacy adds the contact line to a refusal in a legacy dialect, whose texts are fixed: to the members of v1's object, and to the
-// extensions of GraphQL's errors (GraphQL specification, section 7.1.2).
+// onLegacy adds the contact line to a refusal in a legacy dialect, whose error texts are fixed: as members of the v1 error object, or in
+// the extensions of GraphQL errors (GraphQL specification, section 7.1.2).
 func (h *Help) onLegacy(ex *Exchange) {
 	contact, page := h.of(ex)
 	a := ex.Response

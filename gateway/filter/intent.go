@@ -9,81 +9,81 @@ import (
 	"time"
 )
 
-// IntentTTL is how long the store keeps an intent after its last change.
+// IntentTTL is the lifetime of an intent in the store after its last change.
 const IntentTTL = 24 * time.Hour
 
-// MaxStoredBody is the longest body of an answer that is kept, in bytes. Of a longer one
-// the resource is kept.
+// MaxStoredBody is the maximum size in bytes of response bodies stored for repeats. For a longer response, only the ID of the resource is
+// stored.
 const MaxStoredBody = 64 << 10
 
-// FingerprintpKeys names what equal requests of a caller have in common, by keys of the store.
+// DedupKeys contains the store keys shared by equal requests of a caller.
 type DedupKeys struct {
 	Org string
-	// Pending is that of the intents under way, Answer that of the answer to a request with
-	// an Idempotency-Key.
+	// Pending is the key of the intents in progress. Response is the key of the stored response to a request with an idempotency key.
 	Pending, Response string
-	// Lookalikes is the key of all intents of the organisation that make what looks the same,
-	// Owner the caller that each of them is of.
+	// Lookalikes is the key of all intents of the organisation that create a resource of the same kind, name and shape. Owner is the
+	// caller's key ID.
 	Lookalikes, Owner string
 }
 
-// Intent is what is known of one resource that is being made and must not be made twice. Package once stores it; the chain acts on it.
+// Intent is the record of a create in progress, which prevents the create from being carried out twice. Package idempotency stores intents;
+// the chain acts on them.
 //
-// An intent is recorded before the platform is asked. Equal requests of a caller have one wish, so a request that finds other intents
-// under its wish may be the repeat of one of them.
+// An intent is recorded before the call is sent to the platform. Equal requests of one caller share their DedupKeys, so a request that
+// finds other intents under its keys may be a repeat of one of them.
 //
-//	noted ──▶ made(id) ──▶ ended     its caller has the answer
-//	  │          └───────▶ left      its caller has gone: a repeat takes it
-//	  ├─────▶ open ──▶ left, ended   the outcome is unknown: the gateway looks for it
-//	  └─────▶ ended                  refused, or never sent
+//	recorded ──▶ created(id) ──▶ ended         the caller has the response
+//	  │              └─────────▶ abandoned     the caller disconnected: a repeat adopts the resource
+//	  ├─────▶ unresolved ──▶ abandoned, ended  the outcome is unknown: the gateway searches for the resource
+//	  └─────▶ ended                            refused, or never sent
 type Intent struct {
-	// ID is that of the hold in the ledger, too.
+	// ID is also the ID of the hold in the ledger.
 	ID string `json:"-"`
-	// Began is when it was noted, by the store's clock.
+	// Began is the time of recording, by the store's clock.
 	Began time.Time `json:"-"`
-	// Gateway is the incarnation that has it in hand.
+	// Gateway is the incarnation of the gateway that executes the call.
 	Gateway string `json:"gateway"`
 	// Fingerprint is the fingerprint of the request.
 	Fingerprint string `json:"print"`
-	// Name and Shape identify the resource; see [spend.HoldsCommittedormResource].
+	// Name and Shape identify the resource; see [ledger.PlatformResource].
 	Name  string `json:"name,omitempty"`
 	Shape string `json:"shape,omitempty"`
-	// Admittedisting are the resources that were there before; nil if that is not known.
+	// Preexisting lists the resources that existed before the call, nil if unknown.
 	Preexisting []string `json:"known,omitzero"`
-	// Unresolved says that the call has ended and that it is not known how.
+	// Unresolved reports that the call ended with an unknown outcome.
 	Unresolved bool `json:"open,omitempty"`
-	// Abandoned says that the made resource has no caller.
+	// Abandoned reports that the created resource has no caller.
 	Abandoned bool `json:"left,omitempty"`
-	// Resource is the id of the made resource, "" while that is not known.
+	// Resource is the ID of the created resource, "" while it is unknown.
 	Resource string `json:"resource,omitempty"`
-	// Chargedions counts the requests that took the made resource, each from the one before.
+	// Adoptions counts how often a request has adopted the resource.
 	Adoptions int `json:"taken,omitempty"`
 
-	raw string // as it is stored
+	raw string // the stored form
 }
 
-// Age is how long ago the intent was noted.
+// Age returns the time since the intent was recorded.
 func (i Intent) Age(now time.Time) time.Duration { return now.Sub(i.Began) }
 
-// Encode is the intent as it is stored behind the time it began.
+// Encode returns the JSON form of the intent. The store keeps it together with Began.
 func (i Intent) Encode() string {
 	text, err := json.Marshal(i)
-	if err != nil { // texts, times and flags always encode
+	if err != nil { // cannot fail: strings, times and booleans
 		panic(err)
 	}
 	return string(text)
 }
 
-// Raw is the intent as the store has it, "" if it was not read.
+// Raw returns the stored form of the intent, or "" if the intent was not read from the store.
 func (i Intent) Raw() string { return i.raw }
 
-// Restored is the intent with the row it has from now on.
+// Restored returns a copy whose Raw is the stored form of its current fields.
 func (i Intent) Restored() Intent {
 	i.raw = strconv.FormatInt(i.Began.UnixMilli(), 10) + " " + i.Encode()
 	return i
 }
 
-// DecodeIntent reads an intent as it is stored.
+// DecodeIntent parses the stored form of an intent.
 func DecodeIntent(id, raw string) (Intent, error) {
 	at, row, _ := strings.Cut(raw, " ")
 	ms, err := strconv.ParseInt(at, 10, 64)
@@ -97,17 +97,17 @@ func DecodeIntent(id, raw string) (Intent, error) {
 	return i, nil
 }
 
-// Pending holds the intents found under a wish.
+// Pending is the result of looking up intents by DedupKeys.
 type Pending struct {
-	// After is the store's clock, Sent when the store was asked, by this gateway's clock.
+	// Now is the time of the lookup by the store's clock, QueriedAt by this gateway's clock.
 	Now, QueriedAt time.Time
-	// Intents are those under way, the oldest first.
+	// Intents are the intents in progress, oldest first.
 	Intents []Intent
-	// Response is that to the first request with an Idempotency-Key, nil without one.
+	// Response is the stored response to the first request with the idempotency key, or nil.
 	Response *StoredResponse
 }
 
-// StoredResponse is an answer as its caller received it.
+// StoredResponse is a response as the first caller received it.
 type StoredResponse struct {
 	// Fingerprint is the fingerprint of the request.
 	Fingerprint string      `json:"print"`
@@ -116,26 +116,26 @@ type StoredResponse struct {
 	Body        []byte      `json:"body,omitempty"`
 }
 
-// CallerStatus is the state of an intent that is not this request's.
+// CallerStatus describes whether the caller of another intent is still connected.
 type CallerStatus uint8
 
 const (
-	// CallerUnknown means that it is not known whether its caller still waits.
+	// CallerUnknown means that the status has not been determined.
 	CallerUnknown CallerStatus = iota
-	// CallerConnected means that its caller waits: an equal request wants a second one.
+	// CallerConnected means that the caller is still waiting, so an equal request asks for a second resource.
 	CallerConnected
-	// CallerGone means that nobody waits for it any more, or that its gateway is dead.
+	// CallerGone means that the caller has disconnected or that its gateway is dead.
 	CallerGone
 )
 
-// IntentUpdatecome is how an intent goes on when its call has ended.
+// IntentUpdate describes the state of an intent after its call.
 type IntentUpdate struct {
-	// Next is the intent from now on, nil if it is over.
+	// Next is the new state of the intent, nil if it has ended.
 	Next *Intent
-	// Resource is the kind and id of the made resource, "" for nothing.
+	// Resource is the kind and ID of the created resource, or "".
 	Resource string
-	// Unindex says that it need not be recognised by its looks any more.
+	// Unindex removes the intent from the index of lookalikes.
 	Unindex bool
-	// Response answers a repeat of a request with an Idempotency-Key.
+	// Response is stored for repeats of a request with an idempotency key.
 	Response *StoredResponse
 }

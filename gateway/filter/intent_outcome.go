@@ -1,17 +1,17 @@
 package filter
 
-// Outcome is the outcome of a call, by the platform's answer.
+// Outcome is the outcome of a create according to the platform's response.
 type Outcome uint8
 
 const (
-	// OutcomeNotSent means that the platform has seen nothing of it.
+	// OutcomeNotSent means that the platform has not received the call.
 	OutcomeNotSent Outcome = iota
-	// OutcomeCreated means that it has made the resource.
+	// OutcomeCreated means that the platform created the resource.
 	OutcomeCreated
-	// OutcomeRefused means that it refused to make it.
+	// OutcomeRefused means that the platform refused the call.
 	OutcomeRefused
-	// OutcomeFailed means that it says it failed, by a problem document.
+	// OutcomeFailed means that the platform reported a failure with a problem document.
 	OutcomeFailed
-	// OutcomeUnknown is everything else.
+	// OutcomeUnknown means that the response does not determine the outcome.
 	OutcomeUnknown
 )

@@ -10,31 +10,28 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Isolation is the access of an organisation's callers to the resources of its other callers. The
-// zero value keeps nothing apart.
+// Isolation restricts the access of callers to resources of other callers in the same organisation. The zero value restricts nothing.
 type Isolation struct {
-	// Read and Change say who may read and change a resource besides its owner.
+	// Read and Change specify who, besides the owner, may read and change a resource.
 	Read, Change AccessScope
-	// Unowned hides resources without an owner from all but the exempt.
+	// Unowned hides resources without an owner from everyone but the exempt roles.
 	Unowned bool
-	// Exempt roles may read and change everything.
+	// Exempt lists the roles that may read and change everything.
 	Exempt []identity.Role
 }
 
-// AccessScope is who may do something to a resource: the organisation, the owner's team,
-// or the owner's key alone.
+// AccessScope limits access to a resource: the organisation, the owner's team, or only the owner's key.
 type AccessScope ledger.ScopeKind
 
-// restricts reports whether less than the organisation may.
+// restricts reports whether the scope is smaller than the organisation.
 func (r AccessScope) restricts() bool {
 	return r == AccessScope(ledger.KindTeam) || r == AccessScope(ledger.KindKey)
 }
 
-// Enabled reports whether anything is kept apart, for which owners have to be
-// known.
+// Enabled reports whether access is restricted at all. If so, owners must be known.
 func (i *Isolation) Enabled() bool { return i.Read.restricts() || i.Change.restricts() }
 
-// exempts reports whether nothing is kept from a caller.
+// exempts reports whether a caller has unrestricted access.
 func (i *Isolation) exempts(c *identity.Caller) bool {
 	return !i.Enabled() || slices.ContainsFunc(c.Roles, func(r identity.Role) bool { return slices.Contains(i.Exempt, r) })
 }
@@ -46,7 +43,7 @@ func (i *Isolation) scope(changes bool) AccessScope {
 	return i.Read
 }
 
-// allows reports whether a caller is within reach of an owner's resources.
+// allows reports whether a caller is within scope s of the owner o.
 func (i *Isolation) allows(r AccessScope, o ledger.Owner, c *identity.Caller) bool {
 	switch {
 	case !r.restricts():
@@ -59,12 +56,12 @@ func (i *Isolation) allows(r AccessScope, o ledger.Owner, c *identity.Caller) bo
 	return o.Key == c.Key && o.Team == c.Team
 }
 
-// CanChange reports whether a caller may change an owner's resources.
+// CanChange reports whether a caller may change resources of the given owner.
 func (i *Isolation) CanChange(c *identity.Caller, o ledger.Owner) bool {
 	return i.exempts(c) || i.allows(i.Change, o, c)
 }
 
-// recount makes the account that billing gives of its records that of those left.
+// recount recalculates the summary of a billing list for the records left after filtering.
 func recount(meta map[string]any, left []any, resources int) {
 	number := func(n int) json.Number { return json.Number(big.NewInt(int64(n)).String()) }
 	for name := range meta {

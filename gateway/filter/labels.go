@@ -11,19 +11,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// HeaderLabels gives the purpose of a resource: a list of name=value, which
-// the ledger keeps with the resource and the platform is not sent.
+// HeaderLabels is the request header with labels for a new resource: a list of name=value. The ledger stores labels with the resource. They
+// are not sent to the platform.
 const HeaderLabels = "X-Tollgate-Labels"
 
-// Labels reads the labels of a new resource that counts. On other calls they mean nothing. It removes the gateway's own labels from
-// responses.
+// Labels parses the labels of creates whose resources are accounted for, and ignores the header of other calls. It removes the gateway's
+// own labels from responses.
 type Labels struct{}
 
 // Name implements Filter.
-func (Labels) Name() string { return "labels" }
+func (Labels) Name() string { return "read labels" }
 
-// Request refuses with 422 labels that the caller may not set, and calls without those
-// that it must.
+// Request returns 422 for labels that the caller may not set, and for missing required labels.
 func (Labels) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if row.Verb != operation.VerbCreate || !ledger.IsCounted(row.Kind) {
@@ -42,8 +41,8 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// memoryFor returns a fault for each label in a header that the caller's token or certificate
-// alone sets, even one that it does not have.
+// bound returns an error message for each label in the header that only the caller's token or certificate may set, even if it does not set
+// the label.
 func bound(c *identity.Caller, given string) []string {
 	if len(c.CredentialLabels) == 0 {
 		return nil
@@ -52,13 +51,13 @@ func bound(c *identity.Caller, given string) []string {
 	for pair := range strings.SplitSeq(given, ",") {
 		name, _, _ := strings.Cut(strings.Trim(pair, " \t"), "=")
 		if slices.Contains(c.CredentialLabels, name) {
-			faults = append(faults, HeaderLabels+"."+name+": is set by the caller's token or certificate alone")
+			faults = append(faults, HeaderLabels+"."+name+": only the caller's token or certificate can set this label")
 		}
 	}
 	return faults
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (Labels) Notes(ex *Exchange, _ string) []string {
 	if ex.Body.Labels == "" {
 		return nil
@@ -66,7 +65,7 @@ func (Labels) Notes(ex *Exchange, _ string) []string {
 	return []string{string(ex.Body.Labels)}
 }
 
-// labels are those that a caller may set.
+// labels returns the rules for labels that a caller may set.
 func (t *Tenant) labels(c *identity.Caller) []ledger.LabelRule {
 	if own, ok := t.KeyLabels[c.Key]; ok {
 		return own

@@ -9,15 +9,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// The memory that a list takes, in lengths of its text. translatedSize is for a list that is decoded: the text, its values, and the response
-// made of them; 20,000 pods are 11 MB, 32 MB and up to 36 MB. joinedSize is for a list that is sent as it is: its pages, and all of them
-// joined.
+// Memory needed for a list as a multiple of its length. translatedSize applies to lists that are decoded, which need the text, its values
+// and the response built from them: for 20,000 pods 11 MB, 32 MB and up to 36 MB. joinedSize applies to lists sent unchanged, which need
+// the pages and the joined list.
 const (
 	translatedSize = 7
 	joinedSize     = 2
 )
 
-// limitListMemory bounds the memory of the list that a caller of v2 is sent.
+// limitListMemory makes the exchange wait for memory before it reads a list for a v2 caller.
 func (ex *Exchange) limitListMemory(m *Memory) {
 	ex.Translation.lists = &memoryUse{memory: m, factor: translatedSize}
 	if ex.PassesListThrough() {
@@ -25,14 +25,14 @@ func (ex *Exchange) limitListMemory(m *Memory) {
 	}
 }
 
-// smallList is the length of lists up to which they take no memory: 480 pods. unknownList is the
-// one that is expected of a list beyond it that does not say. Both are in bytes.
+// smallList is the longest list that is not counted against the memory limit; 480 pods fit. unknownList is the length assumed for longer
+// lists of unknown length. Both are in bytes.
 const (
 	smallList   = 256 << 10
 	unknownList = 1 << 20
 )
 
-// waitForList waits until there is memory for a list of a length, -1 for none yet.
+// waitForList waits for the memory of a list with the given length, -1 if unknown.
 func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
 	if ex.Translation.lists == nil || length <= smallList {
 		return nil
@@ -41,8 +41,8 @@ func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
 	return err
 }
 
-// readUnknown reads and closes a body of a length that is not known. A list that turns out to be large waits for memory before its
-// rest is read: for all there is, since it may be of any length, of which it gives back what it does not need.
+// readUnknown reads and closes a body of unknown length. If a list turns out to be large, it waits for memory before it reads the rest. It
+// then takes all memory there is, because the length is still unknown, and releases the unused part.
 func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text []byte, err error) {
 	lists, taken := ex.Translation.lists, int64(0)
 	if lists == nil {
@@ -54,7 +54,7 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 		if text = append(text, more...); err != nil || int64(len(text)) < step.most {
 			return text, errors.Join(err, body.Close())
 		}
-		lists.release(taken) // or it would not wait
+		lists.release(taken) // otherwise wait would not block
 		if taken, err = lists.wait(ctx, step.next); err != nil {
 			return text, errors.Join(err, body.Close())
 		}
@@ -65,8 +65,7 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 	}{io.MultiReader(bytes.NewReader(text), body), body}, maxAnswer)
 }
 
-// ReleaseMemory gives back the memory of an answer that was made of lists. The door calls it when the
-// answer is written.
+// ReleaseMemory releases the memory for lists. The door calls it after writing the response.
 func (ex *Exchange) ReleaseMemory() {
 	if ex.Translation.lists != nil {
 		ex.Translation.lists.releaseAll()

@@ -8,26 +8,26 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Memory bounds the bytes of bodies that are under way at once, over all exchanges.
+// Memory limits the total size of bodies in progress over all exchanges.
 type Memory struct {
 	w    *semaphore.Weighted
 	size int64
 }
 
-// NewMemory returns a Memory of so many bytes.
+// NewMemory returns a Memory with the given limit in bytes.
 func NewMemory(bytes int64) *Memory { return &Memory{semaphore.NewWeighted(bytes), bytes} }
 
-// memoryUse is the memory that the body of one exchange holds.
+// memoryUse is the memory taken by one exchange.
 type memoryUse struct {
 	memory *Memory
 	bytes  atomic.Int64
-	// factor is the memory that a list takes, in lengths of its text.
+	// factor is the memory needed for a list as a multiple of its length.
 	factor int64
-	// waiting is held by the goroutine that waits for memory while there is none yet.
+	// waiting is locked while a goroutine waits for the first memory of the exchange.
 	waiting sync.Mutex
 }
 
-// grow takes more memory. It reports whether there was enough; nil has no bound.
+// grow takes more memory and reports whether enough was available. A nil memoryUse is unlimited.
 func (h *memoryUse) grow(bytes int64) bool {
 	if h == nil {
 		return true
@@ -39,8 +39,8 @@ func (h *memoryUse) grow(bytes int64) bool {
 	return true
 }
 
-// acquire takes more memory, all there can be for more than that, and returns how much. It waits until there is
-// enough, unless it has some already: those that have some would wait for each other for ever.
+// wait takes more memory, at most the whole limit, and returns the amount taken. It blocks until the memory is available unless the
+// exchange already has some, because exchanges that hold memory while waiting could deadlock.
 func (h *memoryUse) wait(ctx context.Context, bytes int64) (taken int64, err error) {
 	h.waiting.Lock()
 	defer h.waiting.Unlock()
@@ -57,7 +57,7 @@ func (h *memoryUse) wait(ctx context.Context, bytes int64) (taken int64, err err
 	return bytes, nil
 }
 
-// release gives some of it back, at most all; less than none is nothing.
+// release returns the given amount, at most all. A negative amount is ignored.
 func (h *memoryUse) release(bytes int64) {
 	for {
 		has := h.bytes.Load()
@@ -69,8 +69,8 @@ func (h *memoryUse) release(bytes int64) {
 	}
 }
 
-// enforcenkTo gives all of it back but so much.
+// shrinkTo returns all memory but the given amount.
 func (h *memoryUse) shrinkTo(bytes int64) { h.release(h.bytes.Load() - bytes) }
 
-// releaseAll gives all of it back. It may be called again, from any goroutine.
+// releaseAll returns all memory. It may be called repeatedly and from any goroutine.
 func (h *memoryUse) releaseAll() { h.memory.w.Release(h.bytes.Swap(0)) }

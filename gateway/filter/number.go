@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// maxNumber bounds the numbers that are believed of an answer.
+// maxNumber is the largest number accepted from a response.
 const maxNumber = 1e12
 
-// Number reads a number that is not negative and not absurd.
+// Number returns v as a number. ok is false unless v is a json.Number between 0 and maxNumber.
 func Number(v any) (float64, bool) {
 	text, ok := v.(json.Number)
 	if !ok {

@@ -8,16 +8,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// hopHeaders are the headers that belong to one connection (RFC 9110, section 7.6.1),
-// or to the gateway: they pass in neither direction.
+// hopHeaders lists headers that are not forwarded in either direction, because they apply to one connection (RFC 9110, section 7.6.1) or
+// belong to the gateway.
 var hopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 	"Authorization", "Cookie", "Set-Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "X-Forwarded-Client-Cert",
 	"Content-Length", HeaderDecision, HeaderWarning, HeaderMutation, HeaderUnknown, HeaderIgnored,
 }
 
-// endToEnd returns the headers of a message that passes unread: all but those that
-// end here.
+// endToEnd returns the headers that are forwarded with an opaque message.
 func endToEnd(given http.Header) http.Header {
 	out := given.Clone()
 	for _, line := range given["Connection"] {
@@ -31,8 +30,8 @@ func endToEnd(given http.Header) http.Header {
 	return out
 }
 
-// buildOpaqueRequest fills in Out for a call that is the worker's own affair. Its cookies
-// stay behind: all endpoints share the gateway's name, and one would read another's.
+// buildOpaqueRequest sets Out for a call whose content the gateway does not read. Cookies are dropped, because all endpoints share the
+// gateway's host name and could read each other's.
 func buildOpaqueRequest(ex *Exchange) error {
 	in, out := &ex.In, &ex.Out
 	out.Method, out.Path, out.Query = in.Method, "/"+ex.Params["path"], in.Query
@@ -51,7 +50,7 @@ func buildOpaqueRequest(ex *Exchange) error {
 	return nil
 }
 
-// bounded is a body that is refused when it turns out to be too long.
+// bounded is a body that fails when it exceeds a limit.
 type bounded struct {
 	io.Reader
 	left int64
@@ -61,12 +60,12 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, problem.TooLarge.New("the request body exceeds what a load-balanced endpoint takes").With("Connection", "close")
+		return 0, problem.TooLarge.New("the request body exceeds the limit for load-balanced endpoints").With("Connection", "close")
 	}
 	return n, err
 }
 
-// filterOpaqueResponse makes a worker's answer fit to be seen: as it is, but without effect on the gateway's own pages, which have the same origin.
+// filterOpaqueResponse removes headers from a worker's response that could affect the gateway's own pages, which have the same origin.
 func filterOpaqueResponse(a *Response) {
 	length := a.Header["Content-Length"]
 	a.Header = endToEnd(a.Header)

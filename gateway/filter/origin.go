@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// sandbox is the Content-Security-Policy of a response whose content is not the gateway's: a document of it has an origin of its own, so its
-// scripts, if it could run any, reach neither the consoles nor their sessions.
+// sandbox is the Content-Security-Policy for responses with foreign content. Browsers give the document a unique origin, so its scripts
+// cannot access the consoles or their sessions.
 const sandbox = "sandbox"
 
-// Response headers that do more than describe one response. A browser applies them to the origin of the gateway, which the consoles share with
-// load-balanced endpoints, or sends requests because of them; a cache or a proxy in front of the gateway obeys them. The list holds the
-// response headers of the Fetch, HTML, Service Workers, Reporting, Client Hints and Clear Site Data specifications, of RFC 6797, 6265, 7469,
-// 7838, 8288, 9110 and 9211, and those by which nginx, Apache and CDNs are controlled.
+// Response headers with effects beyond a single response. Browsers apply them to the origin, which load-balanced endpoints share with the
+// consoles, or send requests because of them. Caches and proxies in front of the gateway also obey some of them. The list covers the Fetch,
+// HTML, Service Workers, Reporting, Client Hints and Clear Site Data specifications, RFC 6797, 6265, 7469, 7838, 8288, 9110 and 9211, and
+// the headers that control nginx, Apache and CDNs.
 //
 //nolint:gochecknoglobals // a constant, in all but the language's sense
 var (
@@ -24,19 +24,18 @@ var (
 		"Public-Key-Pins": true, "Public-Key-Pins-Report-Only": true, "Expect-Ct": true, "Alt-Svc": true, "Alt-Used": true,
 		"Origin-Agent-Cluster": true, "Accept-Ch": true, "Accept-Ch-Lifetime": true, "Critical-Ch": true, "Use-As-Dictionary": true,
 		"X-Permitted-Cross-Domain-Policies": true, "Permissions-Policy": true, "Feature-Policy": true,
-		// Requests that the browser makes because of the response.
+		// Requests that browsers send because of the response.
 		"Refresh": true, "Link": true, "Speculation-Rules": true, "X-Dns-Prefetch-Control": true, "Nel": true, "Report-To": true,
 		"Reporting-Endpoints": true, "Content-Security-Policy-Report-Only": true, "Sourcemap": true, "X-Sourcemap": true,
-		// Access by pages of other origins; see originPrefixes, too.
+		// Access by pages of other origins; see also originPrefixes.
 		"Timing-Allow-Origin": true, "Supports-Loading-Mode": true,
-		// Orders to a cache or a proxy in front of the gateway.
+		// Instructions to a cache or proxy in front of the gateway.
 		"Surrogate-Control": true, "X-Sendfile": true, "X-Lighttpd-Send-File": true, "X-Reproxy-Url": true,
 	}
 	originPrefixes = []string{"Access-Control-", "Sec-Session-", "Secure-Session-", "Attribution-Reporting-", "Ad-Auction-", "Shared-Storage-", "Observe-Browsing-", "X-Accel-"}
 )
 
-// confine removes the headers with an effect beyond a response, and makes its content a document of no origin. Caches that callers share do
-// not keep it.
+// confine removes headers with effects beyond the response, prevents shared caching, and sets the sandbox policy.
 func confine(h http.Header) {
 	for name := range h {
 		reaches := originHeaders[name] || strings.HasSuffix(name, "-Cache-Control")
@@ -53,7 +52,7 @@ func confine(h http.Header) {
 	h["Content-Security-Policy"] = []string{sandbox}
 }
 
-// isData reports whether browsers show a response of a content type as data: JSON, or events. Any other may be a document that runs scripts.
+// isData reports whether browsers treat the content type as data (JSON or events), not as a document that may run scripts.
 func isData(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {

@@ -10,12 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// SettleTimeout bounds the settlement of a call, which its caller does not wait for
-// to be made: it is made even when the caller has left.
+// SettleTimeout is the time limit for settling a call. Settlement continues even if the caller disconnects.
 const SettleTimeout = 5 * time.Second
 
-// IsFailureStatus reports whether the platform says by a status that a call failed, or that it came
-// too late or too early: the gateway looks for its effect once.
+// IsFailureStatus reports whether a status means that the call failed or was too early or too late. The gateway then checks once whether
+// the call had an effect.
 func IsFailureStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusInternalServerError, http.StatusServiceUnavailable:
@@ -24,19 +23,19 @@ func IsFailureStatus(status int) bool {
 	return false
 }
 
-// IsRefusalStatus reports whether the platform says by a status that it has done nothing.
+// IsRefusalStatus reports whether a status means that the platform has done nothing.
 func IsRefusalStatus(status int) bool {
 	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && !IsFailureStatus(status)
 }
 
-// Reply makes a the exchange's answer, which ends its request phase.
+// Reply sets the response, which ends the request phase.
 func (ex *Exchange) Reply(a *Response) { ex.Response = a }
 
-// Adopt makes a resource that was found the answer to its create.
+// Adopt responds to a create with a resource that was found afterwards.
 func (ex *Exchange) Adopt(found map[string]any) error {
 	body, err := strictjson.Append(nil, found)
 	if err != nil {
-		return fmt.Errorf("encode what was found: %w", err)
+		return fmt.Errorf("encode the found resource: %w", err)
 	}
 	ex.Adopted, _ = found["id"].(string)
 	ex.Response = &Response{Status: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Relayed: true}
@@ -46,14 +45,14 @@ func (ex *Exchange) Adopt(found map[string]any) error {
 	return nil
 }
 
-// Settle writes a settlement to the ledger, even if the caller has left.
+// Settle writes a settlement to the ledger, even if the caller has disconnected.
 func (ex *Exchange) Settle(ctx context.Context, s *ledger.Settlement) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
 	defer cancel()
 	return ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
 }
 
-// RecordFailure keeps the cause of a failure that does not change the answer, unless one is kept.
+// RecordFailure stores the first error that does not change the response as the cause in the event.
 func (ex *Exchange) RecordFailure(err error) {
 	if err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err

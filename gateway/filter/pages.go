@@ -15,20 +15,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Paginate serves the lists that the platform pages (reference platform-v2-growth, section 1) in
-// pages of the gateway's own: cursors belong to one caller, operation and set of parameters, and
-// hidden resources leave no gaps. It runs after the judge, which validates the parameters. Lists
-// that a translator or another stage reads are whole.
+// Paginate serves the platform's paginated lists (reference platform-v2-growth, section 1) in pages of its own: cursors are valid for one
+// caller, operation and set of parameters, and hidden resources do not leave gaps. It runs after EvaluatePolicies, which validates the
+// parameters. Lists that are read by a translator or another stage are not paginated.
 type Paginate struct {
-	// Upstream has the platform keys: the keys that seal cursors are derived from them.
+	// Upstream holds the platform keys, which the keys that encrypt cursors are derived from.
 	Upstream *upstream.Client
 }
 
 // Name implements Filter.
-func (Paginate) Name() string { return "pages" }
+func (Paginate) Name() string { return "paginate" }
 
-// Request takes the parameters of the page out of the query. It refuses with 422 a cursor that was
-// not made for this call.
+// Request removes the pagination parameters from the query. It returns 422 for a cursor that does not belong to this call.
 func (f Paginate) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if row.PagedMember == "" || ex.Progress.Nested {
@@ -50,7 +48,7 @@ func (f Paginate) Request(_ context.Context, ex *Exchange) error {
 	}
 	if cursor != "" {
 		if w.at, err = sealed.open(cursor); err != nil {
-			return notACursor("is not a cursor of this list for this caller and these parameters, or the organisation's platform key has changed since")
+			return notACursor("does not belong to this caller and list, or the platform key has changed")
 		}
 	}
 	w.startSeek()
@@ -58,22 +56,20 @@ func (f Paginate) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// notACursor is the refusal of a cursor.
+// notACursor returns the refusal of a cursor.
 func notACursor(why string) error {
 	return violations(problem.Invalid.New("Request validation failed."), []schema.Violation{
-		{Location: "query.cursor", Message: why + ": start over without cursor"},
+		{Location: "query.cursor", Message: why + ": request the first page without cursor"},
 	})
 }
 
-// PassesListThrough reports whether the call is a list that its caller is sent as the platform
-// returns it: nothing in the gateway depends on its items.
+// PassesListThrough reports whether the call is a list that is sent to the caller unchanged.
 func (ex *Exchange) PassesListThrough() bool {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	return row.ResourceList() != "" && !ex.Progress.Nested && !ex.Tenant.Isolation.Read.restricts()
 }
 
-// pageQuery returns the query of the request for the page of the platform at a cursor, "" for the
-// first page.
+// pageQuery returns the query for the platform's page at cursor, "" for the first page.
 func (ex *Exchange) pageQuery(cursor string) string {
 	query := make(url.Values, len(ex.Query)+2)
 	maps.Copy(query, ex.Query)
@@ -86,9 +82,8 @@ func (ex *Exchange) pageQuery(cursor string) string {
 	return encodeQuery(query)
 }
 
-// readList makes one answer of pages of a list, of which the first is the exchange's answer. It
-// makes the page of the caller, or the whole list. A page that the platform refuses becomes the
-// answer.
+// readList reads the remaining pages of a list, whose first page is already the response, and sets the response to the caller's page or to
+// the whole list. A page that the platform refuses becomes the response.
 func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *operation.Spec) error {
 	if w := ex.Progress.page; w != nil {
 		return w.fill(ctx, ex, client)
@@ -99,7 +94,7 @@ func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *
 	pages := &upstream.PageJoiner{Member: row.ResourceList()}
 	cursor, err := pages.Add(ex.Response.Body)
 	if err != nil && !errors.Is(err, upstream.ErrPagination) {
-		return nil // a body that is not an object is not a list, and is relayed as it is
+		return nil // not a list; relayed unchanged
 	}
 	for ; err == nil && cursor != ""; cursor, err = pages.Add(ex.Response.Body) {
 		if err := ex.readPage(ctx, client, cursor); err != nil || ex.Response.Status != http.StatusOK {
@@ -113,18 +108,18 @@ func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *
 	return nil
 }
 
-// notRead is the refusal of a list that cannot be read.
+// notRead returns the refusal for a list that cannot be read.
 func notRead(err error) error {
-	return problem.UpstreamFailed.New("the platform's list cannot be read to its end").Because(err)
+	return problem.UpstreamFailed.New("the platform's list cannot be read completely").Because(err)
 }
 
-// answerList makes a list the body of the answer.
+// answerList sets the body of the response to a list.
 func (ex *Exchange) answerList(body []byte) {
 	ex.Response.Body = body
 	ex.Response.Header.Del("Content-Length")
 }
 
-// readPage makes the page of a list at a cursor the exchange's answer, or the platform's refusal.
+// readPage sets the response to the platform's page at a cursor.
 func (ex *Exchange) readPage(ctx context.Context, client *upstream.Client, cursor string) error {
 	target := ex.Out.Path + "?" + ex.pageQuery(cursor)
 	res, err := client.Do(ctx, upstream.Request{Org: ex.Caller.Org, Method: http.MethodGet, Target: target, Header: ex.Out.Header})
@@ -134,10 +129,10 @@ func (ex *Exchange) readPage(ctx context.Context, client *upstream.Client, curso
 	ex.SetUpstreamResponse(res.StatusCode, res.Header)
 	if err := ex.readAnswer(ctx, res); err != nil {
 		ex.MarkInterrupted()
-		return fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
+		return fmt.Errorf("%w: response body: %w", upstream.ErrUnreachable, err)
 	}
 	if res.StatusCode < http.StatusMultipleChoices && res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: a page of a list was answered %d", upstream.ErrUnreachable, res.StatusCode)
+		return fmt.Errorf("%w: a page of a list returned status %d", upstream.ErrUnreachable, res.StatusCode)
 	}
 	return nil
 }

@@ -12,116 +12,110 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Progress is the way of an exchange through the chain.
+// Progress tracks an exchange on its way through the chain.
 type Progress struct {
-	// Nested says that the exchange is part of another one.
+	// Nested reports that the exchange is part of another one.
 	Nested bool
-	// routeErr is why the request matched nothing; raised only after the
-	// caller was identified and counted.
+	// routeErr is the reason why no route matched. It is returned only after authentication and rate limiting.
 	routeErr error
-	// entered counts the filters entered in each part of the chain.
+	// entered counts the filters called in each part of the chain.
 	entered [parts]int
-	// stages names the stages entered, in order. call is one more than how many
-	// of them came before the call part, 0 until that began.
+	// stages are the names of the stages entered, in order. callStart is the index of the first stage of the Call part plus one, 0 before
+	// that part.
 	stages    []string
 	callStart int
 	// clock measures the stages.
 	clock stageClock
-	// forwarded names the parameters of the query that the API's description does not have and the
-	// platform gets.
+	// forwarded lists query parameters that are missing from the API description but are sent to the platform.
 	forwarded []string
-	// pageBuilder makes the page of a list that the caller asks for, nil for other calls.
+	// page builds the caller's page of a list, nil for other calls.
 	page *pageBuilder
 }
 
-// Admission is how an exchange was let in: by its credential, its quotas and its place in the concurrent work.
+// Admission is the state of authentication, quotas and concurrency limits.
 type Admission struct {
-	// Slot is its place in the concurrent work, nil without one.
+	// Slot is the slot of the concurrency limit, nil without one.
 	Slot *overload.Slot
-	// tokenRejected says that the caller's token was not accepted.
+	// tokenRejected reports that the caller's token was not accepted.
 	tokenRejected bool
-	// counted says that the exchange was taken from the caller's quotas; a nested exchange may
-	// have been taken together with its parent.
+	// counted reports that the exchange was counted against the caller's quotas. A nested exchange may have been counted together with its
+	// parent.
 	counted bool
-	// provisional says that the store was away then, and that the failure policy has yet to decide:
-	// it was not known what the call would do. changes says of such a request of a legacy dialect that
-	// it changes something; its reads, which prepare the change, pass. A nested exchange inherits both.
+	// provisional reports that the store was down and the effect of the call on costs was unknown, so that the failure policy is applied
+	// later. mutates reports that such a legacy request changes something; the reads that prepare the change then pass. Nested exchanges
+	// inherit both.
 	provisional, mutates bool
-	// memory is that of a body that was read behind the head, nil without one.
+	// memory is the memory of a body read after the Headers part, nil without one.
 	memory *memoryUse
-	// publiclyCacheable says that the call was admitted to the account's fair share.
+	// shared reports that the call was admitted to the account's fair share.
 	shared bool
 }
 
-// Translation holds the facts of a request and its calls from the translator of a legacy dialect.
+// Translation contains facts about a request and its calls from the translator of a legacy dialect.
 type Translation struct {
-	// KeyserprintpKeys is the common part of repeats of a legacy create, "" for its body.
+	// Fingerprint identifies repeats of a legacy create, "" to use the body.
 	Fingerprint string
-	// StopAt and TerminateAt are when the gateway stops and terminates the pod of a legacy create, zero for never.
+	// StopAt and TerminateAt are the times when the gateway stops and terminates the new pod, zero for never.
 	StopAt, TerminateAt time.Time
-	// template is the template that the translator wrote into the body, nil for none.
+	// template is the template whose values the translator wrote into the body, or nil.
 	template *translate.Origin
-	// operations names the operations of a legacy request, nil before its translator has read
-	// it.
+	// operations are the operation names of a legacy request, nil before it was parsed.
 	operations []string
-	// droppedFields are the fields of a legacy request that v2 has no place for.
+	// droppedFields are fields of a legacy request that v2 cannot express.
 	droppedFields []string
-	// lists is the memory of lists that a legacy request translates, nil of requests and calls without any.
+	// lists is the memory for the lists read for a legacy request, nil if it uses no lists.
 	lists *memoryUse
-	// createsimeKey are the calls of a legacy request whose intents end when its answer is delivered.
+	// creates are the calls whose intents end when the response is delivered.
 	creates []*Exchange
 }
 
-// Body is the body of a call as it is judged and sent.
+// Body is the body of a call as it is checked and sent.
 type Body struct {
-	// Doc is the decoded body, meaningful when HasDoc.
+	// Doc is the decoded body. It is valid if HasDoc is set.
 	Doc    any
 	HasDoc bool
-	// Unknown are the members that were set aside, nil for none.
+	// Unknown are members missing from the API description that will be forwarded, or nil.
 	Unknown map[string]any
-	// Labels are those of the resource that the call makes.
+	// Labels are the labels of the new resource.
 	Labels ledger.Labels
-	// bodyForPolicieseTemplate is the body before its template's values were written into it,
-	// nil when none were.
+	// beforeTemplate is the body before the template's values were written into it, nil if none were.
 	beforeTemplate any
-	// beforeExtension is the body before it was extended, nil if it was not.
+	// beforeExtension is the body before ExtendBody, nil if it was not extended.
 	beforeExtension any
-	// checks counts how often a body was held against the schema.
+	// checks counts the schema validations of the body.
 	checks int
-	// removedVars are the variables that OwnKeys took out of the body, headers the headers that it
-	// has kept from a worker.
+	// removedVars are environment variables and removedHeaders are headers that were removed because they contained a caller's key.
 	removedVars, removedHeaders []string
 }
 
-// Access holds a caller's access to the resources of others that a call names.
+// Access is the caller's access to the resources of others that a call refers to.
 type Access struct {
-	// owner is the owner of the object, nil while that was not asked.
+	// owner is the owner of the resource, nil until it is determined.
 	owner *ledger.Owner
-	// hidden maps the absent ids that were put in the place of others to those; foreign
-	// says why, for operators.
+	// hidden maps unused IDs to the IDs they replace. hiddenNotes explains the replacements to operators.
 	hidden      map[string]string
 	hiddenNotes []string
-	// visibilityle selects the records of the list that the caller may see, nil for all.
+	// visible selects the records of a list that the caller may see, nil for all.
 	visible visibility
 }
 
-// Evaluation holds the input and the decision of the policies.
+// Evaluation is the input and the result of the policies.
 type Evaluation struct {
 	Input   *policies.Input
 	Verdict policies.Decision
-	// PriceErr is why there was no price list to see, nil if there was.
+	// PriceErr is the error of reading the price list, nil if it was read.
 	PriceErr error
 }
 
-// Approval is the approval of a call that was refused.
+// Approval is the approval of a denied call.
 type Approval struct {
-	// Grant is the approval of the call, nil for nothing.
+	// Grant is the approval used by the call, or nil.
 	Grant *Grant
-	// Fingerprint names the question that its refusal is, "" before that was asked.
+	// Fingerprint identifies the denied call among requests for approval, "" until it is computed.
 	Fingerprint string
 }
 
-// Grant is one that an exchange has taken: the record as it was, and as it is now.
+// Grant is an approval used by an exchange: the record before and after the use.
 type Grant struct {
 	Before *approval.Record
 	After  approval.Entry
@@ -129,39 +123,39 @@ type Grant struct {
 
 // Cost is the cost of a call.
 type Cost struct {
-	// Reservation is the ledger's reservation for the call, nil for nothing.
+	// Reservation is the ledger's reservation for the call, or nil.
 	Reservation *Reservation
-	// RunReport is the answer's account of a run, nil before it was read to its end.
+	// Run is the report of a run taken from the response, nil until the response was read to its end.
 	Run *RunReport
-	// UsageRequested reports that the gateway, and not the caller, has asked for its usage report.
+	// UsageRequested reports that the gateway, not the caller, asked for the usage report.
 	UsageRequested bool
-	// LimitSizeSizeoundSize is the length of the body in bytes: a prompt has no more tokens.
+	// BodySize is the length of the body in bytes, which is an upper limit for the tokens in the prompt.
 	BodySize int64
-	// Batch reports that the run has several items, each of which may have a usage report.
+	// Batch reports that the run has several items, each with its own usage report.
 	Batch bool
 }
 
-// IdempotencyStatepotency is the state of a call that must not be made twice.
+// IdempotencyState is the deduplication state of a call that must not be carried out twice.
 type IdempotencyState struct {
 	Keys DedupKeys
 	// Fingerprint is the fingerprint of the request.
 	Fingerprint string
-	// HasKey says that the caller sent a key.
+	// HasKey reports that the caller sent an idempotency key.
 	HasKey bool
-	// Intent is the call's own; it has an id once it is about to be noted.
+	// Intent is the intent of this call. Its ID is set before it is recorded.
 	Intent Intent
-	// Separate are other intents of the wish whose callers wait, too: this is another.
+	// Separate lists intents of equal requests whose callers are still connected. They are separate requests, not repeats.
 	Separate []string
-	// QueriedAt is when the request first asked other gateways for callers of its wish, by the
-	// store's clock; zero is not yet.
+	// QueriedAt is the time of the first query to other gateways whether the callers of equal requests are connected, by the store's clock.
+	// It is zero before that.
 	QueriedAt time.Time
-	// Polls counts the request's waits for word of their callers.
+	// Polls counts how often the request has polled for the status of other intents.
 	Polls int
-	// Deadline is when a wait for other intents ends.
+	// Deadline is the end of the wait for other intents.
 	Deadline time.Time
-	// Recorded says that the intent is in the store.
+	// Recorded reports that the intent is in the store.
 	Recorded bool
-	// IntentUpdatecome is how the platform's answer ended the call.
+	// Outcome is the outcome of the call according to the platform's response.
 	Outcome Outcome
 }
 
@@ -169,24 +163,22 @@ type IdempotencyState struct {
 type Reservation struct {
 	ledger.Reservation
 	Quote ledger.Quote
-	// ResourceKind is the kind of the resource, Verb what the call does with it.
+	// ResourceKind is the kind of the resource, Verb the action of the call.
 	ResourceKind operation.Kind
 	Verb         operation.Verb
-	// Preexistingted says that the ledger admitted the call; a call that lowers cost goes on
-	// without. Taken says that the call has taken, or may have, the amounts it was admitted for.
+	// Admitted reports that the ledger admitted the call; calls that reduce costs proceed without. Charged reports that the reserved
+	// amounts were, or may have been, charged.
 	Admitted, Charged bool
-	// Revocation ends the intent of a call that the store may have noted and not have said so;
-	// nothing is made under it.
+	// Revocation ends an intent that the store may have recorded without confirming it. Nothing is created under that intent.
 	Revocation *ledger.IntentUpdate
-	// Current are the amounts of the resource as known now, Before those when it
-	// was read for the call.
+	// Current are the amounts of the resource as known now, Before the amounts when it was read for the call.
 	Current, Before ledger.Amounts
 }
 
-// SetResource sets the ID of the resource that the call has created.
+// SetResource sets the ID of the resource that the call created.
 func (r *Reservation) SetResource(id string) { r.Resource = id }
 
-// snapshot returns a reservation with the fields that notes read, nil for nil.
+// snapshot returns a copy with only the fields that explanations need. A nil receiver returns nil.
 func (r *Reservation) snapshot() *Reservation {
 	if r == nil {
 		return nil
@@ -197,24 +189,24 @@ func (r *Reservation) snapshot() *Reservation {
 	return kept
 }
 
-// RunReport is an answer's account of a run.
+// RunReport is the report about a run in a response.
 type RunReport struct {
 	telemetry.Job
 
-	// ID and Status are those of the job; "" of a completion.
+	// ID and Status are the ID and status of the job, "" for a completion.
 	ID, Status string
-	// Complete reports that Prompt, Completion and Unsplit are the counts of a complete usage report.
+	// Complete reports that Prompt, Completion and UnsplitTokens come from a complete usage report.
 	Complete bool
-	// Incomplete reports that a usage report has Completion alone; Counted is false then.
+	// Partial reports that only Completion is known. Complete is then false.
 	Partial bool
-	// UnsplitTokens counts tokens that are reported only as a total of prompt and completion.
+	// UnsplitTokens counts tokens reported only as the sum of prompt and completion.
 	UnsplitTokens int64
-	// RecordFailure reports that a completion ended with an error before its first content.
+	// Failed reports that a completion failed before its first content.
 	Failed bool
 }
 
-// MaxJobID is the length below which the id of a job is whole, in bytes.
+// MaxJobID is the length in bytes below which a job ID is known to be complete.
 const MaxJobID = 256
 
-// DisplayBody reports whether an answer names its job; nil is no answer.
+// HasID reports whether the response contains a complete job ID. The receiver may be nil.
 func (r *RunReport) HasID() bool { return r != nil && r.ID != "" && len(r.ID) < MaxJobID }

@@ -22,43 +22,42 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-// Ports are the effects of the chain on the world outside it. Filters reach them
-// through their Exchange and in no other way, so an exchange with other ports
-// runs the same chain without effect: a dry run.
+// Ports are the side effects of the chain. Filters cause effects only through the Ports of their Exchange, so the same chain with other
+// ports is a dry run.
 type Ports struct {
-	// Gate bounds concurrent work; nil admits everything.
+	// Gate limits concurrent work; nil admits everything.
 	Gate *overload.Gate
 	// Counter counts calls against quotas.
 	Counter Counter
-	// Shares divides the platform account's own quota among teams.
+	// Shares divides the quota of the platform account among teams.
 	Shares Shares
 	// Ledger keeps spending within budgets.
 	Ledger Ledger
-	// Intents keeps the calls that must not be made twice; nil takes every call for the first.
+	// Intents deduplicates calls that must not be carried out twice; nil treats every call as the first.
 	Intents Intents
-	// Approvals keeps requests for approval and grants.
+	// Approvals stores requests for approval and grants.
 	Approvals Approvals
-	// Keeper leaves idle resources alone.
+	// Keeper exempts resources from idle handling.
 	Keeper *ledger.Snoozer
-	// Background runs creates beside their requests, which they can outlive; it ends with the process.
+	// Background runs creates that may outlive their requests. It ends with the process.
 	Background interface{ Go(f func()) }
-	// Sender sends the judged request to the platform.
+	// Sender sends the checked call to the platform.
 	Sender Sender
-	// ReadCache holds recent reads from the platform.
+	// ReadCache caches recent reads from the platform.
 	ReadCache *ReadCache
 	// Prices returns price lists.
 	Prices Prices
-	// Translators serve the legacy dialects. Their memory is their own.
+	// Translators serve the legacy dialects. They keep their own state.
 	Translators map[route.Dialect]Translator
-	// Decisions logs the decisions of policies; nil logs none.
+	// Decisions is the decision log; nil logs nothing.
 	Decisions Decisions
-	// Usage counts legacy calls for the migration report; nil counts none.
+	// Usage counts legacy calls for the migration report; nil counts nothing.
 	Usage *usage.Recorder
 	// Audit records changes; nil records nothing.
 	Audit *audit.Log
-	// LeadsMayManage says that leads may change their team's keys and requests for approval.
+	// LeadsMayManage permits leads to manage keys and requests for approval of their team.
 	LeadsMayManage bool
-	// Observer receives exchanges that have ended; nil for none.
+	// Observer receives completed exchanges; it may be nil.
 	Observer Observer
 }
 
@@ -73,54 +72,52 @@ type Shares interface {
 	Observe(org string, status int, h http.Header)
 }
 
-// Ledger is implemented by *spend.Ledger.
+// Ledger is implemented by *ledger.Ledger.
 type Ledger interface {
 	Reserve(ctx context.Context, org string, p *ledger.Plan, r ledger.Reservation) (ledger.Quote, error)
 	Settle(ctx context.Context, org string, s *ledger.Settlement) error
-	// Owners returns the owners of resources and then those of jobs, the zero Owner for
-	// those that belong to the organisation or to nobody.
+	// Owners returns the owners of the resources followed by the owners of the jobs. The Owner is zero for resources of the organisation
+	// and for unknown ones.
 	Owners(ctx context.Context, org string, resources []string, jobs ...ledger.Job) ([]ledger.Owner, error)
-	// CachedOwners returns the owners that this gateway remembers, the zero Owner for others, when the ledger cannot be asked.
+	// CachedOwners returns the owners known to this gateway while the ledger is unavailable, the zero Owner for unknown ones.
 	CachedOwners(org string, resources []string) []ledger.Owner
-	// SetJobOwner remembers the owner of a job for a time.
+	// SetJobOwner stores the owner of a job for the given time.
 	SetJobOwner(ctx context.Context, org string, j ledger.Job, o ledger.Owner, keep time.Duration) error
-	// Observe makes the record of a sandbox agree with a record of the platform.
+	// Observe updates the ledger's record of a sandbox from a record of the platform.
 	Observe(ctx context.Context, org string, f *ledger.PlatformResource, ceiling int64) error
-	// IsBalancedHost returns the accounts of an owner's scopes.
+	// Balances returns the balances of the key, team and organisation of an owner.
 	Balances(ctx context.Context, org string, o ledger.Owner) ([]ledger.Balance, error)
 }
 
-// Intents is implemented by *once.Deduplicator. All methods but Enter are called for exchanges with Once only.
+// Intents is implemented by *idempotency.Deduplicator. Except for Enter, its methods are called only for exchanges with Idempotency set.
 type Intents interface {
-	// Enter begins the intent of a call that must not be made twice, and answers the repeat of a request with an
-	// Idempotency-Key; "" is no key. It sets Once.
+	// Enter starts the deduplication of a call and sets ex.Idempotency. If the request repeats another one with the same idempotency key,
+	// it sets the response or returns an error. key is "" for requests without a key.
 	Enter(ctx context.Context, ex *Exchange, key string) error
-	// MayRepeat reports whether a call whose intent was not noted yet may be the repeat of another.
+	// MayRepeat reports whether a call whose intent is not recorded yet may be a repeat.
 	MayRepeat(ctx context.Context, ex *Exchange) bool
-	// Reserve notes the intent of a call, in one step with the reservation Money.Held if the call has one. It may answer
-	// the exchange as the repeat of another; repeated reports this, and then err is the answer's refusal.
+	// Reserve records the intent of a call, atomically with the reservation in ex.Cost if there is one. If the call turns out to be a
+	// repeat, repeated is true, and the exchange has a response or err is the refusal.
 	Reserve(ctx context.Context, ex *Exchange) (q ledger.Quote, repeated bool, err error)
-	// MaySend reports whether the call of an intent may still be made. Search looks for what a call has made whose answer was lost.
+	// MaySend reports whether the call of an intent may still be sent. Search looks for the resource of a create whose response was lost.
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
-	// IntentUpdatecome ends the intent, in one step with a settlement, if there is one. Deliver ends the intent of a call that
-	// awaits delivery.
+	// End ends the intent, atomically with the settlement if s is not nil. Deliver ends the intent of a call that awaits delivery.
 	End(ctx context.Context, ex *Exchange, s *ledger.Settlement) error
 	Deliver(ctx context.Context, ex *Exchange, d Delivery)
 }
 
 // Approvals is implemented by *grants.Grants.
 type Approvals interface {
-	// Approve takes the approval of a call, and returns the violations that it lifts. Without an approval it requests one, says
-	// so on the refusal p, and returns nil.
+	// Approve uses the approval of a call and returns the violations that it permits. Without an approval, it requests one, adds the
+	// request to the refusal p, and returns nil.
 	Approve(ctx context.Context, ex *Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted
-	// GiveBack makes the approval that a call has taken usable again if the call was not carried out.
+	// GiveBack makes the approval usable again if the call was not carried out.
 	GiveBack(ctx context.Context, ex *Exchange)
 }
 
-// Sender sends the Out of an exchange and sets its Answer, or returns an error
-// when no answer was received. It keeps Sent up to date. done releases the resources of a
-// streaming answer; it is not nil unless err is, and must be called.
+// Sender sends ex.Out and sets the response, or returns an error if no response was received. It updates ex.Sent. If err is nil, done is
+// not nil and must be called to release the resources of a streaming response.
 type Sender interface {
 	Send(ctx context.Context, ex *Exchange) (done func(), err error)
 }
@@ -128,7 +125,7 @@ type Sender interface {
 // Prices is implemented by *catalog.Catalog.
 type Prices interface {
 	Snapshot(ctx context.Context, org string) (*catalog.Snapshot, error)
-	// ObserveCharge compares the price of a pod that the platform has just created with the list.
+	// ObserveCharge compares the price of a newly created pod with the price list.
 	ObserveCharge(org string, pod map[string]any)
 }
 
@@ -137,33 +134,30 @@ type Decisions interface {
 	Record(e decisionlog.Event)
 }
 
-// Observer receives each exchange once its answer is complete, before the
-// answer is written. The v2 calls of a legacy exchange are its Calls; they are
-// not reported on their own. The exchange must not be retained: any part kept of
-// it is copied.
+// Observer receives each exchange when its response is complete, before the response is written. The v2 calls of a legacy exchange are in
+// its Calls and are not reported separately. The exchange must not be retained; parts that are kept must be copied.
 type Observer interface {
 	Ended(ex *Exchange)
 }
 
-// Pipeline is one compiled configuration as the doors use it. It is immutable
-// and taken once per exchange.
+// Pipeline is one compiled configuration as used by the doors. It is immutable. Each exchange uses one Pipeline throughout.
 type Pipeline struct {
 	Chain *Chain
 	Ports Ports
-	// Callers are who may call.
+	// Callers contains everyone who may call.
 	Callers *Callers
-	// Table knows the dialects of paths; nil takes all for v2.
+	// Table determines the dialect of a path; nil treats all paths as v2.
 	Table *route.Table
-	// BalancedDomain is the suffix of the host names of load-balanced endpoints behind the
-	// endpoint's id, ".lb.example.com"; "" has none.
+	// BalancedDomain is the suffix of the host names of load-balanced endpoints after the endpoint's ID, such as ".lb.example.com". ""
+	// disables them.
 	BalancedDomain string
-	// Upstream has the credentials of organisations, for a door whose requests Envoy sends.
+	// Upstream holds the organisations' credentials for the Envoy door, which does not send requests itself.
 	Upstream *upstream.Client
-	// Revision names the configuration.
+	// Revision identifies the configuration.
 	Revision string
 }
 
-// NewExchange begins the exchange of a request, with the pipeline's own ports.
+// NewExchange returns a new exchange for a request, with the pipeline's ports.
 func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 	in.Path = p.path(&in)
 	dialect := p.Table.Dialect(in.Path)
@@ -176,33 +170,32 @@ func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 	return ex
 }
 
-// NewDryRun begins the exchange of a request that a caller might make, with other ports.
+// NewDryRun returns a new exchange for a hypothetical request of caller, with the given ports.
 func (p *Pipeline) NewDryRun(in Inbound, ports *Ports, caller *identity.Caller) *Exchange {
 	ex := p.NewExchange(in)
 	ex.Ports, ex.Caller = ports, caller
 	return ex
 }
 
-// path returns the path of a request. The host name of a load-balanced endpoint is
-// another spelling of the path that leads there.
+// path returns the path of a request. For the host name of a load-balanced endpoint, it is the equivalent path below BalancedPath.
 func (p *Pipeline) path(in *Inbound) string {
 	id, named := p.endpoint(in.Host)
 	if !named {
 		return in.Path
 	}
 	if strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-		id = "" // no endpoint has this name
+		id = "" // no endpoint has such a name
 	}
 	return BalancedPath + id + in.Path
 }
 
-// IsBalancedHost reports whether a host is the name of a load-balanced endpoint, which all of its paths belong to.
+// IsBalancedHost reports whether host is the name of a load-balanced endpoint. All paths of such a host belong to the endpoint.
 func (p *Pipeline) IsBalancedHost(host string) bool {
 	_, named := p.endpoint(host)
 	return named
 }
 
-// endpoint returns the id of the load-balanced endpoint that a host names.
+// endpoint returns the ID of the load-balanced endpoint in a host name.
 func (p *Pipeline) endpoint(host string) (id string, named bool) {
 	host = strings.ToLower(host)
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -212,12 +205,11 @@ func (p *Pipeline) endpoint(host string) (id string, named bool) {
 	return id, named && p.BalancedDomain != ""
 }
 
-// BalancedPath is the path below which load-balanced endpoints are called, by their ids.
+// BalancedPath is the path prefix of load-balanced endpoints, followed by the endpoint's ID.
 const BalancedPath = "/lb/"
 
-// Run takes an exchange with its whole body through the chain and to the
-// platform. The answer is complete when it returns, but for a stream:
-// done releases that and the memory of the answer, and must be called when it is sent.
+// Run runs the chain and sends the call. The body of the exchange must be complete. When Run returns, the response is complete unless it is
+// a stream. done must be called after the response has been sent; it releases the stream and the memory of the response.
 func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
 	leave := func() {}
 	if p.Chain.RunHeaders(ctx, ex) && p.Chain.RunBody(ctx, ex) {

@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// ReadOperations returns, for every operation about one object, the operation that
-// reads the object.
+// ReadOperations maps each operation about one resource to the operation that reads the resource.
 func ReadOperations(api *schema.API) map[string]*schema.Operation {
 	reads := make(map[string]*schema.Operation)
 	for _, row := range operation.All() {
@@ -25,20 +24,17 @@ func ReadOperations(api *schema.API) map[string]*schema.Operation {
 	return reads
 }
 
-// resolve finds out the facts that policies need besides the request and sets
-// ex.Input: the body with the platform's defaults, the state a change would lead
-// to with the template it names, and its price. A policy judges the state to come,
-// never the request alone.
+// resolve sets ex.Evaluation.Input to everything the policies need: the body with the platform's defaults, the resource after the change
+// including its template, and the price. Policies decide about the resulting resource, not just about the request.
 //
-// An object that is changed is read for the change, however recently it was
-// read before. A template may be as old as Recent allows, because the part
-// judged of it is sent; see seal.
+// A resource that is changed is always read from the platform. A template may come from the read cache, because the values that were
+// checked are the values that are sent; see seal.
 func (f *EvaluatePolicies) resolve(ctx context.Context, ex *Exchange) error {
 	op := ex.Operation
-	before := ex.Evaluation.Input // resolved before a policy changed the body
+	before := ex.Evaluation.Input // set if a policy changed the body
 	path := expand(op.Path, ex.Params)
 	if ex.Opaque() {
-		path = BalancedPath + ex.Params["id"] + "/" + ex.Params["path"] // as the worker gets it
+		path = BalancedPath + ex.Params["id"] + "/" + ex.Params["path"] // the path that the worker receives
 	}
 	in := &policies.Input{
 		Request: policies.Request{
@@ -55,12 +51,12 @@ func (f *EvaluatePolicies) resolve(ctx context.Context, ex *Exchange) error {
 		in.Request.Query[name] = strings.Join(values, ",")
 	}
 	row, ok := operation.Lookup(op.ID)
-	if ex.Body.HasDoc && row.Verb != operation.VerbExec { // a command may hold secrets
+	if ex.Body.HasDoc && row.Verb != operation.VerbExec { // commands may contain secrets
 		in.Request.Body = bodyForPolicies(ex, op.FillDefaults(ex.Body.Doc))
 	}
 	ex.Evaluation.Input = in
 	if !ok {
-		return problem.PolicyUnavailable.New("no policy can judge this operation").
+		return problem.PolicyUnavailable.New("policies cannot be evaluated for this operation").
 			Because(fmt.Errorf("operation %q is not classified", op.ID))
 	}
 	verb := row.EffectiveVerb(in.Request.Body)
@@ -81,7 +77,7 @@ func (f *EvaluatePolicies) resolve(ctx context.Context, ex *Exchange) error {
 	if err := f.resolveStates(ctx, ex, verb, before); err != nil || ex.Response != nil {
 		return err
 	}
-	if before == nil { // the organisation's policies may refer to any secret
+	if before == nil { // policies may add any secret themselves
 		if err := f.secrets(ctx, ex); err != nil || ex.Response != nil {
 			return err
 		}
@@ -104,7 +100,7 @@ func resolveNotes(in *policies.Input) []string {
 		if t.Own {
 			whose = "own"
 		}
-		notes = append(notes, fmt.Sprintf("%s template %s is merged in and sent in its place", whose, t.ID))
+		notes = append(notes, fmt.Sprintf("values of the %s template %s are merged into the body and sent instead of its ID", whose, t.ID))
 	}
 	switch {
 	case in.Cost.Known && in.Cost.Basis != "":
@@ -117,8 +113,7 @@ func resolveNotes(in *policies.Input) []string {
 	return notes
 }
 
-// readCurrent reads the object of a call that changes nothing the caller chose (its
-// logs, a stop, a delete), if a policy of the organisation looks at it.
+// readCurrent reads the resource of a call that has no content chosen by the caller (logs, stop, delete), if a policy reads it.
 func (f *EvaluatePolicies) readCurrent(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	get := f.Reads[ex.Operation.ID]
 	if get == nil || verb == operation.VerbRead {
@@ -139,8 +134,8 @@ func (f *EvaluatePolicies) readCurrent(ctx context.Context, ex *Exchange, verb o
 	return nil
 }
 
-// price fills in the worst case of the state after. Without a price list it is not
-// known, which concerns the calls that policies judge by it.
+// price sets the maximum cost of the resulting resource. Without a price list the cost is unknown, which matters only for policies that
+// read it.
 func (f *EvaluatePolicies) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	in := ex.Evaluation.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
@@ -165,16 +160,15 @@ func (f *EvaluatePolicies) price(ctx context.Context, ex *Exchange, verb operati
 	return nil
 }
 
-// refuseUnpriced refuses a create whose price is unknown, whether or not a budget or a policy asks for it.
+// refuseUnpriced returns the refusal of a create with an unknown price, whether or not a budget or policy depends on it.
 func refuseUnpriced(reason string, err error) error {
 	if err != nil {
-		return problem.PriceUnavailable.New("the platform's price list cannot be read at the moment").With("Retry-After", "5").Because(err)
+		return problem.PriceUnavailable.New("the platform's price list is unavailable; try again later").With("Retry-After", "5").Because(err)
 	}
 	return problem.PriceUnknown.New("the price of this call is unknown: " + reason)
 }
 
-// Prices returns the price list of the caller's organisation, which may have to be
-// read first.
+// Prices returns the price list of the caller's organisation, reading it if necessary.
 func (ex *Exchange) Prices(ctx context.Context) (*catalog.Snapshot, error) {
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()

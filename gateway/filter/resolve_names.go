@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// refuseAbbreviations returns the refusal of a body that names GPU types or pools by less than their ids, and nil for any other body. A name that
-// is not in the catalog and abbreviates nothing there may be new: policies and the platform decide about it.
+// refuseAbbreviations refuses a body with abbreviated IDs of GPU types or pools. It accepts unknown names that are not an abbreviation,
+// because they may be new; policies and the platform decide about them.
 func refuseAbbreviations(body any, list *catalog.Snapshot) error {
 	object, _ := body.(map[string]any)
 	var faults []string

@@ -10,9 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// readLedger fills in the ledger's facts, as far as policies of the organisation read
-// it: whose the object is, and the spend of the caller's scopes. Each is one
-// question to the store.
+// readLedger reads the facts from the ledger that the organisation's policies use: the owner of the resource and the spending of the
+// caller's scopes. Each takes one request to the store.
 func (f *EvaluatePolicies) readLedger(ctx context.Context, ex *Exchange, row operation.Spec, verb operation.Verb) error {
 	org, in := ex.Caller.Org, ex.Evaluation.Input
 	if operation.HasOwner(row.Kind) && len(f.Policies.PoliciesReading(org, "resource", "owner")) > 0 {
@@ -26,13 +25,13 @@ func (f *EvaluatePolicies) readLedger(ctx context.Context, ex *Exchange, row ope
 		if err == nil {
 			in.Spend = spentBy(balances, plan)
 		} else {
-			ex.Event.Cause = err // policies see that nothing is known
+			ex.Event.Cause = err // policies see spending as unknown
 		}
 	}
 	return nil
 }
 
-// owner fills in whose the object is. A resource hidden from the caller has no owner.
+// owner sets the owner of the resource. A resource hidden from the caller has no owner.
 func (*EvaluatePolicies) owner(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	id := ex.Params["id"]
 	var owner ledger.Owner
@@ -46,7 +45,7 @@ func (*EvaluatePolicies) owner(ctx context.Context, ex *Exchange, verb operation
 	case ex.Tenant.Budgets != nil:
 		owners, err := ex.Ports.Ledger.Owners(ctx, ex.Caller.Org, []string{id})
 		if err != nil {
-			return problem.LedgerUnavailable.New("it cannot be determined at the moment whose this is, which a policy asks for").With("Retry-After", "1").Because(err)
+			return problem.LedgerUnavailable.New("the owner of this resource, which a policy needs, cannot be determined right now; try again later").With("Retry-After", "1").Because(err)
 		}
 		owner = owners[0]
 	}
@@ -54,7 +53,7 @@ func (*EvaluatePolicies) owner(ctx context.Context, ex *Exchange, verb operation
 	return nil
 }
 
-// spentBy is the spend of scopes, in the words of policies.
+// spentBy converts balances to the form used by policies.
 func spentBy(balances []ledger.Balance, plan *ledger.Plan) policies.Spend {
 	s := policies.Spend{Known: true}
 	for _, b := range balances {

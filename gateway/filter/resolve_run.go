@@ -5,15 +5,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// MaxRunCost is the most that a call can cost: a run, or all that are added to a batch and
-// the dearest of them.
+// MaxRunCost returns the maximum cost of a run, or of all requests added to a batch together with the most expensive of them. known is
+// false if the cost is unlimited or unknown.
 func (ex *Exchange) MaxRunCost(price catalog.RunPrice) (most, dearest catalog.Money, known bool) {
 	body, _ := ex.Body.Doc.(map[string]any)
 	switch {
 	case ex.Opaque():
-		body = map[string]any{} // it is priced as an empty body
+		body = map[string]any{} // priced like an empty body
 	case ex.Operation.ID == "retryJob":
-		body = nil // that of the job is not known
+		body = nil // the body of the original job is unknown
 	}
 	if !ex.AddsToBatch() {
 		most, known = price.MaxCost(body, ex.OutboundSize())
@@ -32,12 +32,12 @@ func (ex *Exchange) MaxRunCost(price catalog.RunPrice) (most, dearest catalog.Mo
 	return most, dearest, true
 }
 
-// AddsToBatch reports whether a call adds requests to a batch.
+// AddsToBatch reports whether the call adds requests to a batch.
 func (ex *Exchange) AddsToBatch() bool {
 	return ex.Operation.ID == "createBatch" || ex.Operation.ID == "addBatchRequests"
 }
 
-// LimitSizeSizeoundSize is the length of the body that is sent, at least.
+// OutboundSize returns the length of the outbound body in bytes, or an upper limit if the body has not been read.
 func (ex *Exchange) OutboundSize() int64 {
 	size := max(ex.In.Length, int64(len(ex.In.Body)))
 	if ex.Opaque() && ex.In.Length < 0 && ex.In.Source != nil {

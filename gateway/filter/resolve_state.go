@@ -13,8 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// resolveStates fills in the state before and after. before is the input of an
-// earlier round of the same exchange, nil in the first.
+// resolveStates sets the resource before and after the call. before is the input of the previous round, nil in the first round.
 func (f *EvaluatePolicies) resolveStates(ctx context.Context, ex *Exchange, verb operation.Verb, before *policies.Input) error {
 	in := ex.Evaluation.Input
 	body, isObject := ex.Body.Doc.(map[string]any)
@@ -30,7 +29,7 @@ func (f *EvaluatePolicies) resolveStates(ctx context.Context, ex *Exchange, verb
 	}
 	if needs.Template != "" {
 		if ex.Operation.ID == "createCluster" && before == nil {
-			ex.forget(f.Template, map[string]string{"id": needs.Template}) // read anew: its id may be sent, see seal
+			ex.forget(f.Template, map[string]string{"id": needs.Template}) // do not use the cache: the ID may be sent, see seal
 		}
 		if err := f.template(ctx, ex, needs.Template); err != nil || ex.Response != nil {
 			return err
@@ -54,8 +53,8 @@ func (f *EvaluatePolicies) resolveStates(ctx context.Context, ex *Exchange, verb
 	return nil
 }
 
-// template shows policies the template a body was made from as if it was named.
-// The state after is that of the body, which holds all that was taken of it.
+// origin adds the template used by the translator to the input, as if the body named it. The resulting state is unaffected, because the
+// body already contains the template's values.
 func (f *EvaluatePolicies) origin(ctx context.Context, ex *Exchange) error {
 	in, id := ex.Evaluation.Input, ex.Translation.template.TemplateID
 	if ex.Translation.template.Record != nil {
@@ -65,7 +64,8 @@ func (f *EvaluatePolicies) origin(ctx context.Context, ex *Exchange) error {
 	return f.template(ctx, ex, id)
 }
 
-// bodyForPolicieseTemplate returns a body as policies see it: with the template that the body was made from, and without the value of a secret.
+// bodyForPolicies returns the body as policies see it: with the ID of the template used by the translator, and without the value of a
+// secret.
 func bodyForPolicies(ex *Exchange, doc any) any {
 	body, isObject := doc.(map[string]any)
 	if !isObject {
@@ -94,8 +94,7 @@ func stateAfter(in *policies.Input, body, template map[string]any, verb operatio
 	}
 }
 
-// current reads the object that is changed: once for an exchange, but for each
-// exchange anew.
+// current reads the resource that is changed, once per exchange and never from the cache.
 func (f *EvaluatePolicies) current(ctx context.Context, ex *Exchange, before *policies.Input) error {
 	in := ex.Evaluation.Input
 	if before != nil && before.Resource.Current != nil {
@@ -104,7 +103,7 @@ func (f *EvaluatePolicies) current(ctx context.Context, ex *Exchange, before *po
 	}
 	get := f.Reads[ex.Operation.ID]
 	if get == nil {
-		return fmt.Errorf("no operation reads the object of %s", ex.Operation.ID)
+		return fmt.Errorf("no operation reads the resource of %s", ex.Operation.ID)
 	}
 	current, refusal, err := f.Reader.Read(ctx, ex, get, ex.Params)
 	if err != nil {
@@ -114,7 +113,7 @@ func (f *EvaluatePolicies) current(ctx context.Context, ex *Exchange, before *po
 	return nil
 }
 
-// template reads the template a body names, the account's own or a public one.
+// template reads the template named in a body, which may be the account's own or public.
 func (f *EvaluatePolicies) template(ctx context.Context, ex *Exchange, id string) error {
 	if !f.Template.ValidPathParam("id", id) {
 		return noTemplate(ex)
@@ -129,12 +128,12 @@ func (f *EvaluatePolicies) template(ctx context.Context, ex *Exchange, id string
 	}
 	record, ok := doc.(map[string]any)
 	if !ok || record["id"] != id {
-		return problem.UpstreamFailed.New("the platform answered with another template than it was asked for")
+		return problem.UpstreamFailed.New("the platform returned a different template than requested")
 	}
 	t := &policies.Template{ID: id, Record: record}
 	t.Public, _ = record["public"].(bool)
-	// Only its owner sees a template that is not public; who else's a public
-	// one is, the account's own list tells.
+	// A template that is not public is visible to its owner only. Whether a public template is the account's own is determined from the
+	// account's list.
 	if t.Own = record["public"] == false; !t.Own {
 		if t.Own, refusal, err = f.Reader.listed(ctx, ex, f.Templates, id); err != nil || refusal != nil {
 			ex.Response = refusal
@@ -145,10 +144,10 @@ func (f *EvaluatePolicies) template(ctx context.Context, ex *Exchange, id string
 	return nil
 }
 
-// createSandbox is the one create that the platform refuses with 422 if the template does not exist.
+// createSandbox is the only create that the platform refuses with 422 for a missing template.
 const createSandbox = "createSandbox"
 
-// noTemplate is the refusal of a body that names a template which does not exist, as the platform has it.
+// noTemplate returns the platform's refusal of a body with an unknown template.
 func noTemplate(ex *Exchange) error {
 	const text = "no template has this id"
 	if ex.Operation.ID != createSandbox {
@@ -159,7 +158,7 @@ func noTemplate(ex *Exchange) error {
 	return p
 }
 
-// faultProblem is the platform's refusal of a change that cannot be merged.
+// faultProblem returns the platform's refusal of a change that cannot be merged.
 func faultProblem(f *nextstate.Fault) error {
 	kind := problem.RuleBroken
 	if f.Status == http.StatusUnprocessableEntity {

@@ -10,28 +10,21 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// seal makes the body state everything that was judged, so that nothing that changes
-// between the verdict and the call has a part in it.
+// seal makes the body contain everything that was checked, so that changes between the evaluation and the call cannot affect the result.
 //
-// The template's values are written into the body, and the template's id taken
-// out of it: a later edit of the template is judged when it is used. The platform
-// keeps no link from a resource to the template it was made from (reference
-// platform-v2, section 4.2), so nothing is lost but the registry credential of
-// a foreign template, which the platform does not show. An image that
-// only such a credential can fetch cannot be judged, nor used, through the
-// gateway. A cluster by an own template that supplies a registry credential or CUDA
-// versions keeps the template's id, because the body of a cluster cannot state these; see settle. By
-// a foreign template, which may change at any time, such a cluster is refused.
+// The template's values are written into the body and the template's ID is removed. A later edit of the template is checked when it is
+// used. The platform keeps no reference from a resource to its template (reference platform-v2, section 4.2), so nothing is lost except the
+// registry credential of a foreign template, which the platform does not reveal. An image that requires this credential can therefore not
+// be used through the gateway. A cluster cannot state a registry credential or CUDA versions in its body; if its own template supplies one
+// of these, the template's ID stays in the body (see resolveStates). The same with a foreign template is refused, because that template may
+// change at any time.
 //
-// A change of an endpoint's cost states every factor. An endpoint costs its
-// workers times their GPUs, and the platform merges each change into the state it
-// finds: two changes that arrive together, one of the workers and one of the
-// GPUs, would both be judged on the state before either, and add up to one that
-// was never judged. When each carries both factors as they were judged, the one
-// that comes last leaves a state that was judged as a whole.
+// A change to the cost of an endpoint states all factors of the cost. An endpoint costs its workers times their GPUs, and the platform
+// merges each change into the current state. If two concurrent changes set only the workers and only the GPUs, each would be checked
+// against the old state, and their combination would not be checked at all. Because each sends both factors as checked, the last change
+// always leaves a state that was checked as a whole.
 //
-// A command that the gateway has merged leaves as args, the only form that the platform's
-// published description has: see joinCommand.
+// A merged command is sent as args, the only form in the platform's published description; see joinCommand.
 func seal(ex *Exchange) error {
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if !isObject {
@@ -40,7 +33,7 @@ func seal(ex *Exchange) error {
 	after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
 	t := ex.Evaluation.Input.Resource.Template
 	if body["templateId"] == nil {
-		t = nil // nothing of a template is left to take
+		t = nil // nothing is left to take from the template
 	}
 	row, _ := operation.Lookup(ex.Operation.ID)
 	sealed := body
@@ -58,7 +51,7 @@ func seal(ex *Exchange) error {
 	if splits {
 		sealed = joinCommand(sealed, after)
 		if sealed["args"] == "" && row.Verb == operation.VerbCreate {
-			delete(sealed, "args") // a create without a command omits it
+			delete(sealed, "args") // a create without a command omits args
 		}
 	}
 	costs := ex.Operation.ID == "updateEndpoint" && (body["gpu"] != nil || body["cpu"] != nil || body["workers"] != nil)
@@ -73,9 +66,9 @@ func seal(ex *Exchange) error {
 	case len(invalid) > 0 && t == nil:
 		return evaluationFailed(fmt.Errorf("%s as a whole: %s", operation.KindEndpoint, invalid[0]))
 	case len(invalid) > 0:
-		return violations(problem.Invalid.Newf("what the template %s supplies does not fit the operation", t.ID), invalid)
+		return violations(problem.Invalid.Newf("the values from template %s are not valid for this operation", t.ID), invalid)
 	case len(broken) > 0 && t != nil:
-		return violations(problem.RuleBroken.Newf("what the template %s supplies contradicts the body", t.ID), broken)
+		return violations(problem.RuleBroken.Newf("the values from template %s contradict the body", t.ID), broken)
 	}
 	if t != nil {
 		ex.Body.beforeTemplate = body
@@ -84,29 +77,28 @@ func seal(ex *Exchange) error {
 	return nil
 }
 
-// suppliesUnstated reports whether a template supplies what the body of a cluster cannot state: a registry credential or CUDA versions.
+// suppliesUnstated reports whether a template supplies a registry credential or CUDA versions, which the body of a cluster cannot state.
 func suppliesUnstated(template map[string]any) bool {
 	versions, _ := template["allowedCudaVersions"].([]any)
 	return template["registry"] != nil || len(versions) > 0
 }
 
-// checkTemplateReference leaves the body of a new cluster as it is, with the id of its template. It returns an error if the template is not the
-// organisation's own, or if a policy has set members that the platform does not take beside the id.
+// checkTemplateReference checks a new cluster whose body keeps the template's ID. It returns a problem if the template belongs to another
+// account, or if a policy set members that cannot be combined with the ID.
 func checkTemplateReference(body map[string]any, t *policies.Template) error {
 	if !t.Own {
-		p := problem.RuleBroken.Newf("a cluster cannot be made by the template %s", t.ID)
-		p.Errors = []string{"$.templateId: the template of another account has a registry credential or CUDA versions, which the body of a cluster cannot state"}
+		p := problem.RuleBroken.Newf("a cluster cannot be created from template %s", t.ID)
+		p.Errors = []string{"$.templateId: a template of another account must not have a registry credential or CUDA versions"}
 		return p
 	}
 	if members := templateConflicts(body); len(members) > 0 {
-		return problem.PolicyUnavailable.Newf("policies set %s, which cannot be sent beside the template %s: it supplies a registry credential or CUDA versions",
+		return problem.PolicyUnavailable.Newf("policies set %s, which cannot be combined with template %s because it has a registry credential or CUDA versions",
 			strings.Join(members, ", "), t.ID)
 	}
 	return nil
 }
 
-// pinnedBody is body with the members that only the template gave, as they
-// stand in the state after.
+// pinnedBody returns body with the values that only the template supplies, taken from the resulting state.
 func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[string]any {
 	out := maps.Clone(body)
 	if !dependsOnTemplate(body, verb) {
@@ -117,8 +109,7 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 			return
 		}
 		v, has := after[name]
-		// In an update, null is a value that clears; in a create it means
-		// an omitted member.
+		// In an update, null clears a value. In a create, it means an omitted member.
 		if has && (v != nil || verb == operation.VerbUpdate) {
 			out[name] = v
 		}
@@ -132,10 +123,10 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 		out = joinCommand(out, after)
 	}
 	if v, has := after["env"]; has && template["env"] != nil {
-		out["env"] = v // merged key by key, whatever the body gave
+		out["env"] = v // environments are always merged by key
 	}
 	if verb != operation.VerbCreate {
-		return out // an update takes the container's settings and nothing else
+		return out // updates take only container settings
 	}
 	for _, flag := range []string{"startSsh", "startJupyter"} {
 		take(flag)
@@ -147,7 +138,7 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 	return out
 }
 
-// pinnedSandbox is the body of a new sandbox with the template's image and environment in place of its id.
+// pinnedSandbox returns the body of a new sandbox with the template's image and environment instead of its ID.
 func pinnedSandbox(body, after map[string]any) map[string]any {
 	out := maps.Clone(body)
 	delete(out, "templateId")
@@ -159,34 +150,32 @@ func pinnedSandbox(body, after map[string]any) map[string]any {
 	return out
 }
 
-// dependsOnTemplate reports whether a body leaves more to its template than the platform
-// shows: a new endpoint may leave out its name and type beside one. It keeps the
-// template's id then; members sent beside it win.
+// dependsOnTemplate reports whether the body of a new endpoint leaves its name or type to the template, which the platform does not reveal.
+// The template's ID then stays in the body. Members sent with it take precedence.
 func dependsOnTemplate(body map[string]any, verb operation.Verb) bool {
 	if verb != operation.VerbCreate {
 		return false
 	}
 	_, named := body["name"]
-	_, scaled := body["scaling"] // an endpoint's own member
+	_, scaled := body["scaling"] // only endpoints have this member
 	_, typed := body["type"]
 	return !named || scaled && !typed
 }
 
-// splitCommand reports whether a body has a half of a command.
+// splitCommand reports whether a body has cmd or entrypoint.
 func splitCommand(body map[string]any) bool {
 	_, cmd := body["cmd"]
 	_, entrypoint := body["entrypoint"]
 	return cmd || entrypoint
 }
 
-// suppliesCommand reports whether a template's record has a command member.
+// suppliesCommand reports whether a template has a command.
 func suppliesCommand(template map[string]any) bool {
 	_, args := template["args"]
 	return args || splitCommand(template)
 }
 
-// joinCommand writes the command of the state after as args, in place of its halves. Args
-// is a shell string, or JSON with the halves.
+// joinCommand replaces cmd and entrypoint by args with the command of the resulting state. args is a shell string, or JSON with both parts.
 func joinCommand(body, after map[string]any) map[string]any {
 	out := maps.Clone(body)
 	delete(out, "cmd")
@@ -210,8 +199,7 @@ func pinCUDA(out, after map[string]any) {
 	out["gpu"] = gpu
 }
 
-// wholeBody is the body of a change to an endpoint with every factor of the endpoint's
-// cost, as it stands in the state after.
+// wholeBody returns the body of an endpoint update with all factors of the cost, taken from the resulting state.
 func wholeBody(body, after map[string]any) map[string]any {
 	out := maps.Clone(body)
 	complete(out, after, "workers", "min", "max")
@@ -222,8 +210,7 @@ func wholeBody(body, after map[string]any) map[string]any {
 	return out
 }
 
-// complete gives the section of a body the members it lacks, as they stand in
-// the state after.
+// complete adds missing members to a section of the body, taken from the resulting state.
 func complete(body, after map[string]any, section string, names ...string) {
 	judged, ok := after[section].(map[string]any)
 	if !ok {
@@ -240,13 +227,13 @@ func complete(body, after map[string]any, section string, names ...string) {
 	body[section] = all
 }
 
-// requestable writes the CPU flavours of an endpoint as a request names them.
+// requestable converts the CPU flavours of an endpoint to the form used in requests.
 func requestable(flavours []any) []any {
 	out := make([]any, len(flavours))
 	for i, v := range flavours {
 		f, ok := v.(map[string]any)
 		if !ok {
-			return flavours // the schema will say so
+			return flavours // schema validation reports it
 		}
 		out[i] = map[string]any{"id": f["id"], "vcpuCount": f["vcpuCount"]}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// reservedName returns the refusal of a new secret whose name begins with the name of the platform, in any letter case.
+// reservedName refuses a new secret whose name begins with the name of the platform, in any letter case.
 func reservedName(ex *Exchange) error {
 	body, _ := ex.Body.Doc.(map[string]any)
 	name, _ := body["name"].(string)
@@ -21,13 +21,13 @@ func reservedName(ex *Exchange) error {
 	if ex.Operation.ID != "createSecret" || prefix == "" || len(name) < len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
 		return nil
 	}
-	p := problem.RuleBroken.New("the platform reserves names of secrets that begin with its own name")
-	p.Errors = []string{"$.name: must not begin with " + prefix + ", in any letter case"}
+	p := problem.RuleBroken.New("names of secrets that begin with the platform's name are reserved")
+	p.Errors = []string{"$.name: must not begin with " + prefix + " (in any letter case)"}
 	return p
 }
 
-// secrets refuses with 403 a resource with placeholders for secrets that the caller may not read. A secret that does not exist, and a
-// placeholder whose name cannot be read, get the same refusal, so that it does not reveal the secrets of others.
+// secrets returns 403 for a resource that refers to secrets that the caller may not read. References to missing secrets and malformed
+// references get the same response, so that it does not reveal the secrets of others.
 func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	if !iso.Read.restricts() {
@@ -45,7 +45,7 @@ func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 	if len(found) == 0 {
 		return nil
 	}
-	for _, read := range []readFunc{f.Reader.ReadCached, f.Reader.Read} { // a recent list may lack a new secret
+	for _, read := range []readFunc{f.Reader.ReadCached, f.Reader.Read} { // the cached list may lack a new secret
 		readable, err := f.readable(ctx, ex, read)
 		if err != nil {
 			return err
@@ -54,18 +54,18 @@ func (f *EvaluatePolicies) secrets(ctx context.Context, ex *Exchange) error {
 			return nil
 		}
 	}
-	p := problem.Forbidden.Newf("%s refers to a secret that does not exist for this caller", JSONPath(found[0].Pointer)) // v1 shows nothing else
+	p := problem.Forbidden.Newf("%s refers to a secret that does not exist for this caller", JSONPath(found[0].Pointer)) // v1 shows only the detail
 	for _, s := range found {
 		p.Errors = append(p.Errors, fmt.Sprintf("%s: refers to the secret %q, which does not exist for this caller", JSONPath(s.Pointer), s.Name))
 	}
 	return p
 }
 
-// readFunc is a way to read an object: Recall or Read of a Reader.
+// readFunc is Reader.Read or Reader.ReadCached.
 type readFunc func(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Response, error)
 
-// readable returns the names of secrets that the caller may read, in lower case: the platform may ignore letter case, so all secrets
-// whose names differ in nothing else must be readable.
+// readable returns the lower-case names of secrets that the caller may read. The platform may ignore letter case, so if several names
+// differ only in case, the caller must be allowed to read all of them.
 func (f *EvaluatePolicies) readable(ctx context.Context, ex *Exchange, read readFunc) (map[string]bool, error) {
 	names, ids, err := f.listedSecrets(ctx, ex, read)
 	if err != nil || len(ids) == 0 {
@@ -84,11 +84,11 @@ func (f *EvaluatePolicies) readable(ctx context.Context, ex *Exchange, read read
 	return all, nil
 }
 
-// listedSecrets returns the names of the account's secrets, and their ids.
+// listedSecrets returns the names and IDs of the account's secrets.
 func (f *EvaluatePolicies) listedSecrets(ctx context.Context, ex *Exchange, read readFunc) (names, ids []string, err error) {
 	doc, refusal, err := read(ctx, ex, f.Secrets, nil)
 	if err == nil && refusal != nil {
-		err = fmt.Errorf("%w: the list of secrets was answered %d", upstream.ErrUnreachable, refusal.Status)
+		err = fmt.Errorf("%w: the list of secrets returned status %d", upstream.ErrUnreachable, refusal.Status)
 	}
 	if err != nil {
 		return nil, nil, ownerUnknown(err)
@@ -104,9 +104,9 @@ func (f *EvaluatePolicies) listedSecrets(ctx context.Context, ex *Exchange, read
 	return names, ids, nil
 }
 
-// refuseSimilarName answers a create of a secret as the platform answers one whose name is taken, if the name of another secret differs from it
-// in letter case alone: with both, the callers of neither could refer to their own; see readable. The platform answers for an equal name,
-// and a repeated create is told there.
+// refuseSimilarName responds to the create of a secret with the platform's conflict if the name differs from an existing name only in
+// letter case. With both names, nobody could refer to either secret; see readable. The platform itself refuses an equal name, after repeats
+// have been recognised.
 func (f *EvaluatePolicies) refuseSimilarName(ctx context.Context, ex *Exchange) error {
 	names, _, err := f.listedSecrets(ctx, ex, f.Reader.Read)
 	if err != nil {
@@ -122,8 +122,8 @@ func (f *EvaluatePolicies) refuseSimilarName(ctx context.Context, ex *Exchange) 
 	return nil
 }
 
-// secretError replaces what the platform says about a failed change of a secret, in which the value or another caller's secret may
-// be repeated. Other answers stay.
+// secretError replaces the platform's error about a failed change of a secret, because it may repeat the value or reveal other callers'
+// secrets. Other errors are unchanged.
 func (ex *Exchange) secretError(p *problem.Problem) {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if row.Kind != operation.KindSecret || !row.Verb.HasResultState() {
@@ -135,10 +135,10 @@ func (ex *Exchange) secretError(p *problem.Problem) {
 	_, description := body["description"]
 	switch {
 	case row.Verb == operation.VerbCreate && p.Status == http.StatusConflict:
-		p.Detail = "the name is taken: names of secrets are unique in the platform's account"
+		p.Detail = "the name is already used by a secret in the platform account"
 	case row.Verb == operation.VerbUpdate && value && description:
-		p.Detail = "the platform failed to change value and description together: the value may have been replaced; send the change again"
+		p.Detail = "the platform failed to change value and description together; the value may have changed; send the request again"
 	default:
-		p.Detail = "the platform refused; its words may repeat the value and are withheld"
+		p.Detail = "the platform refused the secret; its message is withheld because it may contain the value"
 	}
 }

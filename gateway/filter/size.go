@@ -9,24 +9,22 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// MaxBody is the platform's limit for a REST body, in bytes (reference
-// platform-v2, section 1.3). The gateway holds its callers to the same.
+// MaxBody is the platform's limit for REST bodies in bytes (reference platform-v2, section 1.3), which the gateway enforces too.
 const MaxBody = 102400
 
-// stageSize is the name of the stages that bound bodies.
-const stageSize = "size"
+// stageSize is the name of both stages that limit the size of bodies.
+const stageSize = "limit size"
 
-// LimitSizeSizeoundSize refuses bodies whose declared length is over the limit, before anything else.
+// LimitSize refuses bodies whose declared length exceeds the limit, before anything else.
 type LimitSize struct{}
 
 // Name implements Filter.
 func (LimitSize) Name() string { return stageSize }
 
-// Request refuses with 413, and with 400 a body that broke off.
+// Request returns 413, or 400 for a truncated body.
 func (LimitSize) Request(_ context.Context, ex *Exchange) error { return checkSize(ex) }
 
-// Response counts a body that was refused before it was read, and whose length was not declared: its size
-// comes before all else.
+// Response reads the body of a refused request of undeclared length, because the size limit takes precedence over other refusals.
 func (LimitSize) Response(_ context.Context, ex *Exchange) error {
 	source := ex.In.Source
 	if source == nil || ex.In.Length >= 0 || ex.Dialect.IsRun() {
@@ -42,19 +40,17 @@ func (LimitSize) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// ReadBodyreamResponse reads the body behind the head, if the door has not, and refuses bodies over the limit, because a
-// declared length may lie. The body of a caller refused in the head takes no memory.
+// ReadBody reads the body unless the door has already done so. It enforces the size limit again, because the declared length may be wrong.
+// A body refused earlier takes no memory.
 type ReadBody struct {
-	// Memory bounds the bodies of the run interface, which are two hundred times as
-	// large as others, Keyless those of callers without a key.
+	// Memory limits bodies of the run interface, which may be 200 times larger than others. Keyless limits bodies of anonymous callers.
 	Memory, Keyless *Memory
 }
 
 // Name implements Filter.
 func (ReadBody) Name() string { return stageSize }
 
-// Request refuses with 413, with 400 a body that broke off, and with 503 one
-// that there is no memory for.
+// Request returns 413, 400 for a truncated body, or 503 if there is not enough memory.
 func (f ReadBody) Request(_ context.Context, ex *Exchange) error {
 	if source := ex.In.Source; source != nil && !ex.Opaque() {
 		ex.In.Source = nil
@@ -68,7 +64,7 @@ func (f ReadBody) Request(_ context.Context, ex *Exchange) error {
 	return checkSize(ex)
 }
 
-// Response gives the memory of the body back, if sending it has not.
+// Response releases the body and its memory unless sending it has already done so.
 func (ReadBody) Response(_ context.Context, ex *Exchange) error {
 	if ex.Admission.memory != nil {
 		ex.dropBody()
@@ -78,7 +74,7 @@ func (ReadBody) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// checkSize refuses a body over the limit, and one that broke off.
+// checkSize refuses bodies that exceed the limit or are truncated.
 func checkSize(ex *Exchange) error {
 	limit, in := ex.BodyLimit(), &ex.In
 	if in.Oversize || in.Length > limit || int64(len(in.Body)) > limit {
@@ -95,11 +91,11 @@ func tooLarge(limit int64) error {
 }
 
 func bodyTruncated() error {
-	return problem.BadRequest.New("the request body broke off").With("Connection", "close")
+	return problem.BadRequest.New("the request body is incomplete").With("Connection", "close")
 }
 
-// memoryFor is the memory that the body of an exchange is taken from, nil for one that
-// only the quotas and connections of its caller bound.
+// memoryFor returns the memory limit that applies to the body. It is nil for callers whose bodies are limited by their quotas and
+// connections.
 func (f ReadBody) memoryFor(ex *Exchange) *memoryUse {
 	switch {
 	case ex.Dialect.IsRun():
@@ -110,7 +106,7 @@ func (f ReadBody) memoryFor(ex *Exchange) *memoryUse {
 	return nil
 }
 
-// Opaque reports whether the call passes unread.
+// Opaque reports whether the gateway forwards the call without reading its content.
 func (ex *Exchange) Opaque() bool {
 	if ex.Operation == nil {
 		return false
@@ -119,8 +115,8 @@ func (ex *Exchange) Opaque() bool {
 	return row.Opaque
 }
 
-// BodyLimit is how many bytes the body may have: before the operation of a
-// request to the run interface is known, as many as any of them takes.
+// BodyLimit returns the maximum size of the body in bytes. Until the operation of a run interface request is known, it is the largest limit
+// of any operation.
 func (ex *Exchange) BodyLimit() int64 {
 	switch {
 	case !ex.Dialect.IsRun():
@@ -135,21 +131,19 @@ func (ex *Exchange) BodyLimit() int64 {
 }
 
 const (
-	// firstRead is the size of a body's buffer before its first byte: a declared
-	// length costs its sender nothing.
+	// firstRead is the initial buffer size. A large declared length alone must not allocate memory.
 	firstRead = 4 << 10
-	// trustLengthAfter is how much of a body must have come before its declared length is
-	// believed, and all of it is given at once.
+	// trustLengthAfter is the number of bytes after which the declared length is trusted and the whole buffer is allocated.
 	trustLengthAfter = 64 << 10
 )
 
-// maxDiscard bounds the part of a body that is read to be dropped.
+// maxDiscard limits how much of a refused body is read.
 const maxDiscard = 32 << 20
 
-// discard reads on: a client that is cut off while it sends does not read why.
+// discard reads the rest of a body, because a client whose connection is closed while it sends cannot read the response.
 func discard(source io.Reader) { _, _ = io.CopyN(io.Discard, source, maxDiscard) }
 
-// receive reads the body. Its memory is reserved as it grows.
+// receive reads the body. It reserves memory as the body grows.
 func (f ReadBody) receive(ex *Exchange, source io.Reader, limit int64) error {
 	in := &ex.In
 	if in.Oversize = in.Length > limit; in.Oversize {
@@ -159,9 +153,9 @@ func (f ReadBody) receive(ex *Exchange, source io.Reader, limit int64) error {
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
 	defer func() { ex.Event.BytesIn = int64(len(in.Body)) }()
-	most := limit + 1 // one more byte shows that there are too many
+	most := limit + 1 // one more byte detects an excess
 	if in.Length >= 0 {
-		most = in.Length + 1 // or the end
+		most = in.Length + 1 // or the end of the body
 	}
 	var b []byte
 	for {
@@ -171,7 +165,7 @@ func (f ReadBody) receive(ex *Exchange, source io.Reader, limit int64) error {
 				grown = most
 			}
 			if !ex.Admission.memory.grow(grown - int64(cap(b))) {
-				return problem.Overloaded.New("too many bodies are under way").With("Retry-After", "1").With("Connection", "close")
+				return problem.Overloaded.New("not enough memory for the request body; try again later").With("Retry-After", "1").With("Connection", "close")
 			}
 			b = append(make([]byte, 0, grown), b...)
 		}
@@ -191,7 +185,7 @@ func (f ReadBody) receive(ex *Exchange, source io.Reader, limit int64) error {
 	}
 }
 
-// dropBody forgets the body, which nothing looks at once Out is made.
+// dropBody releases the body, which is not needed once Out is complete.
 func (ex *Exchange) dropBody() {
 	ex.In.Body, ex.Body.Doc = nil, nil
 	if ex.Evaluation.Input != nil {

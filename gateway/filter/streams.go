@@ -11,55 +11,50 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// ErrStreamEnded is why a stream ends that neither side has ended.
+// ErrStreamEnded is the error of a stream that the gateway ended.
 var ErrStreamEnded = errors.New("the gateway ended the stream")
 
-// The reasons.
+// Reasons for ending a stream.
 var (
-	errWithdrawn = fmt.Errorf("%w: what allowed it was withdrawn", ErrStreamEnded)
-	errStopping  = fmt.Errorf("%w: the gateway stops", ErrStreamEnded)
-	errIdle      = fmt.Errorf("%w: nothing passed for too long", ErrStreamEnded)
+	errWithdrawn = fmt.Errorf("%w: permission withdrawn", ErrStreamEnded)
+	errStopping  = fmt.Errorf("%w: the gateway is stopping", ErrStreamEnded)
+	errIdle      = fmt.Errorf("%w: idle timeout", ErrStreamEnded)
 )
 
-// Stream is the permission of an open event stream.
+// Stream identifies the permission under which a stream is open.
 type Stream struct {
 	Caller *identity.Caller
-	// Policies is the revision of the verdict, "" where a later one could not say
-	// otherwise.
+	// Policies is the revision of the policies that admitted the stream, "" if later policies do not matter.
 	Policies string
 }
 
-// Streams are the event streams now open. A stream outlasts the moment it was
-// judged in, so its permission can be gone before it ends: its key revoked, its
-// caller's roles changed, the organisation's policies replaced. Recheck cuts
-// those; a reader that is still allowed connects again and is judged anew.
+// Streams tracks open event streams and WebSockets. A stream may outlive its permission: its key may be revoked, the caller's roles may
+// change, or the policies may be replaced. Recheck ends such streams. A client that is still allowed connects again and is checked anew.
 type Streams struct {
-	// allowed reports whether a stream may go on and for how long, 0 without an end.
+	// allowed reports whether a stream may continue and for how long, 0 for no limit.
 	allowed func(Stream) (left time.Duration, ok bool)
 
 	mu   sync.Mutex // guards the fields below
 	open map[*openStream]struct{}
-	none chan struct{} // closed when none is open; nil when there is no wait
+	none chan struct{} // closed when no stream is open; nil if nobody waits
 
-	over    chan struct{} // closed when the time to drain has passed
+	over    chan struct{} // closed when the drain time has passed
 	endOver sync.Once
 }
 
 type openStream struct {
 	Stream
 	cut   context.CancelCauseFunc
-	lapse *time.Timer // cuts it when its time ends; nil without an end
+	lapse *time.Timer // ends the stream when its permission expires; nil if it does not
 }
 
-// NewStreams returns Streams without a stream. allowed is called for each one
-// when it opens and on every Recheck, and must see a change before Recheck is
-// called for it.
+// NewStreams returns an empty Streams. allowed is called for each stream when it is opened and on every Recheck. It must already reflect a
+// change when Recheck is called because of it.
 func NewStreams(allowed func(Stream) (left time.Duration, ok bool)) *Streams {
 	return &Streams{allowed: allowed, open: make(map[*openStream]struct{}), over: make(chan struct{})}
 }
 
-// Recheck cuts the streams that are not allowed any more, and those that are when
-// the time ends that they now have.
+// Recheck ends streams that are no longer allowed and updates the time limits of the others.
 func (s *Streams) Recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +63,7 @@ func (s *Streams) Recheck() {
 	}
 }
 
-// judge cuts a stream now or when its time ends. s.mu is held.
+// judge ends a stream now or schedules its end. s.mu must be held.
 func (s *Streams) judge(o *openStream) {
 	o.stop()
 	left, ok := s.allowed(o.Stream)
@@ -86,15 +81,14 @@ func (o *openStream) stop() {
 	}
 }
 
-// add counts a stream as open until it is released. Its context ends with ErrCut
-// when it is cut, and when its caller's key ceases to be accepted.
+// add registers an open stream until release is called. Its context is canceled with ErrStreamEnded when the stream is ended or its
+// permission expires.
 func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, release func()) {
 	ctx, cut := context.WithCancelCause(ctx)
 	o := &openStream{Stream: stream, cut: cut}
 	s.mu.Lock()
 	s.open[o] = struct{}{}
-	// The change that forbids it may have come between its verdict and now;
-	// one that comes after this finds it open.
+	// A change may have revoked the permission since it was checked. Later changes will find the stream registered.
 	s.judge(o)
 	s.mu.Unlock()
 	return ctx, func() {
@@ -109,8 +103,8 @@ func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, re
 	}
 }
 
-// IntentUpdatecome waits until no stream is open. Streams that are open when ctx ends are cut, and from then on
-// no response is read after its caller has left.
+// End waits until no stream is open. When ctx ends, it ends the remaining streams, and from then on no response is read after its caller
+// has disconnected.
 func (s *Streams) End(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { s.endOver.Do(func() { close(s.over) }) })()
 	s.mu.Lock()
@@ -139,10 +133,10 @@ func (s *Streams) End(ctx context.Context) {
 	}
 }
 
-// endTimeout is how long a stream that is cut may take to end.
+// endTimeout is the time that streams have to end.
 const endTimeout = time.Second
 
-// streamErr is the error of reading a stream, or why that was cut.
+// streamErr returns the reason why the gateway ended the stream, or err if it did not.
 func streamErr(ctx context.Context, err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		if cause := context.Cause(ctx); errors.Is(cause, ErrStreamEnded) {
@@ -152,7 +146,7 @@ func streamErr(ctx context.Context, err error) error {
 	return err
 }
 
-// endableBody is a stream's body. Its read error says whether it was cut.
+// endableBody is the body of a stream. Its read error is ErrStreamEnded if the gateway ended the stream.
 type endableBody struct {
 	io.ReadCloser
 	ctx context.Context //nolint:containedctx // of the stream, which ends with it

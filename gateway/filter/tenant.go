@@ -12,17 +12,17 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Class is a group of operations with quotas of their own beside the caller's.
+// Class is a group of operations with quotas in addition to the caller's.
 type Class struct {
 	ID string
-	// Per says whose calls share the quota.
+	// Per determines which calls share the quota.
 	Per ratelimit.ScopeKind
-	// Cost is the units that one call takes.
+	// Cost is the number of units that one call uses.
 	Cost  int64
 	Limit ratelimit.Limit
 }
 
-// Scope is the scope in which a class counts a caller.
+// Scope returns the class's scope for a caller.
 func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 	id := c.ID
 	switch c.Per {
@@ -35,59 +35,54 @@ func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 	return ratelimit.Scope{Kind: ratelimit.KindClass, ID: id, Limit: c.Limit, Cost: c.Cost, Policy: c.ID}
 }
 
-// Tenant is the configuration of one organisation, in the form in which
-// filters ask for it. It is immutable. The zero value limits nothing.
+// Tenant is the configuration of one organisation as used by filters. It is immutable. The zero value has no limits.
 type Tenant struct {
-	// ID is the organisation's id.
+	// ID is the organisation's ID.
 	ID string
-	// PlatformName is the name of the platform, with which no secret's name may begin, "" if it is not known.
+	// PlatformName is the name of the platform, which names of secrets must not begin with, "" if unknown.
 	PlatformName string
-	// Contact is the contact line that its refusals show, "" for that of the gateway.
+	// Contact is the contact line in refusals, "" for the gateway's default.
 	Contact string
-	// Limits holds the quotas of its scopes, those that limit nothing included. An id that
-	// ends with a colon is that of all whose ids begin so and have no quotas of their own.
+	// Limits contains the quotas of all scopes, including unlimited ones. An ID that ends with a colon applies to all IDs with that prefix
+	// that have no quotas of their own.
 	Limits map[ratelimit.Ref]ratelimit.Limit
-	// RuntimeKey returns the permissions of a key made at run time, false for other keys. It is nil where there are none.
+	// RuntimeKey returns the permissions of a key created at run time, or false for other keys. It may be nil.
 	RuntimeKey func(id string) (RuntimeKey, bool)
-	// Failure overrides, by class of call, the treatment of calls while the shared store is
-	// away.
+	// Failure overrides the failure policies for the time when the store is down, by class of call.
 	Failure map[ratelimit.Class]ratelimit.Failure
-	// Classes holds the quotas an operation has beside the caller's, by its id.
+	// Classes maps operation IDs to their additional quotas.
 	Classes map[string][]Class
-	// Weights holds the weights of teams, by id; absent ones weigh one.
+	// Weights maps team IDs to weights; the default is one.
 	Weights map[string]int64
-	// Budgets holds the limits of its spend; nil limits nothing, and owners are then
-	// unknown.
+	// Budgets contains the spending limits. If it is nil, spending is unlimited and owners are unknown.
 	Budgets *ledger.Plan
-	// Runs holds its declared costs of runs.
+	// Runs contains the configured costs of runs.
 	Runs catalog.RunPrices
-	// Labels may be set on its callers' resources; KeyLabels holds those of keys that may
-	// set others, by id.
+	// Labels are the rules for labels that callers may set. KeyLabels overrides them by key ID.
 	Labels    []ledger.LabelRule
 	KeyLabels map[string][]ledger.LabelRule
-	// Isolation is the access of its callers to each other's resources.
+	// Isolation restricts access to the resources of other callers.
 	Isolation Isolation
-	// RejectCallerKeys says that a key of a caller in the environment of a body is refused,
-	// not taken out.
+	// RejectCallerKeys refuses bodies with a caller's key in the environment instead of removing the key.
 	RejectCallerKeys bool
-	// ModelPaths are the paths below openai/v1/ at which modelCall reaches its endpoints.
+	// ModelPaths are the paths below openai/v1/ that modelCall forwards.
 	ModelPaths []string
-	// Unknown selects the undescribed parts that pass.
+	// Unknown selects which undescribed parts of requests are forwarded.
 	Unknown Unknown
-	// Brownouts holds the schedules by which legacy calls are refused.
+	// Brownouts contains the brownout schedules of legacy dialects.
 	Brownouts map[route.Dialect]*translate.Schedule
-	// ChangesBodies says that its policies may change bodies.
+	// ChangesBodies reports that policies may change bodies.
 	ChangesBodies bool
 }
 
-// RuntimeKey holds the permissions of a caller with a key made at run time.
+// RuntimeKey contains the permissions of a key created at run time.
 type RuntimeKey struct {
 	Limit ratelimit.Limit
-	// Labels are the names of those of the organisation that it may set, nil for all.
+	// Labels are the names of the organisation's labels that the caller may set, nil for all.
 	Labels []string
 }
 
-// createsimeKey returns the permissions of a key made at run time.
+// runtimeKey returns the permissions of a key created at run time.
 func (t *Tenant) runtimeKey(id string) (k RuntimeKey, ok bool) {
 	if t.RuntimeKey == nil {
 		return k, false
@@ -95,7 +90,7 @@ func (t *Tenant) runtimeKey(id string) (k RuntimeKey, ok bool) {
 	return t.RuntimeKey(id)
 }
 
-// Limit returns the quotas of a scope, and false when it has none of its own.
+// Limit returns the quotas of a scope. ok is false if the scope has no quotas of its own.
 func (t *Tenant) Limit(ref ratelimit.Ref) (ratelimit.Limit, bool) {
 	if limit, ok := t.Limits[ref]; ok || ref.Kind != ratelimit.KindKey {
 		return limit, ok
@@ -114,10 +109,10 @@ func (t *Tenant) Scope(kind ratelimit.ScopeKind, id string) ratelimit.Scope {
 	return ratelimit.Scope{Kind: kind, ID: id, Limit: limit}
 }
 
-// MaxCallerScopes is the largest number of scopes a caller is counted in beside classes.
+// MaxCallerScopes is the maximum number of scopes, other than classes, that count a caller.
 const MaxCallerScopes = 3
 
-// Scopes returns the scopes that count a caller.
+// Scopes returns the scopes that count a caller, except unlimited ones.
 func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
 	scopes := make([]ratelimit.Scope, 0, MaxCallerScopes+1)
 	for _, s := range [MaxCallerScopes]ratelimit.Scope{
@@ -132,7 +127,7 @@ func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
 	return scopes
 }
 
-// classes returns the scopes that also count a call of an operation.
+// classes returns the class scopes that count a call of an operation.
 func (t *Tenant) classes(op *schema.Operation, c *identity.Caller) []ratelimit.Scope {
 	var scopes []ratelimit.Scope
 	for _, class := range t.Classes[op.ID] {

@@ -19,31 +19,28 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Translator serves the calls of a legacy dialect.
+// Translator serves the requests of a legacy dialect.
 type Translator interface {
-	// Refuse writes a refusal that was raised before or beside the translation in the
-	// shape callers of the dialect expect.
+	// Refuse converts a refusal that did not come from the translator to the form of the dialect.
 	Refuse(r *translate.Response) *translate.Outgoing
-	// Brownout is the refusal of a call of the operation op inside a brownout, in those
-	// words.
+	// Brownout returns the refusal of operation op during a brownout, with the given text.
 	Brownout(op string, params map[string]string, text string) *translate.Outgoing
-	// Serve answers the operation op by making v2 calls.
+	// Serve responds to operation op by making v2 calls.
 	Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing
 }
 
-// Translate answers legacy requests. Each v2 call a translator makes runs the
-// chain's call part and is dispatched like any other.
+// Translate responds to legacy requests. Each v2 call of a translator runs through the Call part of the chain and is dispatched like other
+// calls.
 type Translate struct {
 	API *schema.API
-	// Lists bounds the lists of the platform that are translated at once, and the answers made of them until they are sent; more
-	// wait.
+	// Lists limits the memory of lists translated at the same time, until the responses are sent. Further requests wait.
 	Lists *Memory
 }
 
 // Name implements Filter.
 func (*Translate) Name() string { return "translate" }
 
-// Request answers a legacy request; a v2 request passes untouched.
+// Request responds to a legacy request and does nothing for other requests.
 func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	t, ok := ex.Ports.Translators[ex.Dialect]
 	if !ok {
@@ -79,12 +76,12 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	ex.Translation.creates = calls.made
 	ex.Event.Calls, ex.Translation.operations, ex.Translation.droppedFields = out.V2, out.Operations, out.LostFields
 	if out.Status >= http.StatusBadRequest || out.Failed {
-		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
+		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls determines it
 	}
 	return nil
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (*Translate) Notes(ex *Exchange, _ string) []string {
 	if len(ex.Event.Calls) == 0 {
 		return nil
@@ -92,24 +89,22 @@ func (*Translate) Notes(ex *Exchange, _ string) []string {
 	return []string{"became " + strings.Join(ex.Event.Calls, ", ")}
 }
 
-// calls is the translate.Caller of one legacy request.
+// calls implements translate.Caller for one legacy request.
 type calls struct {
 	api    *schema.API
 	parent *Exchange
 	lists  memoryUse
 
 	mu sync.Mutex // guards the parent's Calls, Event and Limit, and the fields below
-	// begun says that a call was made: the first is counted as the request.
+	// begun reports that a call was made. The first call is counted as the request itself.
 	begun bool
-	// over says that the request is answered: a call that outlives it is no
-	// part of its record.
+	// over reports that the response is complete. Calls that end later are not part of the request's record.
 	over bool
-	// createsimeKey are the calls whose intents end with the request.
+	// made are the calls whose intents end with the request.
 	made []*Exchange
 }
 
-// allowedAnonymously reports whether anonymous callers of a legacy dialect may cause the v2
-// operation: one that lists offers and prices.
+// allowedAnonymously reports whether anonymous legacy requests may cause a v2 operation: only those that list offers and prices.
 func allowedAnonymously(id string) bool {
 	row, _ := operation.Lookup(id)
 	return row.Kind == operation.KindCatalog
@@ -131,7 +126,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	ex := c.parent.child(op, caller, r.Params)
 	ex.Query, ex.Body.Doc, ex.Body.HasDoc, ex.Translation.template = r.Query, r.Body, r.Body != nil, r.Origin
 	c.mu.Lock()
-	ex.Admission.counted, c.begun = !c.begun || c.parent.Caller == nil, true // without a key, limits are those of its address
+	ex.Admission.counted, c.begun = !c.begun || c.parent.Caller == nil, true // anonymous requests are limited by address only
 	c.mu.Unlock()
 	row, _ := operation.Lookup(op.ID)
 	if row.Verb != operation.VerbCreate {
@@ -142,13 +137,13 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	}
 	ex.Translation.Fingerprint, ex.Translation.StopAt, ex.Translation.TerminateAt = r.FingerprintText, r.StopAt, r.TerminateAt
 	if (!r.StopAt.IsZero() || !r.TerminateAt.IsZero()) && ex.Tenant.Budgets == nil {
-		const detail = "the gateway cannot stop or terminate the pod at a time, because the organisation has no budget and therefore no ledger"
+		const detail = "stopping or terminating pods at a set time requires a budget, which the organisation does not have"
 		return &translate.Response{Status: http.StatusBadRequest, Body: map[string]any{"detail": detail}, Refused: true}, nil
 	}
 	return c.create(ctx, ex, r.OnLateSuccess)
 }
 
-// run carries a call out, whose answer may only be read.
+// run executes a call. read reports that the translator only reads the response.
 func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Response, error) {
 	chain, done := ex.pipeline.Chain, func() {}
 	if chain.run(ctx, ex, partCall) {
@@ -176,8 +171,8 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 	return answer, nil
 }
 
-// create carries a create out. When the request's time ends first, the call goes on
-// without it: it cannot be taken back, and a repeat of the request gets its resource.
+// create executes a create. If the time of the request ends first, the call continues in the background, because it cannot be undone. A
+// repeat of the request then receives its resource.
 func (c *calls) create(ctx context.Context, ex *Exchange, onLateSuccess func(context.Context, *translate.Response)) (*translate.Response, error) {
 	type reply struct {
 		made *translate.Response
@@ -204,14 +199,12 @@ func (c *calls) create(ctx context.Context, ex *Exchange, onLateSuccess func(con
 
 var _ translate.Record = (*strictjson.Node)(nil)
 
-// maxCalls bounds the calls an exchange holds: a GraphQL document can become a
-// great many.
+// maxCalls limits the calls recorded for an exchange, because a GraphQL document can cause very many.
 const maxCalls = 64
 
-// end makes a call that has ended part of the request's record, and reports whether it
-// has outlived that.
+// end adds an ended call to the request's record. It reports whether the request has already ended.
 func (c *calls) end(ex *Exchange) (outlived bool) {
-	ex.Response.Body = nil // the translator has it
+	ex.Response.Body = nil // the translator keeps its own copy
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -230,14 +223,13 @@ func (c *calls) end(ex *Exchange) (outlived bool) {
 	return false
 }
 
-// later reports whether d was decided after before, as far as their remaining quotas tell:
-// calls end in any order.
+// later reports whether d was decided after before, judging by the remaining quotas, because calls end in any order.
 func later(before, d *ratelimit.Decision) bool {
 	return before == nil || len(before.Windows) == 0 || len(d.Windows) > 0 && d.Windows[0].Remaining <= before.Windows[0].Remaining
 }
 
-// response reads the answer of a call for the translator. One to a read that is not
-// JSON has no body: asking again would bring the same. Only a read has Records.
+// response converts the response of a call for the translator. A response to a read that is not JSON has no body, because asking again
+// would not help. Records are set only for reads.
 func response(ex *Exchange, read bool) (*translate.Response, error) {
 	a := ex.Response
 	out := &translate.Response{Status: a.Status, Header: a.Header, Kind: ex.Event.Refusal}
@@ -250,7 +242,7 @@ func response(ex *Exchange, read bool) (*translate.Response, error) {
 	}
 	doc, err := decode()
 	if err != nil && ex.Operation.Mutates {
-		return nil, fmt.Errorf("%w: the platform's answer is not JSON: %w", upstream.ErrUnreachable, err)
+		return nil, fmt.Errorf("%w: the platform's response is not JSON: %w", upstream.ErrUnreachable, err)
 	}
 	out.Body = doc
 	return out, nil

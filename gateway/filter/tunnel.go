@@ -2,7 +2,7 @@ package filter
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // RFC 6455, section 4.2.2, asks for it
+	"crypto/sha1" //nolint:gosec // required by RFC 6455, section 4.2.2
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -18,12 +18,13 @@ import (
 // keySize is the length of a decoded Sec-WebSocket-Key (RFC 6455, section 4.1).
 const keySize = 16
 
-// wantsWebSocket reports whether a request asks for a WebSocket. Other protocols are ignored, as is any in HTTP/1.0 (RFC 9110, section 7.8).
+// wantsWebSocket reports whether a request asks for a WebSocket. Other protocols are ignored, and so is any upgrade in HTTP/1.0 (RFC 9110,
+// section 7.8).
 func wantsWebSocket(in *Inbound) bool {
 	return (in.Major != 1 || in.Minor != 0) && hasToken(in.Header["Upgrade"], "websocket")
 }
 
-// checkUpgrade refuses every WebSocket but the one to a worker, in the form of RFC 6455, section 4.1.
+// checkUpgrade refuses WebSockets except those to workers that comply with RFC 6455, section 4.1.
 func checkUpgrade(ex *Exchange) error {
 	in := &ex.In
 	if !wantsWebSocket(in) {
@@ -43,12 +44,12 @@ func checkUpgrade(ex *Exchange) error {
 		strings.EqualFold(only("Upgrade"), "websocket") && hasToken(in.Header["Connection"], "upgrade") &&
 		only("Sec-Websocket-Version") == "13" && err == nil && len(key) == keySize
 	if !fits {
-		return problem.BadRequest.New("the only upgrade is to a WebSocket, as RFC 6455 has it").With("Connection", "close")
+		return problem.BadRequest.New("the upgrade request is not a valid WebSocket handshake (RFC 6455)").With("Connection", "close")
 	}
 	return nil
 }
 
-// hasToken reports whether a list header has a token.
+// hasToken reports whether a list header contains a token.
 func hasToken(lines []string, token string) bool {
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
@@ -60,8 +61,7 @@ func hasToken(lines []string, token string) bool {
 	return false
 }
 
-// Response closes the connection of a caller whose WebSocket was refused: a proxy
-// in front may take the bytes that follow for one.
+// Response closes the connection if a WebSocket was refused, because a proxy in front may already treat the following bytes as one.
 func (CheckHeaders) Response(_ context.Context, ex *Exchange) error {
 	if ex.Response.Tunnel == nil && wantsWebSocket(&ex.In) {
 		ex.Response.Header.Set("Connection", "close")
@@ -69,30 +69,30 @@ func (CheckHeaders) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// upgrade puts the headers of an upgrade into a message, in either direction.
+// upgrade sets the headers of a WebSocket upgrade.
 func upgrade(h http.Header) {
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
 }
 
-// openTunnel makes an answer that switches protocols a WebSocket, which ends with ctx, or
-// refuses it if it is none.
+// openTunnel turns a 101 response into a WebSocket that ends with ctx. It returns an error if the response is not a valid WebSocket
+// handshake.
 func openTunnel(ctx context.Context, ex *Exchange, body io.ReadCloser) error {
 	a := ex.Response
 	conn, both := body.(io.ReadWriteCloser)
 	h := a.Header
-	sum := sha1.Sum([]byte(ex.In.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
+	sum := sha1.Sum([]byte(ex.In.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // required by RFC 6455, section 4.2.2
 	fits := both && ex.Out.Tunnel && len(h["Upgrade"]) == 1 && strings.EqualFold(h.Get("Upgrade"), "websocket") && hasToken(h["Connection"], "upgrade") &&
 		slices.Equal(h["Sec-Websocket-Accept"], []string{base64.StdEncoding.EncodeToString(sum[:])})
 	if !fits {
 		_ = body.Close()
 		ex.MarkInterrupted()
-		return fmt.Errorf("%w: the answer switches to a protocol that was not asked for", upstream.ErrUnreachable)
+		return fmt.Errorf("%w: invalid WebSocket handshake", upstream.ErrUnreachable)
 	}
 	a.Tunnel = &tunnel{conn, ctx}
 	return nil
 }
 
-// tunnel is a WebSocket. Its errors say whether the gateway has ended it.
+// tunnel is a WebSocket. Its errors wrap ErrStreamEnded if the gateway ended it.
 type tunnel struct {
 	io.ReadWriteCloser
 	ctx context.Context //nolint:containedctx // of the stream, which ends with it

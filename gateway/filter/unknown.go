@@ -15,31 +15,28 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Unknown selects the parts of a newer platform that are passed on although the description of its
-// API does not have them.
+// Unknown selects which parts of requests are forwarded to a newer platform although the API description does not contain them.
 type Unknown struct {
-	// Members are those of bodies and queries, Reads the paths of GET requests. Where callers are kept
-	// apart, members are not set, and reads are those below one thing: their content is
-	// its owner's.
+	// Members forwards members of bodies and queries. Reads forwards GET requests for unknown paths. If callers are isolated, Members is
+	// false, and Reads applies only to paths below a resource, whose owner is known.
 	Members, Reads bool
 }
 
-// Headers about the parts of a request that the API's description does not have (RFC 9651).
+// Response headers about parts of the request that the API description does not contain (RFC 9651).
 const (
-	// HeaderUnknown lists those sent to the platform: a dictionary with the members of the body as
-	// pointers and the parameters of the query by name, or read.
+	// HeaderUnknown lists the parts that were sent to the platform: a dictionary with body members as JSON Pointers and query parameters by
+	// name, or the key read for a forwarded GET.
 	HeaderUnknown = "X-Tollgate-Unknown"
-	// HeaderIgnored lists the parameters of the query that were dropped, URL-encoded.
+	// HeaderIgnored lists the query parameters that were dropped, URL-encoded.
 	HeaderIgnored = "X-Tollgate-Ignored"
 )
 
-// maxUnknown bounds the members that one body may have beside those described, and likewise the
-// parameters of a query; of those dropped no more are named.
+// maxUnknown limits the undescribed members of one body and the undescribed parameters of one query. At most that many dropped parameters
+// are listed.
 const maxUnknown = 16
 
-// sortParameters notes which parameters of the query the operation's description does not have:
-// those that the platform gets, where the organisation has them forwarded, and those that are
-// dropped. The former are sent once and do not resemble one that is described.
+// sortParameters separates undescribed query parameters into those that are forwarded, if the organisation permits it, and those that are
+// dropped. A forwarded parameter must occur once and must not resemble a described one.
 func sortParameters(ex *Exchange) {
 	if ex.Progress.Nested || ex.Opaque() {
 		return
@@ -56,10 +53,8 @@ func sortParameters(ex *Exchange) {
 	}
 }
 
-// separateUnknownMembers takes the members that the operation's description does not have out of the
-// body, where the organisation has them forwarded. Policies see them in the input, and
-// Rebuild puts them back. Names that resemble a known one stay in the body, and the
-// schema refuses them.
+// separateUnknownMembers moves undescribed members out of the body if the organisation forwards them. Policies see them in the input, and
+// BuildRequest adds them back. Names that resemble a described one stay in the body and are refused by the schema.
 func separateUnknownMembers(ex *Exchange) {
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.Progress.Nested {
@@ -83,24 +78,21 @@ func separateUnknownMembers(ex *Exchange) {
 	slices.Sort(ex.Event.Unknown)
 }
 
-// SendsUnknown reports whether the platform gets members or parameters that the operation's
-// description does not have.
+// SendsUnknown reports whether undescribed members or parameters are sent to the platform.
 func (ex *Exchange) SendsUnknown() bool {
 	return ex.Body.Unknown != nil || ex.Progress.forwarded != nil
 }
 
-// unknownCostReason returns why unknown members or parameters leave the cost of a call unknown, "" if they
-// do not.
+// unknownCostReason explains why undescribed parts make the cost of a call unknown. It returns "" if they do not.
 func (ex *Exchange) unknownCostReason(kind operation.Kind) string {
 	if !ex.SendsUnknown() || !ledger.IsCounted(kind) {
 		return ""
 	}
-	return "the request has members or parameters whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")
+	return "the effect of these members or parameters is unknown: " + strings.Join(ex.Event.Unknown, ", ")
 }
 
-// forwardUnknownRead makes a request that matched nothing a read of a path that the API's description
-// does not have, if it may be one and the organisation has those forwarded. A path below
-// one thing is a read of that; a possible call of the run interface stays refused.
+// forwardUnknownRead turns an unmatched GET into a read of an unknown path, if the organisation permits it. A path below a resource belongs
+// to that resource. Paths that may be calls of the run interface are refused.
 func (r RequireRoute) forwardUnknownRead(ex *Exchange) (err error) {
 	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.Progress.routeErr, route.ErrNotFound) {
 		return ex.Progress.routeErr
@@ -126,10 +118,10 @@ func (r RequireRoute) forwardUnknownRead(ex *Exchange) (err error) {
 	return nil
 }
 
-// writeUnknownHeaders lists on an answer the unknown parts that were sent to the platform or dropped.
+// writeUnknownHeaders sets HeaderUnknown and HeaderIgnored.
 func writeUnknownHeaders(ex *Exchange) {
 	header := func(name string, value httpsfv.StructuredFieldValue) {
-		if text, err := httpsfv.Marshal(value); err == nil { // referencesyNames in ASCII
+		if text, err := httpsfv.Marshal(value); err == nil { // cannot fail: ASCII names
 			ex.Response.Header.Set(name, text)
 		}
 	}
@@ -164,13 +156,13 @@ func writeUnknownHeaders(ex *Exchange) {
 	header(HeaderUnknown, told)
 }
 
-// unknownNotes says which parts of a request the API's description does not have.
+// unknownNotes describes the parts of a request that the API description does not contain.
 func unknownNotes(e *telemetry.Event) (notes []string) {
 	if len(e.Unknown) > 0 {
-		notes = append(notes, "not in the description of the API, and forwarded: "+strings.Join(e.Unknown, ", "))
+		notes = append(notes, "forwarded although missing from the API description: "+strings.Join(e.Unknown, ", "))
 	}
 	if len(e.Ignored) > 0 {
-		notes = append(notes, "query parameters not in the description of the API, and ignored: "+strings.Join(e.Ignored, ", "))
+		notes = append(notes, "ignored query parameters, which are missing from the API description: "+strings.Join(e.Ignored, ", "))
 	}
 	return notes
 }

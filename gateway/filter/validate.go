@@ -9,12 +9,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 )
 
-// validate holds a v2 call against the operation's description: ids, query,
-// the body's schema, then the rules across members that a schema cannot say. It
-// refuses with 422 for the schema, and with 400 for a job without input, for unknown members where the platform
-// does so, and for everything else, one located message per violation. It drops documented defaults that the operation
-// would refuse, and replaces Query by the parameters that the operation knows or that are forwarded, and Doc by
-// its canonical form.
+// validate checks a v2 call against the operation's description: IDs, query, body schema, and rules that a schema cannot express. It
+// returns 422 for schema violations and 400 for the others, with one located message per violation; jobs without input, and unknown members
+// where the platform does so, also get 400. It drops documented defaults that the operation would refuse. It replaces Query by the accepted
+// and forwarded parameters, and Doc by its canonical form.
 func validate(ex *Exchange) error {
 	op := ex.Operation
 	ex.Body.Doc = op.WithoutRefusedDefault(ex.Body.Doc)
@@ -25,7 +23,7 @@ func validate(ex *Exchange) error {
 	}
 	query, faults := op.CanonicalQuery(ex.Query)
 	if len(faults) > 0 {
-		p := problem.BadRequest.New("the query does not fit the operation")
+		p := problem.BadRequest.New("the query is not valid for this operation")
 		if slices.ContainsFunc(faults, isInvalid) {
 			p = problem.Invalid.New("Request validation failed.")
 		}
@@ -44,9 +42,9 @@ func validate(ex *Exchange) error {
 	invalid, broken := ex.check(ex.Body.Doc)
 	switch {
 	case len(invalid) > 0 && ex.lacksInput():
-		return violations(problem.RuleBroken.New("a job requires the member input"), invalid)
+		return violations(problem.RuleBroken.New("the body of the body of a job requires the member input"), invalid)
 	case len(invalid) > 0 && !slices.ContainsFunc(invalid, isInvalid):
-		return violations(problem.RuleBroken.New("the body has members that this operation does not take"), invalid)
+		return violations(problem.RuleBroken.New("the body has members that this operation does not accept"), invalid)
 	case len(invalid) > 0:
 		return violations(problem.Invalid.New("Request validation failed."), invalid)
 	case len(broken) > 0:
@@ -59,23 +57,22 @@ func validate(ex *Exchange) error {
 	return nil
 }
 
-// isInvalid reports whether a violation calls for a 422.
+// isInvalid reports whether a violation requires a 422.
 func isInvalid(v schema.Violation) bool { return v.Status == problem.Invalid.Status() }
 
-// lacksInput reports whether the body is a job without input, to which the platform responds with 400.
+// lacksInput reports whether the body is a job without input, which the platform refuses with 400.
 func (ex *Exchange) lacksInput() bool {
 	job, isObject := ex.Body.Doc.(map[string]any)
 	_, given := job["input"]
 	return isObject && !given && (ex.Operation.ID == "run" || ex.Operation.ID == "runsync")
 }
 
-// scaleAt is how many seconds jobs wait, or how many requests a worker bears, before an
-// endpoint that does not say so gets another worker.
+// scaleAt is the default for both scaling types of an endpoint: seconds that jobs wait, or requests per worker, before a worker is added.
 const scaleAt = json.Number("4")
 
-// setEndpointDefaults writes into the body of a new endpoint the members that callers may leave out and the
-// platform's description requires: its type, which a template may supply, and how it
-// scales. A body without GPU and CPU is refused for what it lacks, as the platform does.
+// setEndpointDefaults adds members to the body of a new endpoint that callers may omit although the API description requires them: the
+// type, unless a template supplies it, and the scaling. A body without GPU and CPU is left unchanged, so that it is refused for that as by
+// the platform.
 func setEndpointDefaults(ex *Exchange) {
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if ex.Operation.ID != "createEndpoint" || !isObject {
@@ -98,8 +95,8 @@ func setEndpointDefaults(ex *Exchange) {
 	ex.Body.Doc = body
 }
 
-// refuseTemplateConflicts refuses with 400 a new cluster whose body has container settings beside a template, as the platform does. What policies
-// set beside it is not refused: see seal.
+// refuseTemplateConflicts returns 400 for a new cluster with both a template and container settings, like the platform. Settings added by
+// policies are checked in seal instead.
 func refuseTemplateConflicts(ex *Exchange) error {
 	body, _ := ex.Body.Doc.(map[string]any)
 	if ex.Operation.ID != "createCluster" || body["templateId"] == nil {
@@ -107,7 +104,7 @@ func refuseTemplateConflicts(ex *Exchange) error {
 	}
 	var faults []schema.Violation
 	for _, name := range templateConflicts(body) {
-		faults = append(faults, schema.Violation{Location: "$." + name, Message: "cannot be sent beside 'templateId'"})
+		faults = append(faults, schema.Violation{Location: "$." + name, Message: "cannot be combined with 'templateId'"})
 	}
 	if len(faults) == 0 {
 		return nil
@@ -115,7 +112,7 @@ func refuseTemplateConflicts(ex *Exchange) error {
 	return violations(problem.RuleBroken.New("members of the body contradict each other"), faults)
 }
 
-// templateConflicts lists the members of a body that the platform does not take beside the template of a cluster (reference
+// templateConflicts lists the members of a cluster's body that the platform does not accept together with a template (reference
 // platform-v2-growth, section 3, X7).
 func templateConflicts(body map[string]any) []string {
 	return slices.DeleteFunc([]string{"args", "cmd", "disk", "entrypoint", "env", "image", "mounts", "ports"}, func(name string) bool {
@@ -124,8 +121,7 @@ func templateConflicts(body map[string]any) []string {
 	})
 }
 
-// check holds a body against the schema of its operation and, when it fits,
-// against the rules across members.
+// check validates a body against the operation's schema and, if it is valid, against the rules that span several members.
 func (ex *Exchange) check(body any) (invalid, broken []schema.Violation) {
 	ex.Body.checks++
 	if invalid = ex.Operation.ValidateBody(body); len(invalid) == 0 {

@@ -1,10 +1,8 @@
-// Package idempotency sees to it that a call is carried out once.
+// Package idempotency ensures that a call is carried out only once.
 //
-// Its stages of the chain are [Deduplicate], which answers the repeat of a request, and
-// [RecoverLost], which searches for a resource whose create had no answer. Both act through the
-// port that is a [Deduplicator]. [Tracker] keeps the
-// intents that a gateway has in hand. It says whether the caller of an intent still
-// waits, to requests here and, asked through the store, to other gateways; it writes
-// ended intents until the store has taken them; and it holds the lease by which other
-// gateways know that this one lives. Package intent has the data.
+// Its stages are [Deduplicate], which answers repeated requests, and [RecoverLost], which searches for a resource when the response to its
+// create was lost. Both use the port implemented by [Deduplicator]. A [Tracker] holds the intents that a gateway is executing. It reports
+// to requests here, and through the store to other gateways, whether the caller of an intent is still connected; it writes the ends of
+// intents until the store has accepted them; and it renews the lease that shows other gateways that this one is alive. The types are in
+// package filter.
 package idempotency

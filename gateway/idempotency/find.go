@@ -13,11 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// searchExpired reports whether the search for a call's resource is over.
+// searchExpired reports whether it is too late to search for the resource of a call of the given age.
 func (f *Deduplicator) searchExpired(age time.Duration) bool { return age > f.CallTimeout+f.Unresolved }
 
-// deadline is when a request ends that finds out about a create: a legacy one with its
-// time.
+// deadline returns the time when a request stops searching for the outcome of a create. For a legacy request it is the deadline of the
+// request.
 func (f *Deduplicator) deadline(ctx context.Context, ex *filter.Exchange) time.Time {
 	if end, ok := ctx.Deadline(); ex.Progress.Nested && ok {
 		return end
@@ -25,16 +25,16 @@ func (f *Deduplicator) deadline(ctx context.Context, ex *filter.Exchange) time.T
 	return time.Now().Add(max(f.LookupTimeout, 3*minWait))
 }
 
-// find looks once for the resource of an intent of this age, and makes it the intent's own.
-// A known id decides. Otherwise it is a resource that matches the request and was not
-// there before; nil means that there is nothing such.
+// find searches once for the resource of an intent of the given age, and claims it for the intent. If the ID is known, it reads that
+// resource. Otherwise it looks for a resource that matches the request and did not exist before. It returns nil if it finds no such
+// resource.
 func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *filter.DedupKeys, i *filter.Intent, age time.Duration) (map[string]any, error) {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if i.Resource != "" {
 		return f.get(ctx, ex, row.Kind, i.Resource)
 	}
 	if !hasCreationTime(row.Kind) && i.Preexisting == nil {
-		return nil, nil // new ones cannot be told from old ones
+		return nil, nil // new resources cannot be distinguished from old ones
 	}
 	items, err := f.list(ctx, ex, row.Kind)
 	if err != nil {
@@ -56,8 +56,7 @@ func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *filter.
 	return nil, nil
 }
 
-// get reads the resource with an id. Only a 404 says that it is gone: then both results
-// are nil.
+// get reads the resource with the given ID. Both results are nil if the platform responds with 404; any other failure is an error.
 func (f *Deduplicator) get(ctx context.Context, ex *filter.Exchange, kind operation.Kind, id string) (map[string]any, error) {
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
@@ -74,15 +73,15 @@ func (f *Deduplicator) get(ctx context.Context, ex *filter.Exchange, kind operat
 	}
 }
 
-// list lists the resources there are of a kind.
+// list returns all resources of a kind.
 func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]upstream.Listed, error) {
 	ex.Admission.Slot.Pause()
 	defer ex.Admission.Slot.Resume()
 	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, ledger.IsCounted)
 }
 
-// existing lists the resources there are of a kind that do not say when they were made,
-// nil if they do or cannot be listed.
+// existing returns the IDs of all resources of a kind without creation times. It returns nil for other kinds, and if the list cannot be
+// read.
 func (f *Deduplicator) existing(ctx context.Context, ex *filter.Exchange, kind operation.Kind) []string {
 	if hasCreationTime(kind) {
 		return nil
@@ -98,19 +97,19 @@ func (f *Deduplicator) existing(ctx context.Context, ex *filter.Exchange, kind o
 	return ids
 }
 
-// hasCreationTime reports whether resources of a kind say when they were made.
+// hasCreationTime reports whether resources of a kind have a creation time.
 func hasCreationTime(kind operation.Kind) bool {
-	switch kind { //nolint:exhaustive // the others are not dated
+	switch kind { //nolint:exhaustive // all other kinds lack a creation time
 	case operation.KindPod, operation.KindCluster, operation.KindEndpoint, operation.KindSecret, operation.KindSandbox:
 		return true
 	}
 	return false
 }
 
-// claimName names a resource for claims.
+// claimName returns the name of a resource in claims.
 func claimName(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
-// ClaimFound gives a resource that the ledger has found to a hold's call, and reports whether it belongs to that call.
+// ClaimFound claims a resource found by the reconciler for the call of a hold, and reports whether it was created by that call.
 func (d *Tracker) ClaimFound(ctx context.Context, org string, f *ledger.PlatformResource, h *ledger.Hold) (bool, error) {
 	w := filter.DedupKeys{Org: org, Owner: h.Owner.Key, Lookalikes: d.LookalikeKey(org, lookalikeDigest(f.Kind, h.Metadata.Name, h.Metadata.Description))}
 	return d.Claim(ctx, &w, &filter.Intent{ID: h.ID, Name: h.Metadata.Name}, claimName(f.Kind, f.ID))

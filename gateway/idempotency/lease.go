@@ -9,21 +9,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LeaseDuration is how long a gateway that is not heard of can be alive.
+// LeaseDuration is the time after its last heartbeat until a gateway is considered dead.
 const LeaseDuration = 5 * time.Second
 
-// heartbeatInterval is the time between two renewals of a lease.
+// heartbeatInterval is the time between renewals of the lease.
 const heartbeatInterval = time.Second
 
-// lease says that this gateway is known to be alive.
+// lease records for how long this gateway's heartbeats have been acknowledged without interruption.
 type lease struct {
-	mu sync.Mutex // guards what follows
-	// since is when the renewals began that have not been interrupted, last the latest.
+	mu sync.Mutex // guards the fields below
+	// since is the start of the uninterrupted renewals, last the latest one.
 	since, last time.Time
 }
 
-// renewed notes a renewal that was sent at a time and acknowledged, and whether the store knew the lease. A store that did not has
-// lost the leases of the others, too.
+// renewed records an acknowledged renewal sent at the given time. known reports whether the store had the lease; if not, the store has lost
+// the leases of other gateways too.
 func (l *lease) renewed(at time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,28 +33,28 @@ func (l *lease) renewed(at time.Time, known bool) {
 	l.last = at
 }
 
-// trackedIntent reports whether the lease holds now, and has held since a time.
+// held reports whether the lease has been held without interruption since a time until now.
 func (l *lease) held(since, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.since.After(since) && elapsed(l.last, now) <= LeaseDuration/2
 }
 
-// elapsed is how long two times are apart: by the monotonic clock, which no one sets, or by
-// the other, which goes on while the machine is suspended.
+// elapsed returns the time between two times by the monotonic clock or by the wall clock, whichever is longer. The wall clock includes the
+// time during which the machine was suspended.
 func elapsed(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
-// canDeclareDead reports whether the store has been heard for as long as another gateway must
-// be silent to be dead.
+// canDeclareDead reports whether this gateway has seen the store without interruption for at least the lease duration, and may therefore
+// declare others dead.
 func (l *lease) canDeclareDead(now time.Time) bool { return l.held(now.Add(-LeaseDuration), now) }
 
-// leases is the key of the time of each gateway's latest heartbeat, by incarnation.
+// leases returns the key of the hash that contains the latest heartbeat of each incarnation.
 func (d *Tracker) leases() string { return d.prefix + "gateways" }
 
-// heartbeatScript records a heartbeat by the store's clock, and returns whether the store knew the gateway. The first
-// heartbeat deletes gateways that were last heard a day ago.
+// heartbeatScript records a heartbeat with the store's clock and returns whether the gateway was known. The first heartbeat of a gateway
+// deletes entries older than a day.
 var heartbeatScript = redis.NewScript(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -68,7 +68,7 @@ end
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now))
 return known`)
 
-// renewLease renews the lease.
+// renewLease sends a heartbeat.
 func (d *Tracker) renewLease(ctx context.Context) error {
 	at := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, LeaseDuration/2)
@@ -81,8 +81,7 @@ func (d *Tracker) renewLease(ctx context.Context) error {
 	return nil
 }
 
-// Dead returns how long another gateway has been silent if it is known to be dead: its lease has ended, and the store has not
-// lost the lease.
+// Dead returns how long another gateway has been silent, if it is known to be dead: its lease has expired and the store has not lost it.
 func (d *Tracker) Dead(ctx context.Context, gateway string) (silent time.Duration, dead bool) {
 	if !d.lease.canDeclareDead(time.Now()) {
 		return 0, false
@@ -98,7 +97,7 @@ func (d *Tracker) Dead(ctx context.Context, gateway string) (silent time.Duratio
 	}
 	text, known := beats.Val()[1].(string)
 	if !known {
-		return LeaseDuration, true // it has not been heard since this gateway began to witness
+		return LeaseDuration, true // no heartbeat since this gateway began to watch
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	silent = clock.Val().Sub(time.UnixMilli(ms))

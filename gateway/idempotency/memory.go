@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// maxRemembered bounds the number of intents that a gateway remembers after their calls have ended.
+	// maxRemembered is the number of ended intents that a gateway remembers.
 	maxRemembered = 10_000
-	// maxTextBytes bounds the responses that it remembers, in bytes.
+	// maxTextBytes limits the total size of remembered responses, in bytes.
 	maxTextBytes = 16 << 20
 )
 
-// memory holds the intents of this gateway's calls, and their latest ends, so that they can be restored when the store loses them.
+// memory contains the intents of this gateway and their latest states, so that they can be restored if the store loses them.
 type memory struct {
 	now func() time.Time
 
 	mu   sync.Mutex // guards the fields below
 	orgs map[string]map[string]*remembered
-	// ended are intents whose calls have ended, oldest first; an intent that has changed since has a later place, too.
+	// ended lists ended intents, oldest first. An intent that changes again is appended again.
 	ended     []reference
 	textBytes int
 }
@@ -34,13 +34,13 @@ type remembered struct {
 	changed time.Time
 }
 
-// reference names an intent, and when it changed.
+// reference identifies an intent and the time of its last change.
 type reference struct {
 	org, id string
 	changed time.Time
 }
 
-// endedIntents returns the entry of an intent, a new one if there is none. The caller holds mu.
+// of returns the entry of an intent, creating it if necessary. m.mu must be held.
 func (m *memory) of(org, id string) *remembered {
 	if m.orgs == nil {
 		m.orgs = make(map[string]map[string]*remembered)
@@ -56,7 +56,7 @@ func (m *memory) of(org, id string) *remembered {
 	return r
 }
 
-// begin remembers an intent whose call is in flight.
+// begin remembers an intent whose call is in progress.
 func (m *memory) begin(w *filter.DedupKeys, i *filter.Intent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,7 +64,7 @@ func (m *memory) begin(w *filter.DedupKeys, i *filter.Intent) {
 	r.Fingerprint, r.Lookalike, r.Owner, r.Row, r.Adoptions, r.changed = w.Pending, w.Lookalikes, w.Owner, i.Raw(), i.Adoptions, time.Time{}
 }
 
-// queuedEnd remembers how an intent ends or goes on, unless another request has taken it over since.
+// end remembers the new state of an intent, unless another request has adopted it.
 func (m *memory) end(e *ledger.IntentUpdate, owner string, taken int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *memory) end(e *ledger.IntentUpdate, owner string, taken int) {
 	m.forget()
 }
 
-// forget forgets the oldest ended intents while there are too many, or while they are older than the store keeps them.
+// forget removes the oldest ended intents while there are too many or they have expired in the store.
 func (m *memory) forget() {
 	for len(m.ended) > 0 {
 		oldest := m.ended[0]

@@ -9,21 +9,20 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Bounds of the writes behind answers.
+// Limits of the asynchronous writes.
 const (
 	maxQueued    = 10000
 	maxBatch     = 50
 	writeTimeout = 5 * time.Second
 )
 
-// outbox holds the messages to the store behind answers, in their order, until the store
-// has taken them.
+// outbox queues messages to the store, in order, until the store has accepted them.
 type outbox struct {
 	write func(ctx context.Context, all []ledger.IntentUpdate) (int, error)
-	// spawn runs the writer in a goroutine of its own.
+	// spawn runs the writer in a new goroutine.
 	spawn func(f func())
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []queuedEnd
 	writing bool
 }
@@ -33,7 +32,7 @@ type queuedEnd struct {
 	ending ledger.IntentUpdate
 }
 
-// add has something written, and reports false if too much waits.
+// add queues a message. It returns false if the queue is full.
 func (b *outbox) add(org string, e *ledger.IntentUpdate) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,14 +44,14 @@ func (b *outbox) add(org string, e *ledger.IntentUpdate) bool {
 	return true
 }
 
-// retry writes again the messages that the store did not take.
+// retry starts the writer again after a failure.
 func (b *outbox) retry() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begin()
 }
 
-// begin runs the writer, with mu held.
+// begin starts the writer if necessary. b.mu must be held.
 func (b *outbox) begin() {
 	if !b.writing && len(b.waiting) > 0 {
 		b.writing = true
@@ -60,17 +59,17 @@ func (b *outbox) begin() {
 	}
 }
 
-// run writes waiting messages until none waits, or the store takes no more.
+// run writes queued messages until the queue is empty or a write fails.
 func (b *outbox) run() {
 	for batch := b.next(); batch != nil; batch = b.next() {
-		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout) //nolint:forbidigo // the end outlives its request, and depends on nothing of it
+		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout) //nolint:forbidigo // the write must not depend on its request
 		_, err := b.write(ctx, batch)
 		cancel()
 		b.finishBatch(len(batch), err)
 	}
 }
 
-// next returns the first waiting messages of one organisation, nil when the writer has ended.
+// next returns the first queued messages of one organisation, or nil if the queue is empty.
 func (b *outbox) next() []ledger.IntentUpdate {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,8 +87,7 @@ func (b *outbox) next() []ledger.IntentUpdate {
 	return batch
 }
 
-// finishBatch drops the written messages, or ends the writer: it is tried again with the next
-// beat.
+// finishBatch removes n written messages. After an error it stops the writer until the next heartbeat.
 func (b *outbox) finishBatch(n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,14 +100,14 @@ func (b *outbox) finishBatch(n int, err error) {
 	}
 }
 
-// has reports whether something is to be written of an intent.
+// has reports whether a message about the intent is queued.
 func (b *outbox) has(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.waiting, func(e queuedEnd) bool { return e.ending.Intent == id })
 }
 
-// endedIntents returns the intents of an organisation's wish that have ended, unknown to the store.
+// endedIntents returns intents under the given key whose end is queued but not yet stored.
 func (b *outbox) endedIntents(org, wish string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

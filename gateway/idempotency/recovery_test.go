@@ -171,7 +171,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	now = now.Add(filter.IntentTTL)
 	m.end(&ledger.IntentUpdate{Org: "acme", Intent: "last", Row: "1 {}"}, "ann", 0)
 	count(2)
-	m.end(&ledger.IntentUpdate{Org: "acme", Intent: "last"}, "ann", -1) // endedIntents an earlier caller
+	m.end(&ledger.IntentUpdate{Org: "acme", Intent: "last"}, "ann", -1) // of an earlier caller
 	if m.orgs["acme"]["last"].Row == "" || m.textBytes != 0 {
 		t.Errorf("the last intent is %+v, and responses have %d bytes", m.orgs["acme"]["last"], m.textBytes)
 	}

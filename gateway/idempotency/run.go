@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// pollTick is the time between two looks at other gateways' requests.
+// pollTick is the interval for answering queries of other gateways.
 const pollTick = 100 * time.Millisecond
 
-// queryTTL is how long a question is kept.
+// queryTTL is the lifetime of a query in the store.
 const queryTTL = time.Minute
 
-// Run renews the lease and answers other gateways until ctx ends.
+// Run renews the lease and answers queries of other gateways until ctx ends.
 func (d *Tracker) Run(ctx context.Context) error {
 	ticks := time.NewTicker(pollTick)
 	defer ticks.Stop()
@@ -30,7 +30,7 @@ func (d *Tracker) Run(ctx context.Context) error {
 			due = now.Add(heartbeatInterval)
 		}
 		d.answerQueries(ctx)
-		_ = d.store.RestoreAnnounced(ctx) // tried again at the next tick
+		_ = d.store.RestoreAnnounced(ctx) // retried at the next tick
 		select {
 		case <-ctx.Done():
 			return nil
@@ -39,13 +39,13 @@ func (d *Tracker) Run(ctx context.Context) error {
 	}
 }
 
-// queryKey is the key under which other gateways ask for an intent: when they did, by the
-// store's clock; told that of the answer: the same.
+// queryKey is the key under which other gateways ask about an intent. replyKey is the key of the reply. The value of both is the time of
+// the query by the store's clock.
 func (d *Tracker) queryKey(org, id string) string { return d.orgPrefix(org) + "asked/" + id }
 func (d *Tracker) replyKey(org, id string) string { return d.orgPrefix(org) + "told/" + id }
 
-// queryCaller asks the gateway that has an intent in hand whether its caller still waits, and
-// reports whether it has said so since a time by the store's clock.
+// queryCaller asks the gateway that executes an intent whether the caller is still connected. It reports whether there is a positive reply
+// to a query made at or after the given time by the store's clock.
 func (d *Tracker) queryCaller(ctx context.Context, org, id string, asked time.Time) bool {
 	var said *redis.StringCmd
 	_, err := d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -60,7 +60,7 @@ func (d *Tracker) queryCaller(ctx context.Context, org, id string, asked time.Ti
 	return err == nil && at >= asked.UnixMilli()
 }
 
-// answerQueries says of which callers that were asked for it is known that they still wait.
+// answerQueries answers the queries about callers that are known to be connected.
 func (d *Tracker) answerQueries(ctx context.Context) {
 	for org, ids := range d.trackedSince(time.Now().Add(-pollTick)) {
 		keys := make([]string, len(ids))
@@ -69,10 +69,10 @@ func (d *Tracker) answerQueries(ctx context.Context) {
 		}
 		asked, err := d.client.MGet(ctx, keys...).Result()
 		if err != nil {
-			continue // it is asked again
+			continue // the query will be repeated
 		}
 		if slices.IndexFunc(asked, func(at any) bool { return at != nil }) < 0 || !sleep(ctx, pollInterval) {
-			continue // after a standstill, word that they have left is behind the question
+			continue // after a pause of the process, a disconnect may not have been noticed yet
 		}
 		_, err = d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, at := range asked {
@@ -83,12 +83,12 @@ func (d *Tracker) answerQueries(ctx context.Context) {
 			return nil
 		})
 		if err != nil && ctx.Err() == nil {
-			d.logger.DebugContext(ctx, "an inquiry about callers was not answered; the next tick repeats it", "org", org, "error", err.Error())
+			d.logger.DebugContext(ctx, "cannot answer queries about callers, will retry", "org", org, "error", err.Error())
 		}
 	}
 }
 
-// trackedSince lists the intents in hand since before a time, by organisation.
+// trackedSince returns the intents that were recorded before the given time, by organisation.
 func (d *Tracker) trackedSince(before time.Time) map[string][]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +101,7 @@ func (d *Tracker) trackedSince(before time.Time) map[string][]string {
 	return out
 }
 
-// isConnected reports whether the caller of an intent in hand still waits.
+// isConnected reports whether the caller of a tracked intent is still connected.
 func (d *Tracker) isConnected(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

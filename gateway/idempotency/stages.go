@@ -11,19 +11,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Deduplicate is the stage that answers repeats of creates; see [Deduplicator]. The intent of a call is noted with its reservation.
-// Without the port no call has an intent: every request of a dry run is the first.
+// Deduplicate is the stage that answers repeated requests; see [Deduplicator]. The intent of a call is recorded later, together with its
+// reservation. Without ex.Ports.Intents, as in a dry run, every request is treated as the first.
 type Deduplicate struct{}
 
 // stageIdempotency is the name of the stage.
-const stageIdempotency = "once"
+const stageIdempotency = "idempotency"
 
 // Name implements Filter.
 func (Deduplicate) Name() string { return stageIdempotency }
 
-// Request answers a repeat of a request with a key. It refuses with 400 a key that is
-// none, with 422 one that was used for another request, with 409 the repeat of a call
-// that is under way, and with 503 a key while the store cannot be asked.
+// Request answers a repeated request with an idempotency key. It returns 400 if the key is malformed, 422 if the key was used for another
+// request, 409 if the first request is still in progress, and 503 if the store is down.
 func (Deduplicate) Request(ctx context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if !row.Deduplicated(ex.Body.Doc) {
@@ -44,31 +43,30 @@ func (Deduplicate) Response(ctx context.Context, ex *filter.Exchange) error {
 	return ex.Ports.Intents.End(ctx, ex, nil)
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (Deduplicate) Notes(ex *filter.Exchange, _ string) []string {
 	if ex.Adopted == "" || ex.Sent != filter.NotSent {
 		return nil
 	}
-	return []string{ex.Adopted + " was made by an earlier request whose answer was lost"}
+	return []string{ex.Adopted + " was created by an earlier request whose response was lost"}
 }
 
-// RecoverLost is the stage that finds out the outcome of a create whose answer was lost; see [Deduplicator.Search]. It sees the
-// platform's answers as they came.
+// RecoverLost is the stage that determines the outcome of a create whose response was lost; see [Deduplicator.Search]. It sees the
+// platform's responses unmodified.
 type RecoverLost struct{}
 
 // Name implements Filter.
-func (RecoverLost) Name() string { return "lookup" }
+func (RecoverLost) Name() string { return "recover lost create" }
 
-// Request refuses with 503 a call that may have been taken for one of a dead gateway.
+// Request returns 503 if another gateway may have declared this one dead since the intent was recorded.
 func (RecoverLost) Request(_ context.Context, ex *filter.Exchange) error {
 	if o := ex.Idempotency; o != nil && o.Recorded && !ex.Ports.Intents.MaySend(o.Intent.ID) {
-		return problem.IdempotencyUnavailable.New("the gateway was held up: nothing was sent").With("Retry-After", "1").Because(errPaused)
+		return problem.IdempotencyUnavailable.New("the gateway was paused for too long; nothing was sent; try again").With("Retry-After", "1").Because(errPaused)
 	}
 	return nil
 }
 
-// Response replaces an answer that leaves a create open, by the new resource or by
-// 504.
+// Response replaces a response with an unknown outcome by the created resource or by a 504.
 func (RecoverLost) Response(ctx context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if o := ex.Idempotency; o == nil || !o.Recorded || row.Verb != operation.VerbCreate {
@@ -77,11 +75,11 @@ func (RecoverLost) Response(ctx context.Context, ex *filter.Exchange) error {
 	return ex.Ports.Intents.Search(ctx, ex)
 }
 
-// maxIdempotencyKey is the longest key, in bytes.
+// maxIdempotencyKey is the maximum length of a key in bytes.
 const maxIdempotencyKey = 255
 
-// idempotencyKey reads the key, "" if there is none. The draft has it a string of
-// RFC 9651; as clients send it, quotation marks may be missing.
+// idempotencyKey returns the idempotency key, or "". The draft defines it as an RFC 9651 string. Because many clients omit the quotation
+// marks, they are optional.
 func idempotencyKey(values []string) (string, error) {
 	switch {
 	case len(values) == 0:
@@ -94,11 +92,11 @@ func idempotencyKey(values []string) (string, error) {
 		item, err := httpsfv.UnmarshalItem(values)
 		text, ok := item.Value.(string)
 		if err != nil || !ok {
-			return "", problem.BadRequest.New("the " + filter.HeaderIdempotencyKey + " is not a string of RFC 9651")
+			return "", problem.BadRequest.New("the " + filter.HeaderIdempotencyKey + " is not a valid string (RFC 9651)")
 		}
 		key = text
 	} else if strings.ContainsAny(key, "\", \t;") {
-		return "", problem.BadRequest.New("the " + filter.HeaderIdempotencyKey + " is not a string of RFC 9651")
+		return "", problem.BadRequest.New("the " + filter.HeaderIdempotencyKey + " is not a valid string (RFC 9651)")
 	}
 	if key == "" || len(key) > maxIdempotencyKey {
 		return "", problem.BadRequest.Newf("the %s must have 1 to %d bytes", filter.HeaderIdempotencyKey, maxIdempotencyKey)

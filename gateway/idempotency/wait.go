@@ -12,20 +12,19 @@ import (
 )
 
 const (
-	// pollInterval is the wait between two looks at other intents.
+	// pollInterval is the time between polls for the status of other intents.
 	pollInterval = 25 * time.Millisecond
-	// minPolls is after how many glances another caller must still be there to be another:
-	// word of its leaving may be on the way. Time alone says nothing: a gateway that stood
-	// still has not looked.
+	// minPolls is the number of polls after which a caller still connected counts as a separate request; a disconnect may take that long to
+	// be noticed. It is a number of polls, not a time, because a gateway whose process was paused has not polled.
 	minPolls = 8
-	// minWait is how long so many glances take at least.
+	// minWait is the minimum duration of minPolls polls.
 	minWait = minPolls * pollInterval
-	// propagationDelay is how long after a change the platform may not know of it.
+	// propagationDelay is the time after a change until the platform no longer returns old data.
 	propagationDelay = time.Minute
 )
 
-// wait has a request wait until it is known of every other intent of its wish whether
-// its caller waits, too. It is answered with the resource of one whose caller does not.
+// wait blocks until the callers of all other intents are known to be connected. If one of them has disconnected, the request is answered
+// with that intent's resource.
 func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen filter.Pending) error {
 	o := ex.Idempotency
 	o.Deadline = f.deadline(ctx, ex)
@@ -48,8 +47,7 @@ func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen filte
 	}
 }
 
-// separate lists the intents that do not stand in the way of this one: their callers are
-// known to wait, too.
+// separate returns the intents that are known to be separate requests, because their callers are connected.
 func (f *Deduplicator) separate(o *filter.IdempotencyState) []string {
 	if o.HasKey || o.Polls < minPolls {
 		return o.Separate
@@ -57,12 +55,12 @@ func (f *Deduplicator) separate(o *filter.IdempotencyState) []string {
 	return append(slices.Clip(o.Separate), f.Tracker.Waiting(&o.Keys)...)
 }
 
-// checkOthers looks at the other intents once, and reports whether there is one to wait for.
+// checkOthers checks the other intents once. waits reports whether any of them is still undecided.
 func (f *Deduplicator) checkOthers(ctx context.Context, ex *filter.Exchange, seen filter.Pending, look *backoff) (waits bool, err error) {
 	o := ex.Idempotency
 	due := sync.OnceValue(look.due)
 	if o.Polls == minPolls {
-		o.QueriedAt = seen.Now // from now on, gateways are asked for the callers that are theirs
+		o.QueriedAt = seen.Now // from now on, other gateways are asked about their callers
 	}
 	for i := range seen.Intents {
 		it := &seen.Intents[i]
@@ -87,16 +85,15 @@ func (f *Deduplicator) checkOthers(ctx context.Context, ex *filter.Exchange, see
 	return waits, nil
 }
 
-// callerGone reports whether an intent has no caller any more who waits, or nobody who would
-// tell. A call that takes longer than one can has been lost with its gateway.
+// callerGone reports whether the caller of an intent has disconnected or its gateway is dead. A call older than the maximum duration has
+// been lost with its gateway.
 func (f *Deduplicator) callerGone(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time) bool {
 	return i.Age(now) > f.CallTimeout ||
 		f.Tracker.CallerStatus(ctx, ex.Caller.Org, i, o.QueriedAt) == filter.CallerGone
 }
 
-// resolve looks once for the resource of an intent whose caller has gone, and answers with
-// it. over says that there is no such intent any more: it has made nothing, or another
-// request was answered with that.
+// resolve searches once for the resource of an abandoned intent and answers with it. over reports that the intent needs no further
+// attention, because it created nothing or another request has adopted its resource.
 func (f *Deduplicator) resolve(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time) (over bool, err error) {
 	f.useLookalikeOf(ex, o, i)
 	look, cancel := context.WithCancel(ctx)
@@ -111,7 +108,7 @@ func (f *Deduplicator) resolve(ctx context.Context, ex *filter.Exchange, o *filt
 		return false, nil
 	case found == nil && (i.Resource != "" && i.Age(now) > propagationDelay || i.Resource == "" && (f.searchExpired(i.Age(now)) || f.Tracker.Abandoned(ctx, i))):
 		if err := f.Tracker.End(ctx, &o.Keys, i, &filter.IntentUpdate{Unindex: true}); err != nil {
-			return false, nil // it is tried again
+			return false, nil // retried later
 		}
 		return true, nil
 	case found == nil:
@@ -126,14 +123,13 @@ func (f *Deduplicator) resolve(ctx context.Context, ex *filter.Exchange, o *filt
 	return true, f.replay(ctx, ex, found)
 }
 
-// useLookalikeOf gives a wish the looks of an intent: a request that was not judged does not
-// know its own.
+// useLookalikeOf copies the lookalike key of an intent, because a request that has not passed the policies does not know its own.
 func (f *Deduplicator) useLookalikeOf(ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent) {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	o.Keys.Lookalikes = f.Tracker.LookalikeKey(ex.Caller.Org, lookalikeDigest(row.Kind, i.Name, i.Shape))
 }
 
-// replay answers with the resource of an earlier call.
+// replay responds with the resource of an earlier call.
 func (f *Deduplicator) replay(ctx context.Context, ex *filter.Exchange, found map[string]any) error {
 	if err := ex.Adopt(found); err != nil {
 		return err
@@ -142,7 +138,7 @@ func (f *Deduplicator) replay(ctx context.Context, ex *filter.Exchange, found ma
 	return f.Addresses.Response(ctx, ex)
 }
 
-// outcomeUnknown refuses with 504 a call that may have been done.
+// outcomeUnknown returns the 504 for a call that may have been carried out.
 func outcomeUnknown(ex *filter.Exchange) error {
 	o := ex.Idempotency
 	again := "Send the same request again to get it."
@@ -150,12 +146,12 @@ func outcomeUnknown(ex *filter.Exchange) error {
 		again = "Send the same request again with the same " + filter.HeaderIdempotencyKey + " to get it."
 	}
 	row, _ := operation.Lookup(ex.Operation.ID)
-	return problem.OutcomeUnknown.Newf("The platform has not said what became of the %s: it may have been created. %s", row.Kind.Noun(), again).
+	return problem.OutcomeUnknown.Newf("The platform has not confirmed the %s; it may have been created. %s", row.Kind.Noun(), again).
 		With("Retry-After", "5").Because(ex.Event.Cause)
 }
 
-// backoff spaces out looks at the platform: the first at once, the next after half a
-// second, and each one after twice the time.
+// backoff spaces out requests to the platform: the first is immediate, the second follows after half a second, and each further pause is
+// twice as long.
 type backoff struct {
 	next   time.Time
 	length time.Duration
@@ -163,15 +159,15 @@ type backoff struct {
 }
 
 const (
-	// firstPause is the time between the first two looks.
+	// firstPause is the pause between the first two requests.
 	firstPause = 500 * time.Millisecond
-	// lastLook is the time that is left for the last.
+	// lastLook is the time between the last request and the end.
 	lastLook = 500 * time.Millisecond
 )
 
 func newBackoff(end time.Time) *backoff { return &backoff{length: firstPause, end: end} }
 
-// due reports whether it is time for a look.
+// due reports whether it is time for the next request.
 func (p *backoff) due() bool {
 	now := time.Now()
 	if now.Before(p.next) {
@@ -185,7 +181,7 @@ func (p *backoff) due() bool {
 	return true
 }
 
-// sleep waits, and reports whether ctx goes on.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -14,31 +14,31 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// Authority is a signer of callers' certificates, with the mapping of names in these to
+// Authority is a certificate authority that signs callers' certificates, with the mapping from certificate names to
 // callers.
 type Authority struct {
-	ID  string            `yaml:"id,required" doc:"short name, with which the ids of its callers begin in logs, quotas and the ledger: id:HASH, of the subject"`
-	CA  strictyaml.Secret `yaml:"ca,required" doc:"certificates of the authority in PEM: those that sign, or whose own signers sign, certificates of callers"`
-	CRL strictyaml.Secret `yaml:"crl" doc:"certificate revocation lists in PEM, one of each authority that signs; without one that is current, no certificate of it is accepted"`
+	ID  string            `yaml:"id,required" doc:"short name; the ids of its callers in logs, quotas and the ledger are id:HASH, with a hash of the subject"`
+	CA  strictyaml.Secret `yaml:"ca,required" doc:"certificates of the authority in PEM: the root or intermediate certificates that sign certificates of callers"`
+	CRL strictyaml.Secret `yaml:"crl" doc:"certificate revocation lists in PEM, one for each signing authority; certificates of an authority without a current list are rejected"`
 
-	MaxLife time.Duration `yaml:"max_life" doc:"life, from not before to not after, beyond which a certificate is refused; required without crl"`
-	Subject NameKind      `yaml:"subject" doc:"kind of the name that is the caller: a certificate must have exactly one of it, as subject alternative name; empty is uri"`
+	MaxLife time.Duration `yaml:"max_life" doc:"maximum validity period of a certificate, from not before to not after; required without crl"`
+	Subject NameKind      `yaml:"subject" doc:"kind of subject alternative name that identifies the caller; a certificate must have exactly one of this kind. Empty means uri"`
 
 	Mapping `yaml:",inline"`
 
-	// Parsed is CA and CRL, parsed; nil before [Authority.Parse].
+	// Parsed holds the parsed CA and CRL. It is nil before [Authority.Parse].
 	Parsed *Parsed `yaml:"-"`
 }
 
 // NameKind is a kind of subject alternative name (RFC 5280, section 4.2.1.6).
 type NameKind string
 
-// Kinds of names, which are claims of a certificate, too.
+// Kinds of names. They are also the claims of a certificate.
 const (
 	nameURI   NameKind = "uri"
 	nameDNS   NameKind = "dns"
 	nameEmail NameKind = "email"
-	// trustDomain is the claim of the host of a URI (SPIFFE-ID, section 2.1).
+	// trustDomain is the claim with the host of a URI (SPIFFE-ID, section 2.1).
 	trustDomain = "trust_domain"
 )
 
@@ -47,11 +47,11 @@ func (NameKind) Values() []string {
 	return []string{string(nameURI), string(nameDNS), string(nameEmail)}
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate checks a and joins all errors, each with its path below the section.
 func (a *Authority) Validate() error {
 	errs := fault.Found{validateID(a.ID), a.Mapping.Validate()}
 	errs.If(a.CA.IsZero(), "ca", "is required")
-	errs.If(a.CRL.IsZero() && a.MaxLife == 0, "max_life", "is required without crl: how does a certificate end that was stolen?")
+	errs.If(a.CRL.IsZero() && a.MaxLife == 0, "max_life", "is required without crl, so that a stolen certificate expires")
 	errs.If(a.MaxLife < 0, "max_life", "must not be negative")
 	for path, name := range a.names() {
 		errs.If(!slices.Contains(append(NameKind("").Values(), trustDomain), name) && !strings.HasPrefix(name, "/"), path, "must be one of uri, dns, email, trust_domain and /NAME, got %q", name)
@@ -59,11 +59,10 @@ func (a *Authority) Validate() error {
 	return errors.Join(errs...)
 }
 
-// subject is the kind of name that is the caller.
+// subject returns the kind of name that identifies the caller.
 func (a *Authority) subject() NameKind { return cmp.Or(a.Subject, nameURI) }
 
-// Parsed holds the certificates that an authority signs with and those that it has revoked. The zero Parsed
-// signs nothing.
+// Parsed holds the signing certificates and revocation lists of an authority. The zero value accepts no certificate.
 type Parsed struct {
 	signers []*x509.Certificate
 	lists   []*revocations
@@ -72,11 +71,11 @@ type Parsed struct {
 // revocations is a certificate revocation list.
 type revocations struct {
 	*x509.RevocationList
-	serials map[string]bool // by their bytes
+	serials map[string]bool // by the bytes of the serial number
 }
 
-// Parse reads CA and CRL, if they are resolved. That one has expired is no fault: the
-// configuration must be changeable all the same.
+// Parse parses CA and CRL if their secrets are resolved. Expired ones are not an error, so that the configuration can
+// still be changed.
 func (a *Authority) Parse() error {
 	if !a.CA.Resolved() || !a.CRL.IsZero() && !a.CRL.Resolved() {
 		return nil
@@ -89,9 +88,9 @@ func (a *Authority) Parse() error {
 		c, err := x509.ParseCertificate(der)
 		switch {
 		case err != nil:
-			return fault.Errorf("ca", "holds a certificate that cannot be read")
+			return fault.Errorf("ca", "contains an invalid certificate")
 		case !c.IsCA || !c.BasicConstraintsValid:
-			return fault.Errorf("ca", "holds a certificate that is none of an authority")
+			return fault.Errorf("ca", "contains a certificate that is not a CA certificate")
 		}
 		p.signers = append(p.signers, c)
 	}
@@ -111,18 +110,18 @@ func (a *Authority) Parse() error {
 	return nil
 }
 
-// blocks returns the content of the PEM blocks of a text, all of one kind and one at
-// least.
+// blocks yields the contents of the PEM blocks of a text. It yields an error if the text has no block or a block of
+// another kind.
 func blocks(text, kind string) func(func([]byte, error) bool) {
 	return func(yield func([]byte, error) bool) {
 		block, rest := pem.Decode([]byte(text))
 		if block == nil {
-			yield(nil, fmt.Errorf("holds no block of PEM %s", kind))
+			yield(nil, fmt.Errorf("contains no PEM block of type %s", kind))
 		}
 		for ; block != nil; block, rest = pem.Decode(rest) {
 			var err error
 			if block.Type != kind {
-				err = fmt.Errorf("holds %.40q, want only %s", block.Type, kind)
+				err = fmt.Errorf("contains a PEM block of type %.40q, want only %s", block.Type, kind)
 			}
 			if !yield(block.Bytes, err) || err != nil {
 				return
@@ -131,25 +130,25 @@ func blocks(text, kind string) func(func([]byte, error) bool) {
 	}
 }
 
-// newRevocations reads a list. One with critical extensions, such as a part of a list or
-// the changes of one (RFC 5280, section 5.2), does not say all that is revoked.
+// newRevocations parses a revocation list. It rejects lists with critical extensions, such as partial and delta lists
+// (RFC 5280, section 5.2), because they do not contain all revocations.
 func newRevocations(der []byte) (*revocations, error) {
 	l, err := x509.ParseRevocationList(der)
 	if err != nil {
-		return nil, errors.New("holds a list that cannot be read")
+		return nil, errors.New("contains an invalid CRL")
 	}
 	if l.NextUpdate.IsZero() {
-		return nil, errors.New("holds a list that does not say when the next one comes")
+		return nil, errors.New("contains a CRL without a nextUpdate field")
 	}
 	for _, e := range l.Extensions {
 		if e.Critical {
-			return nil, fmt.Errorf("holds a list with the critical extension %s: only whole lists are read", e.Id)
+			return nil, fmt.Errorf("contains a CRL with the critical extension %s, want only complete CRLs", e.Id)
 		}
 	}
 	r := &revocations{RevocationList: l, serials: make(map[string]bool, len(l.RevokedCertificateEntries))}
 	for _, e := range l.RevokedCertificateEntries {
 		r.serials[string(e.SerialNumber.Bytes())] = true
 	}
-	l.RevokedCertificateEntries = nil // the serials are all that is asked
+	l.RevokedCertificateEntries = nil // only the serial numbers are needed
 	return r, nil
 }

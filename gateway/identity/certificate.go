@@ -14,25 +14,24 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// CertificateError is an [ErrUnknown] for a certificate that is not accepted. Callers are
-// not told why.
+// CertificateError wraps ErrUnknown for a rejected certificate. The reason is not sent to callers.
 type CertificateError struct{ Err error }
 
-// Error says why.
+// Error implements error.
 func (e *CertificateError) Error() string { return "certificate: " + e.Err.Error() }
 
 // Unwrap returns ErrUnknown.
 func (*CertificateError) Unwrap() error { return ErrUnknown }
 
-// Authorities turn certificates into callers. They are immutable and safe for concurrent
-// use; nil accepts no certificate.
+// Authorities maps certificates to callers. It is immutable and safe for concurrent use. A nil Authorities accepts no
+// certificate.
 type Authorities struct {
 	list     []authority
 	teams    map[string][]string
 	required bool
-	// signers are the certificates of all authorities.
+	// signers holds the certificates of all authorities.
 	signers *x509.CertPool
-	// accepted remembers verified chains, by their digest.
+	// accepted caches verified chains by their digest.
 	accepted *lru.Cache[Digest, acceptance]
 }
 
@@ -41,28 +40,28 @@ type authority struct {
 	roots *x509.CertPool
 }
 
-// acceptance is a chain that an authority signed, and when that may be believed.
+// acceptance is a verified chain with its validity period.
 type acceptance struct {
 	by          *Authority
 	from, until time.Time
 }
 
 const (
-	// maxAccepted is how many chains Authorities remember.
+	// maxAccepted is the maximum number of cached chains.
 	maxAccepted = 8192
-	// maxChain bounds the certificates that a caller sends.
+	// maxChain is the maximum number of certificates in a caller's chain.
 	maxChain = 6
 )
 
-// Certificates says which certificates are accepted.
+// Certificates is the configuration of client certificates.
 type Certificates struct {
 	Authorities []Authority
-	// Required says that keys and tokens are accepted only of callers that have a
-	// certificate, too.
+	// Required makes a certificate mandatory, also for callers with a key or token.
 	Required bool
 }
 
-// NewAuthorities returns Authorities of a valid configuration, nil of none. teams are the teams of each organisation.
+// NewAuthorities returns the Authorities of a valid configuration, or nil if there are no authorities. teams maps
+// organisations to their teams.
 func NewAuthorities(c Certificates, teams map[string][]string) (*Authorities, error) {
 	list := c.Authorities
 	if len(list) == 0 {
@@ -74,7 +73,7 @@ func NewAuthorities(c Certificates, teams map[string][]string) (*Authorities, er
 	}
 	as := &Authorities{list: make([]authority, len(list)), teams: teams, required: c.Required, signers: x509.NewCertPool(), accepted: accepted}
 	for i := range list {
-		a := authority{&list[i], x509.NewCertPool()} // empty, never nil, which would be the system's
+		a := authority{&list[i], x509.NewCertPool()} // never nil, which would select the system's roots
 		if a.Parsed == nil {
 			a.Parsed = new(Parsed)
 		}
@@ -87,7 +86,7 @@ func NewAuthorities(c Certificates, teams map[string][]string) (*Authorities, er
 	return as, nil
 }
 
-// pool returns the certificates of all authorities, nil without any.
+// pool returns the certificates of all authorities, or nil.
 func (as *Authorities) pool() *x509.CertPool {
 	if as == nil {
 		return nil
@@ -95,7 +94,7 @@ func (as *Authorities) pool() *x509.CertPool {
 	return as.signers
 }
 
-// revocations returns when the first list of each authority that has any expires.
+// revocations returns the earliest expiry of the revocation lists of each authority that has any.
 func (as *Authorities) revocations() map[string]time.Time {
 	ends := make(map[string]time.Time)
 	if as == nil {
@@ -109,14 +108,14 @@ func (as *Authorities) revocations() map[string]time.Time {
 	return ends
 }
 
-// find returns the caller that a chain names at now, ErrUnknown without one. The TLS
-// handshake has proven that the caller has the key of its first certificate.
+// find returns the caller that a chain identifies at the time now, or ErrUnknown. The TLS handshake has proven that the
+// caller has the private key of the first certificate.
 func (as *Authorities) find(chain []*x509.Certificate, now time.Time) (*Caller, error) {
 	switch {
 	case as == nil, len(chain) == 0 && !as.required:
 		return nil, ErrUnknown
 	case len(chain) == 0:
-		return nil, &CertificateError{errors.New("there is none")}
+		return nil, &CertificateError{errors.New("missing")}
 	}
 	a, err := as.verify(chain, now)
 	if err != nil {
@@ -125,7 +124,7 @@ func (as *Authorities) find(chain []*x509.Certificate, now time.Time) (*Caller, 
 	said := names{chain[0]}
 	sub := said.Values(string(a.by.subject()))
 	if len(sub) != 1 || sub[0] == "" {
-		return nil, &CertificateError{fmt.Errorf("it has %d names of the kind %s and not one", len(sub), a.by.subject())}
+		return nil, &CertificateError{fmt.Errorf("%d names of kind %s, want one", len(sub), a.by.subject())}
 	}
 	c, err := a.by.caller(said, as.teams)
 	if err != nil {
@@ -136,7 +135,7 @@ func (as *Authorities) find(chain []*x509.Certificate, now time.Time) (*Caller, 
 	return c, nil
 }
 
-// verify returns which authority a chain is accepted by at now: exactly one.
+// verify verifies a chain at the time now. Exactly one authority must accept it.
 func (as *Authorities) verify(chain []*x509.Certificate, now time.Time) (acceptance, error) {
 	id := digestOf(chain)
 	if a, known := as.accepted.Get(id); known && !now.Before(a.from) && now.Before(a.until) {
@@ -159,31 +158,31 @@ func (as *Authorities) verify(chain []*x509.Certificate, now time.Time) (accepta
 		as.accepted.Add(id, found[0])
 		return found[0], nil
 	}
-	return acceptance{}, errors.New("more than one authority vouches for it")
+	return acceptance{}, errors.New("matches more than one configured CA")
 }
 
-// digestOf identifies a chain.
+// digestOf returns the digest of a chain.
 func digestOf(chain []*x509.Certificate) Digest {
 	h := sha256.New()
 	for _, c := range chain {
-		_, _ = h.Write(c.Raw) // a hash takes everything
+		_, _ = h.Write(c.Raw) // writing to a hash never fails
 	}
 	return Digest(h.Sum(nil))
 }
 
-// verify reports whether the authority accepts a chain at now, by RFC 5280, section 6.
-// The first certificate must be one of a client, by its extended key usage.
+// verify verifies a chain at the time now according to RFC 5280, section 6. The first certificate must be a client
+// certificate by its extended key usage.
 func (a authority) verify(chain []*x509.Certificate, now time.Time) (acceptance, error) {
 	leaf := chain[0]
 	switch {
 	case len(chain) > maxChain:
-		return acceptance{}, fmt.Errorf("it comes with more than %d others", maxChain-1)
+		return acceptance{}, fmt.Errorf("chain has more than %d intermediate certificates", maxChain-1)
 	case leaf.IsCA:
-		return acceptance{}, errors.New("it is that of an authority")
+		return acceptance{}, errors.New("CA certificate, want a client certificate")
 	case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):
-		return acceptance{}, errors.New("it is not for clients")
+		return acceptance{}, errors.New("client authentication not allowed")
 	case a.MaxLife > 0 && leaf.NotAfter.Sub(leaf.NotBefore) > a.MaxLife:
-		return acceptance{}, fmt.Errorf("it lasts longer than %s", a.MaxLife)
+		return acceptance{}, fmt.Errorf("validity period exceeds %s", a.MaxLife)
 	}
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
@@ -195,7 +194,7 @@ func (a authority) verify(chain []*x509.Certificate, now time.Time) (acceptance,
 	if err != nil {
 		return acceptance{}, err
 	}
-	best, err := acceptance{}, errors.New("it has expired") // at its last instant, too
+	best, err := acceptance{}, errors.New("expired") // also at the last instant of its validity
 	for _, path := range paths {
 		from, until, unknown := a.period(path, now)
 		switch {
@@ -211,8 +210,8 @@ func (a authority) verify(chain []*x509.Certificate, now time.Time) (acceptance,
 	return best, nil
 }
 
-// period returns when a path from a certificate to a signer of the authority is valid,
-// which it is now, and the known state of its revocation.
+// period returns the validity period of a path that is valid at the time now, limited by the revocation lists. It returns
+// an error if a certificate is revoked or has no current list.
 func (a authority) period(path []*x509.Certificate, now time.Time) (from, until time.Time, err error) {
 	for i, c := range path {
 		from, until = later(from, c.NotBefore), earlier(until, c.NotAfter)
@@ -228,22 +227,21 @@ func (a authority) period(path []*x509.Certificate, now time.Time) (from, until 
 	return from, until, nil
 }
 
-// current returns until when it is known that a certificate was not revoked by its
-// issuer.
+// current returns the time until which the revocation lists show that a certificate is not revoked.
 func (p *Parsed) current(c, issuer *x509.Certificate, now time.Time) (until time.Time, err error) {
 	for _, l := range p.lists {
 		if !bytes.Equal(l.RawIssuer, issuer.RawSubject) || l.CheckSignatureFrom(issuer) != nil {
 			continue
 		}
 		if l.serials[string(c.SerialNumber.Bytes())] {
-			return until, errors.New("it was revoked, or one that it stands on")
+			return until, errors.New("revoked, or an issuer is revoked")
 		}
 		if !now.Before(l.ThisUpdate) && now.Before(l.NextUpdate) {
 			until = later(until, l.NextUpdate)
 		}
 	}
 	if until.IsZero() {
-		return until, errors.New("there is no current revocation list of its issuer")
+		return until, errors.New("no current revocation list of the issuer")
 	}
 	return until, nil
 }
@@ -255,7 +253,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// earlier returns the earlier of two times, of which zero is none.
+// earlier returns the earlier of two times. Zero means no time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -263,8 +261,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// stillAccepts reports whether the chain of a caller is accepted at now, and until when. A
-// caller whom it names must be the same.
+// stillAccepts reports whether the chain of a caller is still accepted at the time now, and until when. If the chain
+// alone identifies the caller, it must still identify the same caller.
 func (as *Authorities) stillAccepts(c *Caller, now time.Time) (until time.Time, ok bool) {
 	again, err := as.find(c.chain, now)
 	if err != nil {
@@ -274,12 +272,11 @@ func (as *Authorities) stillAccepts(c *Caller, now time.Time) (until time.Time, 
 	return again.Until, again.same(c) || byKey && again.Org == c.Org
 }
 
-// names are the subject alternative names of a certificate, as claims. A common name is
-// none.
+// names provides the subject alternative names of a certificate as claims. The common name is ignored.
 type names struct{ leaf *x509.Certificate }
 
-// Values returns the names of a kind, the hosts of its URIs or, for /ns, what follows ns
-// in their paths: these are taken for pairs of a name and a value, as in
+// Values returns the names of a kind, or the hosts of its URIs for trust_domain. For a claim such as /ns, it returns the
+// segments that follow ns in the paths of the URIs, which it reads as name-value pairs, as in
 // spiffe://example.org/ns/default/sa/web.
 func (n names) Values(claim string) []string {
 	switch NameKind(claim) {

@@ -7,29 +7,28 @@ import (
 	"time"
 )
 
-// Claims holds the claims of a token. It holds no secret and must not be changed.
+// Claims holds the claims of a token. It contains no secret and must not be modified.
 type Claims struct {
-	// Issuer and Subject are iss and sub, neither empty. Together they name the
-	// holder of the token.
+	// Issuer and Subject are iss and sub, which are never empty. Together they identify the holder of the token.
 	Issuer, Subject string
-	// Audiences are those of aud.
+	// Audiences holds the values of aud.
 	Audiences []string
-	// IssuedAt and Expires are iat and exp; NotBefore is nbf, zero without one.
+	// IssuedAt and Expires are iat and exp; NotBefore is nbf, or zero.
 	IssuedAt, Expires, NotBefore time.Time
-	// Until is when the token ceases to be accepted: at exp, or before when its issuer's
-	// tokens may not be that old; the skew of clocks is added.
+	// Until is the end of the token's acceptance: exp, or earlier if the issuer has a maximum token age, plus the allowed
+	// clock skew.
 	Until time.Time
 
 	all map[string]any
 }
 
-// newClaims reads the registered claims.
+// newClaims parses the registered claims.
 func newClaims(all map[string]any) (*Claims, error) {
 	c := &Claims{all: all, Audiences: values(all["aud"])}
 	c.Issuer, _ = all["iss"].(string)
 	c.Subject, _ = all["sub"].(string)
 	if c.Issuer == "" || c.Subject == "" {
-		return nil, invalidf("it has no iss or no sub")
+		return nil, invalidf("missing iss or sub")
 	}
 	for name, at := range map[string]*time.Time{"exp": &c.Expires, "iat": &c.IssuedAt, "nbf": &c.NotBefore} {
 		value, has := all[name]
@@ -38,9 +37,9 @@ func newClaims(all map[string]any) (*Claims, error) {
 		case !has && name == "nbf":
 			continue
 		case !has:
-			return nil, invalidf("it has no %s", name)
+			return nil, invalidf("missing %s", name)
 		case !numeric || seconds < 0 || seconds > maxSeconds:
-			return nil, invalidf("its %s is not a time", name)
+			return nil, invalidf("claim %s is not a time", name)
 		}
 		whole, part := math.Modf(seconds)
 		*at = time.Unix(int64(whole), int64(part*float64(time.Second)))
@@ -48,13 +47,12 @@ func newClaims(all map[string]any) (*Claims, error) {
 	return c, nil
 }
 
-// maxSeconds is the greatest time that is read, in the year 9999.
+// maxSeconds is the maximum time that is accepted, in the year 9999.
 const maxSeconds = 253402300799
 
-// Values returns the values of a claim: a string, a number or a boolean is one, an array
-// as many as it has. The scopes of OAuth, which are one string (RFC 8693, section 4.2),
-// are as many. The claim is the member of a name or, if that begins with a slash, the
-// value that a JSON pointer (RFC 6901) finds. Objects have no values.
+// Values returns the values of a claim: one for a string, number or boolean, and each element of an array. The claim
+// scope of OAuth is one string that holds several values (RFC 8693, section 4.2). A claim that begins with a slash is a
+// JSON pointer (RFC 6901), any other is a member name. Objects have no values.
 func (c *Claims) Values(claim string) []string {
 	if claim == "scope" {
 		text, _ := c.all[claim].(string)

@@ -1,5 +1,7 @@
-// Package identity turns a credential into a [Caller]: a key, a token of an OpenID Connect issuer ([Verifier]) or a client certificate.
+// Package identity maps a credential to a [Caller]. A credential is a key, a token of an OpenID Connect issuer (see
+// [Verifier]) or a client certificate.
 //
-// Keys are held as SHA-256 digests only and tokens are not held; certificates, which are not secret, are held as long as their access
-// lasts. Keys and tokens are never stored, logged or returned, and every failure looks the same to the caller.
+// The package keeps only SHA-256 digests of keys and does not keep tokens. It keeps certificates, which are not secret,
+// as long as the caller's access lasts. Keys and tokens are never stored, logged or returned, and callers cannot
+// distinguish the reasons of a failure.
 package identity

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// timeout bounds reading the keys of an issuer.
+	// timeout is the timeout of reading an issuer's keys.
 	timeout = 5 * time.Second
-	// maxDocument bounds each document of an issuer, in bytes.
+	// maxDocument is the maximum size of a document of an issuer in bytes.
 	maxDocument = 1 << 20
 )
 
-// fetch reads the keys of the issuer: from where its discovery document says (OpenID
-// Connect Discovery 1.0, section 4), unless the configuration says where.
+// fetch reads the keys of the issuer from the configured URL, or from the URL in its discovery document (OpenID Connect
+// Discovery 1.0, section 4).
 //
-// The configuration is believed about where the issuer is. The issuer is not: a host
-// that is neither the issuer's own nor configured must have a public address.
+// The URL of the issuer in the configuration is trusted. URLs in the discovery document are not: if their host is not the
+// issuer's own, it must have a public address.
 func (s *keySet) fetch(ctx context.Context) ([]key, error) {
 	from, ask := s.jwks, configured
 	if from == "" {
@@ -51,7 +51,7 @@ func (s *keySet) fetch(ctx context.Context) ([]key, error) {
 	return keys, nil
 }
 
-// discovered holds the members read of an issuer's discovery document.
+// discovered holds the fields of an issuer's discovery document that are used.
 type discovered struct {
 	Issuer        string   `json:"issuer"`
 	JWKS          string   `json:"jwks_uri"`
@@ -67,15 +67,15 @@ func discover(ctx context.Context, issuer string) (document discovered, err erro
 		return document, fmt.Errorf("discovery: %w", err)
 	}
 	if err := json.Unmarshal(text, &document); err != nil {
-		return document, errors.New("discovery: the document cannot be read")
+		return document, errors.New("discovery: invalid document")
 	}
 	if document.Issuer != issuer {
-		return document, fmt.Errorf("discovery: the document is of issuer %.100q", document.Issuer)
+		return document, fmt.Errorf("discovery: document is for another issuer, %.100q", document.Issuer)
 	}
 	return document, nil
 }
 
-// host is the host name of a valid URL.
+// host returns the host name of a valid URL.
 func host(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -84,7 +84,7 @@ func host(text string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// configured asks any host, public only those with a public address.
+// configured connects to any host, public only to hosts with a public address.
 var (
 	configured = egress.NewClient(nil, timeout)
 	public     = egress.NewClient(ssrf.New(ssrf.WithAnyPort()).Safe, timeout)
@@ -103,11 +103,11 @@ func get(ctx context.Context, client *http.Client, from string) ([]byte, error) 
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the issuer answered %d", res.StatusCode)
+		return nil, fmt.Errorf("issuer responded with status %d", res.StatusCode)
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	if err == nil && len(text) > maxDocument {
-		err = fmt.Errorf("the issuer's answer has more than %d bytes", maxDocument)
+		err = fmt.Errorf("response of the issuer exceeds %d bytes", maxDocument)
 	}
 	return text, err
 }

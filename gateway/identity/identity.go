@@ -14,28 +14,28 @@ import (
 	"time"
 )
 
-// Digest is the SHA-256 of a key.
+// Digest is the SHA-256 digest of a key.
 type Digest [sha256.Size]byte
 
-// DigestOf returns the digest of a key as callers send it.
+// DigestOf returns the digest of a key as sent by callers.
 func DigestOf(key string) Digest { return sha256.Sum256([]byte(key)) }
 
-// ParseDigest reads the 64 hexadecimal digits a configuration holds. The zero Digest, which stands for none, is an error.
+// ParseDigest parses the 64 hexadecimal digits of a configured digest. It rejects the zero Digest, which means no key.
 func ParseDigest(s string) (Digest, error) {
 	var d Digest
 	if len(s) != hex.EncodedLen(len(d)) {
-		return d, fmt.Errorf(`must be the SHA-256 of the key or token, %d hexadecimal digits, got %d characters; printf %%s "$KEY" | sha256sum prints it`, hex.EncodedLen(len(d)), len(s))
+		return d, fmt.Errorf(`must be the SHA-256 digest of the key or token, %d hexadecimal digits, got %d characters; printf %%s "$KEY" | sha256sum prints it`, hex.EncodedLen(len(d)), len(s))
 	}
 	if _, err := hex.Decode(d[:], []byte(s)); err != nil {
-		return d, errors.New("must be the SHA-256 of the key or token, in hexadecimal digits alone")
+		return d, errors.New("must be the SHA-256 digest of the key or token, in hexadecimal digits")
 	}
 	if d == (Digest{}) {
-		return d, errors.New("is zero, which is the digest of no key")
+		return d, errors.New("must not be zero")
 	}
 	return d, nil
 }
 
-// UnmarshalText is ParseDigest.
+// UnmarshalText implements encoding.TextUnmarshaler; see ParseDigest.
 func (d *Digest) UnmarshalText(text []byte) error {
 	var err error
 	*d, err = ParseDigest(string(text))
@@ -45,63 +45,61 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // String returns the digest as 64 lower-case hexadecimal digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// Role is a right of a caller beyond those of a member of its team.
+// Role grants a caller additional rights.
 type Role string
 
-// The roles the gateway knows. Policies read them.
+// Roles. Policies can read them.
 const (
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleAdmin    Role = "admin"
-	// RoleLead may make and withdraw keys of its team.
+	// RoleLead may create and revoke keys of its team.
 	RoleLead Role = "lead"
 )
 
-// Values lists the roles a configuration may name.
+// Values lists the roles that can be configured.
 func (Role) Values() []string {
 	return []string{string(RoleViewer), string(RoleOperator), string(RoleAdmin), string(RoleLead)}
 }
 
-// Caller is the sender of a request: no secret, safe to log. It is shared between
-// requests and must not be changed.
+// Caller is the sender of a request. It contains no secret and can be logged. It is shared between requests and must not
+// be modified.
 type Caller struct {
-	// Org, Team and Key are the ids of the configuration. A caller with a token or a
-	// certificate has a Key that stands for the issuer and the subject.
+	// Org, Team and Key are ids of the configuration. For a caller with a token or a certificate, Key is derived from the
+	// issuer and the subject.
 	Org, Team, Key string
-	// Issuer is the id of the issuer of its token or certificate, Subject whom that was
-	// issued to, as it is shown; both are empty for a caller with a key.
+	// Issuer is the id of the issuer of the token or certificate, and Subject its subject in printable form. Both are
+	// empty for a caller with a key.
 	Issuer, Subject string
-	// Labels are those that its token or certificate gives its resources, as
-	// name=value,name=value.
+	// Labels holds the labels that the token or certificate assigns to the caller's resources, as name=value,name=value.
 	Labels string
-	// CredentialLabels are the names of the labels that those alone set, whether they do or not.
+	// CredentialLabels lists the names of labels that only the token or certificate can set, even if it does not.
 	CredentialLabels []string
-	// Roles are those of the configuration; see RoleNames.
+	// Roles holds the configured roles; see RoleNames.
 	Roles []Role
-	// Exempt callers are not limited and get no RateLimit headers.
+	// Exempt callers have no rate limits and get no RateLimit headers.
 	Exempt bool
-	// Until is when its credential ceases to be accepted; zero is never.
+	// Until is the expiry time of the credential; zero means no expiry.
 	Until time.Time
-	// Addresses are where the key is accepted from; none is everywhere.
+	// Addresses lists the networks that may use the key; empty allows all.
 	Addresses []netip.Prefix
-	// Used is when the caller last made a request, in Unix seconds and to the minute;
-	// nil where that is not kept.
+	// Used is the time of the caller's last request in Unix seconds, accurate to a minute. It is nil if that is not
+	// recorded.
 	Used *atomic.Int64
 
-	digest Digest    // of the key it came with, zero for callers without one
-	from   time.Time // when that key begins to be accepted; zero is always
-	claims *Claims   // of the token it came with, nil for callers without one
-	// chain is its certificate and the certificates sent with it, nil where none is asked of it.
+	digest Digest    // of the caller's key; zero without a key
+	from   time.Time // start of the key's validity; zero means no start
+	claims *Claims   // of the caller's token; nil without a token
+	// chain holds the caller's certificate and its intermediates, or is nil if the caller needs no certificate.
 	chain []*x509.Certificate
 }
 
-// same reports whether c and d are the same to policies, quotas and the ledger.
+// same reports whether c and d are equal for policies, quotas and the ledger.
 func (c *Caller) same(d *Caller) bool {
 	return c.Org == d.Org && c.Team == d.Team && c.Key == d.Key && slices.Equal(c.Roles, d.Roles)
 }
 
-// RoleNames returns the roles as strings. A caller that none was named for is an
-// operator.
+// RoleNames returns the roles as strings. A caller without configured roles is an operator.
 func (c *Caller) RoleNames() []string {
 	if len(c.Roles) == 0 {
 		return []string{string(RoleOperator)}
@@ -113,22 +111,21 @@ func (c *Caller) RoleNames() []string {
 	return out
 }
 
-// MarkUsed notes that the caller made a request.
+// MarkUsed records a request of the caller.
 func (c *Caller) MarkUsed(now time.Time) {
 	if c.Used != nil && now.Unix()-c.Used.Load() >= 60 {
 		c.Used.Store(now.Unix())
 	}
 }
 
-// ErrUnknown is returned for every credential that is not a known key,
-// with any fault.
+// ErrUnknown is returned for every rejected credential, regardless of the reason.
 var ErrUnknown = errors.New("identity: unknown key")
 
-// PeriodError is an [ErrUnknown] for a key that is known, but not accepted at the
-// time. Callers are not told the difference.
+// PeriodError wraps ErrUnknown for a known key outside its validity period. Callers cannot distinguish it from an unknown
+// key.
 type PeriodError struct {
 	Org, Key string
-	// From and Until bound the time in which the key is accepted; zero is no bound.
+	// From and Until are the bounds of the validity period; zero means no bound.
 	From, Until time.Time
 }
 
@@ -140,8 +137,8 @@ func (e *PeriodError) Error() string {
 // Unwrap returns ErrUnknown.
 func (*PeriodError) Unwrap() error { return ErrUnknown }
 
-// AddressError is an [ErrUnknown] for a key that is known, but not accepted from the
-// address that it came from. Callers are not told the difference.
+// AddressError wraps ErrUnknown for a known key that is not accepted from the sender's address. Callers cannot
+// distinguish it from an unknown key.
 type AddressError struct{ Org, Key, Peer string }
 
 // Error names the key and the address.
@@ -152,7 +149,7 @@ func (e *AddressError) Error() string {
 // Unwrap returns ErrUnknown.
 func (*AddressError) Unwrap() error { return ErrUnknown }
 
-// Period describes the time from one instant until another; zero is no bound.
+// Period describes the time between two instants; zero means no bound.
 func Period(from, until time.Time) string {
 	text := "always"
 	if !from.IsZero() {
@@ -168,29 +165,28 @@ func Period(from, until time.Time) string {
 	}
 }
 
-// Directory finds callers by key, by token and by certificate. It is immutable and safe
-// for concurrent use.
+// Directory finds callers by key, token or certificate. It is immutable and safe for concurrent use.
 type Directory struct {
 	byDigest map[Digest]*Caller
-	// made are the callers of With, whose digests byDigest lacks.
+	// made holds the callers of WithChanges, whose digests are not in byDigest.
 	made        map[Digest]*Caller
 	issuers     *Issuers
 	authorities *Authorities
 	seen        *UsedKeys
 }
 
-// accepted reports whether the caller's key is accepted at now.
+// accepted reports whether the caller's key is valid at the time now.
 func (c *Caller) accepted(now time.Time) bool {
 	return !now.Before(c.from) && (c.Until.IsZero() || now.Before(c.Until))
 }
 
-// Has reports whether a text is a key of a caller, accepted now or at another time.
+// Has reports whether text is a key of a caller, whether or not the key is currently valid.
 func (d *Directory) Has(text string) bool { return d.HasDigest(DigestOf(text)) }
 
-// HasDigest is Has for the digest of a text.
+// HasDigest reports whether digest is the digest of a key of a caller, whether or not the key is currently valid.
 func (d *Directory) HasDigest(digest Digest) bool { return d.caller(digest) != nil }
 
-// caller returns the caller with a key, nil for none.
+// caller returns the caller with the given key digest, or nil.
 func (d *Directory) caller(digest Digest) *Caller {
 	if c := d.byDigest[digest]; c != nil {
 		return c
@@ -198,18 +194,16 @@ func (d *Directory) caller(digest Digest) *Caller {
 	return d.made[digest]
 }
 
-// Entry is one key of a Directory. A caller may have several.
+// Entry is one key of a Directory. A caller may have several keys.
 type Entry struct {
 	Digest Digest
-	// From is when the key begins to be accepted; zero is always. It ends with
-	// Caller.Until.
+	// From is the start of the key's validity; zero means no start. Caller.Until is its end.
 	From   time.Time
 	Caller Caller
 }
 
-// NewDirectory returns a Directory of the entries and of the callers of issuers and
-// authorities, nil for none. Two entries with the same digest are an error: one key must
-// mean one caller.
+// NewDirectory returns a Directory of the entries and of the callers of issuers and authorities, which may be nil. It
+// returns an error if two entries have the same digest, because a key must identify one caller.
 func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (*Directory, error) {
 	d := &Directory{byDigest: make(map[Digest]*Caller, len(entries)), issuers: issuers, authorities: authorities}
 	for i := range entries {
@@ -221,33 +215,35 @@ func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (
 	return d, nil
 }
 
-// WithUsedKeys returns a Directory that adds the keys by which it finds callers to seen, and searches texts for these.
+// WithUsedKeys returns a Directory that adds the key of every caller that it finds to seen, and uses seen to find keys in
+// texts.
 func (d *Directory) WithUsedKeys(seen *UsedKeys) *Directory {
 	r := *d
 	r.seen = seen
 	return &r
 }
 
-// WithChanges returns a Directory that lacks some entries of an earlier With and has others. It shares issuers and authorities, and their memory,
-// and copies the entries of earlier Withs.
-func (d *Directory) WithChanges(gone []Digest, come []Entry) (*Directory, error) {
+// WithChanges returns a copy of d without the removed entries, which earlier calls of WithChanges must have added, and
+// with the added ones. It returns an error if two entries have the same digest. The copy shares issuers, authorities and
+// their caches with d. The cost grows with the number of entries added by WithChanges, not with those of NewDirectory.
+func (d *Directory) WithChanges(removed []Digest, added []Entry) (*Directory, error) {
 	w := *d
 	if w.made = maps.Clone(d.made); w.made == nil {
-		w.made = make(map[Digest]*Caller, len(come))
+		w.made = make(map[Digest]*Caller, len(added))
 	}
-	for _, digest := range gone {
+	for _, digest := range removed {
 		delete(w.made, digest)
 	}
-	for i := range come {
-		if err := w.lacks(&come[i]); err != nil {
+	for i := range added {
+		if err := w.lacks(&added[i]); err != nil {
 			return nil, err
 		}
-		w.made[come[i].Digest] = come[i].caller()
+		w.made[added[i].Digest] = added[i].caller()
 	}
 	return &w, nil
 }
 
-// lacks returns an error when there is an entry with the digest of another.
+// lacks returns an error if an entry has the same digest as e.
 func (d *Directory) lacks(e *Entry) error {
 	if first := d.caller(e.Digest); first != nil {
 		return fmt.Errorf("keys %q and %q are the same key", first.Key, e.Caller.Key)
@@ -255,37 +251,36 @@ func (d *Directory) lacks(e *Entry) error {
 	return nil
 }
 
-// caller returns the caller of an entry as a Directory keeps it.
+// caller returns the caller of the entry in the form that a Directory stores.
 func (e *Entry) caller() *Caller {
 	c := e.Caller
 	c.digest, c.from = e.Digest, e.From
 	return &c
 }
 
-// Verifier returns the verifier of the issuers' tokens, of which there must be some or
-// none, but not nil.
+// Verifier returns the verifier of the issuers' tokens. The Directory must have been created with non-nil issuers.
 func (d *Directory) Verifier() *Verifier { return d.issuers.verifier }
 
-// Signers returns the certificates of the authorities, nil without any: callers are not
-// asked for a certificate then.
+// Signers returns the certificates of the authorities, or nil. If it is nil, callers are not asked for a certificate.
 func (d *Directory) Signers() *x509.CertPool { return d.authorities.pool() }
 
-// Revocations returns, by the ids of authorities, when their revocation lists expire.
+// Revocations returns the expiry of the revocation lists by authority id.
 func (d *Directory) Revocations() map[string]time.Time { return d.authorities.revocations() }
 
 // RequiresCertificate reports whether every caller must have a certificate.
 func (d *Directory) RequiresCertificate() bool { return d.authorities != nil && d.authorities.required }
 
-// Credentials are the parts of a request that identify its caller.
+// Credentials holds the credentials of a request.
 type Credentials struct {
-	// Key is a key or a token, "" for none.
+	// Key is a key or a token, or "".
 	Key string
-	// Chain is the certificate of the caller, whose key it has proven to have, and those
-	// that it was sent with; nil for none.
+	// Chain holds the caller's certificate followed by its intermediates. The caller has proven possession of the private
+	// key. It is nil without a certificate.
 	Chain []*x509.Certificate
-	// Peer is the address that they came from.
+	// Peer is the address of the caller.
 	Peer string
-	// Presented is when a token was presented, zero for now. It may have expired since, and must not be revoked.
+	// Presented is when the caller presented the token; zero means now. The token may have expired since then, but must
+	// not have been revoked.
 	Presented time.Time
 }
 
@@ -298,16 +293,15 @@ func (c *Caller) acceptedFrom(peer string) bool {
 	return err == nil && slices.ContainsFunc(c.Addresses, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
 }
 
-// Bounds of a key as callers send it; anything else cannot be one.
+// Minimum and maximum length of a key.
 const (
 	minKey = 8
 	maxKey = 256
 )
 
-// Find returns the caller that credentials belong to at now, or ErrUnknown. A key or token
-// decides who calls; without one, the certificate does. A certificate beside a key or
-// token is not looked at, unless it is required: then it must be accepted, too, and both
-// must be of the same organisation.
+// Find returns the caller that the credentials identify at the time now, or ErrUnknown. A key or token takes precedence
+// over a certificate, which is then ignored unless it is required. If it is required, it must also be accepted and belong
+// to the same organisation.
 func (d *Directory) Find(ctx context.Context, from Credentials, now time.Time) (*Caller, error) {
 	if from.Key != "" && !d.RequiresCertificate() {
 		return d.bearer(ctx, from, now)
@@ -321,21 +315,21 @@ func (d *Directory) Find(ctx context.Context, from Credentials, now time.Time) (
 	case err != nil:
 		return nil, err
 	case c.Org != certified.Org:
-		return nil, &CertificateError{fmt.Errorf("it is of organisation %s, the key or token of %s", certified.Org, c.Org)}
+		return nil, &CertificateError{fmt.Errorf("organisation is %s, but the key or token is of %s", certified.Org, c.Org)}
 	}
 	both := *c
 	both.chain, both.Until = from.Chain, earlier(c.Until, certified.Until)
 	return &both, nil
 }
 
-// bearer is Find by key or token alone. Keys are looked up by digest, so neither the result nor its
-// time reveals how close a guess came. A credential in the form of a token is verified as
-// one and never looked up; ErrUnavailable says that this was not possible.
+// bearer finds a caller by key or token. It looks up keys by digest, so that neither the result nor its timing reveals
+// whether a guess is close. A credential in the form of a token is verified and never looked up; the error is
+// ErrUnavailable if it cannot be verified.
 func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time) (*Caller, error) {
 	key := from.Key
 	switch {
 	case IsToken(key) && d.issuers == nil:
-		return nil, &TokenError{Err: errors.New("no issuer is configured")}
+		return nil, &TokenError{Err: errors.New("no token issuer is configured")}
 	case IsToken(key):
 		return d.issuers.find(ctx, key, from.Presented)
 	case !wellFormed(key):
@@ -359,10 +353,9 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 	return c, nil
 }
 
-// StillAccepts reports whether a caller found in this or another Directory is accepted by
-// this one at now, and until when, zero without an end: the same key, with the same
-// organisation, team, id, roles and addresses, or a token or certificate that is still
-// accepted as theirs.
+// StillAccepts reports whether this Directory accepts a caller that it or another Directory found, at the time now, and
+// until when; zero means no end. A key must still have the same organisation, team, id, roles and addresses. A token or
+// certificate must still be valid and identify the same caller.
 func (d *Directory) StillAccepts(c *Caller, now time.Time) (until time.Time, ok bool) {
 	if c.chain != nil || d.RequiresCertificate() {
 		if until, ok = d.authorities.stillAccepts(c, now); !ok {
@@ -381,8 +374,7 @@ func (d *Directory) StillAccepts(c *Caller, now time.Time) (until time.Time, ok 
 	}
 }
 
-// wellFormed accepts the token68 alphabet of RFC 9110, section 11.2, within
-// the bounds of a key.
+// wellFormed reports whether key has the length of a key and consists of characters of token68 (RFC 9110, section 11.2).
 func wellFormed(key string) bool {
 	if len(key) < minKey || len(key) > maxKey {
 		return false

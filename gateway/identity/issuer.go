@@ -7,29 +7,28 @@ import (
 	"time"
 )
 
-// Issuer is an OpenID Connect issuer whose tokens identify callers, and what its claims
-// make them.
+// Issuer configures an OpenID Connect issuer and the mapping from its claims to callers.
 type Issuer struct {
-	ID          string `yaml:"id,required" doc:"short name, with which the ids of its callers begin in logs, quotas and the ledger: id:HASH, of iss and sub"`
+	ID          string `yaml:"id,required" doc:"short name; the ids of its callers in logs, quotas and the ledger are id:HASH, with a hash of iss and sub"`
 	TokenIssuer `yaml:",inline"`
 
 	Mapping `yaml:",inline"`
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate checks i and joins all errors, each with its path below the section.
 func (i *Issuer) Validate() error {
 	return errors.Join(validateID(i.ID), i.TokenIssuer.Validate(), i.Mapping.Validate())
 }
 
-// Issuers turn tokens into callers. They are immutable and safe for concurrent use.
+// Issuers maps tokens to callers. It is immutable and safe for concurrent use.
 type Issuers struct {
 	verifier *Verifier
 	byURL    map[string]*Issuer
 	teams    map[string][]string
 }
 
-// NewIssuers returns Issuers of valid configurations, whose tokens verifier verifies.
-// teams are the teams of each organisation.
+// NewIssuers returns the Issuers of valid configurations. It verifies tokens with the given keys. teams maps
+// organisations to their teams.
 func NewIssuers(issuers []Issuer, keys *IssuerKeys, teams map[string][]string) *Issuers {
 	is := &Issuers{byURL: make(map[string]*Issuer, len(issuers)), teams: teams}
 	configs := make([]TokenIssuer, len(issuers))
@@ -41,28 +40,32 @@ func NewIssuers(issuers []Issuer, keys *IssuerKeys, teams map[string][]string) *
 	return is
 }
 
-// TokenError is an [ErrUnknown] for a token that is not accepted. Callers are not told
-// why.
+// TokenError wraps ErrUnknown for a rejected token. The reason is not sent to callers.
 type TokenError struct {
 	Err error
-	// Verified is set for a token that its issuer did issue, whose claims lead to no caller.
+	// Verified reports that the token is valid, but its claims do not map to a caller.
 	Verified bool
 }
 
-// Error says why.
-func (e *TokenError) Error() string { return "token: " + e.Err.Error() }
+// Error implements error.
+func (e *TokenError) Error() string {
+	if errors.Is(e.Err, ErrInvalid) {
+		return e.Err.Error()
+	}
+	return "token: " + e.Err.Error()
+}
 
 // Unwrap returns ErrUnknown.
 func (*TokenError) Unwrap() error { return ErrUnknown }
 
-// ErrUnavailable is returned for a token that cannot be judged because its issuer cannot
-// be asked for its keys.
-var ErrUnavailable = errors.New("identity: the token cannot be verified")
+// ErrUnavailable is returned for a token that cannot be verified because the issuer's keys or the revoked tokens are
+// unavailable.
+var ErrUnavailable = errors.New("identity: cannot verify the token")
 
-// IsToken reports whether a credential is to be taken for a token and not for a key.
+// IsToken reports whether a credential is treated as a token rather than a key.
 func IsToken(credential string) bool { return LooksLikeToken(credential) }
 
-// find returns the caller that a token was issued to, which was presented at a time; zero is now.
+// find returns the caller of a token that was presented at the given time; zero means now.
 func (is *Issuers) find(ctx context.Context, token string, at time.Time) (*Caller, error) {
 	verify := func() (*Claims, error) { return is.verifier.VerifyAt(ctx, token, at) }
 	if at.IsZero() {
@@ -82,7 +85,7 @@ func (is *Issuers) find(ctx context.Context, token string, at time.Time) (*Calle
 	return c, nil
 }
 
-// caller returns the caller of claims that a verifier has accepted.
+// caller maps verified claims to a caller.
 func (is *Issuers) caller(claims *Claims) (*Caller, error) {
 	i := is.byURL[claims.Issuer]
 	c, err := i.Mapping.caller(claims, is.teams)
@@ -94,7 +97,7 @@ func (is *Issuers) caller(claims *Claims) (*Caller, error) {
 	return c, nil
 }
 
-// stillAccepts reports whether a caller with a token is accepted at now as the same.
+// stillAccepts reports whether a caller with a token is still accepted at the time now and unchanged.
 func (is *Issuers) stillAccepts(c *Caller, now time.Time) bool {
 	if !is.verifier.StillAccepts(c.claims, now) {
 		return false

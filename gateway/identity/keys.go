@@ -26,43 +26,42 @@ import (
 )
 
 const (
-	// minFetchInterval is the least time between two attempts to read the keys of an issuer: what
-	// tokens with unknown keys, of which anyone can send many, can cause.
+	// minFetchInterval is the minimum time between two reads of an issuer's keys. It limits the reads that tokens with
+	// unknown keys cause, which anyone can send.
 	minFetchInterval = 10 * time.Second
-	// pollInterval is how often Run looks for keys that are due.
+	// pollInterval is the interval between checks of Run for keys that are due.
 	pollInterval = 5 * time.Second
-	// maxKeys bounds the keys of an issuer, minRSA the size of those, in bits.
+	// maxKeys is the maximum number of keys of an issuer; minRSA is the minimum size of an RSA key in bits.
 	maxKeys = 100
 	minRSA  = 2048
 )
 
-// IssuerKeys are the public keys of issuers, read from them and kept, and which of their tokens
-// are revoked. They outlast the Verifiers that use them, so that another configuration does
-// not have to read them anew. They are safe for concurrent use.
+// IssuerKeys caches the public keys of issuers and their revoked tokens. It outlives the Verifiers that use it, so that a
+// new configuration does not require reading the keys again. It is safe for concurrent use.
 type IssuerKeys struct {
 	now    func() time.Time
 	logger *slog.Logger
 
-	revoked atomic.Pointer[revoked] // nil where that is not known
+	revoked atomic.Pointer[revoked] // nil while unknown
 
 	mu   sync.Mutex
 	sets map[source]*keySet
 }
 
-// source is where keys come from and how often they are read.
+// source identifies the URL and the read interval of keys.
 type source struct {
 	issuer, jwks string
 	refresh      time.Duration
 }
 
-// NewIssuerKeys returns Keys of no issuer, no token of which is revoked.
+// NewIssuerKeys returns an IssuerKeys without issuers and revocations.
 func NewIssuerKeys(now func() time.Time, logger *slog.Logger) *IssuerKeys {
 	k := &IssuerKeys{now: now, logger: logger, sets: make(map[source]*keySet)}
 	k.Revoke(nil)
 	return k
 }
 
-// of returns the keys of an issuer, which are not read yet if it is a new one.
+// of returns the keys of an issuer. The keys of a new issuer have not been read yet.
 func (k *IssuerKeys) of(c TokenIssuer) *keySet {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,7 +93,7 @@ func (k *IssuerKeys) all() []*keySet {
 	return slices.SortedFunc(maps.Values(k.sets), func(a, b *keySet) int { return strings.Compare(a.issuer, b.issuer) })
 }
 
-// Run reads keys when they are due, those that were never read at once, until ctx ends.
+// Run reads keys when they are due until ctx ends. It reads new ones immediately.
 func (k *IssuerKeys) Run(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -108,7 +107,7 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 	}
 }
 
-// Refresh reads the keys that are due, of all issuers at once.
+// Refresh reads the keys that are due, concurrently for all issuers.
 func (k *IssuerKeys) Refresh(ctx context.Context) {
 	var reading errgroup.Group
 	for _, s := range k.all() {
@@ -117,17 +116,17 @@ func (k *IssuerKeys) Refresh(ctx context.Context) {
 	panics.Raise(reading.Wait())
 }
 
-// IssuerStatus is how the keys of an issuer are doing.
+// IssuerStatus describes the state of an issuer's keys.
 type IssuerStatus struct {
-	// Issuer is its URL.
+	// Issuer is the URL of the issuer.
 	Issuer string
-	// Fetched is when the keys were last read, zero for never.
+	// Fetched is the time of the last successful read, or zero.
 	Fetched time.Time
-	// Err is how the last attempt ended.
+	// Err is the error of the last read, or nil.
 	Err error
 }
 
-// Status returns that of each issuer.
+// Status returns the state of each issuer's keys, sorted by URL.
 func (k *IssuerKeys) Status() []IssuerStatus {
 	sets := k.all()
 	list := make([]IssuerStatus, len(sets))
@@ -139,26 +138,26 @@ func (k *IssuerKeys) Status() []IssuerStatus {
 	return list
 }
 
-// keySet is the keys of one issuer. Known keys stay known until they can be read again.
+// keySet holds the keys of one issuer. It keeps the old keys until new ones have been read.
 type keySet struct {
 	source
 	owner *IssuerKeys
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	keys        []key
-	reading     chan struct{} // closed when they were read; nil when they are not being read
+	reading     chan struct{} // closed at the end of the current read; nil between reads
 	good, tried time.Time
 	fail        error
 }
 
 // key is a public key of an issuer.
 type key struct {
-	id, algorithm string // algorithm is "" for any that fits
+	id, algorithm string // algorithm is "" if the key allows any suitable one
 	public        any
 }
 
-// find returns the key that a token says it is signed with. A token that does not say is
-// signed with the one there is for its algorithm.
+// find returns the key with which a token claims to be signed. If the token names no key, there must be exactly one for
+// its algorithm.
 func (s *keySet) find(ctx context.Context, h header) (any, error) {
 	if public := s.known(h); public != nil {
 		return public, nil
@@ -175,7 +174,7 @@ func (s *keySet) find(ctx context.Context, h header) (any, error) {
 	case s.good.IsZero():
 		return nil, ErrIssuerUnavailable
 	}
-	return nil, invalidf("its key is none of its issuer's")
+	return nil, invalidf("signed with an unknown key")
 }
 
 func (s *keySet) known(h header) any {
@@ -193,18 +192,17 @@ func (s *keySet) known(h header) any {
 	return found[0]
 }
 
-// due reports whether the keys are to be read. s.mu is held.
+// due reports whether the keys should be read. The caller must hold s.mu.
 func (s *keySet) due() bool {
 	return s.tried.IsZero() || s.fail != nil && s.mayRead() || s.owner.now().Sub(s.tried) >= s.refresh
 }
 
-// mayRead reports whether the keys may be read because one is not known. s.mu is held.
+// mayRead reports whether minFetchInterval has passed since the last read. The caller must hold s.mu.
 func (s *keySet) mayRead() bool {
 	return s.tried.IsZero() || s.owner.now().Sub(s.tried) >= minFetchInterval
 }
 
-// read reads the keys if that is wanted, and waits for those that are being read. It returns
-// when ctx ends, too.
+// read starts a read of the keys if wanted returns true, and waits for the current read or the end of ctx.
 func (s *keySet) read(ctx context.Context, wanted func() bool) {
 	s.mu.Lock()
 	done := s.reading
@@ -223,8 +221,8 @@ func (s *keySet) read(ctx context.Context, wanted func() bool) {
 	}
 }
 
-// renew puts the keys that the issuer has now in the place of those that are known. That
-// it stops or begins to answer is one line each.
+// renew replaces the keys by those that the issuer serves now. It logs a line when reads begin to fail or to succeed
+// again.
 func (s *keySet) renew(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	fetching, cancel := context.WithTimeout(ctx, timeout)
@@ -242,18 +240,18 @@ func (s *keySet) renew(ctx context.Context, done chan struct{}) {
 	s.reading = nil
 	s.mu.Unlock()
 	if changed {
-		s.owner.logger.WarnContext(ctx, "keys of an issuer", "issuer", s.issuer, "answers", err == nil, "error", fmt.Sprint(err))
+		s.owner.logger.WarnContext(ctx, "issuer keys availability changed", "issuer", s.issuer, "available", err == nil, "error", fmt.Sprint(err))
 	}
 }
 
-// parseKeys reads a JSON Web Key Set. Keys that verify no signature of a known algorithm
-// are left out: those for encryption, of other types, too small, or symmetric.
+// parseKeys parses a JSON Web Key Set. It skips keys that cannot verify a signature of a known algorithm: keys for
+// encryption, of other types, too small, or symmetric.
 func parseKeys(text []byte) ([]key, error) {
 	var set struct {
 		Keys []jsontext.Value `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &set); err != nil || len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("they are not a JSON Web Key Set of at most %d", maxKeys)
+		return nil, fmt.Errorf("not a JSON Web Key Set with at most %d keys", maxKeys)
 	}
 	var keys []key
 	for _, text := range set.Keys {
@@ -266,7 +264,7 @@ func parseKeys(text []byte) ([]key, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is none that verifies a signature")
+		return nil, errors.New("key set has no key that verifies signatures")
 	}
 	return keys, nil
 }
@@ -278,7 +276,7 @@ func newKey(entry jwk.Key) (key, bool) {
 		hasOperations && !slices.Contains(operations, jwk.KeyOpVerify) {
 		return key{}, false
 	}
-	public, err := entry.PublicKey() // should an issuer publish a private one
+	public, err := entry.PublicKey() // in case an issuer publishes a private key
 	if err != nil {
 		return key{}, false
 	}
@@ -293,7 +291,7 @@ func newKey(entry jwk.Key) (key, bool) {
 	return k, slices.ContainsFunc(Algorithm("").Values(), k.fits)
 }
 
-// fits reports whether the key verifies signatures of an algorithm.
+// fits reports whether the key verifies signatures of the algorithm.
 func (k key) fits(algorithm string) bool {
 	if k.algorithm != "" && k.algorithm != algorithm {
 		return false
@@ -309,5 +307,5 @@ func (k key) fits(algorithm string) bool {
 	return false
 }
 
-// curves are the algorithms of curves, RFC 7518, section 3.4.
+// curves maps curves to algorithms (RFC 7518, section 3.4).
 var curves = map[elliptic.Curve]string{elliptic.P256(): "ES256", elliptic.P384(): "ES384", elliptic.P521(): "ES512"}

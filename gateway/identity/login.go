@@ -15,28 +15,29 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Login is an issuer where people log in with a browser.
+// Login is an issuer for browser logins of people.
 type Login struct {
-	// ID is the issuer's name in the configuration.
+	// ID is the issuer's id in the configuration.
 	ID     string
 	Client LoginClient
 }
 
-// LoginClient is this program's registration at an issuer, for people who log in with a browser.
+// LoginClient is the gateway's client registration at an issuer for browser logins.
 type LoginClient struct {
 	// Issuer is the issuer's URL.
 	Issuer string
 	ID     string
-	// Secret is empty for a client that has none.
+	// Secret is empty for a public client.
 	Secret string
 	Scopes []string
 }
 
-// NewProof returns a random value that ties the beginning of a login to its end. The browser keeps it, and nobody else sees it: it is the
-// code verifier (RFC 7636), and state and nonce follow from it.
+// NewProof returns a random value that connects the beginning of a login with its end. Only the browser keeps it. It is
+// the PKCE code verifier (RFC 7636), and state and nonce are derived from it.
 func NewProof() string { return oauth2.GenerateVerifier() }
 
-// LoginState returns the state of the login with a proof: the issuer sends it back with the browser.
+// LoginState returns the state parameter of the login with the given proof, which the issuer passes back with the
+// browser.
 func LoginState(proof string) string { return derived("state", proof) }
 
 func derived(use, proof string) string {
@@ -44,8 +45,8 @@ func derived(use, proof string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Logins begins and ends logins of people at issuers. It remembers the issuers' discovery documents, so that no number of logins makes more
-// than a few calls for them. It is safe for concurrent use.
+// Logins performs browser logins at issuers. It caches the issuers' discovery documents, so that the number of reads does
+// not depend on the number of logins. It is safe for concurrent use.
 type Logins struct {
 	now func() time.Time
 
@@ -53,28 +54,28 @@ type Logins struct {
 	documents map[string]*document // by issuer
 }
 
-// NewLogins returns Logins with a clock.
+// NewLogins returns Logins that use the given clock.
 func NewLogins(now func() time.Time) *Logins {
 	return &Logins{now: now, documents: make(map[string]*document)}
 }
 
 const (
-	// documentAge is the age from which a discovery document is read again.
+	// documentAge is the maximum age of a cached discovery document.
 	documentAge = time.Hour
-	// maxExchange bounds the time to exchange a code for a token.
+	// maxExchange is the timeout of exchanging a code for a token.
 	maxExchange = 10 * time.Second
 )
 
-// document is the discovery document of one issuer.
+// document caches the discovery document of one issuer.
 type document struct {
 	mu          sync.Mutex // held while the document is read
 	found       discovered
-	good, tried time.Time // when it was read, and when that was last attempted
-	fail        error     // of the last attempt
+	good, tried time.Time // times of the last successful read and of the last attempt
+	fail        error     // error of the last attempt
 }
 
-// discover returns the discovery document of an issuer. It reads one that is older than documentAge, but at most once in a pause. A document
-// that cannot be read again stays known.
+// discover returns the discovery document of an issuer. It reads one that is older than documentAge again, but at most
+// once per minFetchInterval. If the read fails, it returns the old document.
 func (l *Logins) discover(ctx context.Context, issuer string) (discovered, error) {
 	l.mu.Lock()
 	d := l.documents[issuer]
@@ -87,7 +88,7 @@ func (l *Logins) discover(ctx context.Context, issuer string) (discovered, error
 	defer d.mu.Unlock()
 	if now := l.now(); now.Sub(d.good) >= documentAge && now.Sub(d.tried) >= minFetchInterval {
 		d.tried = now
-		reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // others wait for the document, too
+		reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // other logins wait for the same read
 		defer cancel()
 		found, err := discover(reading, issuer)
 		if d.fail = err; err == nil {
@@ -100,7 +101,7 @@ func (l *Logins) discover(ctx context.Context, issuer string) (discovered, error
 	return d.found, nil
 }
 
-// config returns the client's configuration, with the endpoints that the issuer's discovery document names.
+// config returns the client's OAuth configuration with the endpoints from the issuer's discovery document.
 func (l *Logins) config(ctx context.Context, c LoginClient, redirect string) (oauth2.Config, error) {
 	d, err := l.discover(ctx, c.Issuer)
 	if err != nil {
@@ -117,9 +118,9 @@ func (l *Logins) config(ctx context.Context, c LoginClient, redirect string) (oa
 	}, nil
 }
 
-// style returns how the client authenticates to a token endpoint that takes some methods (OpenID Connect Discovery 1.0, section 3): by
-// client_secret_basic, which is also the default, or else by client_secret_post. A client without a secret only names itself, in the body.
-// One request shows one style: none is tried.
+// style returns the authentication style for a token endpoint that supports the given methods (OpenID Connect Discovery
+// 1.0, section 3): client_secret_basic, which is the default, or client_secret_post. A client without a secret sends only
+// its id, in the body. Setting the style avoids probing by trial.
 func (c LoginClient) style(methods []string) oauth2.AuthStyle {
 	if c.Secret == "" || len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") {
 		return oauth2.AuthStyleInParams
@@ -127,7 +128,8 @@ func (c LoginClient) style(methods []string) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// Begin returns the address to send the browser to, which comes back to redirect. The error is ErrUnavailable.
+// Begin returns the issuer's URL for the browser. After the login, the issuer sends the browser to redirect. The error is
+// ErrIssuerUnavailable.
 func (l *Logins) Begin(ctx context.Context, c LoginClient, redirect, proof string) (string, error) {
 	config, err := l.config(ctx, c, redirect)
 	if err != nil {
@@ -136,12 +138,12 @@ func (l *Logins) Begin(ctx context.Context, c LoginClient, redirect, proof strin
 	return config.AuthCodeURL(LoginState(proof), oauth2.S256ChallengeOption(proof), oauth2.SetAuthURLParam("nonce", derived("nonce", proof))), nil
 }
 
-// Finish exchanges the code in the query that the browser came back with for the ID token of the person, by one request. The token is
-// verified only as far as it belongs to this login: its nonce, and its authorized party if it names one (OpenID Connect Core 1.0, section
-// 3.1.3.7). The error is ErrInvalid or ErrUnavailable.
+// Finish exchanges the code in the query of the redirect for the person's ID token with one request. It verifies only
+// that the token belongs to this login: its nonce, and its authorized party if present (OpenID Connect Core 1.0, section
+// 3.1.3.7). The error is ErrInvalid or ErrIssuerUnavailable.
 func (l *Logins) Finish(ctx context.Context, c LoginClient, redirect, proof string, query url.Values) (string, error) {
 	if query.Has("iss") && query.Get("iss") != c.Issuer { // RFC 9207, section 2.4
-		return "", invalidf("it is of another issuer")
+		return "", invalidf("response from another issuer")
 	}
 	config, err := l.config(ctx, c, redirect)
 	if err != nil {
@@ -152,7 +154,7 @@ func (l *Logins) Finish(ctx context.Context, c LoginClient, redirect, proof stri
 	client := clientFor(c.Issuer, config.Endpoint.TokenURL)
 	got, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), query.Get("code"), oauth2.VerifierOption(proof))
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response.StatusCode < http.StatusInternalServerError {
-		return "", invalidf("the issuer refused the login: %.100s", refused.ErrorCode)
+		return "", invalidf("issuer refused the login: %.100s", refused.ErrorCode)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrIssuerUnavailable, err)
@@ -163,15 +165,16 @@ func (l *Logins) Finish(ctx context.Context, c LoginClient, redirect, proof stri
 		return "", err
 	}
 	if nonce, _ := t.claims.all["nonce"].(string); nonce != derived("nonce", proof) {
-		return "", invalidf("it is of another login")
+		return "", invalidf("belongs to another login")
 	}
 	if party, named := t.claims.all["azp"]; named && party != c.ID {
-		return "", invalidf("it was issued to another client")
+		return "", invalidf("issued to another client")
 	}
 	return token, nil
 }
 
-// clientFor returns the client for an address that an issuer names: another host than the issuer's own must be public.
+// clientFor returns the HTTP client for a URL from an issuer's discovery document. A host other than the issuer's must be
+// public.
 func clientFor(issuer, address string) *http.Client {
 	if host(address) != host(issuer) {
 		return public

@@ -12,27 +12,26 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Mapping maps the claims of a credential to its caller: those of a token, or the
-// names in a certificate.
+// Mapping maps the claims of a token, or the names in a certificate, to a caller.
 type Mapping struct {
-	Orgs    []string          `yaml:"orgs,required" doc:"ids of the organisations that it speaks for; of several, the claim claims.org names one"`
-	Claims  ClaimNames        `yaml:"claims" doc:"claims that tell team, key and role of a caller; of a token a name, or a JSON pointer such as /realm_access/roles; of a certificate uri, dns, email, trust_domain, or /ns for the segment after ns in the path of its URI"`
-	Require map[string]string `yaml:"require" doc:"values that claims must have, or one of their values must be, such as azp: tollgate-cli"`
-	Team    string            `yaml:"team" doc:"team of callers for whom none is named; absent refuses them if claims.team is set"`
-	Teams   map[string]string `yaml:"teams" doc:"teams by values of claims.team, of which others are ignored; absent takes the value for the id of the team"`
-	Role    Role              `yaml:"role" doc:"role of callers whom grants gives none; absent refuses them"`
-	Grants  map[string]Role   `yaml:"grants" doc:"roles by values of claims.roles, of which others are ignored"`
-	Labels  map[string]string `yaml:"labels" doc:"claims by names of labels, which what its callers make then has, and which they cannot set otherwise"`
+	Orgs    []string          `yaml:"orgs,required" doc:"ids of the organisations whose callers it may identify; if there are several, the claim claims.org selects one"`
+	Claims  ClaimNames        `yaml:"claims" doc:"claims with the organisation, team and roles of a caller. For a token, a name or a JSON pointer such as /realm_access/roles; for a certificate, uri, dns, email, trust_domain, or /ns for the segment after ns in the path of its URI"`
+	Require map[string]string `yaml:"require" doc:"required values of claims, such as azp: tollgate-cli; a claim with several values must include the value"`
+	Team    string            `yaml:"team" doc:"team of callers whose claims name no team; without it they are refused if claims.team is set"`
+	Teams   map[string]string `yaml:"teams" doc:"maps values of claims.team to teams and ignores other values; absent uses the value as the team id"`
+	Role    Role              `yaml:"role" doc:"role of callers that get no role from grants; without it they are refused"`
+	Grants  map[string]Role   `yaml:"grants" doc:"maps values of claims.roles to roles and ignores other values"`
+	Labels  map[string]string `yaml:"labels" doc:"maps label names to claims; resources of its callers get these labels, which callers cannot set themselves"`
 }
 
-// ClaimNames names claims.
+// ClaimNames holds the names of claims.
 type ClaimNames struct {
-	Org   string `yaml:"org" doc:"the organisation's id; one that is not among orgs is refused"`
-	Team  string `yaml:"team" doc:"the team: exactly one, of the organisation"`
-	Roles string `yaml:"roles" doc:"values that grants maps to roles"`
+	Org   string `yaml:"org" doc:"claim with the organisation's id, which must be in orgs"`
+	Team  string `yaml:"team" doc:"claim with exactly one team of the organisation"`
+	Roles string `yaml:"roles" doc:"claim with the values that grants maps to roles"`
 }
 
-// names returns the claims that the mapping reads, with their paths.
+// names returns the claims that the mapping reads, by their paths in the configuration.
 func (m *Mapping) names() map[string]string {
 	names := map[string]string{"claims.org": m.Claims.Org, "claims.team": m.Claims.Team, "claims.roles": m.Claims.Roles}
 	for name := range m.Require {
@@ -45,43 +44,43 @@ func (m *Mapping) names() map[string]string {
 	return names
 }
 
-// validateID reports the fault of an id with which those of callers begin.
+// validateID validates an id that is the prefix of caller ids.
 func validateID(id string) error {
 	if id == "" || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(id) > 32 {
-		return fault.Errorf("id", "must be at most 32 of a-z, 0-9, - and _")
+		return fault.Errorf("id", "must consist of at most 32 characters of a-z, 0-9, - and _")
 	}
 	return nil
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate checks m and joins all errors, each with its path below the section.
 func (m *Mapping) Validate() error {
 	var errs fault.Found
 	switch {
 	case len(m.Orgs) == 0:
 		errs.Add("orgs", "must name at least one organisation")
 	case len(m.Orgs) > 1 && m.Claims.Org == "":
-		errs.Add("claims.org", "is required, because orgs names several")
+		errs.Add("claims.org", "is required if orgs has several entries")
 	}
-	errs.If(len(m.Teams) > 0 && m.Claims.Team == "", "claims.team", "is required beside teams")
+	errs.If(len(m.Teams) > 0 && m.Claims.Team == "", "claims.team", "is required with teams")
 	switch {
 	case (len(m.Grants) > 0) != (m.Claims.Roles != ""):
-		errs.Add("grants", "and claims.roles require each other")
+		errs.Add("grants", "must be set together with claims.roles")
 	case m.Role == "" && len(m.Grants) == 0:
-		errs.Add("role", "is required without grants: what may its callers do?")
+		errs.Add("role", "is required without grants")
 	case m.Role == RoleLead || slices.Contains(slices.Collect(maps.Values(m.Grants)), RoleLead):
-		errs.Add("grants", "cannot give the role lead: keys that a lead makes are bounded by its own, which a token or certificate is not")
+		errs.Add("grants", "cannot assign the role lead, because keys created by a lead inherit the limits of the lead's own key")
 	}
 	return errors.Join(errs...)
 }
 
-// claims are the claims of a credential, by name.
+// claims provides the claims of a credential by name.
 type claims interface{ Values(name string) []string }
 
-// caller returns the caller that claims map to. teams are the teams of each organisation.
+// caller maps claims to a caller. teams maps organisations to their teams.
 func (m *Mapping) caller(said claims, teams map[string][]string) (*Caller, error) {
 	for name, want := range m.Require {
 		if !slices.Contains(said.Values(name), want) {
-			return nil, fmt.Errorf("its claim %s does not have the value that is required", name)
+			return nil, fmt.Errorf("claim %s does not have the required value", name)
 		}
 	}
 	c := new(Caller)
@@ -104,7 +103,7 @@ func (m *Mapping) caller(said claims, teams map[string][]string) (*Caller, error
 		c.Roles = []Role{m.Role}
 	}
 	if len(c.Roles) == 0 {
-		return nil, errors.New("nothing that it says gives it a role")
+		return nil, errors.New("no claim maps to a role")
 	}
 	slices.Sort(c.Roles)
 	err = m.label(c, said)
@@ -117,7 +116,7 @@ func (m *Mapping) org(said claims) (string, error) {
 	}
 	named := said.Values(m.Claims.Org)
 	if len(named) != 1 || !slices.Contains(m.Orgs, named[0]) {
-		return "", errors.New("it does not name one organisation that its issuer speaks for")
+		return "", errors.New("claims do not name exactly one allowed organisation")
 	}
 	return named[0], nil
 }
@@ -141,10 +140,10 @@ func (m *Mapping) team(said claims) (string, error) {
 	case len(teams) == 0 && m.Team != "":
 		return m.Team, nil
 	}
-	return "", fmt.Errorf("it names %d teams and not one", len(teams))
+	return "", fmt.Errorf("claims name %d teams, want one", len(teams))
 }
 
-// label sets the labels of a caller, as the header of labels would.
+// label sets the labels of a caller in the form of the label header.
 func (m *Mapping) label(c *Caller, said claims) error {
 	var pairs []string
 	c.CredentialLabels = slices.Sorted(maps.Keys(m.Labels))
@@ -154,7 +153,7 @@ func (m *Mapping) label(c *Caller, said claims) error {
 			continue
 		}
 		if len(values) > 1 || strings.Contains(values[0], ",") {
-			return fmt.Errorf("its claim %s is not a label's value", m.Labels[name])
+			return fmt.Errorf("claim %s is not a valid label value", m.Labels[name])
 		}
 		pairs = append(pairs, name+"="+values[0])
 	}
@@ -162,16 +161,16 @@ func (m *Mapping) label(c *Caller, said claims) error {
 	return nil
 }
 
-// fingerprint names a subject of an issuer: 80 bits, in 16 letters and digits.
+// fingerprint returns an id for a subject of an issuer: 80 bits as 16 letters and digits.
 func fingerprint(issuer, subject string) string {
 	sum := sha256.Sum256([]byte(issuer + "\x00" + subject))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-// maxSubject bounds the logged part of a subject, in bytes.
+// maxSubject is the maximum length of the logged part of a subject in bytes.
 const maxSubject = 200
 
-// subject is a subject as it is shown.
+// subject returns a subject in printable form.
 func subject(sub string) string {
 	shown := strings.ToValidUTF8(sub[:min(len(sub), maxSubject)], "")
 	return strings.Map(func(r rune) rune {

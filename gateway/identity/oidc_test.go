@@ -109,45 +109,45 @@ func TestRefuses(t *testing.T) {
 	none := issuer.Key{Algorithm: "none", ID: key.ID}
 	for what, c := range map[string]struct{ token, want string }{
 		"a good one":                         {good, ""},
-		"none":                               {none.Sign(t, nil, ours), `may not be signed with "none"`},
-		"NONE":                               {none.Sign(t, issuer.Claims{"alg": "NONE"}, ours), `may not be signed with "NONE"`},
-		"HMAC with the public key":           {rsa.Confuse(t, ours), `may not be signed with "HS256"`},
-		"an algorithm that was not allowed":  {rsa.Sign(t, issuer.Claims{"alg": "RS512"}, ours), `may not be signed with "RS512"`},
-		"an algorithm of another key":        {rsa.Sign(t, issuer.Claims{"alg": "PS256"}, ours), "its key is none"},
-		"an algorithm the key is not for":    {key.Sign(t, issuer.Claims{"alg": "RS256"}, ours), "its key is none"},
-		"another signer with the same kid":   {stranger.Sign(t, issuer.Claims{"kid": key.ID}, ours), "its signature is wrong"},
-		"a key that it brings":               {stranger.Sign(t, issuer.Claims{"kid": key.ID, "jwk": stranger.JWK()}, ours), "its signature is wrong"},
-		"a key at an address that it brings": {stranger.Sign(t, issuer.Claims{"jku": w.URL + "/jwks", "x5u": w.URL + "/jwks"}, ours), "its key is none"},
-		"a kid that is a path":               {stranger.Sign(t, issuer.Claims{"kid": "../../dev/null"}, ours), "its key is none"},
-		"a kid that is none":                 {key.SignText(t, `{"alg":"ES256","kid":7}`, `{}`), "its header cannot be read"},
-		"two algorithms":                     {key.SignText(t, `{"alg":"ES256","alg":"none"}`, `{}`), "its header cannot be read"},
-		"two subjects":                       {key.SignText(t, `{"alg":"ES256"}`, `{"sub":"ann","sub":"bob"}`), "its claims cannot be read"},
-		"claims that are a list":             {key.SignText(t, `{"alg":"ES256"}`, `[]`), "its claims cannot be read"},
+		"none":                               {none.Sign(t, nil, ours), `algorithm "none" is not accepted`},
+		"NONE":                               {none.Sign(t, issuer.Claims{"alg": "NONE"}, ours), `algorithm "NONE" is not accepted`},
+		"HMAC with the public key":           {rsa.Confuse(t, ours), `algorithm "HS256" is not accepted`},
+		"an algorithm that was not allowed":  {rsa.Sign(t, issuer.Claims{"alg": "RS512"}, ours), `algorithm "RS512" is not accepted`},
+		"an algorithm of another key":        {rsa.Sign(t, issuer.Claims{"alg": "PS256"}, ours), "unknown key"},
+		"an algorithm the key is not for":    {key.Sign(t, issuer.Claims{"alg": "RS256"}, ours), "unknown key"},
+		"another signer with the same kid":   {stranger.Sign(t, issuer.Claims{"kid": key.ID}, ours), "wrong signature"},
+		"a key that it brings":               {stranger.Sign(t, issuer.Claims{"kid": key.ID, "jwk": stranger.JWK()}, ours), "wrong signature"},
+		"a key at an address that it brings": {stranger.Sign(t, issuer.Claims{"jku": w.URL + "/jwks", "x5u": w.URL + "/jwks"}, ours), "unknown key"},
+		"a kid that is a path":               {stranger.Sign(t, issuer.Claims{"kid": "../../dev/null"}, ours), "unknown key"},
+		"a kid that is none":                 {key.SignText(t, `{"alg":"ES256","kid":7}`, `{}`), "invalid header"},
+		"two algorithms":                     {key.SignText(t, `{"alg":"ES256","alg":"none"}`, `{}`), "invalid header"},
+		"two subjects":                       {key.SignText(t, `{"alg":"ES256"}`, `{"sub":"ann","sub":"bob"}`), "invalid claims"},
+		"claims that are a list":             {key.SignText(t, `{"alg":"ES256"}`, `[]`), "invalid claims"},
 		"critical headers":                   {key.Sign(t, issuer.Claims{"crit": []string{"b64"}, "b64": false}, ours), "critical headers"},
-		"a payload that is not encoded":      {key.Sign(t, issuer.Claims{"b64": false}, ours), "its signature is wrong"},
-		"a token that ends a session":        {key.Sign(t, issuer.Claims{"typ": "logout+jwt"}, ours), "not that of an access token"},
-		"a changed payload":                  {moved(good, key.Sign(t, nil, with("sub", "bob"))), "its signature is wrong"},
-		"no signature":                       {good[:strings.LastIndex(good, ".")+1], "its signature is wrong"},
-		"another issuer":                     {key.Sign(t, nil, with("iss", "https://elsewhere.example")), "no issuer"},
-		"an issuer with a slash":             {key.Sign(t, nil, with("iss", w.URL+"/")), "no issuer"},
-		"no issuer":                          {key.Sign(t, nil, with("iss", nil)), "no iss"},
-		"no subject":                         {key.Sign(t, nil, with("sub", nil)), "no sub"},
-		"a subject that is a number":         {key.Sign(t, nil, with("sub", 7)), "no sub"},
-		"another audience":                   {key.Sign(t, nil, with("aud", "billing")), "another audience"},
-		"an audience that begins like ours":  {key.Sign(t, nil, with("aud", "tollgate2")), "another audience"},
-		"no audience":                        {key.Sign(t, nil, with("aud", nil)), "another audience"},
-		"no end":                             {key.Sign(t, nil, with("exp", nil)), "no exp"},
+		"a payload that is not encoded":      {key.Sign(t, issuer.Claims{"b64": false}, ours), "wrong signature"},
+		"a token that ends a session":        {key.Sign(t, issuer.Claims{"typ": "logout+jwt"}, ours), "not an access token"},
+		"a changed payload":                  {moved(good, key.Sign(t, nil, with("sub", "bob"))), "wrong signature"},
+		"no signature":                       {good[:strings.LastIndex(good, ".")+1], "wrong signature"},
+		"another issuer":                     {key.Sign(t, nil, with("iss", "https://elsewhere.example")), "is not configured"},
+		"an issuer with a slash":             {key.Sign(t, nil, with("iss", w.URL+"/")), "is not configured"},
+		"no issuer":                          {key.Sign(t, nil, with("iss", nil)), "missing iss"},
+		"no subject":                         {key.Sign(t, nil, with("sub", nil)), "missing iss or sub"},
+		"a subject that is a number":         {key.Sign(t, nil, with("sub", 7)), "missing iss or sub"},
+		"another audience":                   {key.Sign(t, nil, with("aud", "billing")), "wrong audience"},
+		"an audience that begins like ours":  {key.Sign(t, nil, with("aud", "tollgate2")), "wrong audience"},
+		"no audience":                        {key.Sign(t, nil, with("aud", nil)), "wrong audience"},
+		"no end":                             {key.Sign(t, nil, with("exp", nil)), "missing exp"},
 		"an end that is a string":            {key.Sign(t, nil, with("exp", "2030-01-01")), "exp is not a time"},
 		"an end beyond all calendars":        {key.Sign(t, nil, with("exp", 1e300)), "exp is not a time"},
 		"an end in the past":                 {key.Sign(t, nil, with("exp", start.Add(-31*time.Second).Unix())), "expired"},
 		"an end within the skew":             {key.Sign(t, nil, with("exp", start.Add(-29*time.Second).Unix())), ""},
-		"no beginning":                       {key.Sign(t, nil, with("iat", nil)), "no iat"},
-		"issued in the future":               {key.Sign(t, nil, with("iat", start.Add(31*time.Second).Unix())), "not accepted yet"},
+		"no beginning":                       {key.Sign(t, nil, with("iat", nil)), "missing iat"},
+		"issued in the future":               {key.Sign(t, nil, with("iat", start.Add(31*time.Second).Unix())), "not valid yet"},
 		"issued within the skew":             {key.Sign(t, nil, with("iat", start.Add(29*time.Second).Unix())), ""},
 		"issued too long ago":                {key.Sign(t, nil, with("iat", start.Add(-25*time.Hour).Unix())), "issued more than 24h"},
-		"not before the future":              {key.Sign(t, nil, with("nbf", start.Add(31*time.Second).Unix())), "not accepted yet"},
+		"not before the future":              {key.Sign(t, nil, with("nbf", start.Add(31*time.Second).Unix())), "not valid yet"},
 		"bound to a key of the holder":       {key.Sign(t, nil, with("cnf", map[string]string{"jkt": "x"})), "bound to a key"},
-		"more than there may be":             {key.Sign(t, nil, with("pad", strings.Repeat("x", identity.MaxToken))), "more than 8192 bytes"},
+		"more than there may be":             {key.Sign(t, nil, with("pad", strings.Repeat("x", identity.MaxToken))), "longer than 8192 bytes"},
 		"no token":                           {"hello", "parts"},
 		"five parts":                         {"a.b.c.d.e", "parts"},
 	} {
@@ -170,7 +170,7 @@ func TestTokensWithoutKeyID(t *testing.T) {
 	w.Publish(key, issuer.NewKey(t, "ES256"))
 	w.clock.advance(15 * time.Minute)
 	w.keys.Refresh(t.Context())
-	w.expect(t, "two keys fit", token, "its key is none")
+	w.expect(t, "two keys fit", token, "unknown key")
 }
 
 // Keys of other uses and types do not keep those that verify from being read.
@@ -179,11 +179,11 @@ func TestKeySets(t *testing.T) {
 	key := w.Key().JWK()
 	for what, c := range map[string]struct{ change, value, want string }{
 		"as it is":          {"", "", ""},
-		"for encryption":    {"use", "enc", "none that verifies a signature"},
-		"of a type unknown": {"kty", "XYZ", "none that verifies a signature"},
-		"symmetric":         {"kty", "oct", "none that verifies a signature"},
-		"another algorithm": {"alg", "ES384", "none that verifies a signature"},
-		"off the curve":     {"y", key["x"], "none that verifies a signature"},
+		"for encryption":    {"use", "enc", "no key that verifies signatures"},
+		"of a type unknown": {"kty", "XYZ", "no key that verifies signatures"},
+		"symmetric":         {"kty", "oct", "no key that verifies signatures"},
+		"another algorithm": {"alg", "ES384", "no key that verifies signatures"},
+		"off the curve":     {"y", key["x"], "no key that verifies signatures"},
 	} {
 		altered := maps.Clone(key)
 		if c.change != "" {
@@ -216,7 +216,7 @@ func TestRotation(t *testing.T) {
 	w.expect(t, "the first key", first, "")
 	w.Rotate(t, "RS256", old)
 	second := w.Token(t, claims(nil))
-	w.expect(t, "the second key, at once", second, "its key is none")
+	w.expect(t, "the second key, at once", second, "unknown key")
 	w.clock.advance(10 * time.Second)
 	w.expect(t, "the second key, later", second, "")
 	w.expect(t, "the first key during the rotation", first, "")
@@ -224,7 +224,7 @@ func TestRotation(t *testing.T) {
 	w.expect(t, "the first key, withdrawn", first, "")
 	w.clock.advance(15 * time.Minute)
 	w.keys.Refresh(t.Context())
-	w.expect(t, "the first key, withdrawn and read", first, "its key is none")
+	w.expect(t, "the first key, withdrawn and read", first, "unknown key")
 	w.expect(t, "the second key at the end", second, "")
 }
 
@@ -297,17 +297,17 @@ func TestDiscovery(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"a document of another issuer": {"/.well-known/openid-configuration", says(`{"issuer":"https://elsewhere.example","jwks_uri":"https://elsewhere.example/jwks"}`), "is of issuer"},
+		"a document of another issuer": {"/.well-known/openid-configuration", says(`{"issuer":"https://elsewhere.example","jwks_uri":"https://elsewhere.example/jwks"}`), "is for another issuer"},
 		"keys at a private address":    {"/.well-known/openid-configuration", says(`{"issuer":"ISSUER","jwks_uri":"https://10.0.0.1/jwks"}`), "prohibited"},
 		"keys in the clear":            {"/.well-known/openid-configuration", says(`{"issuer":"ISSUER","jwks_uri":"http://elsewhere.example/jwks"}`), "must be https"},
 		"keys in a file":               {"/.well-known/openid-configuration", says(`{"issuer":"ISSUER","jwks_uri":"file:///etc/passwd"}`), "must be"},
 		"a redirect": {"/jwks", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/jwks", http.StatusFound)
-		}, "answered 302"},
-		"an answer without end":          {"/jwks", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, "more than 1048576 bytes"},
-		"no keys":                        {"/jwks", says(`{"keys":[]}`), "there is none"},
+		}, "status 302"},
+		"an answer without end":          {"/jwks", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, "exceeds 1048576 bytes"},
+		"no keys":                        {"/jwks", says(`{"keys":[]}`), "no key that verifies"},
 		"something else":                 {"/jwks", says(`<html>`), "not a JSON Web Key Set"},
-		"a document that cannot be read": {"/.well-known/openid-configuration", says(`{"issuer":1}`), "cannot be read"},
+		"a document that cannot be read": {"/.well-known/openid-configuration", says(`{"issuer":1}`), "invalid document"},
 	} {
 		w := newWorld(t, nil)
 		w.Handle(c.path, func(rw http.ResponseWriter, r *http.Request) {

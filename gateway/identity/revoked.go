@@ -2,22 +2,20 @@ package identity
 
 import "time"
 
-// Revocation withdraws tokens of an issuer that are accepted otherwise: one, or those that
-// a subject had been issued by a time.
+// Revocation revokes one token of an issuer, or all tokens issued to a subject up to a time.
 type Revocation struct {
-	// Issuer is its URL.
+	// Issuer is the URL of the issuer.
 	Issuer string
-	// Token is the jti of a token, Subject a sub; the other is empty.
+	// Token is the jti of a token, or Subject is a sub. The other field is empty.
 	Token, Subject string
-	// At is the time of a revocation by subject. The skew of clocks is added: tokens
-	// issued a little later are withdrawn, too.
+	// At is the time of a revocation by subject. It also covers tokens issued up to the allowed clock skew later.
 	At time.Time
 }
 
-// revoked holds revocations by subject, with their time.
+// revoked maps revocations, without their times, to their times.
 type revoked map[Revocation]time.Time
 
-// Revoke puts a list of revocations in the place of the one in force.
+// Revoke replaces the list of revocations.
 func (k *IssuerKeys) Revoke(list []Revocation) {
 	all := make(revoked, len(list))
 	for _, r := range list {
@@ -30,11 +28,11 @@ func (k *IssuerKeys) Revoke(list []Revocation) {
 	k.revoked.Store(&all)
 }
 
-// SetRevocationsUnknown says that the revocations are not known: Verify returns ErrUnavailable for every
-// token that it would accept, until there is a list.
+// SetRevocationsUnknown marks the revocations as unknown. Until the next call of Revoke, Verify returns
+// ErrIssuerUnavailable for every token that it would otherwise accept.
 func (k *IssuerKeys) SetRevocationsUnknown() { k.revoked.Store(nil) }
 
-// covers reports whether claims are those of a token that is revoked.
+// covers reports whether the token with the given claims is revoked.
 func (r revoked) covers(c *Claims, skew time.Duration) bool {
 	if len(r) == 0 {
 		return false

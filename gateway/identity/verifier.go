@@ -11,20 +11,18 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
-// ErrInvalid is returned for every token that is not accepted, and says why.
-var ErrInvalid = errors.New("the token is not accepted")
+// ErrInvalid is wrapped by the error for every rejected token, which contains the reason.
+var ErrInvalid = errors.New("token not accepted")
 
-// ErrIssuerUnavailable is returned for a token of which this cannot be said, because the keys
-// of its issuer cannot be read and its own is not among those that are known, or because
-// it is not known which tokens are revoked.
-var ErrIssuerUnavailable = errors.New("the token cannot be verified at the moment")
+// ErrIssuerUnavailable is returned if a token cannot be verified: its key is not cached and the issuer's keys cannot be
+// read, or the revoked tokens are unknown.
+var ErrIssuerUnavailable = errors.New("token verification unavailable")
 
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
 }
 
-// Verifier verifies the tokens of some issuers. It is immutable and safe for concurrent
-// use.
+// Verifier verifies tokens of a set of issuers. It is immutable and safe for concurrent use.
 type Verifier struct {
 	issuers map[string]issuer // by URL
 	keys    *IssuerKeys
@@ -35,8 +33,8 @@ type issuer struct {
 	keys *keySet
 }
 
-// NewVerifier returns a Verifier of valid configurations, each of another issuer. Their
-// keys are among keys from then on; see [IssuerKeys.Retain].
+// NewVerifier returns a Verifier of valid configurations of distinct issuers. It registers the issuers with keys; see
+// [IssuerKeys.Retain].
 func NewVerifier(issuers []TokenIssuer, keys *IssuerKeys) *Verifier {
 	v := &Verifier{issuers: make(map[string]issuer, len(issuers)), keys: keys}
 	for _, c := range issuers {
@@ -46,14 +44,15 @@ func NewVerifier(issuers []TokenIssuer, keys *IssuerKeys) *Verifier {
 	return v
 }
 
-// Verify returns the claims of a token that is signed by one of the issuers, is for one of
-// the audiences and is accepted now. It returns ErrInvalid or ErrUnavailable otherwise. It
-// waits for the issuer only when the token's key is not known, and at most a few seconds.
+// Verify returns the claims of a token that one of the issuers has signed, that has an accepted audience and that is
+// currently valid. Otherwise it returns ErrInvalid or ErrIssuerUnavailable. If the token's key is not cached, Verify
+// waits a few seconds at most for the issuer.
 func (v *Verifier) Verify(ctx context.Context, token string) (*Claims, error) {
 	return v.VerifyAt(ctx, token, v.keys.now())
 }
 
-// VerifyAt is Verify for a token that was presented at a time, such as the beginning of a session. A revocation since then counts.
+// VerifyAt verifies a token that was presented at the given time, such as the beginning of a session. Later revocations
+// apply.
 func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*Claims, error) {
 	t, err := parse(token)
 	if err != nil {
@@ -62,26 +61,26 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 	i, known := v.issuers[t.claims.Issuer]
 	switch {
 	case !known:
-		return nil, invalidf("no issuer %.100q is configured", t.claims.Issuer)
+		return nil, invalidf("issuer %.100q is not configured", t.claims.Issuer)
 	case !slices.Contains(i.Algorithms, Algorithm(t.header.Algorithm)):
-		return nil, invalidf("its issuer's tokens may not be signed with %.20q", t.header.Algorithm)
+		return nil, invalidf("signature algorithm %.20q is not accepted from this issuer", t.header.Algorithm)
 	case !t.header.accepted():
-		return nil, invalidf("its type %.20q is not that of an access token", t.header.Type)
+		return nil, invalidf("type %.20q is not an access token", t.header.Type)
 	case t.header.Critical != nil:
-		return nil, invalidf("it has critical headers")
+		return nil, invalidf("critical headers are not supported")
 	case t.claims.all["cnf"] != nil:
-		return nil, invalidf("it is bound to a key of its holder, of which no proof was asked")
+		return nil, invalidf("bound to a key of its holder, which is not supported")
 	}
-	// Before the signature, which costs more: neither is told to the caller.
+	// This check is cheaper than the signature check. Callers cannot tell which of the two failed.
 	if err := i.check(t.claims, at); err != nil {
 		return nil, err
 	}
 	revoked := v.keys.revoked.Load()
 	switch {
 	case revoked == nil:
-		return nil, fmt.Errorf("%w: it is not known which are revoked", ErrIssuerUnavailable)
+		return nil, fmt.Errorf("%w: revoked tokens are unknown", ErrIssuerUnavailable)
 	case revoked.covers(t.claims, i.Skew):
-		return nil, invalidf("it is revoked")
+		return nil, invalidf("revoked")
 	}
 	key, err := i.keys.find(ctx, t.header)
 	if err != nil {
@@ -89,13 +88,13 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 	}
 	algorithm, _ := jwa.LookupSignatureAlgorithm(t.header.Algorithm)
 	if _, err := jws.VerifyCompactFast(key, []byte(t.raw), algorithm); err != nil {
-		return nil, invalidf("its signature is wrong")
+		return nil, invalidf("wrong signature")
 	}
 	return t.claims, nil
 }
 
-// StillAccepts reports whether claims that this or another Verifier has accepted are accepted by
-// this one now: their issuer, audience and age, and that they are not revoked since.
+// StillAccepts reports whether claims that this or another Verifier has accepted are still accepted: their issuer,
+// audience, age and revocation.
 func (v *Verifier) StillAccepts(c *Claims, now time.Time) bool {
 	i, known := v.issuers[c.Issuer]
 	again := *c
@@ -103,7 +102,7 @@ func (v *Verifier) StillAccepts(c *Claims, now time.Time) bool {
 	return known && i.check(&again, now) == nil && (revoked == nil || !revoked.covers(c, i.Skew))
 }
 
-// check reports why claims are not accepted at a time, and sets Until.
+// check returns an error if claims are not accepted at the time now, and sets Until.
 func (i issuer) check(c *Claims, now time.Time) error {
 	c.Until = c.Expires
 	if oldest := c.IssuedAt.Add(i.MaxAge); oldest.Before(c.Until) {
@@ -112,13 +111,13 @@ func (i issuer) check(c *Claims, now time.Time) error {
 	c.Until = c.Until.Add(i.Skew)
 	switch {
 	case !slices.ContainsFunc(c.Audiences, func(a string) bool { return slices.Contains(i.Audiences, a) }):
-		return invalidf("it is for another audience")
+		return invalidf("wrong audience")
 	case !now.Before(c.Expires.Add(i.Skew)):
-		return invalidf("it expired at %s", c.Expires.UTC().Format(time.RFC3339))
+		return invalidf("expired at %s", c.Expires.UTC().Format(time.RFC3339))
 	case !now.Before(c.Until):
-		return invalidf("it was issued more than %s ago", i.MaxAge)
+		return invalidf("issued more than %s ago", i.MaxAge)
 	case now.Add(i.Skew).Before(c.NotBefore), now.Add(i.Skew).Before(c.IssuedAt):
-		return invalidf("it is not accepted yet")
+		return invalidf("not valid yet")
 	}
 	return nil
 }

@@ -7,16 +7,19 @@ import (
 	"sync"
 )
 
-// maxMarks is the largest number of - . _ ~ + / = in a key that is found between other characters although no caller has used it yet.
+// maxMarks is the maximum number of the characters - . _ ~ + / = in an unused key that ContainsKey finds between other
+// key characters.
 const maxMarks = 8
 
-// ContainsKey reports whether a text holds a key of a caller, accepted now or at another time. Of keys only digests are known, so it depends on the
-// key where in the text it is found:
+// ContainsKey reports whether text contains a key of a caller, whether or not the key is currently valid. Because only
+// digests of keys are known, the position of the key matters:
 //
-//   - anywhere, if the key is one of NewKey or a caller has used it since the process started (see [UsedKeys]), as the sender of a request has;
-//   - otherwise where no letter or digit is before or after it, if it has at most maxMarks marks or is between characters that no key has.
+//   - A key from NewKey, or one that a caller has used since the process started (see [UsedKeys]), such as the sender of
+//     the request, is found anywhere.
+//   - Any other key is found if no letter or digit precedes or follows it, and it has at most maxMarks marks or is
+//     between characters that do not occur in keys.
 //
-// The time grows with the length of the text, in the worst case by about 0.3 ms for each 1,000 bytes.
+// The time is linear in the length of the text, at most about 0.3 ms for each 1,000 bytes.
 func (d *Directory) ContainsKey(text string) bool {
 	if len(text) < minKey {
 		return false
@@ -37,7 +40,7 @@ func (d *Directory) ContainsKey(text string) bool {
 	return false
 }
 
-// runContainsKey is Within for a text of characters that keys may have.
+// runContainsKey is ContainsKey for a text that consists of key characters.
 func (d *Directory) runContainsKey(run string) bool {
 	if d.hasPart(run) {
 		return true
@@ -62,7 +65,7 @@ func (d *Directory) runContainsKey(run string) bool {
 	return d.seen.containedIn(run, d)
 }
 
-// hasPart is Has for a part of a text. It allocates nothing.
+// hasPart reports whether a part of a text is a key. It does not allocate.
 func (d *Directory) hasPart(part string) bool {
 	if len(part) < minKey || len(part) > maxKey {
 		return false
@@ -71,7 +74,7 @@ func (d *Directory) hasPart(part string) bool {
 	return d.HasDigest(sha256.Sum256(b[:copy(b[:], part)]))
 }
 
-// Classes of characters: those of no key, letters and digits, and the other ones of keys (see wellFormed).
+// Character classes: characters that do not occur in keys, letters and digits, and other key characters (see wellFormed).
 const (
 	other = iota
 	letter
@@ -91,33 +94,34 @@ var classes = func() (t [256]uint8) {
 	return t
 }()
 
-// UsedKeys remembers keys that callers have used, so that they are found at any place in a text. It has no key, only its length and a hash of it
-// under a random multiplier: a hash that can be carried from one place of a text to the next (Rabin and Karp), and that names a candidate, whose
-// digest decides. It is safe for concurrent use, and outlasts the Directories that use it. A nil Seen remembers nothing.
+// UsedKeys records keys that callers have used, so that they are found at any position in a text. It does not store the
+// keys, but only their lengths and hashes with a random multiplier. The rolling hash (Rabin-Karp) selects candidates,
+// whose digests are then compared. A UsedKeys is safe for concurrent use and outlives the Directories that use it. A nil
+// UsedKeys is empty.
 type UsedKeys struct {
 	multiplier uint64
 
-	mu      sync.RWMutex // guards what follows
+	mu      sync.RWMutex // guards the fields below
 	digests map[Digest]bool
 	lengths []*sameLength // ascending
 }
 
-// sameLength are the keys of one length.
+// sameLength holds the keys of one length.
 type sameLength struct {
 	length int
 	// top is the factor of the first character in a hash of this length.
 	top    uint64
 	hashes map[uint64]bool
-	// sieve has a bit for each hash, so that most hashes of texts need no look-up.
+	// sieve has a bit for each hash, so that most hashes of a text need no map lookup.
 	sieve [64]uint64
 }
 
-// NewUsedKeys returns a Seen that remembers no key yet.
+// NewUsedKeys returns an empty UsedKeys.
 func NewUsedKeys() *UsedKeys {
 	return &UsedKeys{multiplier: rand.Uint64() | 1, digests: make(map[Digest]bool)}
 }
 
-// add remembers a key with a digest.
+// add records a key with its digest.
 func (s *UsedKeys) add(key string, digest Digest) {
 	if s == nil {
 		return
@@ -145,7 +149,7 @@ func (s *UsedKeys) add(key string, digest Digest) {
 	s.lengths[i].sieve[word] |= bit
 }
 
-// hash is the hash of a text: its characters as the digits of a number.
+// hash returns the hash of a text, whose characters are the digits of a number with the multiplier as its base.
 func (s *UsedKeys) hash(text string) (h uint64) {
 	for i := range len(text) {
 		h = h*s.multiplier + uint64(text[i])
@@ -153,13 +157,13 @@ func (s *UsedKeys) hash(text string) (h uint64) {
 	return h
 }
 
-// place is the place of a hash in a sieve.
+// place returns the position of a hash in a sieve.
 func place(h uint64) (word int, bit uint64) {
-	h = h * 0x9E3779B97F4A7C15 >> 52 // the upper bits depend on all
+	h = h * 0x9E3779B97F4A7C15 >> 52 // the upper bits depend on all bits of h
 	return int(h >> 6), 1 << (h & 63)
 }
 
-// containedIn reports whether a text holds a remembered key that is one of a Directory.
+// containedIn reports whether text contains a recorded key that is in the Directory.
 func (s *UsedKeys) containedIn(text string, d *Directory) bool {
 	if s == nil {
 		return false

@@ -22,9 +22,9 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
-// Calls are the calls of retired interfaces.
+// Calls counts the calls of the legacy APIs and reports them to operators.
 type Calls struct {
-	// Recorder notes them.
+	// Recorder counts the calls.
 	Recorder *usage.Recorder
 
 	*view.Current
@@ -32,19 +32,19 @@ type Calls struct {
 	translators translate.Deps
 }
 
-// Deps are the dependencies of Calls. All are required but Sleep.
+// Deps are the dependencies of Calls. All are required except Sleep.
 type Deps struct {
-	// Redis has the notes of calls, Records what the translators remember.
+	// Redis stores the counts of calls, Records the notes of the translators.
 	Redis, Records redis.Cmdable
 	Logger         *slog.Logger
 	Meter          metric.Meter
 	*view.Current
-	// Sleep and Counted are those of [translate.Deps].
+	// Sleep and LedgerTypes are passed on to [translate.Deps].
 	Sleep       func(ctx context.Context, d time.Duration) error
 	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
 }
 
-// New makes the recorder of calls of retired interfaces, and the parts of their translators that outlive a configuration.
+// New returns a Calls, which also holds the dependencies of translators that outlive a configuration.
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	c := &Calls{
 		store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current,
@@ -57,7 +57,7 @@ func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	return c, err
 }
 
-// brandWarningStore is a store of calls that warns, with the first of them, if no name of the platform is known.
+// brandWarningStore is a usage.Store that logs a warning on its first write if no name of the platform is known.
 type brandWarningStore struct {
 	*usage.Store
 	*view.Current
@@ -73,12 +73,12 @@ func (u *brandWarningStore) Write(ctx context.Context, b usage.Batch) error {
 	return u.Store.Write(ctx, b)
 }
 
-// Tasks write the notes. They outlive the listeners, so that requests that drain are noted, too.
+// Tasks returns the task that writes the counts. It outlives the listeners, so that draining requests are counted.
 func (c *Calls) Tasks() []tasks.Task {
 	return []tasks.Task{{Name: "legacy notes", Until: tasks.Ended, Run: c.Recorder.Run}}
 }
 
-// list returns the legacy calls of an organisation, or of all for "", and the brownouts of a week.
+// list returns the legacy calls of an organisation, or of all organisations for "", and the brownouts of the next week.
 func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.OptionalOrg) (none List, err error) {
 	org := string(p.Org)
 	var known []string
@@ -91,7 +91,7 @@ func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.Optio
 		}
 		known = []string{org}
 	}
-	// Calls that this gateway noted a moment ago are shown too.
+	// Include calls that this gateway has just recorded.
 	if err := c.Recorder.Flush(ctx); err != nil {
 		return none, err
 	}
@@ -118,7 +118,7 @@ func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.Optio
 	return List{calls, refused}, nil
 }
 
-// brownouts returns the times in which retired interfaces of an organisation, or of all for "", are refused, from now on for a week.
+// brownouts returns the brownouts of the next week for an organisation, or for all organisations for "".
 func (c *Calls) brownouts(org string) []Brownout {
 	now, out := c.Now(), []Brownout{}
 	for _, o := range c.Config().Orgs {
@@ -136,7 +136,7 @@ func (c *Calls) brownouts(org string) []Brownout {
 	return out
 }
 
-// successors lists the v2 operations a caller should move to, never nil.
+// successors returns the v2 operations that replace a row's operation. The result is never nil.
 func successors(who usage.RowKey, moves map[string][]string) []string {
 	next := graphql.Successors(who.Operation)
 	if who.Dialect == string(route.V1) {

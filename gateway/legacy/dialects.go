@@ -17,7 +17,7 @@ import (
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
-// graphqlTranslator gives the one GraphQL route the shape of a translator.
+// graphqlTranslator adapts graphql.API to filter.Translator.
 type graphqlTranslator struct{ *graphql.API }
 
 // Serve implements filter.Translator.
@@ -25,21 +25,22 @@ func (d graphqlTranslator) Serve(ctx context.Context, _ string, in *translate.In
 	return d.API.Serve(ctx, in, call)
 }
 
-// Dialects are the legacy dialects of a configuration.
+// Dialects holds the translators of a configuration.
 type Dialects struct {
 	first *v1.API
 	gql   graphqlTranslator
-	// rest and graphql are their settings.
+	// rest and graphql are the settings of the translators.
 	rest    v1.Config
 	graphql graphql.Config
 }
 
-// Dialects builds the dialects of a configuration. It returns the dialects before, nil for none, if their settings are the same.
+// Dialects returns the translators of a configuration. It returns before, which may be nil, if their settings are
+// unchanged.
 func (c *Calls) Dialects(cfg *settings.Config, before *Dialects) (*Dialects, error) {
 	return compile(cfg, c.translators, before)
 }
 
-// ForDryRun builds dialects for a dry run, which remember nothing.
+// ForDryRun returns translators for a dry run, which store nothing.
 func ForDryRun(cfg *settings.Config, now func() time.Time) (*Dialects, error) {
 	return compile(cfg, translate.Deps{Now: now}.WithDefaults(), nil)
 }
@@ -58,12 +59,12 @@ func compile(cfg *settings.Config, deps translate.Deps, before *Dialects) (*Dial
 	return &Dialects{first, graphqlTranslator{second}, rest, gql}, err
 }
 
-// Translators serve them.
+// Translators returns the translators by dialect.
 func (d *Dialects) Translators() map[route.Dialect]filter.Translator {
 	return map[route.Dialect]filter.Translator{route.V1: d.first, route.GraphQL: d.gql}
 }
 
-// Namers find the name of an operation, where the path does not say it.
+// Namers returns the functions that determine the operations of a call in dialects where the path does not.
 func (d *Dialects) Namers() map[route.Dialect]filter.OperationNamer {
 	return map[route.Dialect]filter.OperationNamer{route.GraphQL: d.gql}
 }
@@ -77,7 +78,7 @@ func (d *Dialects) Routes() []route.Route {
 	return routes
 }
 
-// Successors maps the operations of v1 to those of v2 that take their place.
+// Successors maps v1 operations to the v2 operations that replace them.
 func (d *Dialects) Successors() map[string][]string {
 	m := make(map[string][]string)
 	for _, op := range d.first.Operations() {
@@ -88,7 +89,8 @@ func (d *Dialects) Successors() map[string][]string {
 	return m
 }
 
-// Urgency says how urgent the operations of legacy dialects are. That of a stop has a body which says so.
+// Urgency returns a function that maps legacy operations to priorities. Operations that stop a pod are a special case,
+// because the priority of their v2 operation depends on the body.
 func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
 	v1 := d.Successors()
 	return func(d route.Dialect, name string) overload.Priority {
@@ -97,7 +99,7 @@ func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
 			successors = v1[name]
 		}
 		if len(successors) == 0 {
-			return overload.Read // it is answered here, or refused
+			return overload.Read // answered or refused without a v2 call
 		}
 		if name == "stopPod" || name == "podStop" {
 			return overload.ReducesCost
@@ -107,8 +109,7 @@ func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
 	}
 }
 
-// RouteTable builds the one table of all dialects' routes: those of the API's
-// description, and others.
+// RouteTable returns the table of all routes: the v2 routes of the API description, and the given others.
 func RouteTable(api *schema.API, others []route.Route) (*route.Table, error) {
 	routes := make([]route.Route, 0, len(others)+64)
 	for _, op := range api.Operations() {

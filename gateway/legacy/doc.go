@@ -1,3 +1,3 @@
-// Package legacy serves the platform's retired interfaces. It compiles their dialects from the configuration, has the routes of all
-// dialects, keeps the translators' notes in Redis, and counts the remaining callers for operators.
+// Package legacy serves the platform's legacy APIs. It creates their translators from the configuration, defines the
+// routes of all dialects, stores the translators' notes in Redis, and reports the remaining callers to operators.
 package legacy

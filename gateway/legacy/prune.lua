@@ -1,5 +1,5 @@
--- Takes ids off the index whose records are gone. Each is looked at again here,
--- so one that was written in between stays.
+-- Removes ids of missing records from the index. It checks each record again, so
+-- that a record written in the meantime keeps its entry.
 -- KEYS: index, record 1, record 2, ... ARGV: id 1, id 2, ...
 for i, id in ipairs(ARGV) do
   if redis.call('EXISTS', KEYS[i + 1]) == 0 then

@@ -17,10 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// scanBatch is how many ids one step of List reads.
+// scanBatch is the number of ids that List reads in one step.
 const scanBatch = 500
 
-// writeBatch is how many records one step of AddAll writes.
+// writeBatch is the number of records that AddAll writes in one step.
 const writeBatch = 500
 
 var (
@@ -30,8 +30,8 @@ var (
 	pruneSource string
 )
 
-// Records is a translate.Store in Redis. It is safe for concurrent use. Deadlines
-// are those of the client and of the contexts given.
+// Records is a translate.Store in Redis. It is safe for concurrent use. Operations have the timeouts of the Redis client
+// and of their contexts.
 type Records struct {
 	client redis.Cmdable
 	prefix string
@@ -41,7 +41,7 @@ type Records struct {
 
 var _ translate.Store = (*Records)(nil)
 
-// NewRecords returns a store whose keys begin with prefix. It does not dial.
+// NewRecords returns a store whose Redis keys begin with prefix. It does not connect.
 func NewRecords(client redis.Cmdable, prefix string) *Records {
 	return &Records{
 		client: client, prefix: prefix,
@@ -49,8 +49,8 @@ func NewRecords(client redis.Cmdable, prefix string) *Records {
 	}
 }
 
-// index is the key of the ids of one account and kind. Names are escaped, so
-// no two pairs share a key and none can break out of the hash tag.
+// index returns the key of the index of one account and kind. Both names are escaped, so that distinct pairs have
+// distinct keys and the hash tag is intact.
 func (s *Records) index(account, kind string) string {
 	return s.prefix + "{" + url.QueryEscape(account) + ":" + url.QueryEscape(kind) + "}"
 }
@@ -59,10 +59,10 @@ func (s *Records) record(key translate.Key) string {
 	return recordOf(s.index(key.Account, key.Kind), key.ID)
 }
 
-// recordOf is the key of the record with the id, beside its index.
+// recordOf returns the key of the record with the given id.
 func recordOf(index, id string) string { return index + ":" + id }
 
-// recordsOf is recordOf for each of the ids. The keys are parts of one string.
+// recordsOf returns the keys of several records. They are substrings of one string.
 func recordsOf(index string, ids []string) []string {
 	size := len(ids) * (len(index) + 1)
 	for _, id := range ids {
@@ -106,7 +106,7 @@ func (s *Records) AddAll(ctx context.Context, account, kind string, values map[s
 	return s.write(ctx, account, kind, values, ttl, "new")
 }
 
-// write writes records by id: "always", or those that are "new".
+// write writes records by id. when is "always", or "new" to keep existing records.
 func (s *Records) write(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string) error {
 	index := s.index(account, kind)
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), writeBatch) {
@@ -135,7 +135,7 @@ func (s *Records) Delete(ctx context.Context, key translate.Key) error {
 	return nil
 }
 
-// findBatch is how many records one command asks for.
+// findBatch is the number of records that Find reads with one command.
 const findBatch = 500
 
 // Find implements translate.Store.
@@ -155,8 +155,7 @@ func (s *Records) Find(ctx context.Context, account, kind string, ids []string) 
 	return values, nil
 }
 
-// List implements translate.Store. Records written while it runs may or may not
-// be in the result.
+// List implements translate.Store. The result may or may not include records written concurrently.
 func (s *Records) List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error) {
 	values := make(map[string]json.RawMessage)
 	index := s.index(account, kind)
@@ -164,7 +163,7 @@ func (s *Records) List(ctx context.Context, account, kind string) (map[string]js
 		entries, next, err := s.client.ZScan(ctx, index, cursor, "", scanBatch).Result()
 		if err == nil {
 			ids := make([]string, 0, len(entries)/2)
-			for i := 0; i < len(entries); i += 2 { // each is followed by its score
+			for i := 0; i < len(entries); i += 2 { // each id is followed by its score
 				ids = append(ids, entries[i])
 			}
 			err = s.collect(ctx, index, ids, values)
@@ -178,8 +177,7 @@ func (s *Records) List(ctx context.Context, account, kind string) (map[string]js
 	}
 }
 
-// collect reads the records of the ids into values and takes those that are gone
-// off the index.
+// collect reads the records of the ids into values and removes missing ones from the index.
 func (s *Records) collect(ctx context.Context, index string, ids []string, values map[string]json.RawMessage) error {
 	if len(ids) == 0 {
 		return nil

@@ -6,57 +6,56 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Brownout is a time in which a retired interface is refused.
+// Brownout is a period of refused calls to a legacy API.
 type Brownout struct {
 	Org     string    `json:"org"`
 	Dialect string    `json:"dialect"`
 	From    time.Time `json:"from"`
 	Until   time.Time `json:"until"`
-	// Now reports whether it has begun.
+	// Now reports whether the period has begun.
 	Now bool `json:"now"`
 }
 
-// Call is the calls of one caller, with one program, of one operation.
+// Call counts the calls of one operation by one caller with one program.
 type Call struct {
 	Org       string `json:"org"`
 	Key       string `json:"key"`
 	Dialect   string `json:"dialect"`
 	Operation string `json:"operation"`
-	// Agent is the program, as product and major version.
+	// Agent is the program as product and major version.
 	Agent string    `json:"agent"`
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-	// Statuses counts answers by class, such as "2xx".
+	// Statuses counts responses by class, such as "2xx".
 	Statuses map[string]int64 `json:"statuses"`
-	// V2 lists the operations to move to, the main one first; empty when there
-	// is none.
+	// V2 lists the v2 operations that replace the operation, most important first. It may be empty.
 	V2 []string `json:"v2"`
-	// Became counts, by v2 operation, the calls that really became it.
+	// Became counts calls by the v2 operations that they actually made.
 	Became map[string]int64 `json:"became,omitempty"`
-	// Lost counts, by field, the calls of which v2 has no place for something.
+	// Lost counts calls by their fields that v2 has no equivalent for.
 	Lost map[string]int64 `json:"lost,omitempty"`
-	// Refused is the next time in which the interface is refused, or the one under way.
+	// Refused is the current or next brownout of the API.
 	Refused *Brownout `json:"refused,omitempty"`
 }
 
-// List is the calls as they are answered.
+// List is the response to a query for legacy calls.
 type List struct {
 	Calls []Call `json:"calls"`
-	// Brownouts are those of a week, the next first.
+	// Brownouts lists the brownouts of the next week in order.
 	Brownouts []Brownout `json:"brownouts"`
 }
 
-// Endpoints are the questions of operators about the callers of retired interfaces. A nil Calls describes them.
+// Endpoints returns the operators' API rows for legacy calls. With a nil Calls, the rows can only be listed.
 func (c *Calls) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/legacy", Summary: "The callers of the retired interfaces", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(c.list),
+			Pattern: "GET /admin/legacy", Summary: "List the callers of the legacy APIs", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(c.list),
 			Commands: []adminapi.Command{{
-				Use: "migrate report", Short: "List the callers of v1 and GraphQL, how often they call, and the v2 operation to call instead", Example: "tollgate migrate report --org acme -o csv",
-				Long: `Lists the remaining callers of the retired interfaces at a running gateway: one line
-for each key, program and operation, with the v2 operation that takes its place and
-the fields v2 has no place for. A GraphQL document counts for each of its root fields.`,
+				Use: "migrate report", Short: "List callers of v1 and GraphQL with call counts and replacement v2 operations", Example: "tollgate migrate report --org acme -o csv",
+				Long: `Lists the remaining callers of the legacy APIs at a running gateway: one line for
+each key, program and operation, with the v2 operation that replaces it and the fields
+that v2 does not support. A GraphQL document counts for each of its root fields.`,
 			}},
 		},
 	}

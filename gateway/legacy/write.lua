@@ -1,9 +1,9 @@
--- Writes records and their entries in the index, in one step. The index is a sorted
--- set of ids by when their records end, so that those of records that have ended
--- are taken off with each writing, and it ends with its last record.
--- KEYS: index, record 1, record 2, ... ARGV: ttl in ms (0: for ever), "always" or
--- "new" (leave records that exist), id 1, value 1, id 2, value 2, ...
--- Returns how many were written.
+-- Writes records and their index entries atomically. The index is a sorted set of ids
+-- by expiry time. Each write removes the entries of expired records, and the index
+-- expires with its last record.
+-- KEYS: index, record 1, record 2, ... ARGV: ttl in ms (0: no expiry), "always" or
+-- "new" (keep existing records), id 1, value 1, id 2, value 2, ...
+-- Returns the number of records written.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local ttl, left = tonumber(ARGV[1]), redis.call('PTTL', KEYS[1])
@@ -28,7 +28,7 @@ if written > 0 then
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))
   if ttl == 0 then
     redis.call('PERSIST', KEYS[1])
-  elseif left ~= -1 and left < ttl then -- -1: one of its records is for ever
+  elseif left ~= -1 and left < ttl then -- -1: a record has no expiry
     redis.call('PEXPIRE', KEYS[1], ttl)
   end
 end

@@ -11,59 +11,56 @@ import (
 	"time"
 )
 
-// Bounds are the bounds. The zero value has none.
+// Bounds limits open connections. The zero value sets no limits.
 type Bounds struct {
-	// Total bounds all connections together, PerAddress those of one address; 0 is
-	// no bound.
+	// Total limits all connections together, and PerAddress the connections from one address. 0 means no limit.
 	Total, PerAddress int
-	// Exempt lists addresses that PerAddress does not hold for: load balancers, which
-	// all callers come through. Total holds for them, too.
+	// Exempt lists addresses to which PerAddress does not apply, such as load balancers that forward all callers. Total applies to them.
 	Exempt []netip.Prefix
-	// Spare is how many connections over a bound are returned all the same, an eighth of
-	// them from one address at most. Such a connection must send the head of a request
-	// within a second, and its server asks Excess whether to refuse that. 0 is
-	// none.
+	// Spare is the number of connections above a limit that are accepted nevertheless, at most an eighth of them from one address. Such a
+	// connection must send a request head within one second, and the server calls RefuseOverBound to decide whether to refuse the request.
+	// 0 means none.
 	Spare int
-	// Refused is told of each connection that is refused here, from several goroutines;
-	// it may be nil.
+	// Refused is called for each refused connection, concurrently from several goroutines. It may be nil.
 	Refused func(client net.Addr)
-	// Full answers a refused connection before it is closed if there are too many in all, Crowded if
-	// there are too many from its address. Nil sends nothing.
+	// Full is sent to a connection refused because of Total, and Crowded to one refused because of PerAddress, before the connection is
+	// closed. If nil, nothing is sent.
 	Full, Crowded []byte
 }
 
-// NewBounded returns inner with bounds. cfg must be valid.
+// NewBounded returns a listener that accepts connections from inner within the limits of cfg, which must be valid.
 func NewBounded(inner net.Listener, cfg Bounds) net.Listener {
 	return &boundedListener{Listener: inner, cfg: cfg, answering: make(chan struct{}, maxAnswering)}
 }
 
 const (
-	// maxAnswering bounds the refused connections that are being answered; those
-	// beyond are closed without a word.
+	// maxAnswering limits the number of refused connections that are answered at the same time. Further connections are closed without an
+	// answer.
 	maxAnswering = 64
-	// answerTime is how long one may take to read its answer.
+	// answerTime limits the time for sending an answer to a refused connection.
 	answerTime = time.Second
-	// maxUnread bounds the reading of a request that is not wanted.
+	// maxUnread limits the bytes read of a refused request.
 	maxUnread = 64 << 10
 )
 
 type boundedListener struct {
 	net.Listener
 	cfg Bounds
-	// answering has an element for each refused connection that is being answered.
+	// answering holds one element per refused connection that is being answered.
 	answering chan struct{}
-	// within are the connections within the bounds, spares those over a bound.
+	// within counts the connections within the limits, and spares those above a limit.
 	within, spares connCounts
 }
 
-// connCounts counts open connections. The zero value has none.
+// connCounts counts open connections. The zero value is ready to use.
 type connCounts struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	total int
-	open  map[netip.Addr]int // by network; none is 0
+	open  map[netip.Addr]int // by network; entries are never 0
 }
 
-// enter counts a connection unless there are most in all, or mostOf from its network; full says the former.
+// enter counts a connection, unless there are already most connections in all, or mostOf from the same network. full reports the first
+// case.
 func (p *connCounts) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,8 +86,7 @@ func (p *connCounts) leave(addr netip.Addr) {
 	}
 }
 
-// Accept implements net.Listener. It returns connections within the bounds, with the spare
-// ones, and closes all others.
+// Accept implements net.Listener. It returns connections within the limits and spare connections, and closes all others.
 func (l *boundedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -116,7 +112,7 @@ func (l *boundedListener) tell(c net.Conn) {
 	}
 }
 
-// refuse answers a connection, if few are being answered, and closes it.
+// refuse closes a connection. It sends an answer first if few connections are being answered.
 func (l *boundedListener) refuse(c net.Conn, full bool) {
 	if l.answer(full) != nil {
 		select {
@@ -130,11 +126,10 @@ func (l *boundedListener) refuse(c net.Conn, full bool) {
 		default:
 		}
 	}
-	_ = c.Close() // it was never used
+	_ = c.Close() // not used yet
 }
 
-// enter takes a place for a connection from addr, if there is one; full says that
-// there is none for any address.
+// enter counts a connection from addr if the limits permit it. full reports that Total is reached.
 func (l *boundedListener) enter(addr netip.Addr) (ok, full bool) {
 	most, mostOf := cmp.Or(l.cfg.Total, math.MaxInt), cmp.Or(l.cfg.PerAddress, math.MaxInt)
 	if !addr.IsValid() || slices.ContainsFunc(l.cfg.Exempt, func(p netip.Prefix) bool { return p.Contains(addr) }) {
@@ -143,8 +138,7 @@ func (l *boundedListener) enter(addr netip.Addr) (ok, full bool) {
 	return l.within.enter(network(addr), most, mostOf)
 }
 
-// addressOf is the address of a peer; the zero Addr for one without, as over a
-// local socket.
+// addressOf returns the IP address of a peer, or the zero Addr if it has none, as with a Unix socket.
 func addressOf(peer net.Addr) netip.Addr {
 	ap, err := netip.ParseAddrPort(peer.String())
 	if err != nil {
@@ -153,7 +147,7 @@ func addressOf(peer net.Addr) netip.Addr {
 	return ap.Addr().Unmap().WithZone("")
 }
 
-// ipv6Network is the length of the prefix that counts as one address.
+// ipv6Network is the prefix length of IPv6 networks that count as one address.
 const ipv6Network = 64
 
 func network(addr netip.Addr) netip.Addr {
@@ -161,13 +155,13 @@ func network(addr netip.Addr) netip.Addr {
 		return addr
 	}
 	p, err := addr.Prefix(ipv6Network)
-	if err != nil { // not for a valid address
+	if err != nil { // never for a valid address
 		return addr
 	}
 	return p.Addr()
 }
 
-// overConn gives its place back when it is closed.
+// overConn releases its count when it is closed.
 type overConn struct {
 	wrapped
 	of   *connCounts
@@ -181,13 +175,13 @@ func (c *overConn) Close() error {
 	return c.Conn.Close()
 }
 
-// wrapped is a connection that was accepted.
+// wrapped is an accepted connection.
 type wrapped struct{ net.Conn }
 
-// NetConn returns the connection itself.
+// NetConn returns the underlying connection.
 func (c wrapped) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite shuts down the sending half.
+// CloseWrite shuts down the writing side of the connection.
 func (c wrapped) CloseWrite() error { return closeWrite(c.Conn) }
 
 func closeWrite(c net.Conn) error {

@@ -1,10 +1,11 @@
-// Package listen accepts connections and serves HTTP: it bounds connections, reads the PROXY protocol of load balancers, ends TLS, judges
-// the heads of requests, and serves until the end.
+// Package listen accepts connections and serves HTTP. It limits connections, reads the PROXY protocol of load balancers, terminates TLS,
+// checks request heads, and shuts down gracefully.
 //
-// Connections are bounded in all and from one address, IPv6 addresses by their /64 network ([NewBounded]). Some connections above a bound are
-// served nevertheless, see [OverBound], so that a stop or a delete does not wait for connections that others hold. Another one is sent one
-// answer and closed; in a flood most are closed without an answer, which would cost the memory that the bound saves.
+// Connections are limited in total and per address, see [NewBounded]. For IPv6, the /64 network counts as one address. A few connections
+// above a limit are accepted, see [OverBound], so that callers can stop and delete resources while other callers hold all connections.
+// Further connections receive a short answer and are closed. Under a flood of connections, most are closed without an answer to save
+// memory.
 //
-// The address in a PROXY header or in X-Forwarded-For is believed only of the configured balancers. The protocol is described at
-// https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt.
+// The caller's address in a PROXY header or in X-Forwarded-For is accepted only from configured balancers. The PROXY protocol is specified
+// at https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt.
 package listen

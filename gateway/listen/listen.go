@@ -21,27 +21,27 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Listeners listen for requests and serve them. All fields are required.
+// Listeners creates the listeners of the gateway and serves requests on them. All fields are required.
 type Listeners struct {
 	*view.Current
 	Logger *slog.Logger
-	// Recorder counts connections and heads that are refused, and has the clock.
+	// Recorder counts refused connections and request heads, and provides the clock.
 	Recorder *telemetry.Recorder
 }
 
-// Data is the listener for callers, under the configuration at the start. signers returns the signers of callers' certificates that are
-// in force.
+// Data returns the listener for callers, wrapped according to the configuration at start. signers returns the current certificate
+// authorities of callers.
 func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Config, signers func() *x509.CertPool) net.Listener {
 	return ls.judged(ctx, ls.encrypted(ls.bounded(ctx, newProxyListener(l, cfg.Balancers), cfg), ofData, signers))
 }
 
-// Admin is the listener for operators.
+// Admin returns the listener for operators.
 func (ls *Listeners) Admin(l net.Listener) net.Listener { return ls.encrypted(l, ofAdmin, ofNone) }
 
-// Reserved is a listener that has descriptors in reserve.
+// Reserved returns a listener with reserved file descriptors, see [NewReserved].
 func Reserved(l net.Listener) net.Listener { return NewReserved(l, adminReserve) }
 
-// Open returns a listener: the given one, or one on an address.
+// Open returns given if it is not nil, and otherwise a new listener on addr.
 func Open(given net.Listener, addr string) (net.Listener, error) {
 	if given != nil {
 		return given, nil
@@ -53,16 +53,15 @@ func Open(given net.Listener, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Bounds of a connection. Bodies and platform calls have their own.
+// Time limits of a connection. Bodies and calls to the platform have separate limits.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 60 * time.Second
 	maxHeaderSize = 32 << 10
 )
 
-// Serve serves until ctx ends, and then, without its listener, the accepted
-// requests; those that have not ended when over ends are cut off. end ends connections that the HTTP server no longer
-// knows: WebSockets and streams.
+// Serve serves until ctx ends. Then it closes the listener and waits for accepted requests; requests that have not finished when over ends
+// are aborted. end closes connections that the HTTP server no longer tracks: WebSockets and streams.
 func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Handler, end func(context.Context)) error {
 	var fresh newConns
 	s := &http.Server{
@@ -74,7 +73,7 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 		ConnContext:       wire.ConnContext,
 		ErrorLog:          telemetry.StandardLog(ls.Logger),
 	}
-	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends Serve, and nothing else
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // unblocks Serve
 	if err := s.Serve(l); ctx.Err() == nil {
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
@@ -87,14 +86,13 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 	return err
 }
 
-// bounded makes a listener hold no more connections than it may. Refusals are
-// counted, and logged once a minute at most: they come in floods.
+// bounded limits the connections of a listener. Refusals are counted, and logged at most once a minute, because they come in bursts.
 func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.Config) net.Listener {
 	bounds := Bounds{
 		Total: cfg.Connections.Total, PerAddress: cfg.Connections.PerAddress, Spare: spareConnections,
 		Exempt: slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses),
 	}
-	if cfg.TLS.Pair == nil { // before a handshake there is nothing to say
+	if cfg.TLS.Pair == nil { // nothing can be sent before a TLS handshake
 		bounds.Full, bounds.Crowded = refusal(true), refusal(false)
 	}
 	nowAndThen := rate.Sometimes{Interval: time.Minute}
@@ -107,15 +105,14 @@ func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.
 	return NewBounded(l, bounds)
 }
 
-// adminReserve is how many connections of the admin listener have descriptors in reserve:
-// probes and scrapes are answered when there are no others.
+// adminReserve is the number of admin connections with reserved file descriptors, so that probes and metric scrapes are answered when no
+// other descriptors are free.
 const adminReserve = 4
 
-// spareConnections are those over a bound that are heard all the same, for stops and
-// deletes.
+// spareConnections is the number of connections above a limit that are accepted nevertheless, for stop and delete requests.
 const spareConnections = 64
 
-// RefuseOverBound returns the refusal of a request whose connection is one too many.
+// RefuseOverBound returns the refusal of a request on a connection above a limit, or nil if the request is permitted.
 func RefuseOverBound(r *http.Request) error {
 	c := wire.Conn(r.Context())
 	if encrypted, ok := c.(*tls.Conn); ok {
@@ -134,7 +131,7 @@ func tooMany(full bool) *problem.Problem {
 	return problem.RateLimited.New("too many connections from this address")
 }
 
-// refusal is the answer to a connection that is one too many and sends no request in time.
+// refusal returns the answer for a connection above a limit that does not send a request in time.
 func refusal(full bool) []byte {
 	p := tooMany(full)
 	body := p.JSON()
@@ -142,14 +139,13 @@ func refusal(full bool) []byte {
 		p.Status, http.StatusText(p.Status), problem.ContentType, len(body), body)
 }
 
-// judged makes a listener pass only requests that have one reading. A refused
-// request never becomes an exchange, so it is logged here.
+// judged lets only unambiguous requests pass. A refused request does not become an exchange, so it is logged here.
 func (ls *Listeners) judged(ctx context.Context, l net.Listener) net.Listener {
 	return wire.NewListener(l, wire.Config{
 		MaxHead: maxHeaderSize,
 		Refused: func(client net.Addr, r *wire.Refusal) {
 			ls.Recorder.Refused(ctx, "wire")
-			ls.Logger.WarnContext(ctx, "request refused on the wire", "client.address", client.String(), "http.response.status_code", r.Status, "detail", r.Reason)
+			ls.Logger.WarnContext(ctx, "malformed request refused", "client.address", client.String(), "http.response.status_code", r.Status, "detail", r.Reason)
 		},
 	})
 }

@@ -7,17 +7,16 @@ import (
 	"sync"
 )
 
-// newConns are the connections of a server that have sent no request yet. A
-// server of net/http drops the first request of a connection that it accepted
-// before Shutdown and reads after; a wait for newConns in between, with the
-// listener closed, loses none. The zero value has none.
+// newConns tracks the connections of a server that have not sent a request yet. The net/http server drops the first request on a connection
+// that was accepted before Shutdown but read afterwards. Closing the listener and calling wait before Shutdown avoids that. The zero value
+// is ready to use.
 type newConns struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	open  map[net.Conn]struct{}
-	empty chan struct{} // closed when open becomes empty; nil when there is no wait
+	empty chan struct{} // closed when open becomes empty; nil while nobody waits
 }
 
-// note is the server's ConnState.
+// note implements the ConnState callback of the server.
 func (n *newConns) note(c net.Conn, state http.ConnState) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -35,7 +34,7 @@ func (n *newConns) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// wait waits until there are none, or ctx ends.
+// wait blocks until no such connections are left or ctx ends.
 func (n *newConns) wait(ctx context.Context) {
 	n.mu.Lock()
 	if len(n.open) == 0 {

@@ -11,15 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// headerTime is how long a balancer may take for the header.
+// headerTime limits the time for receiving a PROXY header.
 const headerTime = 5 * time.Second
 
-// maxPending bounds the connections whose header is awaited.
+// maxPending limits the connections whose PROXY header has not arrived.
 const maxPending = 1024
 
-// newProxyListener returns inner with the addresses that the PROXY protocol tells. The
-// header is awaited aside, so that a balancer which takes its time holds up no other
-// connection, and the layers above see the caller's address from the beginning.
+// newProxyListener returns a listener whose connections have the addresses of the PROXY protocol. Headers are read in the background, so
+// that a slow balancer does not delay other connections, and layers above always see the caller's address.
 func newProxyListener(inner net.Listener, c settings.Balancers) net.Listener {
 	if !c.Protocol {
 		return inner
@@ -35,7 +34,7 @@ type proxyListener struct {
 	net.Listener
 	config settings.Balancers
 	ready  chan accepted
-	// pending has an element for each connection whose header is awaited.
+	// pending holds one element per connection whose header has not arrived.
 	pending chan struct{}
 	closed  chan struct{}
 	close   sync.Once
@@ -46,7 +45,7 @@ type accepted struct {
 	err  error
 }
 
-// run accepts until the listener fails or is closed.
+// run accepts connections until the listener fails or is closed.
 func (l *proxyListener) run() {
 	for {
 		c, err := l.Listener.Accept()
@@ -65,30 +64,30 @@ func (l *proxyListener) run() {
 		case l.pending <- struct{}{}:
 			go l.await(c)
 		default:
-			_ = c.Close() // nothing was said
+			_ = c.Close() // nothing was sent
 		}
 	}
 }
 
-// await reads the header of a connection and delivers it.
+// await reads the header of a connection and delivers the connection.
 func (l *proxyListener) await(c net.Conn) {
 	defer func() { <-l.pending }()
 	told := proxyproto.NewConn(c, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(headerTime))
 	if _, err := told.Read(nil); err != nil || told.RemoteAddr() == nil {
-		_ = c.Close() // not what a balancer sends
+		_ = c.Close() // not a valid PROXY header
 		return
 	}
 	l.deliver(accepted{conn: conn{told, c}})
 }
 
-// deliver hands a connection to Accept, and reports whether the listener is open.
+// deliver passes a connection to Accept. It returns false if the listener is closed.
 func (l *proxyListener) deliver(a accepted) bool {
 	select {
 	case l.ready <- a:
 		return true
 	case <-l.closed:
 		if a.conn != nil {
-			_ = a.conn.Close() // it was never used
+			_ = a.conn.Close() // not used yet
 		}
 		return false
 	}
@@ -110,16 +109,16 @@ func (l *proxyListener) Close() error {
 	return l.Listener.Close()
 }
 
-// conn is a connection behind its header.
+// conn is a connection whose PROXY header was read.
 type conn struct {
 	*proxyproto.Conn
 	inner net.Conn
 }
 
-// NetConn returns the connection that the header came by.
+// NetConn returns the underlying connection.
 func (c conn) NetConn() net.Conn { return c.inner }
 
-// CloseWrite shuts down the sending half.
+// CloseWrite shuts down the writing side of the connection.
 func (c conn) CloseWrite() error {
 	if half, ok := c.inner.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

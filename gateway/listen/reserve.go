@@ -8,23 +8,22 @@ import (
 	"syscall"
 )
 
-// NewReserved returns inner with descriptors in reserve, for a listener that must answer
-// when the process has no others left: a connection that is accepted then takes two of
-// them, one for itself and one for what answers it, and gives them back when it is closed.
+// NewReserved returns a listener with reserved file descriptors for a number of connections. When the process has no free descriptors, a
+// new connection takes two reserved ones, one for itself and one for serving the request, and returns them when it is closed.
 func NewReserved(inner net.Listener, connections int) net.Listener {
 	l := &reserved{Listener: inner, want: connections * perConnection}
 	l.fill()
 	return l
 }
 
-// perConnection is how many descriptors are freed for one.
+// perConnection is the number of descriptors reserved per connection.
 const perConnection = 2
 
 type reserved struct {
 	net.Listener
 	want int
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	files  []*os.File
 }
@@ -43,7 +42,7 @@ func (l *reserved) Accept() (net.Conn, error) {
 	return reservedConn{wrapped{c}, l}, nil
 }
 
-// reservedConn is a connection by descriptors of a reserve.
+// reservedConn is a connection that uses reserved descriptors.
 type reservedConn struct {
 	wrapped
 	from *reserved
@@ -55,7 +54,7 @@ func (c reservedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// free closes the descriptors of one connection, and reports whether there was any.
+// free releases the descriptors for one connection. It returns false if none are left.
 func (l *reserved) free() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +65,7 @@ func (l *reserved) free() bool {
 	return len(freed) > 0
 }
 
-// fill takes the descriptors that the reserve lacks, as far as there are descriptors.
+// fill reserves descriptors up to the intended number, as far as they are available.
 func (l *reserved) fill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

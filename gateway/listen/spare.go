@@ -10,26 +10,23 @@ import (
 	"time"
 )
 
-// headTime is how long a spare connection may take for the head of its request, a
-// handshake included.
+// headTime limits the time for receiving the request head on a spare connection, including the TLS handshake.
 const headTime = time.Second
 
-// OverBound reports whether a connection that a Listener returned is over a bound, full for
-// the one of all addresses, so that its request may be refused. The head of the request
-// has been read by then: the connection may take its time from now on.
+// OverBound reports whether a connection returned by Listeners is above a limit, so that its request may be refused; full reports that the
+// limit on all connections is exceeded. Call it after the request head was read: it lifts the time limit of the connection.
 func OverBound(c net.Conn) (over, full bool) {
 	s, over := c.(*spareConn)
 	if !over {
 		return false, false
 	}
 	if s.heard.CompareAndSwap(false, true) {
-		_ = s.Conn.SetReadDeadline(time.Time{}) // what is wrong with the connection, reading it tells
+		_ = s.Conn.SetReadDeadline(time.Time{}) // reading reports any error of the connection
 	}
 	return true, s.full
 }
 
-// spareConn is a connection over a bound. Until Excess is called, it must be read to the head
-// of its request within headTime; else it is refused.
+// spareConn is a connection above a limit. It is refused unless its request head arrives within headTime and OverBound is called.
 type spareConn struct {
 	overConn
 
@@ -54,7 +51,7 @@ func (s *spareConn) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. Before the head was read none is later than its.
+// SetReadDeadline implements net.Conn. Until the request head was read, it cannot extend the deadline beyond headTime.
 func (s *spareConn) SetReadDeadline(t time.Time) error {
 	if !s.heard.Load() && (t.IsZero() || t.After(s.until)) {
 		t = s.until
@@ -62,8 +59,8 @@ func (s *spareConn) SetReadDeadline(t time.Time) error {
 	return s.Conn.SetReadDeadline(t)
 }
 
-// answerRefused writes the answer of a refused connection, and reads its request: with that
-// unread, closing would reset the connection, and its answer with it.
+// answerRefused sends the answer of a refused connection and reads its request: closing a connection with unread data would reset it and
+// discard the answer.
 func (l *boundedListener) answerRefused(c net.Conn, full bool) {
 	answer := l.answer(full)
 	if answer == nil {
@@ -82,11 +79,10 @@ func (l *boundedListener) answer(full bool) []byte {
 	return l.cfg.Crowded
 }
 
-// spareConn returns a connection over a bound as one that is read to the head of its request,
-// nil if there are too many of them.
+// spare returns a connection above a limit as a spareConn, or nil if there are too many of them.
 func (l *boundedListener) spare(c net.Conn, addr netip.Addr, full bool) net.Conn {
 	addr = network(addr)
-	if ok, _ := l.spares.enter(addr, l.cfg.Spare, (l.cfg.Spare+7)/8); !ok { // an eighth from one address at most
+	if ok, _ := l.spares.enter(addr, l.cfg.Spare, (l.cfg.Spare+7)/8); !ok { // at most an eighth from one address
 		return nil
 	}
 	s := &spareConn{

@@ -17,11 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// encrypted makes a listener speak TLS if the configuration has a certificate for
-// it, which pick takes out: HTTP/1.1 over TLS 1.2 or later. Each handshake takes
-// the certificate then in force, and asks for one of the caller if signers has any
-// authorities. Whether that is accepted is judged with each request, not here: it may be
-// revoked while the connection is open, and a refusal is to be an answer.
+// encrypted returns a listener that speaks HTTP/1.1 over TLS 1.2 or later, if the configuration has a certificate for it; pick selects the
+// certificate. Each handshake uses the current certificate, and requests a certificate of the caller if signers has any certificate
+// authorities. Caller certificates are verified with each request instead of in the handshake, because a certificate may be revoked while
+// the connection is open, and the caller should receive an HTTP error.
 func (ls *Listeners) encrypted(l net.Listener, pick func(*settings.Config) *tls.Certificate, signers func() *x509.CertPool) net.Listener {
 	if pick(ls.Config()) == nil {
 		return l
@@ -44,17 +43,17 @@ func (ls *Listeners) encrypted(l net.Listener, pick func(*settings.Config) *tls.
 	return tls.NewListener(l, asking)
 }
 
-// ofNone asks for no certificate of callers.
+// ofNone requests no certificates of callers.
 func ofNone() *x509.CertPool { return nil }
 
-// Encrypted reports whether a request came over TLS.
+// Encrypted reports whether a request was received over TLS.
 func Encrypted(r *http.Request) bool {
 	_, encrypted := wire.Conn(r.Context()).(*tls.Conn)
 	return encrypted || r.TLS != nil
 }
 
-// Certificates returns the certificate of who sent a request, and those it was sent
-// with: nil without any, and of a request that came without encryption.
+// Certificates returns the certificate chain that the client presented, its own certificate first. It returns nil for a request without a
+// certificate or without TLS.
 func Certificates(r *http.Request) []*x509.Certificate {
 	if c, encrypted := wire.Conn(r.Context()).(*tls.Conn); encrypted {
 		return c.ConnectionState().PeerCertificates
@@ -65,8 +64,8 @@ func Certificates(r *http.Request) []*x509.Certificate {
 func ofData(c *settings.Config) *tls.Certificate  { return c.TLS.Pair }
 func ofAdmin(c *settings.Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
-// Measure makes metrics of how long the certificates in force last, and the
-// revocation lists of callers' certificates, whose ends revocations returns by authority.
+// Measure registers metrics for the expiry of the current certificates, and of certificate revocation lists. revocations returns the expiry
+// of the lists by certificate authority.
 func (ls *Listeners) Measure(m metric.Meter, revocations func() map[string]time.Time) {
 	left := telemetry.Must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until the certificate of a listener ends; negative when it has.")))

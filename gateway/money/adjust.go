@@ -17,54 +17,54 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// requestID is the form of the ids of requests.
+// requestID matches valid request IDs.
 var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // maxAdjustment is the largest amount of one adjustment.
 const maxAdjustment = 1_000_000 * 1e6 // micro-dollars
 
-// AdjustedAccrual is the outcome of an adjustment: amounts are in USD, of the scope.
+// AdjustedAccrual is the outcome of an adjustment for its scope. Amounts are in USD.
 type AdjustedAccrual struct {
 	RequestID string `json:"requestId"`
 	Scope     string `json:"scope"`
-	// DayChange and MonthChange were added, Day and Month are the accrued costs afterwards.
+	// DayChange and MonthChange are the added amounts. Day and Month are the accrued costs afterwards.
 	DayChange   string `json:"dayChange"`
 	MonthChange string `json:"monthChange"`
 	Day         string `json:"day"`
 	Month       string `json:"month"`
-	// Period is week, quarter or total if the adjustment was one of these: Change was added to it, and Accrued is its accrued
-	// cost afterwards.
+	// Period is set if a week, quarter or total was adjusted: Change is the added amount, and Accrued the accrued cost afterwards.
 	Period  string `json:"period,omitempty"`
 	Change  string `json:"change,omitempty"`
 	Accrued string `json:"accrued,omitempty"`
-	// Repeated says that a request with the same id made the adjustment before.
+	// Repeated is set if a request with the same ID made the adjustment earlier.
 	Repeated bool `json:"repeated"`
 }
 
-// adjusting is the parameters of an adjustment.
+// adjusting holds the parameters of an adjustment.
 type adjusting struct {
 	adminapi.OrgParam
 
-	Kind      string        `query:"kind,required" oneof:"credit,correction,reset" doc:"credit gives an amount back, correction adds an amount or subtracts a negative one, reset subtracts everything that has accrued"`
-	Period    string        `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period that has accrued the cost; an adjustment counts in every longer period, too"`
-	Amount    string        `query:"amount" max:"40" doc:"amount in USD, such as 17.85; required but for a reset"`
-	Team      adminapi.Team `query:"team" doc:"id of the team; without a team and a key, the organisation is adjusted"`
-	Key       string        `query:"key" doc:"id of the key; its team and the organisation are adjusted, too"`
-	Reason    string        `query:"reason,required" max:"500" doc:"why, for the audit log and the history"`
-	RequestID string        `query:"request_id" max:"100" doc:"id of the request, letters, digits and ._-; a repeat with the same id within 90 days changes nothing; by default every request has a new one"`
+	Kind      string        `query:"kind,required" oneof:"credit,correction,reset" doc:"credit subtracts an amount, correction adds an amount (which may be negative), reset sets the accrued cost to 0"`
+	Period    string        `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period to adjust; the adjustment also changes every longer period"`
+	Amount    string        `query:"amount" max:"40" doc:"amount in USD, such as 17.85; required unless kind is reset"`
+	Team      adminapi.Team `query:"team" doc:"id of the team; without team and key, the organisation is adjusted"`
+	Key       string        `query:"key" doc:"id of the key; also adjusts its team and the organisation"`
+	Reason    string        `query:"reason,required" max:"500" doc:"reason, for the audit log and the history"`
+	RequestID string        `query:"request_id" max:"100" doc:"id of the request, of letters, digits and ._-; repeating an id within 90 days changes nothing; default: a new id"`
 }
 
-// adjustRow adjusts accrued costs.
+// adjustRow returns the admin endpoint that adjusts accrued costs.
 func (m *Money) adjustRow() adminapi.Endpoint {
 	return adminapi.Endpoint{
-		Pattern: "POST /admin/spend/adjust", Summary: "Adjust the cost that has accrued in a period", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adjust),
+		Pattern: "POST /admin/spend/adjust", Summary: "Adjust the cost accrued in a period", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adjust),
 		Commands: []adminapi.Command{{
-			Use: "spend adjust ORG", Short: "Adjust the cost that an organisation, a team or a key has accrued in a period",
-			Long: `Adjusts the cost that has accrued in the current day, week, month or quarter, or in
-total, for example after a wrong price in the configuration. An adjustment of a key
-counts for its team and the organisation, an adjustment of a team for the
-organisation, and an adjustment of a period in every longer period. It is in the history and the export as an item of its own. Where bills
-correct the same mistake later, they replace an adjustment of the day.`,
+			Use: "spend adjust ORG", Short: "Adjust the accrued cost of an organisation, a team or a key",
+			Long: `Adjusts the cost accrued in the current day, week, month or quarter, or in total,
+for example after a wrong price in the configuration. Adjusting a key also adjusts
+its team and the organisation, adjusting a team also adjusts the organisation, and
+adjusting a period also adjusts every longer period. The history and the export show
+the adjustment as a separate item. If bills correct the same mistake later, they
+replace an adjustment of the day.`,
 			Example: "tollgate spend adjust acme --kind credit --key ann-laptop --amount 17.85 --reason 'price of k2n5x8 was 100 times too high'\n" +
 				"tollgate spend adjust acme --kind correction --team research --period month --amount -3.20 --reason 'invoice 2026-11'\n" +
 				"tollgate spend adjust acme --kind reset --team research --reason 'load test' --request-id load-test-7",
@@ -72,7 +72,7 @@ correct the same mistake later, they replace an adjustment of the day.`,
 	}
 }
 
-// adjust changes the cost that a scope has accrued.
+// adjust changes the accrued cost of a scope.
 func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (*AdjustedAccrual, error) {
 	org := string(a.Org)
 	o, err := m.check(org)
@@ -101,15 +101,15 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != ledger.PeriodDay && adjustment.Period != ledger.PeriodMonth
 	switch out.Status {
 	case ledger.AccrualConflict:
-		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request %s made another adjustment: use another request_id", adjustment.ID)}
+		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request_id %s was used for a different adjustment: use another request_id", adjustment.ID)}
 	case ledger.AccrualBelowZero:
 		had := fmt.Sprintf("%s USD today and %s USD this month", usd(out.Day), usd(out.Month))
 		if long {
 			had = fmt.Sprintf("%s USD in the %s", usd(out.Accrued.Of(adjustment.Period)), a.Period)
 		}
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s, less than this would subtract: use a smaller amount, or kind reset", scope, had)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s: use a smaller amount, or kind reset", scope, had)}
 	case ledger.AccrualClosed:
-		return nil, fmt.Errorf("%w: the ledger is being rebuilt", ledger.ErrUnavailable)
+		return nil, fmt.Errorf("%w: the ledger is being rebuilt, try again", ledger.ErrUnavailable)
 	case ledger.AccrualApplied, ledger.AccrualRepeated:
 	}
 	made := &AdjustedAccrual{
@@ -122,28 +122,28 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 	return made, nil
 }
 
-// ownerOf returns the owner that a team and a key name, each of which may be "". Its error names what is not configured.
+// ownerOf returns the owner named by a team and a key; both may be "". It returns an error if one of them is not configured.
 func ownerOf(o *settings.Org, team, key string) (ledger.Owner, error) {
 	if k := o.Key(key); k != nil {
 		if team != "" && team != k.Team {
-			return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("key %q is of team %q", key, k.Team)}
+			return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("key %q belongs to team %q", key, k.Team)}
 		}
 		return ledger.Owner{Team: k.Team, Key: key}, nil
 	}
 	switch {
 	case key != "":
-		return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", key)}
+		return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("key %q is not configured", key)}
 	case team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == team }):
-		return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", team)}
+		return ledger.Owner{}, adminapi.BadRequestError{Reason: fmt.Sprintf("team %q is not configured", team)}
 	}
 	return ledger.Owner{Team: team}, nil
 }
 
-// adjustedBy reads the amount of an adjustment, in micro-dollars.
+// adjustedBy parses the amount of an adjustment and returns it in micro-dollars.
 func adjustedBy(kind ledger.AccrualKind, text string) (int64, error) {
 	if kind == ledger.Reset {
 		if text != "" {
-			return 0, adminapi.BadParam("amount", "a reset has none")
+			return 0, adminapi.BadParam("amount", "must be absent for kind reset")
 		}
 		return 0, nil
 	}
@@ -151,9 +151,9 @@ func adjustedBy(kind ledger.AccrualKind, text string) (int64, error) {
 	amount, err := catalog.ParseMoney(digits)
 	switch {
 	case err != nil || amount == 0 || amount > maxAdjustment:
-		return 0, adminapi.BadParam("amount", "expected an amount of USD such as 17.85, at most %s", catalog.Money(maxAdjustment))
+		return 0, adminapi.BadParam("amount", "must be an amount in USD such as 17.85, at most %s", catalog.Money(maxAdjustment))
 	case negative && kind == ledger.Credit:
-		return 0, adminapi.BadParam("amount", "a credit is positive: it gives this amount back")
+		return 0, adminapi.BadParam("amount", "must be positive for kind credit")
 	case negative:
 		amount = -amount
 	}

@@ -6,41 +6,40 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Adopted says whose a resource was and is.
+// Adopted is the result of assigning a resource to an owner.
 type Adopted struct {
 	Resource string `json:"resource"`
 	Was      string `json:"was"`
 	Owner    string `json:"owner"`
 }
 
-// AdoptedTeam says what a team got of another one.
+// AdoptedTeam is the result of moving the resources and accrued costs of one team to another.
 type AdoptedTeam struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Key  string `json:"key,omitempty"`
-	// Resources is how many moved. Pending is how many resources and reservations stay, because calls about them are in
-	// progress.
+	// Resources is the number of moved resources. Pending is the number of resources and reservations that stay for now, because calls
+	// about them are in progress.
 	Resources int `json:"resources"`
 	Pending   int `json:"pending"`
-	// Day and Month are the accrued costs that moved, in USD.
+	// Day and Month are the moved accrued costs, in USD.
 	Day   string `json:"day"`
 	Month string `json:"month"`
 }
 
-// Ledger is the account of an organisation.
+// Ledger is the ledger of an organisation.
 type Ledger struct {
-	// Complete is false while the ledger has to be rebuilt: nothing that raises cost
-	// is admitted then.
+	// Complete is false while the ledger must be rebuilt. Calls that raise cost are refused until then.
 	Complete bool `json:"complete"`
-	// Loss is the last one.
+	// Loss is the latest loss of data.
 	Loss      *Loss      `json:"loss,omitempty"`
 	Scopes    []Balance  `json:"scopes"`
 	Resources []Resource `json:"resources"`
 	Holds     []Hold     `json:"holds"`
 }
 
-// Loss lists the records that the store has lost of a ledger, why, and when the ledger was complete
-// again. Returned resources have their owner back, Unowned ones have none.
+// Loss describes which records of a ledger were lost, why, and when the ledger was complete again. Returned counts the resources whose
+// owner was restored, and Unowned those without an owner.
 type Loss struct {
 	Lost     string     `json:"lost"`
 	Reason   string     `json:"reason"`
@@ -50,19 +49,19 @@ type Loss struct {
 	Unowned  int        `json:"unowned"`
 }
 
-// Amounts are the amounts in use: USD per hour, counts, and USD of runs.
+// Amounts are the amounts in use: USD per hour, counts, and USD for runs.
 type Amounts struct {
 	PerHour  string `json:"perHour"`
-	Runs     string `json:"runs"` // and the remaining cost of sandboxes
+	Runs     string `json:"runs"` // including the remaining cost of sandboxes
 	GPUs     int64  `json:"gpus"`
 	Pods     int64  `json:"pods"`
 	Workers  int64  `json:"workers"`
 	VolumeGB int64  `json:"volumeGb"`
-	// Sandboxes are those that have not ended.
+	// Sandboxes is the number of sandboxes that have not ended.
 	Sandboxes int64 `json:"sandboxes"`
 }
 
-// Balance is the account of one scope. Day and Month are USD.
+// Balance is the account of one scope. Day and Month are in USD.
 type Balance struct {
 	Scope     string            `json:"scope"`
 	Committed Amounts           `json:"committed"`
@@ -73,22 +72,20 @@ type Balance struct {
 	Budgets   []Budget          `json:"budgets"`
 }
 
-// Budget is how full one ceiling of a scope is, in USD or a count. Left is the amount that a call
-// may still take.
+// Budget is the usage of one ceiling of a scope, in USD or as a count. Left is the amount that calls may still use.
 type Budget struct {
 	Name     string `json:"name"`
 	Limit    string `json:"limit"`
 	Used     string `json:"used"`
 	Reserved string `json:"reserved"`
 	Left     string `json:"left"`
-	// UsedUp is the day, in the organisation's zone, on which a budget of a period is
-	// expected to be used up, absent if the period ends first.
+	// UsedUp is the expected day, in the organisation's zone, when a period budget is exhausted; absent if the period ends first.
 	UsedUp string `json:"usedUp,omitempty"`
-	// Over is by how much runs under way can pass it at most, absent if they cannot.
+	// Over is the largest possible excess over the budget caused by runs in progress; absent if there is no such risk.
 	Over string `json:"over,omitempty"`
 }
 
-// NearBudget is a budget of a scope of an organisation, with the share that is taken.
+// NearBudget is a scope's budget with the share already used.
 type NearBudget struct {
 	Org     string `json:"org"`
 	Scope   string `json:"scope"`
@@ -96,7 +93,7 @@ type NearBudget struct {
 	Budget
 }
 
-// ForScope returns b as the budget of a scope. The share of a budget of 0 is 100 %.
+// ForScope returns b as a budget of the given scope. The used share of a budget of 0 is 100 %.
 func (b Budget) ForScope(org, scope string) NearBudget {
 	n := NearBudget{org, scope, 100, b}
 	if limit := adminapi.Decimal(b.Limit); limit > 0 {
@@ -105,7 +102,7 @@ func (b Budget) ForScope(org, scope string) NearBudget {
 	return n
 }
 
-// Resource is one that counts. Without a team and a key, it is the organisation's.
+// Resource is a resource in the ledger. Without a team and a key it belongs to the organisation.
 type Resource struct {
 	ID    string    `json:"id"`
 	Kind  string    `json:"kind"`
@@ -115,14 +112,14 @@ type Resource struct {
 	Since time.Time `json:"since"`
 	Takes Amounts   `json:"takes"`
 	GPU   string    `json:"gpu,omitempty"`
-	// DataCenter is where it was asked for, or was found.
+	// DataCenter is the requested location or, if known, the actual one.
 	DataCenter string            `json:"dc,omitempty"`
 	Decision   string            `json:"decision,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 }
 
-// Hold is a reservation. Noted is one whose call is under way with a gateway; the resource of an
-// open one is looked for until a time.
+// Hold is a reservation. While its call is in progress its state is in_flight; while the outcome is unknown it is open, and the gateway
+// searches for the resource until a time.
 type Hold struct {
 	ID       string    `json:"id"`
 	State    string    `json:"state"`
@@ -142,10 +139,8 @@ type Hold struct {
 	Decision  string     `json:"decision"`
 }
 
-// Reconciled is the result of a comparison with the platform's lists: resources made
-// or removed without the gateway, resources that take another amount than recorded, and holds
-// whose call was found to have been carried out, not to have been, or is still
-// looked for.
+// Reconciled is the result of a reconciliation: resources created, removed or changed outside the gateway, and holds whose call was
+// executed, was not executed, or is still being searched for.
 type Reconciled struct {
 	Resources int  `json:"resources"`
 	Adopted   int  `json:"adopted"`

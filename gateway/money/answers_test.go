@@ -37,11 +37,11 @@ func TestHoldRows(t *testing.T) {
 	}
 	h.Amounts[ledger.GPUs], h.Amounts[ledger.Burn] = 2, 1_500_000
 	want := Hold{
-		ID: "h1", State: "noted", Kind: "pod", Name: "n", Team: "research", Key: "ann", Since: noon, Age: 90, Operation: "createPod", Decision: "d1",
+		ID: "h1", State: "in_flight", Kind: "pod", Name: "n", Team: "research", Key: "ann", Since: noon, Age: 90, Operation: "createPod", Decision: "d1",
 		Reserves: Amounts{PerHour: "1.5", Runs: "0", GPUs: 2},
 	}
 	if diff := cmp.Diff(want, holdRow(&h, noon.Add(90*time.Second))); diff != "" {
-		t.Errorf("a noted hold (-want +got):\n%s", diff)
+		t.Errorf("an in-flight hold (-want +got):\n%s", diff)
 	}
 	h.Open = true
 	want.State, want.Open, want.Until = "open", true, &h.Until

@@ -13,9 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// balances measures the spending of organisations and their teams, and how full their budgets
-// are, as the latest pass over their ledgers found them when it began. Keys are left out,
-// which can be many.
+// balances exports metrics about the spending and the budgets of organisations and their teams, as found at the start of the latest
+// pass. It omits keys, which can be numerous.
 type balances struct {
 	*Deps
 
@@ -25,13 +24,13 @@ type balances struct {
 	last map[string]balance
 }
 
-// balance is the finding of a pass over one ledger.
+// balance holds the rows of the latest pass over one ledger.
 type balance struct {
 	at   time.Time
 	rows []balanceRow
 }
 
-// balanceRow is that of the organisation or a team.
+// balanceRow is the row of an organisation or a team.
 type balanceRow struct {
 	scope   []attribute.KeyValue
 	burn    float64
@@ -42,9 +41,9 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 	b, m := &balances{Deps: d, valid: valid, last: make(map[string]balance)}, d.Meter
 	burn := telemetry.Must(m.Float64ObservableGauge("tollgate.spend.burn", metric.WithUnit("USD"),
 		metric.WithDescription("Cost per hour of running resources.")))
-	limit := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Ceilings of budgets, in USD or in number.")))
-	used := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Used part of each ceiling.")))
-	reserved := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.reserved", metric.WithDescription("Reserved part of each ceiling.")))
+	limit := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Budget limits, in USD or as a count.")))
+	used := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Used amount of each budget limit.")))
+	reserved := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.reserved", metric.WithDescription("Reserved amount of each budget limit.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, row := range b.current() {
 			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))
@@ -60,11 +59,11 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 	return b
 }
 
-// saw takes the state that a pass found.
+// saw stores the rows of the state that a pass has read.
 func (b *balances) saw(org string, plan *ledger.Plan, s *ledger.State) {
 	found := slices.Clone(s.Balances)
 	if !slices.ContainsFunc(found, func(of ledger.Balance) bool { return of.Scope.Kind == ledger.KindOrg }) {
-		found = append(found, ledger.Balance{Scope: ledger.Scope{Kind: ledger.KindOrg}}) // it has spent nothing yet
+		found = append(found, ledger.Balance{Scope: ledger.Scope{Kind: ledger.KindOrg}}) // nothing spent yet
 	}
 	var rows []balanceRow
 	for i := range found {
@@ -97,10 +96,10 @@ func (b *balances) current() (rows []balanceRow) {
 	return rows
 }
 
-// microUSD is how many of the ledger's amounts are a dollar.
+// microUSD is the number of micro-dollars in a dollar.
 const microUSD = 1e6
 
-// amountOf is an amount of a ceiling, in dollars or in number.
+// amountOf returns an amount of a ceiling in dollars or as a count.
 func amountOf(ceiling int, n int64) float64 {
 	if ledger.IsMoney(ceiling) {
 		return float64(n) / microUSD

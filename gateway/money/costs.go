@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Costs are the costs of resources in a range of time, by bucket and group.
+// Costs are the costs of resources in a time range, by bucket and group.
 type Costs struct {
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
@@ -23,9 +23,8 @@ type Costs struct {
 	Total string    `json:"total"`
 }
 
-// Cost is one bucket of one group, in USD. Of its members only those are set that the
-// costs are grouped by; with the resource come its name, machine, place and the
-// decision on the call that made it.
+// Cost is the cost of one group in one bucket, in USD. Only the grouped members are set; grouping by resource also sets its name,
+// machine, location and the decision ID of the call that created it.
 type Cost struct {
 	Start      time.Time `json:"start"`
 	End        time.Time `json:"end"`
@@ -37,55 +36,54 @@ type Cost struct {
 	GPU        string    `json:"gpu,omitempty"`
 	DataCenter string    `json:"dc,omitempty"`
 	Decision   string    `json:"decision,omitempty"`
-	// Labels are those that the costs are grouped by, and with the resource all.
+	// Labels are the grouped labels; grouping by resource sets all labels.
 	Labels map[string]string `json:"labels,omitempty"`
 	USD    string            `json:"usd"`
-	// PerHour is the rate, in USD, and Hours its duration, where rates are separated
-	// and this one is known; corrections by bills and one-time costs have none.
+	// PerHour is the rate in USD and Hours its duration. Both are set only if rates are separated and the rate is known; corrections by
+	// bills and one-time costs have no rate.
 	PerHour string `json:"perHour,omitempty"`
 	Hours   string `json:"hours,omitempty"`
-	// ListPerHour is the rate on the platform's list, and ListUSD the costs at it, where
-	// something else was agreed.
+	// ListPerHour is the list price and ListUSD the cost at that price, if a different price was agreed.
 	ListPerHour string `json:"listPerHour,omitempty"`
 	ListUSD     string `json:"listUsd,omitempty"`
 	// GB is the size of a network volume.
 	GB int64 `json:"gb,omitempty"`
 }
 
-// recent is the number of days whose costs are returned where no time is asked for.
+// recent is the default number of days in a query.
 const recent = 30
 
-// chosen selects costs.
+// chosen selects the costs to return.
 type chosen struct {
 	adminapi.OrgParam
 
-	From     adminapi.Timestamp  `query:"from" doc:"first day or hour; absent is 30 days before the end"`
-	To       adminapi.Timestamp  `query:"to" doc:"day or hour after the last; absent is the end of today"`
+	From     adminapi.Timestamp  `query:"from" doc:"first day or hour; default: 30 days before the end"`
+	To       adminapi.Timestamp  `query:"to" doc:"day or hour after the last one; default: the end of today"`
 	Team     []adminapi.PastTeam `query:"team" doc:"only these teams"`
 	Key      []string            `query:"key" doc:"only these keys"`
 	Kind     []string            `query:"kind" doc:"only these kinds of resources"`
 	Resource []string            `query:"resource" doc:"only these resources"`
 	GPU      []string            `query:"gpu" doc:"only these types of GPU or CPU"`
 	DC       []string            `query:"dc" doc:"only these data centres"`
-	Label    []string            `query:"label" doc:"only resources with this label, name=value, or name= for those without the name"`
+	Label    []string            `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
 }
 
-// priced says which costs are shown.
+// priced adds the time range of a row.
 type priced struct {
 	chosen
 
-	Bucket string `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time that a row sums up"`
+	Bucket string `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time range of each row"`
 }
 
-// summed costs are added up by dimensions.
+// summed holds the parameters for costs summed by dimensions.
 type summed struct {
 	priced
 
-	By    []string `query:"by" doc:"fields to group by, with commas between: team, key, kind, resource, gpu, dc, label:NAME"`
-	Limit int      `query:"limit" doc:"how many rows at most; absent is all"`
+	By    []string `query:"by" doc:"fields to group by, separated by commas: team, key, kind, resource, gpu, dc, label:NAME"`
+	Limit int      `query:"limit" doc:"maximum number of rows; default: all"`
 }
 
-// query returns the query of the history, which has costs up to the end of today, and those of 30 days unless something else is asked for.
+// query returns the query of the history. By default it covers the 30 days up to the end of today.
 func (p *chosen) query(now time.Time, bucket string) (*ledger.Query, error) {
 	tomorrow := ledger.Daily.Start(now).AddDate(0, 0, 1)
 	q := &ledger.Query{From: time.Time(p.From), To: time.Time(p.To), Bucket: ledger.Unit(bucket), Where: make(map[ledger.Dimension][]string)}
@@ -117,23 +115,23 @@ func (p *chosen) query(now time.Time, bucket string) (*ledger.Query, error) {
 	return q, nil
 }
 
-// by returns the dimensions that costs are grouped by.
+// by returns the dimensions to group by.
 func (p *summed) by() (list []ledger.Dimension, err error) {
 	for _, name := range strings.FieldsFunc(strings.Join(p.By, ","), func(r rune) bool { return r == ',' }) {
 		d := ledger.Dimension(name)
 		if label, ok := d.Label(); !slices.Contains(d.Values(), d) && (!ok || label == "") {
-			return nil, adminapi.BadParam("by", "%q: expected team, key, kind, resource, gpu, dc or label:NAME", name)
+			return nil, adminapi.BadParam("by", "must be team, key, kind, resource, gpu, dc or label:NAME, got %q", name)
 		}
 		list = append(list, d)
 	}
 	return list, nil
 }
 
-// cutLabel reads name=value.
+// cutLabel splits a text of the form name=value.
 func cutLabel(label string) (name, value string, err error) {
 	name, value, ok := strings.Cut(label, "=")
 	if !ok || name == "" {
-		return "", "", adminapi.BadParam("label", "%q: expected name=value, or name= for resources without it", label)
+		return "", "", adminapi.BadParam("label", "must be name=value, or name= for resources without the label, got %q", label)
 	}
 	return name, value, nil
 }
@@ -143,22 +141,22 @@ func (m *Money) costRows() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/spend/history", Summary: "The costs of resources", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.costs),
 			Commands: []adminapi.Command{
-				{Use: "spend history ORG", Short: "Show the costs of resources, by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
+				{Use: "spend history ORG", Short: "Show costs by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
 				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
 			},
 		},
 		{
-			Pattern: "GET /admin/spend/forecast", Summary: "The likely spending of each scope", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.forecast),
-			Commands: []adminapi.Command{{Use: "spend forecast ORG", Short: "Estimate the spend by the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
+			Pattern: "GET /admin/spend/forecast", Summary: "Forecast of each scope's spending", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.forecast),
+			Commands: []adminapi.Command{{Use: "spend forecast ORG", Short: "Forecast the spend until the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
 		},
 		{
-			Pattern: "GET /admin/spend/export", Summary: "The costs of resources, in the columns of FOCUS 1.2", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.export), ContentType: "text/csv; charset=utf-8",
-			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Write the costs of resources as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
+			Pattern: "GET /admin/spend/export", Summary: "Costs of resources in the columns of FOCUS 1.2", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.export), ContentType: "text/csv; charset=utf-8",
+			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Export costs as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
 		},
 	}
 }
 
-// history returns costs. A team that is configured no longer is known by its costs in that time.
+// history returns costs. A team that is no longer configured is accepted if it has costs in the queried time.
 func (m *Money) history(ctx context.Context, s adminapi.Principal, p *chosen, q *ledger.Query) (*Costs, error) {
 	for _, t := range p.Team {
 		missing := s.TeamProblem(string(p.Org), string(t))
@@ -191,7 +189,7 @@ func (m *Money) costs(ctx context.Context, s adminapi.Principal, p summed) (*Cos
 	return costs, err
 }
 
-// export answers with costs in the columns of FOCUS 1.2.
+// export writes costs in the columns of FOCUS 1.2.
 func (m *Money) export(ctx context.Context, s adminapi.Principal, p priced) (adminapi.Writer, error) {
 	q, err := p.query(m.deps.Now(), p.Bucket)
 	if err != nil {
@@ -205,7 +203,7 @@ func (m *Money) export(ctx context.Context, s adminapi.Principal, p priced) (adm
 	return func(w io.Writer) error { return WriteFOCUS(w, string(p.Org), costs.Rows) }, nil
 }
 
-// Costs returns the costs of an organisation, those up to now among them. A query for a range that is not kept is a row.BadRequestError. The
+// Costs returns the costs of an organisation, those up to now among them. A query for a range that is not kept is a adminapi.BadRequestError. The
 // errors are otherwise those of [Money.Show].
 func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	if _, err := m.check(org); err != nil {
@@ -222,7 +220,7 @@ func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs,
 	}
 	rows, err := history.Query(ctx, org, q, m.deps.Now())
 	if errors.Is(err, ledger.ErrRange) {
-		return nil, adminapi.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "spend: ")}
+		return nil, adminapi.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "ledger: ")}
 	}
 	if err != nil {
 		return nil, err

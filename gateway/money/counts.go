@@ -22,7 +22,7 @@ func (t Tokens) plus(o Tokens) Tokens {
 	return Tokens{t.Input + o.Input, t.Output + o.Output, t.Cached + o.Cached, t.Unsplit + o.Unsplit}
 }
 
-// MaxTokens bounds the counts of one report: a larger count makes the report invalid.
+// MaxTokens is the largest valid count in a report. A larger count makes the report invalid.
 const MaxTokens = 1 << 31
 
 // class is the meaning of a member of a usage report.
@@ -34,16 +34,16 @@ const (
 	total
 	// cached is the part of input that was read from a cache.
 	cached
-	// cacheRead and cacheWrite are input that input may exclude, see excludesCache.
+	// cacheRead and cacheWrite are input tokens that input may exclude; see excludesCache.
 	cacheRead
 	cacheWrite
-	// extraInput and extraOutput are excluded from input and output, and included in total.
+	// extraInput and extraOutput are excluded from input and output, but included in total.
 	extraInput
 	extraOutput
 	classes
 )
 
-// classOf returns the class of a member by its normalised name.
+// classOf returns the class of a member by its normalized name.
 func classOf(name string) (class, bool) {
 	switch name {
 	case "prompttokens", "inputtokens", "input", "prompt", "prompttokencount", "inputtokencount", "prompttokenscount", "inputtokenscount",
@@ -69,11 +69,11 @@ func classOf(name string) (class, bool) {
 	return 0, false
 }
 
-// excludesCache reports whether a member of class input excludes the tokens read from and
-// written to a cache: so do the counts of the Messages API, of its cloud versions, and of llama.cpp's timings.
+// excludesCache reports whether a member of class input excludes the tokens read from and written to a cache. This is the case in the
+// Messages API and its cloud versions, and in the timings of llama.cpp.
 func excludesCache(name string) bool { return name == "inputtokens" || name == "promptn" }
 
-// normal returns a name without case, underscores and hyphens: servers differ in these.
+// normal returns a name in lower case without underscores and hyphens, because servers differ in these.
 func normal(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -86,7 +86,7 @@ func normal(name string) string {
 	}, name)
 }
 
-// member is a count under one of its names.
+// member is a count with one of its names.
 type member struct {
 	class class
 	name  string
@@ -96,11 +96,11 @@ type member struct {
 // report is one usage report.
 type report struct {
 	members []member
-	// invalid reports that a member is not a count.
+	// invalid is set if a member is not a valid count.
 	invalid bool
 }
 
-// set adds a member. Of two members with one name the last is valid, as for most JSON decoders.
+// set adds a member. If a name occurs twice, the last value is used, as in most JSON decoders.
 func (r *report) set(c class, name string, n int64) {
 	for i := range r.members {
 		if r.members[i].name == name {
@@ -111,8 +111,8 @@ func (r *report) set(c class, name string, n int64) {
 	r.members = append(r.members, member{c, name, n})
 }
 
-// number adds a member that is a number. A number that is not a count makes the report invalid,
-// unless it is a total, which the other members make up for, or a count of cached tokens, which cost the price of others then.
+// number adds a numeric member. An invalid count makes the report invalid, with two exceptions: a total, which follows from the other
+// members, and a count of cached tokens, which are then charged like other tokens.
 func (r *report) number(c class, name string, token jsontext.Token) {
 	n, ok := count(token.String())
 	if !ok {
@@ -122,7 +122,7 @@ func (r *report) number(c class, name string, token jsontext.Token) {
 	r.set(c, name, n)
 }
 
-// count reads a count. Some servers write whole numbers as 10.0.
+// count parses a count. Some servers write integers as 10.0.
 func count(text string) (int64, bool) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > MaxTokens || n != math.Trunc(n) {
@@ -131,8 +131,8 @@ func count(text string) (int64, bool) {
 	return int64(n), true
 }
 
-// of returns the count of a class. Several names of one count agree, but for servers that
-// report 0 under the names they do not use.
+// of returns the count of a class. Different names of one count have equal values, except that some servers report 0 under names they
+// do not use.
 func (r *report) of(c class) (n int64, given bool) {
 	for _, m := range r.members {
 		if m.class == c {
@@ -144,16 +144,15 @@ func (r *report) of(c class) (n int64, given bool) {
 
 func (r *report) has(c class) bool { _, given := r.of(c); return given }
 
-// whole reports whether a report has all tokens. The others have a part, and the rest is in
-// another event.
+// whole reports whether a report includes all tokens. Other reports include a part, and another event has the rest.
 func (r *report) whole() bool { return r.has(total) || r.has(input) && r.has(output) }
 
-// empty reports whether a report counts nothing: servers send such reports before they have counted.
+// empty reports whether a report counts nothing. Servers send such reports before they have counted.
 func (r *report) empty() bool {
 	return r.invalid || !slices.ContainsFunc(r.members, func(m member) bool { return m.n > 0 })
 }
 
-// over returns a report that replaces an earlier report of the same tokens.
+// over returns r merged over an earlier report of the same tokens.
 func (r report) over(earlier *report) report {
 	next := r
 	next.members = slices.Clone(r.members)
@@ -167,7 +166,7 @@ func (r report) over(earlier *report) report {
 	return next
 }
 
-// continues reports whether a report may count the tokens of an earlier report, and more.
+// continues reports whether r may include the tokens of an earlier report.
 func (r *report) continues(earlier *report) bool {
 	if !r.whole() || !earlier.whole() {
 		return true
@@ -182,8 +181,8 @@ func (r *report) continues(earlier *report) bool {
 	return in == before && out >= less
 }
 
-// tokens returns the counts of a report. known is false if part of them is missing. An input
-// without an output is whole if the response has no content: the response of an embedding.
+// tokens returns the counts of a report. known is false if part of them is missing. A report without output tokens is complete if the
+// response has no content, as for embeddings.
 func (r *report) tokens(content bool) (t Tokens, known bool) {
 	known = !r.empty() && (r.whole() || r.has(input) && !content)
 	return r.sum(), known
@@ -201,7 +200,7 @@ func (r *report) sum() Tokens {
 	return t
 }
 
-// split returns the input and output of a report by the counts of its classes.
+// split returns input and output tokens computed from the counts of the classes.
 func (r *report) split(n *[classes]int64, given *[classes]bool) Tokens {
 	if !given[total] {
 		t := Tokens{Input: n[input] + n[extraInput], Output: n[output] + n[extraOutput]}
@@ -215,7 +214,7 @@ func (r *report) split(n *[classes]int64, given *[classes]bool) Tokens {
 	}
 	switch {
 	case given[input] && given[output]:
-		// The total includes the tokens that neither includes: thoughts and prompts of tools, at the price of the output.
+		// The total includes tokens missing from both counts, such as reasoning and tool prompts, which are charged as output.
 		return Tokens{Input: n[input], Output: max(n[output], n[total]-n[input])}
 	case given[input]:
 		return Tokens{Input: n[input], Output: max(0, n[total]-n[input])}
@@ -225,7 +224,7 @@ func (r *report) split(n *[classes]int64, given *[classes]bool) Tokens {
 	return Tokens{Unsplit: n[total]}
 }
 
-// excludesCache reports whether no name of the input includes the tokens of the cache.
+// excludesCache reports whether no name used for the input includes the cached tokens.
 func (r *report) excludesCache() bool {
 	for _, m := range r.members {
 		if m.class == input && !excludesCache(m.name) {

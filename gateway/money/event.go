@@ -6,34 +6,33 @@ import (
 	"strings"
 )
 
-// event is the source of the data of one server-sent event (WHATWG HTML, section 9.2.6): the
-// values of its data fields, separated by line feeds. Unlike the standard, an event that the
-// end of the stream leaves unfinished counts.
+// event reads the data of one server-sent event (WHATWG HTML, section 9.2.6): the values of its data fields, separated by line feeds.
+// In contrast to the standard, an unfinished event at the end of the stream is included.
 type event struct {
 	in *feed
-	// name is the beginning of the event's type, failed reports a field named "error", by which
-	// llama.cpp sends errors, and done the data "[DONE]", which is no part of the source.
+	// name is the beginning of the event type. failed is set by a field named "error", as sent by llama.cpp. done is set by the data
+	// "[DONE]", which is not part of the result.
 	name         string
 	failed, done bool
 
-	// head is the beginning of a line's value, read ahead. value reports that more of the value
-	// may follow in the stream. data counts the data fields that were read; over is true after the empty line.
+	// head is the beginning of a line's value that was read ahead. value is set if more of the value may follow. data is the number of
+	// data fields read. over is set after the empty line.
 	head  []byte
 	value bool
 	data  int
 	over  bool
-	// cr reports that the last line ended with CR: an LF that follows belongs to it.
+	// cr is set if the last line ended with CR: a following LF belongs to that line end.
 	cr bool
 }
 
 const (
 	// maxField is the number of bytes of a field name that are read.
 	maxField = 16
-	// maxName is the number of bytes of an event type, or of a value's beginning, that are kept.
+	// maxName is the number of bytes of an event type, or of the beginning of a value, that are kept.
 	maxName = 64
 )
 
-// next goes to the data of the next event, and returns false at the end of the stream.
+// next advances to the data of the next event. It returns false at the end of the stream.
 func (e *event) next() bool {
 	*e = event{in: e.in, cr: e.cr}
 	_, err := e.in.peek()
@@ -64,7 +63,7 @@ func (e *event) skip(n int) {
 	e.in.skip(n)
 }
 
-// rest returns bytes of the current line, none at its end, which is skipped.
+// rest returns bytes of the current line. At the end of the line it skips the line end and returns nothing.
 func (e *event) rest() []byte {
 	part, err := e.in.peek()
 	if err != nil {
@@ -87,8 +86,8 @@ func (e *event) rest() []byte {
 	return part[:at]
 }
 
-// read returns the beginning of the current line, limited to most bytes, up to a byte until, which is
-// skipped; 0 is none. ended reports that the line has ended.
+// read returns the beginning of the current line, up to most bytes or the byte until, which is skipped; 0 means no such byte. ended
+// reports whether the line has ended.
 func (e *event) read(most int, until byte) (text []byte, ended bool) {
 	for len(text) < most {
 		part := e.rest()
@@ -106,7 +105,7 @@ func (e *event) read(most int, until byte) (text []byte, ended bool) {
 	return text, false
 }
 
-// field reads a line up to the value of a data field, and returns false at the end of the event.
+// field reads a line up to the value of a data field. It returns false at the end of the event.
 func (e *event) field() bool {
 	if _, err := e.in.peek(); err != nil {
 		return false
@@ -133,7 +132,7 @@ func (e *event) field() bool {
 	return true
 }
 
-// begin returns the beginning of the value of a field, without the space before it.
+// begin returns the beginning of a field's value without the leading space.
 func (e *event) begin(ended bool) ([]byte, bool) {
 	if ended {
 		return nil, true

@@ -14,7 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// events measures what ledgers find and do, sends alerts about it, and keeps it beside the decisions. It implements spend.Events.
+// events exports metrics, sends alerts and stores decision entries for the findings and actions of ledgers. It implements
+// ledger.Events.
 type events struct {
 	*Deps
 
@@ -29,17 +30,17 @@ func newEvents(cfg *settings.Config, d *Deps) *events {
 		Deps: d, passes: newPasses(d, 2*cfg.Spend.Reconcile),
 		balances: newBalances(d, 2*cfg.Spend.Reconcile), losses: newLosses(d),
 		late: telemetry.Must(d.Meter.Int64Counter("tollgate.ledger.restored_late",
-			metric.WithDescription("Reservations restored into a ledger that was rebuilt without them, because this gateway was not heard in time."))),
+			metric.WithDescription("Reservations restored after the rebuild of a ledger, because this gateway answered too late."))),
 	}
 }
 
-// Observed implements spend.Events.
+// Observed implements ledger.Events.
 func (e *events) Observed(ctx context.Context, org string, p *ledger.Plan, s *ledger.State) {
 	e.balances.saw(org, p, s)
 	e.Alerts.CheckThresholds(ctx, org, p, s)
 }
 
-// PassEnded implements spend.Events.
+// PassEnded implements ledger.Events.
 func (e *events) PassEnded(ctx context.Context, org string, r *ledger.Report, err error) {
 	if r.Repaired > 0 {
 		e.passes.repaired(ctx, org, r.Repaired)
@@ -60,12 +61,12 @@ func (e *events) PassEnded(ctx context.Context, org string, r *ledger.Report, er
 	}
 }
 
-// Announce implements spend.Events.
+// Announce implements ledger.Events.
 func (e *events) Announce(ctx context.Context, c *ledger.Cause, r *ledger.Record, ended func(error)) {
 	e.Alerts.Cause(ctx, c, r, "budget.over", "resource.idle", ended)
 }
 
-// Stopped implements spend.Events.
+// Stopped implements ledger.Events.
 func (e *events) Stopped(ctx context.Context, c *ledger.Cause, r *ledger.Record) {
 	if c.Excess == nil && c.Idle == nil {
 		e.didReach(c, r)
@@ -75,7 +76,7 @@ func (e *events) Stopped(ctx context.Context, c *ledger.Cause, r *ledger.Record)
 	e.didStop(c, r)
 }
 
-// RestoredLate implements spend.Events. Budgets may be exceeded then.
+// RestoredLate implements ledger.Events. Budgets may be exceeded after it was called.
 func (e *events) RestoredLate(ctx context.Context, org string, holds []ledger.Hold) {
 	e.late.Add(ctx, int64(len(holds)), metric.WithAttributes(attribute.String("org", org)))
 	for i := range holds {
@@ -86,13 +87,13 @@ func (e *events) RestoredLate(ctx context.Context, org string, holds []ledger.Ho
 	}
 }
 
-// didStop keeps that a pod was stopped, and why.
+// didStop stores a decision entry for a stopped pod, with the reason.
 func (e *events) didStop(c *ledger.Cause, r *ledger.Record) {
 	var why string
 	if x := c.Excess; x != nil {
-		why = fmt.Sprintf("the budget %s %s is passed, %s of %s", x.Scope, ledger.CeilingName(x.Ceiling), ledger.AmountText(x.Ceiling, x.Used), ledger.AmountText(x.Ceiling, x.Limit))
+		why = fmt.Sprintf("budget %s %s exceeded, %s of %s used", x.Scope, ledger.CeilingName(x.Ceiling), ledger.AmountText(x.Ceiling, x.Used), ledger.AmountText(x.Ceiling, x.Limit))
 	} else {
-		why = fmt.Sprintf("it is idle (%s) since %s", c.Idle.Reason, c.Idle.Since.UTC().Format(time.RFC3339))
+		why = fmt.Sprintf("idle (%s) since %s", c.Idle.Reason, c.Idle.Since.UTC().Format(time.RFC3339))
 	}
 	op, what := "podAction", "stopped"
 	if c.Deleted {
@@ -101,34 +102,34 @@ func (e *events) didStop(c *ledger.Cause, r *ledger.Record) {
 	e.RecordAction(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s %s %s (%s) of %s: %s", what, r.Kind, r.ID, r.Metadata.Name, r.Owner.Scopes()[0], why))
 }
 
-// didReach keeps that a pod was stopped or terminated at its deadline.
+// didReach stores a decision entry for a pod stopped or terminated at its deadline.
 func (e *events) didReach(c *ledger.Cause, r *ledger.Record) {
 	op, what, at := "podAction", "stopped", r.Metadata.StopAt
 	if c.Deleted {
 		op, what, at = "deletePod", "terminated", r.Metadata.EndAt
 	}
-	e.RecordAction(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s pod %s (%s) of %s: its create (decision %s) asked for it at %s",
+	e.RecordAction(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s pod %s (%s) of %s: deadline %[6]s set by its create (decision %[5]s)",
 		what, r.ID, r.Metadata.Name, r.Owner.Scopes()[0], r.Metadata.Decision, time.Unix(at, 0).UTC().Format(time.RFC3339)))
 }
 
-// didEnd keeps which reservations were ended whose calls had an unknown end.
+// didEnd stores decision entries for ended reservations of calls with an unknown outcome.
 func (e *events) didEnd(org string, ended []ledger.EndedHold) {
 	for i := range ended {
 		h := &ended[i]
-		what := "nothing was found of it, so what was reserved is free"
+		what := "no result found, reserved amounts released"
 		switch {
 		case h.Executed && h.Kind == string(operation.KindJob):
-			what = "its job has ended, or cannot be asked for any more"
+			what = "job ended, or its status is no longer available"
 		case h.Executed && h.Created != "":
 			what = "it was carried out: " + h.Created
 		case h.Executed:
-			what = "it was carried out"
+			what = "call executed"
 		}
 		e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Created, fmt.Sprintf("ended the reservation of %s of %s (decision %s): %s", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision, what))
 	}
 }
 
-// Released implements spend.Events.
+// Released implements ledger.Events.
 func (e *events) Released(org string, h *ledger.Hold) {
-	e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource, fmt.Sprintf("released the reservation of %s of %s (decision %s): its call has ended", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision))
+	e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource, fmt.Sprintf("released the reservation of %s of %s (decision %s): its call is no longer in progress", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision))
 }

@@ -12,10 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// focusColumns are those of FOCUS 1.2 (FinOps Open Cost and Usage Specification,
-// section "Columns") that apply to the ledger's data, in alphabetical order, and
-// columns of our own, which begin with x_. A column that is always null is there where
-// the specification or one of its earlier versions requires it.
+// focusColumns are the columns of FOCUS 1.2 (FinOps Open Cost and Usage Specification, section "Columns") that apply to the ledger's
+// data, in alphabetical order, followed by our own columns, which begin with x_. Columns that are always null are included if the
+// specification or an earlier version requires them.
 var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	name  string
 	value func(org string, c *Cost) string
@@ -98,7 +97,7 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 // adjusted reports whether a cost is an operator's adjustment.
 func (c *Cost) adjusted() bool { return c.Kind == "adjustment" }
 
-// ifAdjusted has one value for adjustments and another one for all other costs.
+// ifAdjusted returns a column function with one value for adjustments and another for all other costs.
 func ifAdjusted(yes, no string) func(string, *Cost) string {
 	return func(_ string, c *Cost) string {
 		if c.adjusted() {
@@ -108,7 +107,7 @@ func ifAdjusted(yes, no string) func(string, *Cost) string {
 	}
 }
 
-// issuer is the biller.
+// issuer is the name of the invoice issuer.
 const issuer = "Compute Platform"
 
 func null(string, *Cost) string                 { return "" }
@@ -116,9 +115,8 @@ func billed(_ string, c *Cost) string           { return c.USD }
 func billingAccount(org string, _ *Cost) string { return org }
 func sku(_ string, c *Cost) string              { return cmp.Or(c.GPU, c.Kind) }
 
-// quantity is for how many hours a resource existed at one rate, a network volume with
-// each of its GB. Costs without a rate, such as runs and corrections by bills, are their own
-// quantity.
+// quantity returns the number of hours that a resource existed at one rate, multiplied by the size in GB for a network volume. For
+// costs without a rate, such as runs and corrections by bills, it returns the cost itself.
 func quantity(_ string, c *Cost) string {
 	switch {
 	case c.Hours == "":
@@ -139,11 +137,11 @@ func unit(_ string, c *Cost) string {
 	return "Hours"
 }
 
-// unitPrice is the rate that was agreed, listPrice that of the platform's list.
+// unitPrice returns the agreed rate, and listPrice the rate on the platform's price list.
 func unitPrice(_ string, c *Cost) string { return c.perUnit(c.PerHour) }
 func listPrice(_ string, c *Cost) string { return c.perUnit(cmp.Or(c.ListPerHour, c.PerHour)) }
 
-// perUnit is a rate per hour by the unit of the quantity.
+// perUnit converts an hourly rate to a rate per unit of quantity.
 func (c *Cost) perUnit(perHour string) string {
 	if perHour != "" && c.GB > 0 {
 		return scaled(perHour, 1/float64(c.GB))
@@ -151,10 +149,9 @@ func (c *Cost) perUnit(perHour string) string {
 	return cmp.Or(perHour, "1.0")
 }
 
-// scaled multiplies a number of the report, with as many decimals as keep six of a
-// thousand terabytes.
+// scaled multiplies a number of the report. It keeps enough decimals for six significant ones at a thousand terabytes.
 func scaled(number string, by float64) string {
-	n, _ := strconv.ParseFloat(number, 64) // it was written by us
+	n, _ := strconv.ParseFloat(number, 64) // written by this program
 	return strconv.FormatFloat(n*by, 'f', 12, 64)
 }
 
@@ -162,8 +159,7 @@ func always(v string) func(string, *Cost) string { return func(string, *Cost) st
 func instant(t time.Time) string                 { return t.UTC().Format("2006-01-02T15:04:05Z") }
 func monthOf(t time.Time) time.Time              { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
 
-// tagPrefix begins the names of tags that no caller has set, so that they clash with no
-// label (FOCUS 1.2, column Tags).
+// tagPrefix is the prefix of tags that no caller has set, so that they do not clash with labels (FOCUS 1.2, column Tags).
 const tagPrefix = "tollgate/"
 
 func tags(_ string, c *Cost) string {
@@ -175,13 +171,13 @@ func tags(_ string, c *Cost) string {
 		}
 	}
 	text, err := json.Marshal(set)
-	if err != nil { // strings always encode
+	if err != nil { // strings can always be encoded
 		panic(err)
 	}
 	return string(text)
 }
 
-// service is a kind of resource in the words of the specification.
+// service describes a kind of resource in the terms of the specification.
 type service struct{ category, subcategory, name string }
 
 func serviceOf(kind string) service {
@@ -202,9 +198,8 @@ func serviceOf(kind string) service {
 	return service{"Compute", "Containers", "Pods"}
 }
 
-// WriteFOCUS writes costs by resource and owner as CSV with the columns of FOCUS 1.2.
-// Amounts are in USD with six decimals. Each row is of one rate, and priced and consumed in
-// hours at it.
+// WriteFOCUS writes costs by resource and owner as CSV with the columns of FOCUS 1.2. Amounts are in USD with six decimals. Each row
+// has a single rate, and its priced and consumed quantities are hours at that rate.
 func WriteFOCUS(w io.Writer, org string, rows []Cost) error {
 	table := make([][]string, 1+len(rows))
 	for i := range table {

@@ -11,14 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Forecasts is the likely spend of an organisation's scopes.
+// Forecasts are the forecasts of an organisation's scopes.
 type Forecasts struct {
 	At     time.Time  `json:"at"`
 	Scopes []Forecast `json:"scopes"`
 }
 
-// Forecast is that of one scope, in USD: the accrued amounts of today and this month, and
-// the totals that both come to.
+// Forecast is the forecast of one scope, in USD: the costs accrued today and this month, and their estimated totals.
 type Forecast struct {
 	Scope     string   `json:"scope"`
 	PerHour   string   `json:"perHour"`
@@ -26,20 +25,20 @@ type Forecast struct {
 	Day       Estimate `json:"day"`
 	ThisMonth string   `json:"thisMonth"`
 	Month     Estimate `json:"month"`
-	// Days is how many whole days of history it is made from.
+	// Days is the number of whole days of history used.
 	Days int `json:"days"`
-	// Budgets are those for accrued cost.
+	// Budgets are the budgets for accrued cost.
 	Budgets []Budget `json:"budgets"`
 }
 
-// Estimate is one in USD, with the range that days have differed in.
+// Estimate is a forecast in USD, with a likely range derived from the variation between days.
 type Estimate struct {
 	Low      string `json:"low"`
 	Expected string `json:"expected"`
 	High     string `json:"high"`
 }
 
-// forecasting says of whom a forecast is made.
+// forecasting selects the scopes to forecast.
 type forecasting struct {
 	adminapi.OrgParam
 
@@ -59,7 +58,7 @@ func (m *Money) forecast(ctx context.Context, _ adminapi.Principal, p forecastin
 	return forecasts, nil
 }
 
-// Forecast estimates the costs of the scopes of an organisation. The errors are those of [Money.Show].
+// Forecast estimates the costs of an organisation's scopes. Its errors are those of [Money.Show].
 func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
 	o, err := m.check(org)
 	if err != nil {

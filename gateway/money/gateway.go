@@ -8,28 +8,28 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// gateway answers what the ledger asks of the gateway. It implements spend.Gateway; plans are those of the view in force.
+// gateway implements ledger.Gateway. Plans come from the configuration in force.
 type gateway struct{ *Deps }
 
-// Peers implements spend.Gateway.
+// Peers implements ledger.Gateway.
 func (g gateway) Peers() []string { return g.Limits.Alive() }
 
-// Dead implements spend.Gateway.
+// Dead implements ledger.Gateway.
 func (g gateway) Dead(ctx context.Context, incarnation string) (silent time.Duration, dead bool) {
 	return g.Intents.Dead(ctx, incarnation)
 }
 
-// Claim implements spend.Gateway.
+// Claim implements ledger.Gateway.
 func (g gateway) Claim(ctx context.Context, org string, f *ledger.PlatformResource, h *ledger.Hold) (bool, error) {
 	return g.Intents.ClaimFound(ctx, org, f, h)
 }
 
-// Forget implements spend.Gateway.
+// Forget implements ledger.Gateway.
 func (g gateway) Forget(ctx context.Context, org string, holds ...string) error {
 	return g.Intents.Store().Forget(ctx, org, holds...)
 }
 
-// RecordedOwners implements spend.Gateway, by the audit log.
+// RecordedOwners implements ledger.Gateway. It reads the audit log.
 func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) map[string]ledger.Ownership {
 	o, cfg := g.Org(org), g.Config().Audit
 	if o == nil || cfg.File == nil {
@@ -37,7 +37,7 @@ func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) m
 	}
 	made, err := audit.Creators(org, audit.Files(cfg.File)...)
 	if err != nil {
-		g.Logger.WarnContext(ctx, "the audit log cannot be read for the owners of resources", "org", org, "error", err.Error())
+		g.Logger.WarnContext(ctx, "cannot read the owners of resources from the audit log", "org", org, "error", err.Error())
 		return nil
 	}
 	all := make(map[string]ledger.Ownership)

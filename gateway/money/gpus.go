@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// GPUs returns the GPU types under which the ledger counted the costs of resources since a time, by id, as far back as the daily history is
-// kept. Resources without costs in the ledger, and endpoints on pools with several types, are left out.
+// GPUs returns, by resource ID, the GPU types under which the ledger counted the costs of resources since a time, limited to the
+// retention of the daily history. It omits resources without costs in the ledger, and endpoints on pools with several types.
 func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.Time) (map[string]string, error) {
 	history, now := m.Loop.History, m.deps.Now()
 	to := ledger.Daily.Start(now).AddDate(0, 0, 1)

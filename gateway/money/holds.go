@@ -10,10 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// holdRow is a hold as it is shown at a time.
+// holdRow converts a hold for display at the time now.
 func holdRow(h *ledger.Hold, now time.Time) Hold {
 	row := Hold{
-		ID: h.ID, State: "noted", Kind: h.Kind, Resource: h.Resource, Name: h.Metadata.Name, Team: h.Owner.Team, Key: h.Owner.Key,
+		ID: h.ID, State: "in_flight", Kind: h.Kind, Resource: h.Resource, Name: h.Metadata.Name, Team: h.Owner.Team, Key: h.Owner.Key,
 		Gateway: h.Holder.Gateway, Since: h.At.UTC(), Age: now.Sub(h.At).Seconds(), Open: h.Open,
 		Reserves: amounts(h.Amounts), Operation: h.Metadata.Operation, Decision: h.Metadata.Decision,
 	}
@@ -24,16 +24,16 @@ func holdRow(h *ledger.Hold, now time.Time) Hold {
 	return row
 }
 
-// ending is a reservation to be ended.
+// ending holds the parameters for ending a reservation.
 type ending struct {
 	adminapi.OrgParam
 
-	ID     string `query:"id,required" doc:"id of a reservation"`
-	Reason string `query:"reason,required" max:"500" doc:"why, for the audit log"`
+	ID     string `query:"id,required" doc:"id of the reservation"`
+	Reason string `query:"reason,required" max:"500" doc:"reason, for the audit log"`
 }
 
-// release ends a reservation without its call. It refuses a hold whose call may be under way: what
-// that makes would have no owner.
+// release ends a reservation without waiting for its call. It refuses a hold whose call may be in progress, because a resource created
+// by that call would have no owner.
 func (m *Money) release(ctx context.Context, _ adminapi.Principal, p ending) (*Hold, error) {
 	org, hold := string(p.Org), p.ID
 	if _, err := m.check(org); err != nil {
@@ -46,12 +46,12 @@ func (m *Money) release(ctx context.Context, _ adminapi.Principal, p ending) (*H
 	}
 	i := slices.IndexFunc(state.Holds, func(h ledger.Hold) bool { return h.ID == hold })
 	if i < 0 {
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("hold %[2]q does not exist in organisation %[1]s", org, hold)}
 	}
 	h := &state.Holds[i]
 	_, dead := m.deps.Intents.Dead(ctx, h.Holder.Incarnation)
 	if ends := h.At.Add(m.Loop.CallTimeout); !h.Open && !dead && state.Now.Before(ends) {
-		return nil, adminapi.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
+		return nil, adminapi.BadRequestError{Reason: "the call of this hold may be in progress until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &ledger.Settlement{Hold: h.ID, End: ledger.Release}); err != nil {
 		return nil, err

@@ -12,14 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// IdleList lists resources that cost money and did not work at the last look; At is nil if there
-// was none.
+// IdleList lists the resources that cost money without doing work, as of the latest pass. At is nil if there was no pass.
 type IdleList struct {
 	At        *time.Time     `json:"at"`
 	Resources []IdleResource `json:"resources"`
 }
 
-// IdleResource is one of them. Without a team and a key, it is the organisation's.
+// IdleResource is a resource that costs money without doing work. Without a team and a key it belongs to the organisation.
 type IdleResource struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
@@ -29,26 +28,26 @@ type IdleResource struct {
 	Idle
 }
 
-// Idle says why a resource is idle.
+// Idle describes why a resource is idle.
 type Idle struct {
-	// Reason is unused, no_jobs, stopped or unmounted.
+	// Reason is unused, no_jobs, inactive, stopped or unmounted.
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`
-	// PerMonth is its cost in a month as it stands, USD.
+	// PerMonth is the current monthly cost of the resource, in USD.
 	PerMonth string `json:"perMonth"`
-	// Snoozed is until when its owner keeps it, StopAt when it will be stopped.
+	// Kept is the end of the resource's snooze, and StopAt the time of its planned stop.
 	Kept   *time.Time `json:"kept,omitempty"`
 	StopAt *time.Time `json:"stopAt,omitempty"`
 }
 
-// IdleCost is the cost of an organisation's idle resources, in USD a month.
+// IdleCost is the monthly cost of an organisation's idle resources, in USD.
 type IdleCost struct {
 	Org       string `json:"org"`
 	Resources int    `json:"resources"`
 	PerMonth  string `json:"perMonth"`
 }
 
-// Sum returns the cost of the listed resources of a team, or of all teams for "". It is nil without any.
+// Sum returns the cost of the listed resources of a team, or of all teams if team is "". It returns nil without such resources.
 func (l *IdleList) Sum(org, team string) *IdleCost {
 	sum, n := 0.0, 0
 	for i := range l.Resources {
@@ -62,7 +61,7 @@ func (l *IdleList) Sum(org, team string) *IdleCost {
 	return &IdleCost{org, n, strconv.FormatFloat(sum, 'f', 2, 64)}
 }
 
-// Snoozed says until when a resource is left alone; nil ends that.
+// Snoozed is the time until which a resource is snoozed; nil means that the snooze was ended.
 type Snoozed struct {
 	Resource string     `json:"resource"`
 	Until    *time.Time `json:"until"`
@@ -71,12 +70,12 @@ type Snoozed struct {
 func (m *Money) idleRows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/spend/idle", Summary: "Resources that cost money and do not work", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.idle),
-			Commands: []adminapi.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
+			Pattern: "GET /admin/spend/idle", Summary: "Idle resources", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.idle),
+			Commands: []adminapi.Command{{Use: "spend idle ORG", Short: "List idle resources with owner, start, and monthly cost", Example: "tollgate spend idle acme"}},
 		},
 		{
-			Pattern: "POST /admin/spend/snooze", Summary: "Leave an idle resource alone", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
-			Commands: []adminapi.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
+			Pattern: "POST /admin/spend/snooze", Summary: "Snooze an idle resource", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
+			Commands: []adminapi.Command{{Use: "spend snooze ORG ID", Short: "Snooze an idle resource: no alerts or stops for a time", Example: "tollgate spend snooze acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 	}
 }
@@ -85,7 +84,7 @@ func (m *Money) idle(ctx context.Context, _ adminapi.Principal, p adminapi.OrgPa
 	return m.Idle(ctx, string(p.Org))
 }
 
-// Idle lists the idle resources of an organisation. The errors are those of [Money.Show], and a row.BadRequestError for an organisation that does
+// Idle lists the idle resources of an organisation. The errors are those of [Money.Show], and a adminapi.BadRequestError for an organisation that does
 // not look for them.
 func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	o, err := m.check(org)
@@ -93,7 +92,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 		return nil, err
 	}
 	if o.Idle.For == 0 {
-		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " does not look for idle resources: idle.for is not set"}
+		return nil, adminapi.BadRequestError{Reason: "organisation " + org + ": idle detection is off; set idle.for to turn it on"}
 	}
 	noticed, err := m.Notices.Noticed(ctx, org)
 	if err != nil {
@@ -111,7 +110,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	for _, r := range list {
 		i := slices.IndexFunc(state.Resources, func(known ledger.Record) bool { return known.ID == r.ID })
 		if i < 0 {
-			continue // it has gone since
+			continue // it no longer exists
 		}
 		known := &state.Resources[i]
 		out.Resources = append(out.Resources, IdleResource{
@@ -122,7 +121,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	return out, nil
 }
 
-// timeOf is nil for the zero time.
+// timeOf returns nil for the zero time.
 func timeOf(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -131,22 +130,22 @@ func timeOf(t time.Time) *time.Time {
 	return &t
 }
 
-// snoozing is a resource to be left alone.
+// snoozing holds the parameters of a snooze.
 type snoozing struct {
 	adminapi.OrgParam
 
-	ID  string            `query:"id,required" doc:"id of a resource"`
-	For adminapi.Duration `query:"for,required" doc:"how long, such as 24h, at most 30d; 0s ends it"`
+	ID  string            `query:"id,required" doc:"id of the resource"`
+	For adminapi.Duration `query:"for,required" doc:"duration, such as 24h, at most 30d; 0s ends the snooze"`
 }
 
-// snooze leaves a resource alone for a time although it is idle; 0 ends that.
+// snooze suppresses the idle handling of a resource for a time; 0 ends the snooze.
 func (m *Money) snooze(ctx context.Context, _ adminapi.Principal, p snoozing) (*Snoozed, error) {
 	org, resource, d := string(p.Org), p.ID, time.Duration(p.For)
 	if _, err := m.check(org); err != nil {
 		return nil, err
 	}
 	if d < 0 || d > ledger.MaxSnooze {
-		return nil, adminapi.BadRequestError{Reason: "name a resource, and a duration of at most " + ledger.MaxSnooze.String()}
+		return nil, adminapi.BadRequestError{Reason: "set id, and for to a duration of at most " + ledger.MaxSnooze.String()}
 	}
 	until, err := m.Keeper.Snooze(ctx, org, resource, d, func(*ledger.Record) error { return nil })
 	if errors.Is(err, ledger.ErrNoResource) {
@@ -155,9 +154,9 @@ func (m *Money) snooze(ctx context.Context, _ adminapi.Principal, p snoozing) (*
 	if err != nil {
 		return nil, err
 	}
-	m.deps.Logger.InfoContext(ctx, "a resource is kept although it is idle", "org", org, "resource", resource, "until", until)
+	m.deps.Logger.InfoContext(ctx, "resource snoozed", "org", org, "resource", resource, "until", until)
 	return &Snoozed{Resource: resource, Until: timeOf(until)}, nil
 }
 
-// perMonth is the cost of a rate in a month, USD.
+// perMonth returns the monthly cost of an hourly rate, in USD.
 func perMonth(burn int64) string { return catalog.Monthly(catalog.Money(burn)).String() }

@@ -14,15 +14,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// jobTime bounds the question about one job.
+// jobTime limits the request for the status of one job.
 const jobTime = 10 * time.Second
 
-// JobOutcome asks the platform's run interface for the outcome of an open hold's job, and
-// returns its cost; nil if the job goes on, or nothing is known of it.
+// JobOutcome queries the platform's run interface for the job of an open hold, and returns a settlement with its cost. It returns nil
+// while the job runs or if its outcome is unknown.
 func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *ledger.Hold, price catalog.RunPrice) (*ledger.Settlement, error) {
 	id, isJob := strings.CutPrefix(h.ID, jobHold(h.Metadata.Name, ""))
 	if !isJob {
-		return nil, nil //nolint:nilnil // its call said nothing of a job
+		return nil, nil //nolint:nilnil // the call did not return a job
 	}
 	ctx, cancel := context.WithTimeout(ctx, jobTime)
 	defer cancel()
@@ -34,8 +34,8 @@ func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadRequest { // which a public model that fails answers
-		return nil, fmt.Errorf("%w: the status of a job was answered %d", upstream.ErrUnreachable, res.StatusCode)
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadRequest { // a public model answers 400 for a failed job
+		return nil, fmt.Errorf("%w: job status request returned %d", upstream.ErrUnreachable, res.StatusCode)
 	}
 	var r Reader
 	_, err = io.Copy(&r, res.Body)
@@ -44,7 +44,7 @@ func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h
 		return nil, err
 	}
 	if ran.ID != id || !final(ran) {
-		return nil, nil //nolint:nilnil // it goes on
+		return nil, nil //nolint:nilnil // still running
 	}
 	amounts, known := costOf(ran, h.Metadata.Name, price, true)
 	return &ledger.Settlement{Hold: h.ID, End: ledger.Commit, Amounts: amounts, WholeReservation: !known}, nil

@@ -13,20 +13,20 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// check refuses organisations without budgets.
+// check returns the configuration of an organisation, or an error if it has no budgets.
 func (m *Money) check(org string) (*settings.Org, error) {
 	o := m.org(org)
 	if o == nil {
 		return nil, adminapi.ErrUnknownOrg
 	}
 	if !callers.HasLedger(o) {
-		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
+		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " has no budgets, so its spending is not counted"}
 	}
 	return o, nil
 }
 
-// Show returns the ledger of an organisation. The error is row.ErrUnknownOrg for an organisation that is not configured, and a
-// row.BadRequestError for one without budgets.
+// Show returns the ledger of an organisation. The error is adminapi.ErrUnknownOrg for an organisation that is not configured, and a
+// adminapi.BadRequestError for one without budgets.
 func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	o, err := m.check(org)
 	if err != nil {
@@ -67,7 +67,7 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	return out, nil
 }
 
-// budgetsOf says how full ceilings are.
+// budgetsOf returns the usage of ceilings.
 func budgetsOf(ceilings []ledger.CeilingUsage) []Budget {
 	rows := make([]Budget, len(ceilings))
 	for i, c := range ceilings {
@@ -92,7 +92,7 @@ func (m *Money) reconcile(ctx context.Context, _ adminapi.Principal, p adminapi.
 		r, err = m.Loop.Pass(ctx, org)
 	}
 	if err != nil {
-		m.deps.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "error", err.Error())
+		m.deps.Logger.WarnContext(ctx, "cannot reconcile the ledger with the platform", "error", err.Error())
 		return nil, err
 	}
 	return &Reconciled{
@@ -101,16 +101,16 @@ func (m *Money) reconcile(ctx context.Context, _ adminapi.Principal, p adminapi.
 	}, nil
 }
 
-// adopting is a resource and its next owner.
+// adopting holds the parameters for assigning a resource to a new owner.
 type adopting struct {
 	adminapi.OrgParam
 
-	ID   string        `query:"id,required" doc:"id of a resource"`
+	ID   string        `query:"id,required" doc:"id of the resource"`
 	Team adminapi.Team `query:"team" doc:"id of the team"`
-	Key  string        `query:"key" doc:"id of the key; its team is the owner, too"`
+	Key  string        `query:"key" doc:"id of the key; the owner is the key with its team"`
 }
 
-// adopt gives a resource to a team, or to a key and its team.
+// adopt assigns a resource to a team, or to a key and its team.
 func (m *Money) adopt(ctx context.Context, _ adminapi.Principal, p adopting) (*Adopted, error) {
 	org, resource := string(p.Org), p.ID
 	o, err := m.check(org)
@@ -122,16 +122,16 @@ func (m *Money) adopt(ctx context.Context, _ adminapi.Principal, p adopting) (*A
 	case err != nil:
 		return nil, err
 	case to == (ledger.Owner{}):
-		return nil, adminapi.BadRequestError{Reason: "name a resource, and a team or a key"}
+		return nil, adminapi.BadRequestError{Reason: "set id, and team or key"}
 	}
 	was, err := m.Loop.Assign(ctx, org, resource, to)
 	if errors.Is(err, ledger.ErrNoResource) {
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no counted resource with the id %q", org, resource)}
 	}
 	if err != nil {
 		return nil, err
 	}
-	m.deps.Logger.InfoContext(ctx, "a resource has another owner", "org", org, "resource", resource, "was", was.String(), "owner", to.String())
+	m.deps.Logger.InfoContext(ctx, "owner of a resource changed", "org", org, "resource", resource, "was", was.String(), "owner", to.String())
 	return &Adopted{Resource: resource, Was: was.String(), Owner: to.String()}, nil
 }
 

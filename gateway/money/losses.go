@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// openJournal opens the journal of owners in the state directory, nil without one. Installations that share a
-// directory have different journals. A gateway whose journal cannot be opened serves without one.
+// openJournal opens the owner journal in the state directory. It returns nil without a state directory, or if the journal cannot be
+// opened: the gateway then serves without one. Installations that share a directory use different journals.
 func openJournal(cfg *settings.Config, d *Deps) *ledger.Journal {
 	if d.StateDir == "" {
 		return nil
@@ -25,7 +25,7 @@ func openJournal(cfg *settings.Config, d *Deps) *ledger.Journal {
 	of := sha256.Sum256([]byte(cfg.Platform.BaseURL + "\n" + cfg.Redis.Prefix.Spend()))
 	journal, err := ledger.OpenJournal(d.StateDir, fmt.Sprintf("owners-%x", of[:4]), d.Accounts, d.Logger)
 	telemetry.Must(d.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken",
-		metric.WithDescription("1 while the journal of owners cannot be written."),
+		metric.WithDescription("1 while the owner journal cannot be written."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			broken := int64(0)
 			if err != nil || journal.Broken() {
@@ -35,19 +35,19 @@ func openJournal(cfg *settings.Config, d *Deps) *ledger.Journal {
 			return nil
 		})))
 	if err != nil {
-		d.Logger.Error("journal of owners cannot be opened; owners are lost if Redis and all gateways are lost together", "error", err.Error())
+		d.Logger.Error("cannot open the owner journal; owners will be lost if Redis and all gateways are lost together", "error", err.Error())
 		return nil
 	}
 	return journal
 }
 
-// losses counts losses of ledgers, from 0 on, so that a first loss is an increase.
+// losses counts losses of ledgers. All counts start at 0, so that a first loss is visible as an increase.
 type losses struct {
 	mu     sync.Mutex // guards counts
 	counts map[loss]int64
 }
 
-// loss is a part of an organisation's ledger.
+// loss identifies the lost part of an organisation's ledger.
 type loss struct {
 	org  string
 	lost ledger.LostPart
@@ -55,7 +55,7 @@ type loss struct {
 
 func newLosses(d *Deps) *losses {
 	l := &losses{counts: make(map[loss]int64)}
-	count := telemetry.Must(d.Meter.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Ledgers of spending that the store has lost, or a part of them.")))
+	count := telemetry.Must(d.Meter.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Losses of spending ledgers, or of parts of them, in the store.")))
 	telemetry.Must(d.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -75,16 +75,14 @@ func (l *losses) add(org string, lost ledger.LostPart) {
 	l.counts[loss{org, lost}]++
 }
 
-// peerPatience is how long a rebuild waits for what other gateways remember: as long as
-// one that says nothing is taken to be alive.
+// peerPatience limits the wait of a rebuild for the memory of other gateways. A silent gateway counts as alive for the same time.
 const peerPatience = 5 * time.Second
 
-// LossDetector is the limiter's store. Before it restores counts that another server has lost,
-// the losses of ledgers are found out.
+// LossDetector wraps the limiter's store. It detects losses of ledgers before it restores the counts lost by a replaced server.
 type LossDetector struct {
 	*redisstore.Store
 
-	// DetecttLosses finds out the losses of ledgers.
+	// Detect detects losses of ledgers.
 	Detect func(ctx context.Context) error
 }
 
@@ -96,7 +94,7 @@ func (p LossDetector) Restore(ctx context.Context, gateway string, within time.D
 	return p.Store.Restore(ctx, gateway, within, adjust)
 }
 
-// DetectLossest finds out which ledgers the store has lost.
+// DetectLosses determines which ledgers the store has lost.
 func (m *Money) DetectLosses(ctx context.Context) error {
 	return m.deps.Accounts.DetectLosses(ctx, m.deps.Budgeted())
 }

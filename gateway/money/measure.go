@@ -11,17 +11,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Measure reads the facts of a run from its response: the time that the job waited and ran, its
-// tokens and its cost. It removes the usage report of a stream that only the gateway has requested.
+// Measure reads the facts of a run from its response: the queueing and run time of the job, its tokens and its cost. It removes the
+// usage report from a stream if only the gateway has requested it.
 type Measure struct{}
 
 // Name implements Filter.
-func (Measure) Name() string { return "measure" }
+func (Measure) Name() string { return "measure usage" }
 
 // Request implements Filter and does nothing.
 func (Measure) Request(context.Context, *filter.Exchange) error { return nil }
 
-// Response reads the response, or its stream while the stream passes.
+// Response implements Filter. It reads the response, or its stream while it is being relayed.
 func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response
@@ -41,16 +41,16 @@ func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
 	return withoutUsage(ex)
 }
 
-// completes reports whether the response of an operation is the response of a model server, and not a job of the platform.
+// completes reports whether an operation returns the response of a model server rather than a job of the platform.
 func completes(row *operation.Spec) bool {
 	return row.Verb == operation.VerbRun && row.Synchronous && !row.SubmitsJob
 }
 
-// metered is the body of a response that is read while it passes.
+// metered is a response body that is analyzed while it is being read.
 type metered struct {
 	io.ReadCloser
 	ex *filter.Exchange
-	// completes is as returned by the function of that name. lingers reports that Close reads on.
+	// completes is the result of the function of that name. lingers is set if Close reads the rest of the body.
 	completes, lingers bool
 	reader             Reader
 	noted              bool
@@ -69,7 +69,7 @@ func (m *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. It reads the rest of the response first, if the cost of the run follows from it.
+// Close implements io.Closer. If the cost of the run depends on it, Close reads the rest of the response first.
 func (m *metered) Close() error {
 	if !m.noted && m.lingers {
 		m.drain()
@@ -80,8 +80,8 @@ func (m *metered) Close() error {
 	return m.ReadCloser.Close()
 }
 
-// The bounds of reading on after the caller has left. A response that has sent its end marker and
-// a usage report is only read on for the sake of its connection.
+// Limits for reading on after the caller has disconnected. If the end marker and a usage report have arrived, the rest is read only to
+// reuse the connection.
 const (
 	maxLinger  = 1 << 20
 	lastLinger = time.Second
@@ -104,14 +104,14 @@ func (m *metered) drain() {
 	}
 }
 
-// note keeps the facts that were read. cut reports that the response was not read to its end.
+// note stores the facts of the response. cut is set if the response was not read to its end.
 func (m *metered) note(cut bool) {
 	m.noted = true
 	ran := runOf(m.reader.End(cut), m.completes)
 	m.ex.Cost.Run, m.ex.Event.Job = ran, jobOf(&ran.Job)
 }
 
-// runOf returns the facts of a run. A completion is not a job: its ID and status are dropped.
+// runOf returns the facts of a run. A completion is not a job, so its ID and status are dropped.
 func runOf(r Result, completes bool) *filter.RunReport {
 	ran := &filter.RunReport{
 		Job: telemetry.Job{

@@ -19,14 +19,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// SettlementGrace is how much longer than a call of the platform may take a reservation
-// can be under way.
+// SettlementGrace is the time that a reservation can be in progress in addition to the duration of its platform call.
 const SettlementGrace = 10 * time.Second
 
-// headInterval is the time between two looks at the heads of ledgers.
+// headInterval is the time between two checks of the ledger heads.
 const headInterval = 500 * time.Millisecond
 
-// Alerts tells receivers of what passes over ledgers find.
+// Alerts sends alerts about the findings of passes over ledgers.
 type Alerts interface {
 	// CheckThresholds compares a ledger with the thresholds of its budgets.
 	CheckThresholds(ctx context.Context, org string, p *ledger.Plan, s *ledger.State)
@@ -37,58 +36,58 @@ type Alerts interface {
 	LedgerLost(ctx context.Context, org string, l *Loss)
 }
 
-// Deps are the ledger's dependencies. All are required but Audit.
+// Deps are the dependencies of Money. All fields except Audit are required.
 type Deps struct {
-	// Accounts is the store of ledgers, which [NewAccounts] returns.
+	// Accounts is the store of ledgers, returned by [NewAccounts].
 	Accounts *spendstore.Store
 	Now      func() time.Time
 	Logger   *slog.Logger
-	// Meter makes the instruments.
+	// Meter creates the instruments.
 	Meter metric.Meter
-	// SingleGateway says that no other gateway can share the store.
+	// SingleGateway is set if no other gateway can share the store.
 	SingleGateway bool
-	// StateDir is the directory for the journal of owners; "" keeps none.
+	// StateDir is the directory of the owner journal; "" disables the journal.
 	StateDir string
-	// Limits is the store of counts, which knows the server and the gateways that are alive.
+	// Limits is the store of rate limit counts, which tracks the server and the live gateways.
 	Limits *redisstore.Store
-	// Catalog has the price lists.
+	// Catalog provides the price lists.
 	Catalog *catalog.Catalog
-	// Audit is the audit log, nil for none.
+	// Audit is the audit log, or nil.
 	Audit  *audit.Log
 	Alerts Alerts
-	// History is the history of costs, which [NewHistory] returns.
+	// History is the history of costs, returned by [NewHistory].
 	History *ledger.History
-	// RecordAction keeps an act of the gateway's own.
+	// RecordAction stores an action taken by the gateway itself.
 	RecordAction func(org string, of ledger.Owner, operation, resource, text string)
-	// Intents is the desk whose intents are recorded with reservations.
+	// Intents tracks the intents that are recorded together with reservations.
 	Intents *idempotency.Tracker
-	// Job asks the platform for the end of a hold's job, nil for an unknown one.
+	// Job queries the outcome of a hold's job from the platform; it returns nil if unknown.
 	Job func(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error)
 
 	*view.Current
-	// Account returns the client of the platform's accounts in force.
+	// Account returns the client for the platform accounts of the configuration in force.
 	Account func() *upstream.Account
 }
 
-// Money is the ledger and its keepers.
+// Money is the ledger with the components that maintain it.
 type Money struct {
 	Ledger *ledger.Ledger
-	// Outbox is the ledger's store.
+	// Outbox is the store that the ledger writes to.
 	Outbox *ledger.Outbox
-	// Loop keeps the ledger in line with the platform.
+	// Loop keeps the ledger consistent with the platform.
 	Loop *ledger.Loop
-	// Watcher remembers ledgers.
+	// Watcher polls ledgers and keeps snapshots of them.
 	Watcher *ledger.Watcher
 	Notices ledger.NoticeStore
 	Keeper  *ledger.Snoozer
-	// Journal keeps the memory of ledgers for the next start; nil without a state directory.
+	// Journal stores the snapshots of ledgers for the next start; nil without a state directory.
 	Journal *ledger.Journal
 
 	deps  *Deps
 	names names
 }
 
-// NewAccounts returns the store of ledgers. It does not dial.
+// NewAccounts returns the store of ledgers. It does not connect.
 func NewAccounts(cfg *settings.Config, scripts redis.Cmdable, current *view.Current) *spendstore.Store {
 	return spendstore.New(scripts, cfg.Redis.Prefix.Spend(), current.Zone)
 }
@@ -98,8 +97,7 @@ func NewHistory(cfg *settings.Config, accounts *spendstore.Store) *ledger.Histor
 	return &ledger.History{Store: accounts, Retention: cfg.Spend.History}
 }
 
-// New makes the ledger of spending and the loops that keep it in line with the
-// platform.
+// New returns the ledger and the background loops that keep it consistent with the platform. It starts nothing.
 func New(cfg *settings.Config, self ledger.Holder, deps Deps) *Money {
 	d, store := &deps, deps.Accounts
 	store.Now, store.Intents = d.Now, d.Intents.Store()
@@ -118,8 +116,8 @@ func New(cfg *settings.Config, self ledger.Holder, deps Deps) *Money {
 	}
 }
 
-// org returns the configuration of an organisation, nil for none.
+// org returns the configuration of an organisation, or nil.
 func (m *Money) org(id string) *settings.Org { return m.deps.Org(id) }
 
-// HasBudgets reports whether any organisation has budgets, and therefore a ledger.
+// HasBudgets reports whether any organisation has budgets and therefore a ledger.
 func (m *Money) HasBudgets() bool { return len(m.deps.Budgeted()) > 0 }

@@ -16,14 +16,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// names are the teams and keys of organisations for which the ledger was last compared, by digest.
+// names holds digests of each organisation's teams and keys as of the latest comparison with its ledger.
 type names struct {
 	mu   sync.Mutex
 	seed maphash.Seed
 	seen map[string]uint64
 }
 
-// changed reports whether an organisation's teams and keys differ from the last call's.
+// changed reports whether an organisation's teams and keys have changed since the last call.
 func (n *names) changed(o *settings.Org) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -33,7 +33,7 @@ func (n *names) changed(o *settings.Org) bool {
 	var h maphash.Hash
 	h.SetSeed(n.seed)
 	for _, t := range o.Teams {
-		_, _ = h.WriteString(t.ID + "\n" + t.Former + "\n") // a hash takes everything
+		_, _ = h.WriteString(t.ID + "\n" + t.Former + "\n") // writing to a hash cannot fail
 	}
 	for i := range o.Keys {
 		_, _ = h.WriteString(o.Keys[i].ID + " " + o.Keys[i].Team + " " + o.Keys[i].MovedFrom + "\n")
@@ -43,12 +43,13 @@ func (n *names) changed(o *settings.Org) bool {
 	return !known || sum != n.seen[o.ID]
 }
 
-// CheckOwners compares the ledgers with the teams and keys of the configuration in force, where these have changed. It has
-// the moves made, and warns about everything that stays under a name that is not configured: no team's budget counts it.
+// CheckOwners compares the ledgers with the configured teams and keys of organisations where these have changed. It applies the
+// configured moves, and logs a warning about everything recorded under a name that is not configured, because no team budget includes
+// it.
 func (m *Money) CheckOwners(ctx context.Context) {
 	orgs := m.deps.Config().Orgs
 	for i := range orgs {
-		o := m.org(orgs[i].ID) // refused the keys made at run time
+		o := m.org(orgs[i].ID) // includes keys created at run time
 		plan := m.deps.Plan(orgs[i].ID)
 		if o == nil || plan == nil || !m.names.changed(o) {
 			continue
@@ -58,14 +59,14 @@ func (m *Money) CheckOwners(ctx context.Context) {
 		}
 		state, err := m.deps.Accounts.Show(ctx, o.ID)
 		if err != nil || ctx.Err() != nil {
-			continue // the store's failures are seen elsewhere
+			continue // failures of the store are reported elsewhere
 		}
 		for _, r := range state.Orphans(known(o)) {
 			advice := "tollgate spend adopt " + o.ID + " --from-team " + r.Owner.Team + " --to-team TEAM"
 			if r.Owner.Key != "" {
 				advice += " --key " + r.Owner.Key
 			}
-			m.deps.Logger.WarnContext(ctx, "spending stays under a name that is not configured, where no budget counts it", "org", o.ID, "team", r.Owner.Team, "key", r.Owner.Key,
+			m.deps.Logger.WarnContext(ctx, "spending recorded for a team or key that is not configured; no team budget includes it", "org", o.ID, "team", r.Owner.Team, "key", r.Owner.Key,
 				"resources", r.Resources, "usd_per_hour", usd(r.Burn), "today_usd", usd(r.Day), "month_usd", usd(r.Month), "advice", "renamed_from, moved_from, or "+advice)
 		}
 	}
@@ -73,8 +74,8 @@ func (m *Money) CheckOwners(ctx context.Context) {
 
 func usd(micro int64) string { return catalog.Money(micro).String() }
 
-// known returns which owners an organisation's configuration names, or will: a team, and a key in its team. Keys that are
-// not configured at all, such as withdrawn ones and the subjects of issuers, count for their team.
+// known returns a function that reports whether the configuration contains an owner: a team, or a key in its team. Keys that are not
+// configured at all, such as revoked keys and the subjects of issuers, count for their team.
 func known(o *settings.Org) func(ledger.Owner) bool {
 	teams, keys := make(map[string]bool), make(map[string]string)
 	for _, t := range o.Teams {
@@ -95,16 +96,16 @@ func known(o *settings.Org) func(ledger.Owner) bool {
 	}
 }
 
-// adoptingTeam is a team, which may be configured no longer, and its successor.
+// adoptingTeam holds a team, which may no longer be configured, and its successor.
 type adoptingTeam struct {
 	adminapi.OrgParam
 
-	From adminapi.PastTeam `query:"from_team,required" doc:"id of the team that gives, also one that is configured no longer"`
-	To   adminapi.Team     `query:"to_team,required" doc:"id of the team that gets everything"`
-	Key  string            `query:"key" doc:"only the resources of this key, and what it has accrued"`
+	From adminapi.PastTeam `query:"from_team,required" doc:"id of the team to move from, which may no longer be configured"`
+	To   adminapi.Team     `query:"to_team,required" doc:"id of the team to move to"`
+	Key  string            `query:"key" doc:"move only the resources and accrued costs of this key"`
 }
 
-// adoptTeam gives everything that a team has, or a key in a team, to another team.
+// adoptTeam moves everything of a team, or of one key in a team, to another team.
 func (m *Money) adoptTeam(ctx context.Context, _ adminapi.Principal, p adoptingTeam) (*AdoptedTeam, error) {
 	org, from, to, key := string(p.Org), string(p.From), string(p.To), p.Key
 	o, err := m.check(org)
@@ -115,9 +116,9 @@ func (m *Money) adoptTeam(ctx context.Context, _ adminapi.Principal, p adoptingT
 	case from == to:
 		return nil, adminapi.BadRequestError{Reason: "from_team and to_team are the same team"}
 	case !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == to }):
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", to)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("team %q is not configured", to)}
 	case strings.ContainsAny(from+key, "\n"):
-		return nil, adminapi.BadRequestError{Reason: "names have one line"}
+		return nil, adminapi.BadRequestError{Reason: "team and key must not contain line breaks"}
 	}
 	request := ""
 	if key != "" {

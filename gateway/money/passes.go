@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// passes measures the findings of passes over ledgers. The gateway that makes them
-// measures; another one's last word ends with the next pass but one.
+// passes exports metrics about passes over ledgers, from the gateway that makes them. The values of another gateway expire with the
+// pass after the next one.
 type passes struct {
 	*Deps
 
@@ -26,7 +26,7 @@ type passes struct {
 	last map[string]pass
 }
 
-// pass is the finding of the last one over an organisation's ledger, and its time.
+// pass is the report of the latest pass over an organisation's ledger, with its time.
 type pass struct {
 	at     time.Time
 	report ledger.Report
@@ -35,18 +35,18 @@ type pass struct {
 func newPasses(d *Deps, valid time.Duration) *passes {
 	p, m := &passes{Deps: d, valid: valid, last: make(map[string]pass)}, d.Meter
 	p.drift = telemetry.Must(m.Int64Counter("tollgate.ledger.drift",
-		metric.WithDescription("Resources that the ledger had otherwise than the platform: adopted, removed or changed without the gateway.")))
+		metric.WithDescription("Resources adopted, removed or changed outside the gateway, as found by reconciliation.")))
 	p.sums = telemetry.Must(m.Int64Counter("tollgate.ledger.repairs",
-		metric.WithDescription("Sums of scopes that differed from what they are sums of, and were repaired.")))
+		metric.WithDescription("Sums of scopes that differed from their records and were repaired.")))
 	p.bills = telemetry.Must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
-		metric.WithDescription("By how much what was counted was corrected, because the platform has billed more or less.")))
+		metric.WithDescription("Corrections of counted costs to the platform's bills.")))
 	gauge := func(name, description string) metric.Int64ObservableGauge {
 		return telemetry.Must(m.Int64ObservableGauge(name, metric.WithDescription(description)))
 	}
-	open := gauge("tollgate.ledger.open", "Reservations of calls whose end is not known.")
-	missing := gauge("tollgate.ledger.missing", "Resources that the platform's list lacks and that are not known to be gone.")
-	implausible := gauge("tollgate.ledger.implausible", "Resources for which the platform's list has an impossible value, such as a count of 0 GPUs.")
-	unowned := gauge("tollgate.ledger.unowned", "Resources that count for the organisation alone, because none of its callers made them.")
+	open := gauge("tollgate.ledger.open", "Reservations of calls with an unknown outcome.")
+	missing := gauge("tollgate.ledger.missing", "Resources missing from the platform's list that are not known to be gone.")
+	implausible := gauge("tollgate.ledger.implausible", "Resources with an impossible value in the platform's list, such as 0 GPUs.")
+	unowned := gauge("tollgate.ledger.unowned", "Resources without an owner, counted for the organisation only.")
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -65,18 +65,18 @@ func newPasses(d *Deps, valid time.Duration) *passes {
 	return p
 }
 
-// measureHolds measures the findings of looks at the holds of organisations.
+// measureHolds exports metrics about the holds of organisations.
 func measureHolds(m metric.Meter, outbox *ledger.Outbox) {
 	age := telemetry.Must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
-		metric.WithDescription("Age of the oldest reservation of a call that is under way, and of one whose end is not known.")))
+		metric.WithDescription("Age of the oldest reservation whose call is in progress, and of the oldest with an unknown outcome.")))
 	overdue := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.overdue",
-		metric.WithDescription("Reservations of this gateway's calls that have not ended in the time a call may take.")))
+		metric.WithDescription("Reservations of this gateway whose calls exceeded the longest call duration.")))
 	queued := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.queued",
-		metric.WithDescription("Ends of this gateway's calls that the ledger's store has not taken yet.")))
+		metric.WithDescription("Settlements of this gateway that the ledger's store has not accepted yet.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for org, s := range outbox.Status() {
 			of := attribute.String("org", org)
-			o.ObserveFloat64(age, s.InFlight.Seconds(), metric.WithAttributes(of, attribute.String("state", "noted")))
+			o.ObserveFloat64(age, s.InFlight.Seconds(), metric.WithAttributes(of, attribute.String("state", "in_flight")))
 			o.ObserveFloat64(age, s.Open.Seconds(), metric.WithAttributes(of, attribute.String("state", "open")))
 			o.ObserveInt64(overdue, int64(s.Overdue), metric.WithAttributes(of))
 			o.ObserveInt64(queued, int64(s.Queued), metric.WithAttributes(of))
@@ -85,12 +85,12 @@ func measureHolds(m metric.Meter, outbox *ledger.Outbox) {
 	}, age, overdue, queued))
 }
 
-// repaired counts the sums that a pass has repaired.
+// repaired counts the sums repaired by a pass.
 func (p *passes) repaired(ctx context.Context, org string, n int) {
 	p.sums.Add(ctx, int64(n), metric.WithAttributes(attribute.String("org", org)))
 }
 
-// done takes the report of each pass, and returns the one before.
+// done stores the report of a pass, and returns the previous one.
 func (p *passes) done(ctx context.Context, org string, r *ledger.Report) ledger.Report {
 	p.mu.Lock()
 	before := p.last[org].report
@@ -101,36 +101,35 @@ func (p *passes) done(ctx context.Context, org string, r *ledger.Report) ledger.
 	}
 	for kind, n := range map[string]int{"adopted": r.Adopted, "removed": r.Removed, "changed": r.Changed} {
 		if r.Rebuilt {
-			n = 0 // a ledger that was empty differs in everything
+			n = 0 // in a ledger that was empty, everything differs
 		}
 		p.drift.Add(ctx, int64(n), metric.WithAttributes(attribute.String("org", org), attribute.String("kind", kind)))
 	}
 	return before
 }
 
-// WarnAboutDurability says in the log why the store may lose the ledger, if an organisation
-// has budgets.
+// WarnAboutDurability logs the reasons why the store may lose the ledger, if any organisation has budgets.
 func (m *Money) WarnAboutDurability(ctx context.Context) {
 	if !m.HasBudgets() {
 		return
 	}
 	if m.Journal == nil {
-		m.deps.Logger.WarnContext(ctx, "owners of resources are lost if Redis and all gateways are lost together: the gateway has no journal of owners; "+
+		m.deps.Logger.WarnContext(ctx, "no owner journal: owners of resources will be lost if Redis and all gateways are lost together; "+
 			"set --state or STATE_DIRECTORY to a directory that outlives the process")
 	}
 	risks, err := m.deps.Accounts.DurabilityRisks(ctx)
 	if err != nil {
-		m.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
+		m.deps.Logger.DebugContext(ctx, "cannot determine whether the store is persistent", "error", err.Error())
 	}
 	prefix := m.deps.Config().Redis.Prefix.OldLedger()
 	earlier, err := m.deps.Accounts.LegacyLedgers(ctx, prefix, m.deps.Budgeted())
 	if err != nil {
-		m.deps.Logger.DebugContext(ctx, "cannot look for ledgers of earlier versions", "error", err.Error())
+		m.deps.Logger.DebugContext(ctx, "cannot check for ledgers of earlier versions", "error", err.Error())
 	}
 	for _, org := range earlier {
-		m.deps.Logger.WarnContext(ctx, "Redis has a ledger of an earlier version, which this version does not read; the ledger is rebuilt from the platform", "org", org, "prefix", prefix)
+		m.deps.Logger.WarnContext(ctx, "Redis has a ledger of an unsupported earlier version; rebuilding the ledger from the platform", "org", org, "prefix", prefix)
 	}
 	for _, risk := range risks {
-		m.deps.Logger.WarnContext(ctx, "the ledger of spending may be lost", "reason", risk)
+		m.deps.Logger.WarnContext(ctx, "the ledger of spending is not durable", "reason", risk)
 	}
 }

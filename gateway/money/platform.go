@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// platform answers the ledger with the accounts and the prices in force. It implements spend.Platform.
+// platform implements ledger.Platform with the accounts and the prices in force.
 type platform struct{ *Deps }
 
-// List implements spend.Platform, with prices: the
-// counted and, where callers are kept apart, the owned resources.
+// List implements ledger.Platform. It returns priced resources of the counted kinds and, if callers are isolated, of the kinds with
+// owners.
 func (p platform) List(ctx context.Context, org string, known func(operation.Kind) bool) ([]ledger.PlatformResource, error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
@@ -28,7 +28,7 @@ func (p platform) List(ctx context.Context, org string, known func(operation.Kin
 	return p.Account().Inventory(ctx, org, cmp.Or(p.Plan(org), new(ledger.Plan)), kinds, known, prices)
 }
 
-// Get implements spend.Platform.
+// Get implements ledger.Platform.
 func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id string) (*ledger.PlatformResource, error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
@@ -37,22 +37,22 @@ func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id s
 	return p.Account().Get(ctx, org, cmp.Or(p.Plan(org), new(ledger.Plan)), kind, id, prices)
 }
 
-// EndedSandbox implements spend.Platform.
+// EndedSandbox implements ledger.Platform.
 func (p platform) EndedSandbox(ctx context.Context, org, call string) (*ledger.PlatformResource, error) {
 	return p.Account().EndedSandbox(ctx, org, call)
 }
 
-// Bills implements spend.Platform.
+// Bills implements ledger.Platform.
 func (p platform) Bills(ctx context.Context, org string, from, to time.Time) ([]ledger.Bill, error) {
 	return p.Account().Bills(ctx, org, from, to)
 }
 
-// JobOutcome implements spend.Platform.
+// JobOutcome implements ledger.Platform.
 func (p platform) JobOutcome(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error) {
 	return p.Job(ctx, org, h)
 }
 
-// StopPod implements spend.Platform.
+// StopPod implements ledger.Platform.
 func (p platform) StopPod(ctx context.Context, org, id string) (amounts ledger.Amounts, err error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p platform) StopPod(ctx context.Context, org, id string) (amounts ledger.A
 	return amounts, err
 }
 
-// Delete implements spend.Platform.
+// Delete implements ledger.Platform.
 func (p platform) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
 	return p.audited(org, kind, id, deleteOf(kind), operation.VerbDelete, func() error { return p.Account().Delete(ctx, org, kind, id) })
 }
@@ -78,7 +78,7 @@ func deleteOf(kind operation.Kind) string {
 	return "deletePod"
 }
 
-// audited makes a call about a resource by the gateway itself, which is in the audit log like those of callers.
+// audited makes a call about a resource on behalf of the gateway, and records it in the audit log like the calls of callers.
 func (p platform) audited(org string, kind operation.Kind, id, op string, verb operation.Verb, call func() error) error {
 	if p.Audit == nil {
 		return call()

@@ -9,38 +9,35 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Result is the content of a response that concerns its cost.
+// Result holds the facts of a response that determine its cost.
 type Result struct {
-	// Tokens are the counts of the last complete usage report. Known is false without one, and for a
-	// response that was cut off after content that its last report does not cover.
+	// Tokens are the counts of the last complete usage report. Known is false without such a report, or if the response was cut off after
+	// content that the last report does not cover.
 	Tokens Tokens
 	Known  bool
-	// Partial reports that the last report counts the output alone: Known is false, and the input is unknown.
+	// Partial is set if the last report has only output tokens: then Known is false and the input is unknown.
 	Partial bool
-	// Failed reports that the response has an error, and no usage report and no content before the error.
+	// Failed is set if the response has an error, and neither a usage report nor content before it.
 	Failed bool
 	Job    Job
 }
 
-// Job holds the members of a job of the platform (reference platform-v2, section 12.3). Its
-// zero value stands for a response that is not a job.
+// Job holds the members of a platform job (reference platform-v2, section 12.3). The zero value means that the response is not a job.
 type Job struct {
 	ID, Status string
-	// Execution and Delay are in milliseconds; Finished reports that the response has an execution time.
+	// Execution and Delay are in milliseconds. Finished is set if the response has an execution time.
 	Execution, Delay float64
 	Finished         bool
 	// Cost is the sum of the costs in the output, in USD.
 	Cost float64
 }
 
-// Reader reads one response. Its zero value is ready for use. It is not safe for concurrent
-// use. End must be called, because it ends the Reader's coroutine.
+// Reader analyzes one response. The zero value is ready for use. It is not safe for concurrent use. End must be called to end the
+// Reader's coroutine.
 type Reader struct {
-	// Lines reports that each line of the response is a JSON document (NDJSON), so that a
-	// malformed line does not hide the lines that follow.
+	// Lines is set if each line of the response is a JSON document (NDJSON). A malformed line then does not affect the following ones.
 	Lines bool
-	// Batch reports that the request has several items: the reports in a list are counts of
-	// different tokens then, and their sum counts.
+	// Batch is set if the request has several items. The reports in a list then count different tokens and are summed.
 	Batch bool
 
 	feed   feed
@@ -50,28 +47,28 @@ type Reader struct {
 	tally  usageTally
 }
 
-// Write reads the next part of the response. It never fails.
+// Write processes the next part of the response. It never fails.
 func (r *Reader) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	if r.resume == nil {
-		// The decoder pulls its input, and the response is pushed: a coroutine connects them.
+		// The decoder pulls its input, while the response is pushed: a coroutine connects them.
 		r.resume, r.stop = iter.Pull(r.run)
 	}
 	r.feed.part = p
 	r.resume()
-	r.feed.part = nil // belongs to the caller
+	r.feed.part = nil // owned by the caller
 	return len(p), nil
 }
 
-// Complete reports whether the response has sent its end marker and a usage report: nothing
-// that follows is expected to change the result.
+// Complete reports whether the response has sent its end marker and a usage report. Data that follows is not expected to change the
+// result.
 func (r *Reader) Complete() bool {
 	return r.tally.done && r.tally.result(false).Known
 }
 
-// End returns the result. cut reports that the response was not read to its end.
+// End returns the result. cut is set if the response was not read to its end.
 func (r *Reader) End(cut bool) Result {
 	if r.resume != nil {
 		r.feed.ended = true
@@ -84,7 +81,7 @@ func (r *Reader) End(cut bool) Result {
 	return result
 }
 
-// run reads the whole response. It calls yield whenever it needs the next part.
+// run reads the whole response. It calls yield when it needs the next part.
 func (r *Reader) run(yield func(struct{}) bool) {
 	r.feed.wait = func() bool { return yield(struct{}{}) }
 	r.walker = walker{batch: r.Batch, decoder: jsontext.NewDecoder(eof{}), short: new(shortener)}
@@ -107,7 +104,7 @@ func (r *Reader) run(yield func(struct{}) bool) {
 	}
 }
 
-// document reads the JSON values of one source up to its end or its first error.
+// document reads the JSON values of one source up to its end or the first error.
 func (r *Reader) document(in source) {
 	r.walker.reset(in)
 	for {
@@ -116,8 +113,8 @@ func (r *Reader) document(in source) {
 			return
 		}
 		if err != nil {
-			if !r.feed.ended { // or the last value is merely cut off
-				// Text that is not JSON may be content of a kind that is not known here.
+			if !r.feed.ended { // otherwise the last value may just be cut off
+				// Text that is not JSON may be content of an unknown format.
 				r.tally.content, r.tally.stale = true, true
 			}
 			return
@@ -126,7 +123,7 @@ func (r *Reader) document(in source) {
 	}
 }
 
-// source is text that can be read without a copy.
+// source is text that can be read without copying.
 type source interface {
 	// peek returns the next bytes, at least one, or an error, which is io.EOF at the end.
 	peek() ([]byte, error)
@@ -144,17 +141,17 @@ func skipAll(in source) {
 	}
 }
 
-// eof is a source without text.
+// eof is an empty source.
 type eof struct{}
 
 // Read implements io.Reader.
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
-// feed is the source of the parts of a response. It is read in the Reader's coroutine.
+// feed is the source that supplies the parts of a response. It is read in the Reader's coroutine.
 type feed struct {
 	part  []byte
 	ended bool
-	// wait returns once part or ended has changed; false if the coroutine has to end.
+	// wait returns when part or ended has changed. It returns false if the coroutine must end.
 	wait func() bool
 }
 
@@ -170,7 +167,7 @@ func (f *feed) peek() ([]byte, error) {
 
 func (f *feed) skip(n int) { f.part = f.part[n:] }
 
-// first skips a byte order mark and white space, and returns the byte that follows.
+// first skips a byte order mark and white space, and returns the following byte.
 func (f *feed) first() (byte, error) {
 	for _, b := range []byte("\xef\xbb\xbf") {
 		part, err := f.peek()
@@ -200,7 +197,7 @@ type line struct {
 	ended bool
 }
 
-// next goes to the next line, and returns false at the end of the text.
+// next advances to the next line. It returns false at the end of the text.
 func (l *line) next() bool {
 	if l.ended {
 		l.in.skip(1) // the line feed

@@ -9,20 +9,20 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
-// StreamOptions remembers the endpoints whose servers refuse the member stream_options. It is safe for concurrent use.
+// StreamOptions remembers the endpoints whose servers reject the member stream_options. It is safe for concurrent use.
 type StreamOptions struct {
 	now   func() time.Time
 	until *lru.Cache[string, time.Time]
 }
 
 const (
-	// maxRefusals is the number of endpoints that are remembered.
+	// maxRefusals is the number of endpoints remembered.
 	maxRefusals = 4096
-	// refusalTTL is how long an endpoint is remembered: it may get another server.
+	// refusalTTL is the time that an endpoint is remembered. It is limited because the server may be replaced.
 	refusalTTL = time.Hour
 )
 
-// NewStreamOptions returns an empty Refusing with a clock.
+// NewStreamOptions returns an empty StreamOptions that uses the given clock.
 func NewStreamOptions(now func() time.Time) (*StreamOptions, error) {
 	until, err := lru.New[string, time.Time](maxRefusals)
 	return &StreamOptions{now, until}, err
@@ -41,7 +41,7 @@ func (r *StreamOptions) markRefused(ex *filter.Exchange) {
 	}
 }
 
-// refusalKey names an endpoint and the route that was called. Routes of one server differ.
+// refusalKey identifies an endpoint and the called route, because routes of one server differ.
 func refusalKey(ex *filter.Exchange) string {
 	return strings.Join([]string{ex.Caller.Org, ex.Params["id"], ex.Operation.ID}, "\x00")
 }

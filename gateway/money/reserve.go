@@ -19,34 +19,31 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Reserve holds the cost of each call against its owner's budgets. The worst case
-// is reserved before the platform is asked; when its answer is known, it is
-// committed or released. It stands behind the judge, which knows the state that the call
-// leads to.
+// Reserve checks each call against its owner's budgets. It reserves the worst case before the call is sent to the platform, and commits
+// or releases the reservation after the response. It runs after the policy check, which computes the state that the call produces.
 type Reserve struct {
-	// Reader reads an endpoint of the organisation, by the operation Workers its workers.
+	// Reader reads an endpoint of the organisation. Workers is the operation that reads its workers.
 	Reader  *filter.Reader
 	Workers *schema.Operation
 	// Sandbox is the operation that reads a sandbox.
 	Sandbox *schema.Operation
-	// Unresolved is how long the gateway searches for a resource that a call with an unknown outcome may have
-	// created.
+	// Unresolved limits the search for a resource that a call with an unknown outcome may have created.
 	Unresolved time.Duration
-	// Costs are the recent costs of runs.
+	// Costs are the costs of recent runs.
 	Costs *ledger.RunCosts
-	// StreamOptions remembers the endpoints that refuse a request for usage reports; required.
+	// StreamOptions remembers the endpoints that reject requests for usage reports; required.
 	StreamOptions *StreamOptions
 }
 
 // stageReserve is the name of the stage.
-const stageReserve = "reserve"
+const stageReserve = "reserve budget"
 
 // Name implements Filter.
 func (*Reserve) Name() string { return stageReserve }
 
-// Request refuses with 402 a call that no budget has room for unless it was approved, with 403 one without a known
-// price while a budget in money applies, and with 503 one that raises cost while the
-// ledger cannot be asked. A call that lowers cost is never refused.
+// Request implements Filter. It refuses a call with 402 if a budget has no room and the call was not approved, with 403 if its price is
+// unknown and a budget in money applies, and with 503 if it raises cost while the ledger is unavailable. A call that lowers cost is
+// never refused.
 func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -73,8 +70,7 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	return admit(ctx, ex, raises)
 }
 
-// admit asks the ledger for room, and refuses with 402 a call without room that was not
-// approved.
+// admit makes the reservation of a call. It refuses a call without room with 402 unless the call was approved.
 func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	r := ex.Cost.Reservation
 	if err := reserve(ctx, ex, raises); err != nil || ex.Response != nil || r.Quote.Refused == nil {
@@ -88,13 +84,12 @@ func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 		return err
 	}
 	if r.Quote.Refused != nil {
-		return overBudget(r.Quote.Refused) // a ceiling that was not approved is passed by now
+		return overBudget(r.Quote.Refused) // a ceiling that was not approved is exceeded by now
 	}
 	return nil
 }
 
-// reserve asks the ledger for room, unless the call turns out to be a repeat that is
-// answered.
+// reserve makes the reservation of a call, unless the call is a repeat that can be answered.
 func reserve(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	r := ex.Cost.Reservation
 	q, repeated, err := quote(ctx, ex)
@@ -106,7 +101,7 @@ func reserve(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	case err == nil:
 		r.Admitted, r.Owner = true, q.Owner
 	case raises:
-		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this call raises what is spent").
+		return problem.LedgerUnavailable.New("spending cannot be checked right now, so calls that cost money are refused; try again in a few seconds").
 			With("Retry-After", "1").Because(err)
 	default:
 		ex.Event.Cause = err
@@ -114,7 +109,7 @@ func reserve(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	return nil
 }
 
-// quote makes the reservation of a call, together with its intent if the call must not be made twice.
+// quote makes the reservation of a call, together with its intent if the call must not be executed twice.
 func quote(ctx context.Context, ex *filter.Exchange) (q ledger.Quote, repeated bool, err error) {
 	if ex.Idempotency != nil {
 		return ex.Ports.Intents.Reserve(ctx, ex)
@@ -123,7 +118,7 @@ func quote(ctx context.Context, ex *filter.Exchange) (q ledger.Quote, repeated b
 	return q, false, err
 }
 
-// reserved reports whether the ledger is asked before a call is made.
+// reserved reports whether a call needs a reservation.
 func reserved(ex *filter.Exchange, row operation.Spec, verb operation.Verb) bool {
 	return ex.Tenant.Budgets != nil && (counted(row, verb) || ex.Tenant.Isolation.Enabled() && entered(row, verb))
 }
@@ -136,13 +131,12 @@ func counted(row operation.Spec, verb operation.Verb) bool {
 	return row.Price != operation.PriceFree || verb == operation.VerbDelete
 }
 
-// entered reports whether a call can change the owners in the ledger beside
-// its amounts.
+// entered reports whether a call can change the owners in the ledger in addition to amounts.
 func entered(row operation.Spec, verb operation.Verb) bool {
 	return operation.HasOwner(row.Kind) && (verb == operation.VerbCreate || verb == operation.VerbDelete)
 }
 
-// asks is the reservation of a call, and whether it raises its resource's amounts.
+// asks returns the reservation of a call, and reports whether it raises the resource's amounts.
 func (f *Reserve) asks(ex *filter.Exchange, plan *ledger.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
 	r = &filter.Reservation{ResourceKind: kind, Verb: verb, Reservation: ledger.Reservation{
 		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
@@ -182,11 +176,11 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *ledger.Plan, kind operation.Ki
 	}
 	if !ledger.IsCounted(kind) {
 		r.Free = true
-		return r, true, nil // it takes nothing, but it must be known whose it is
+		return r, true, nil // it needs no amounts, but its owner must be known
 	}
 	if !priced && !r.Free && plan.HasCostBudget(r.Owner) {
 		if ex.Evaluation.PriceErr != nil {
-			return nil, false, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment, and a budget in money applies").
+			return nil, false, problem.PriceUnavailable.New("the platform's price list is unavailable, and a budget in money applies; try again").
 				With("Retry-After", "5").Because(ex.Evaluation.PriceErr)
 		}
 		return nil, false, problem.PriceUnknown.New("the price of this call is unknown, and a budget in money applies: " + in.Cost.Reason)
@@ -194,7 +188,7 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *ledger.Plan, kind operation.Ki
 	return r, raises, nil
 }
 
-// seconds is a time in Unix seconds, 0 for the zero time.
+// seconds returns a time in Unix seconds, 0 for the zero time.
 func seconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -202,8 +196,8 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// waive lets a call pass the ceilings it would pass over, if the budgets of all are
-// approvable and it was approved: it returns their names, and otherwise the refusal.
+// waive lets a call exceed the ceilings without room if their budgets are approvable and the call was approved. It returns the names of
+// these ceilings, or the refusal.
 func waive(ctx context.Context, ex *filter.Exchange, q *ledger.Quote) (waived []string, err error) {
 	p := overBudget(q.Refused)
 	var passed []policies.Violation
@@ -225,7 +219,7 @@ func waive(ctx context.Context, ex *filter.Exchange, q *ledger.Quote) (waived []
 	return waived, nil
 }
 
-// overBudget is the refusal that names a budget.
+// overBudget returns the refusal for an exceeded budget.
 func overBudget(c *ledger.Ceiling) *problem.Problem {
 	unit := ""
 	switch {
@@ -235,7 +229,7 @@ func overBudget(c *ledger.Ceiling) *problem.Problem {
 		unit = " USD"
 	}
 	amount := func(n int64) string { return ledger.AmountText(c.Index, n) }
-	p := problem.BudgetExceeded.Newf("no room in the budget %s: of %s%s, %s are used and %s reserved, and this call needs %s",
+	p := problem.BudgetExceeded.Newf("budget %s exceeded: limit %s%s, used %s, reserved %s, needed %s",
 		c.Name(), amount(c.Limit), unit, amount(c.Used), amount(c.Reserved), amount(c.Needs))
 	p.Shortfall = &problem.Shortfall{
 		Budget: c.Name(), Limit: json.Number(amount(c.Limit)), Used: json.Number(amount(c.Used)),
@@ -248,21 +242,21 @@ func overBudget(c *ledger.Ceiling) *problem.Problem {
 	return p
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 	r := ex.Cost.Reservation
 	if r == nil || r.Quote.Refused != nil {
 		return nil
 	}
 	if !r.Admitted {
-		return []string{"the ledger could not be asked"}
+		return []string{"the ledger was unavailable"}
 	}
 	var notes []string
 	switch {
 	case r.ResourceKind == operation.KindJob:
-		notes = append(notes, fmt.Sprintf("costs %s USD at most", catalog.Money(r.After[ledger.Cost])))
+		notes = append(notes, fmt.Sprintf("costs up to %s USD", catalog.Money(r.After[ledger.Cost])))
 	case !r.Free:
-		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.Current[ledger.Burn])))
+		notes = append(notes, fmt.Sprintf("costs %s USD per hour", catalog.Money(r.Current[ledger.Burn])))
 	}
 	for _, deadline := range []struct {
 		what string
@@ -281,8 +275,8 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 	return notes
 }
 
-// Response ends the reservation, or opens it when the outcome of the
-// call is not known, and tells the caller of its budgets.
+// Response implements Filter. It ends the reservation, or opens it if the outcome of the call is unknown, and adds budget headers to
+// the response.
 func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	r := ex.Cost.Reservation
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -316,9 +310,9 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	return nil
 }
 
-// end carries a settlement out, and ends the intent with it.
+// end sends a settlement, and ends the intent with it.
 func end(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) {
-	if ex.Cost.Reservation != nil { // not so for a read of a job
+	if ex.Cost.Reservation != nil { // nil for a read of a job
 		s.Intent = ex.Cost.Reservation.Revocation
 	}
 	var err error
@@ -327,11 +321,10 @@ func end(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) {
 	} else {
 		err = ex.Settle(ctx, s)
 	}
-	ex.RecordFailure(err) // it is queued, and delivered when the store answers
+	ex.RecordFailure(err) // the settlement is queued, and delivered when the store responds
 }
 
-// settlement returns the outcome of a call, by how far it came and by the
-// platform's answer.
+// settlement returns the settlement of a call, depending on how far the call came and on the platform's response.
 func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *ledger.Settlement {
 	open := &ledger.Settlement{End: ledger.Open, ResolveWithin: f.Unresolved}
 	status := ex.Event.UpstreamStatus
@@ -342,7 +335,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 	case ex.Sent != filter.Answered:
 		return open
 	case filter.IsFailureStatus(status):
-		open.ResolveWithin = 0 // it is looked for once
+		open.ResolveWithin = 0 // searched for once
 		return open
 	case filter.IsRefusalStatus(status):
 		return &ledger.Settlement{End: ledger.Release}
@@ -366,11 +359,10 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 	return s
 }
 
-// takes are the amounts of a resource by the platform's answer, with the present workers of
-// an endpoint.
+// takes returns the amounts of a resource according to the platform's response, with the current workers of an endpoint.
 func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reservation, record map[string]any, workers int64) ledger.Amounts {
 	if r.Verb != operation.VerbStop && r.Verb != operation.VerbUpdate && catalog.PodStopped(record) {
-		return r.After // it was started, and will say so
+		return r.After // the pod was started, and its next read reports the amounts
 	}
 	if catalog.ImplausibleMember(r.ResourceKind, record) != "" && r.Verb.HasResultState() {
 		return r.After

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// shown selects the visible parts of a ledger.
+// shown selects the parts of a ledger to return.
 type shown struct {
 	adminapi.OrgParam
 
@@ -20,10 +20,10 @@ type shown struct {
 	Resource string        `query:"resource" doc:"only this resource"`
 	GPU      string        `query:"gpu" doc:"only resources with this type of GPU or CPU"`
 	DC       string        `query:"dc" doc:"only resources in this data centre"`
-	Label    []string      `query:"label" doc:"only resources with this label, name=value, or name= for those that have none of the name"`
+	Label    []string      `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
 }
 
-// Endpoints are the questions of operators about spending, and the changes that they make. A nil Money describes them.
+// Endpoints returns the admin endpoints for spending. A nil Money only describes them.
 func (m *Money) Endpoints() []adminapi.Endpoint {
 	return slices.Concat(m.ledgerRows(), m.costRows(), []adminapi.Endpoint{m.compareRow(), m.budgetRow()}, m.idleRows())
 }
@@ -31,27 +31,27 @@ func (m *Money) Endpoints() []adminapi.Endpoint {
 func (m *Money) ledgerRows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.spend),
-			Commands: []adminapi.Command{{Use: "spend show ORG", Short: "Show budgets, spend, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
+			Pattern: "GET /admin/spend", Summary: "Ledger of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.spend),
+			Commands: []adminapi.Command{{Use: "spend show ORG", Short: "Show budgets, spending and counted resources", Example: "tollgate spend show acme --team research --watch 5s"}},
 		},
 		{
-			Pattern: "GET /admin/spend/resources", Summary: "Resources that count, in parts", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
-			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List the resources that count, the dearest first, in parts", Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
+			Pattern: "GET /admin/spend/resources", Summary: "Counted resources, page by page", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
+			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List counted resources, most expensive first", Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
 		},
 		{
-			Pattern: "POST /admin/spend/reconcile", Summary: "Compare the ledger with the platform", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.reconcile),
-			Commands: []adminapi.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with the platform's resources, now", Example: "tollgate spend reconcile acme"}},
+			Pattern: "POST /admin/spend/reconcile", Summary: "Reconcile the ledger with the platform", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.reconcile),
+			Commands: []adminapi.Command{{Use: "spend reconcile ORG", Short: "Reconcile the ledger with the platform now", Example: "tollgate spend reconcile acme"}},
 		},
-		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adopt)},
-		{Pattern: "POST /admin/spend/adopt-team", Summary: "Give everything that a team has to another team", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adoptTeam)},
+		{Pattern: "POST /admin/spend/adopt", Summary: "Assign a resource to an owner", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adopt)},
+		{Pattern: "POST /admin/spend/adopt-team", Summary: "Move everything of a team to another team", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adoptTeam)},
 		m.adjustRow(),
 		{
 			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.holds),
-			Commands: []adminapi.Command{{Use: "spend holds ORG", Short: "Show reservations whose call has not ended, or whose end is not known", Example: "tollgate spend holds acme"}},
+			Commands: []adminapi.Command{{Use: "spend holds ORG", Short: "List open and in-flight reservations", Example: "tollgate spend holds acme"}},
 		},
 		{
 			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.release),
-			Commands: []adminapi.Command{{Use: "spend holds release ORG ID", Short: "End a reservation whose call has left nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
+			Commands: []adminapi.Command{{Use: "spend holds release ORG ID", Short: "Release a reservation whose call has created nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
 		},
 	}
 }
@@ -64,7 +64,7 @@ func (m *Money) spend(ctx context.Context, _ adminapi.Principal, p shown) (*Ledg
 	return l, p.keep(l)
 }
 
-// snooze leaves out the parts that are not asked for.
+// keep removes the parts that are not selected.
 func (p *shown) keep(l *Ledger) error {
 	labels := make(map[string]string, len(p.Label))
 	for _, label := range p.Label {
@@ -94,16 +94,16 @@ func (p *shown) keep(l *Ledger) error {
 	return nil
 }
 
-// ResourceList is a part of the resources of an organisation.
+// resourceList is one page of resources.
 type ResourceList struct {
 	Resources []Resource `json:"resources"`
-	// All is the number of resources that are selected, and PerHour their cost, in USD.
+	// All is the number of selected resources, and PerHour their cost in USD.
 	All     int    `json:"all"`
 	PerHour string `json:"perHour"`
-	// Complete and Loss are those of the ledger.
+	// Complete and Loss describe the state of the ledger.
 	Complete bool  `json:"complete"`
 	Loss     *Loss `json:"loss,omitempty"`
-	// Next is the parameter cursor of the next list, absent behind the last.
+	// Next is the cursor parameter of the next page; absent on the last page.
 	Next string `json:"next,omitempty"`
 }
 
@@ -113,7 +113,7 @@ type listedResources struct {
 	adminapi.Paging
 
 	Search string `query:"search" max:"200" doc:"only resources with this text in their id, name, team or key"`
-	Sort   string `query:"sort" oneof:"dearest,newest,oldest,name" default:"dearest" doc:"which are first"`
+	Sort   string `query:"sort" oneof:"cost,newest,oldest,name" default:"cost" doc:"sort order"`
 }
 
 func (m *Money) resources(ctx context.Context, s adminapi.Principal, p listedResources) (*ResourceList, error) {
@@ -124,7 +124,7 @@ func (m *Money) resources(ctx context.Context, s adminapi.Principal, p listedRes
 	return p.list(l)
 }
 
-// list returns the part of the resources of a ledger that is asked for.
+// list returns the requested page of a ledger's resources.
 func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(p.Search)) }
 	list := slices.DeleteFunc(l.Resources, func(r Resource) bool {
@@ -132,7 +132,7 @@ func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	})
 	slices.SortStableFunc(list, func(a, b Resource) int {
 		first := map[string]int{
-			"dearest": cmp.Compare(adminapi.Decimal(b.Takes.PerHour), adminapi.Decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since), "oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
+			"cost": cmp.Compare(adminapi.Decimal(b.Takes.PerHour), adminapi.Decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since), "oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
 		}[p.Sort]
 		return cmp.Or(first, cmp.Compare(a.ID, b.ID))
 	})
@@ -145,7 +145,7 @@ func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	return out, err
 }
 
-// holdList is reservations as they are answered.
+// holdList is a list of reservations.
 type holdList struct {
 	Holds []Hold `json:"holds"`
 }

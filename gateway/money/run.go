@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// priceOf is the price of runs on the endpoint or model of a call, if the ledger keeps
-// account of them.
+// priceOf returns the price of runs on the endpoint or model of a call, if the ledger counts them.
 func priceOf(ex *filter.Exchange) catalog.RunPrice {
 	if ex.Tenant.Budgets == nil {
 		return catalog.RunPrice{}
@@ -23,15 +22,15 @@ func priceOf(ex *filter.Exchange) catalog.RunPrice {
 	return ex.Tenant.Runs.For(ex.Params["id"])
 }
 
-// requestRun reserves the most that a run can cost, or its expected cost.
+// requestRun reserves the maximum or the expected cost of a run.
 func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *operation.Spec) error {
 	price := priceOf(ex)
 	if price.Known() && row.Verb.Changes() && !row.Synchronous {
-		ex.BufferResponse() // such answers are short
+		ex.BufferResponse() // such responses are short
 	}
 	switch {
 	case row.Verb != operation.VerbRun, ex.Operation.ID == "updateBatch", ex.Operation.ID == "finalizeBatch":
-		return nil // requests added to a batch were reserved then
+		return nil // reserved when the batch was created
 	case price.Free:
 		return nil
 	case !price.Known():
@@ -40,7 +39,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	plan, owner := ex.Tenant.Budgets, ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	most, _, known := ex.MaxRunCost(price)
 	if !known && plan.HasAccrualBudget(owner) {
-		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget for accrued cost applies")
+		return problem.PriceUnknown.New("cannot determine the maximum cost of this run, which a budget for accrued cost needs")
 	}
 	r := &filter.Reservation{ResourceKind: operation.KindJob, Verb: row.Verb, Reservation: ledger.Reservation{
 		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
@@ -63,20 +62,19 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	return nil
 }
 
-// onceOf are the amounts of a one-time cost.
+// onceOf returns the amounts of a one-time cost.
 func onceOf(cost catalog.Money) ledger.Amounts {
 	return ledger.Amounts{ledger.Cost: int64(cost)}.Clamped()
 }
 
-// expectable reports whether a call is one run, whose cost others like it
-// predict: not a batch, nor a call to a load-balanced endpoint.
+// expectable reports whether a call is a single run, whose cost can be predicted from similar runs: not a batch or a call to a
+// load-balanced endpoint.
 func expectable(ex *filter.Exchange, row *operation.Spec) bool {
 	return !row.Opaque && !ex.AddsToBatch()
 }
 
-// unpriced refuses a run without a known price where a budget for accrued cost
-// applies, unless it is on an endpoint of the organisation: its cost is the cost of the
-// endpoint's workers. A run whose target does not exist is refused with 404.
+// unpriced refuses a run without a known price if a budget for accrued cost applies, unless it runs on an endpoint of the organisation,
+// where the workers are charged instead. A run whose target does not exist is refused with 404.
 func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
 	if plan == nil || !plan.HasAccrualBudget(ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
@@ -85,11 +83,11 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	if own, err := f.Reader.OwnsTarget(ctx, ex); own || err != nil {
 		return err
 	}
-	return problem.PriceUnknown.New("what runs of this model cost is not known, and a budget for accrued cost applies")
+	return problem.PriceUnknown.New("the price of this model is unknown, and a budget for accrued cost applies")
 }
 
-// responseRun settles the cost of a run, or the cost that the answer about a job
-// states. Of an answer that streams it does so at the end.
+// responseRun settles the cost of a run, or the cost stated in a response about a job. For a streamed response it settles at the end of
+// the stream.
 func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *operation.Spec) {
 	r, a := ex.Cost.Reservation, ex.Response
 	price := priceOf(ex)
@@ -119,9 +117,8 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 	}
 }
 
-// settlementRun returns the cost of a run: the most that it can be, unless the platform
-// refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
-// open under the job's id.
+// settlementRun returns a settlement with the cost of a run. It is the maximum cost unless the platform refused the run or its response
+// states another cost. For a job that has not ended, the hold stays open under the job's ID.
 func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Spec, price catalog.RunPrice) *ledger.Settlement {
 	r := ex.Cost.Reservation
 	s := &ledger.Settlement{Hold: r.Hold, End: ledger.Commit, WholeReservation: true, Kind: r.Kind, Owner: r.Owner, Metadata: r.Metadata, Amounts: r.After}
@@ -141,7 +138,7 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Spec, price 
 			f.learn(ex, row, amounts)
 		}
 		if ran.HasID() {
-			s.NewID = jobHold(ex.Params["id"], ran.ID) // a later answer about the job finds it charged
+			s.NewID = jobHold(ex.Params["id"], ran.ID) // so that a later response about the job finds it charged
 		}
 	case ran.HasID():
 		s.End, s.NewID, s.ResolveWithin = ledger.Open, jobHold(ex.Params["id"], ran.ID), ex.JobRetention()+f.Unresolved
@@ -149,7 +146,7 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Spec, price 
 	return s
 }
 
-// atMost returns the facts of a run with size, the bound of its prompt's tokens, in place of an unknown count.
+// atMost returns the facts of a run, with an unknown count of prompt tokens replaced by its upper bound size.
 func atMost(ran *filter.RunReport, size int64) *filter.RunReport {
 	if !ran.Partial {
 		return ran
@@ -159,16 +156,15 @@ func atMost(ran *filter.RunReport, size int64) *filter.RunReport {
 	return &bound
 }
 
-// learn remembers the cost of a run that was carried out. Jobs that are answered before
-// they have ended teach nothing: a caller that asks for one again and again would choose the
-// expected cost.
+// learn records the cost of an executed run. It ignores jobs that are returned before they have ended: otherwise a caller could
+// influence the expected cost by requesting such a job repeatedly.
 func (f *Reserve) learn(ex *filter.Exchange, row *operation.Spec, amounts ledger.Amounts) {
 	if amounts[ledger.Cost] > 0 && succeeded(ex.Cost.Run) && expectable(ex, row) {
 		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[ledger.Cost]))
 	}
 }
 
-// saw settles the cost of a job when an answer about it says that it has ended.
+// saw settles the cost of a job when a response shows that the job has ended.
 func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.RunPrice) {
 	if ex.Cost.Run == nil || !final(ex.Cost.Run) {
 		return
@@ -184,7 +180,7 @@ func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Ru
 	}
 }
 
-// jobHold is the id of the hold of a job that was answered before it has ended.
+// jobHold returns the hold ID of a job that was returned before it ended.
 func jobHold(endpoint, job string) string { return "job " + endpoint + " " + job }
 
 // final reports whether a job has ended.
@@ -196,17 +192,16 @@ func final(r *filter.RunReport) bool {
 	return false
 }
 
-// succeeded reports whether a run has ended well. A completion has no status.
+// succeeded reports whether a run has ended successfully. A completion has no status.
 func succeeded(r *filter.RunReport) bool { return r.Status == "" || r.Status == "COMPLETED" }
 
-// maxRunCost bounds the cost of one run that an answer is believed to state.
+// maxRunCost is the highest cost of one run that is accepted from a response.
 const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 
-// costOf is the cost of a run of a public model or on an endpoint by its price, once it
-// has ended; known is false if that does not follow from the answer, which is
-// all there is to say if it is whole. A run that has failed costs the time that it
-// took, and nothing otherwise (reference platform-v2, section 12.9). Of a public model
-// the answer may say the cost; of an endpoint the output is its worker's word.
+// costOf returns the cost of an ended run of a public model or on an endpoint, computed from its price. known is false if the response
+// does not determine it; whole reports whether the response is complete, so that nothing else will. A failed run costs the time that it
+// took, and nothing otherwise (reference platform-v2, section 12.9). The response of a public model may state the cost; the output of
+// an endpoint is produced by its worker and is not trusted.
 func costOf(r *filter.RunReport, id string, price catalog.RunPrice, whole bool) (a ledger.Amounts, known bool) {
 	var cost catalog.Money
 	failed := !succeeded(r)

@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// observe tells the ledger what a call has read of sandboxes: the platform states the rate of a sandbox only once it runs.
+// observe reports the sandboxes in a response to the ledger, because the platform reports the rate of a sandbox only once it runs.
 func observe(ctx context.Context, ex *filter.Exchange, row *operation.Spec) {
 	prices, err := ex.Prices(ctx)
 	if err != nil {
-		return // the reconciler will see it
+		return // left to the reconciler
 	}
 	record := ex.Response.UpstreamObject()
 	records := []any{record}
@@ -27,8 +27,8 @@ func observe(ctx context.Context, ex *filter.Exchange, row *operation.Spec) {
 	}
 }
 
-// observeBeforeDelete reads a sandbox that is about to be deleted, because the record of a deleted sandbox has no rate. A sandbox that
-// cannot be read is deleted all the same.
+// observeBeforeDelete reads a sandbox that is about to be deleted, because the record of a deleted sandbox has no rate. It does not
+// prevent the delete if the sandbox cannot be read.
 func (f *Reserve) observeBeforeDelete(ctx context.Context, ex *filter.Exchange) {
 	prices, err := ex.Prices(ctx)
 	if err != nil {
@@ -40,19 +40,19 @@ func (f *Reserve) observeBeforeDelete(ctx context.Context, ex *filter.Exchange) 
 	}
 }
 
-// enter tells the ledger what the record of a sandbox says, if it has a rate or has ended.
+// enter reports the record of a sandbox to the ledger if the record has a rate or the sandbox has ended.
 func enter(ctx context.Context, ex *filter.Exchange, prices *catalog.Snapshot, record map[string]any) {
 	if record["compute"] == nil && !catalog.SandboxEnded(operation.KindSandbox, record) {
 		return
 	}
-	ceiling, _ := ledger.Footprint(operation.KindSandbox, nil, prices) // without a rate of the platform
+	ceiling, _ := ledger.Footprint(operation.KindSandbox, nil, prices) // computed without the platform's rate
 	f := clocks(record)
 	f.ID, _ = record["id"].(string)
 	f.Amounts, f.Priced = ex.Tenant.Budgets.Footprint(operation.KindSandbox, record, 0, prices)
 	ex.RecordFailure(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f, ceiling[ledger.Bounded]))
 }
 
-// endOf returns when a sandbox has ended.
+// endOf returns when a sandbox ended.
 func endOf(record map[string]any) time.Time { return clocks(record).Ended }
 
 func clocks(record map[string]any) (f ledger.PlatformResource) {

@@ -2,13 +2,13 @@ package money
 
 import "bytes"
 
-// shortener reads JSON text with its tokens cut to a bounded length: what the decoder holds of
-// a response is bounded with it. Cut strings are still strings. Cut numbers are still too large.
+// shortener reads JSON text and limits the length of its tokens, which bounds the memory that the decoder needs. Cut strings remain
+// strings. Cut numbers remain too large to be valid counts.
 type shortener struct {
 	in source
 
 	inString, escaped bool
-	// hex is the number of digits left of an escape by \u.
+	// hex is the number of remaining digits of a \u escape.
 	hex int
 	// length counts the bytes of the current string, literal, number or white space.
 	length int
@@ -16,8 +16,8 @@ type shortener struct {
 }
 
 const (
-	// maxString is the number of bytes of a string that are kept; escapes are kept whole. A string
-	// that was cut still has more than maxString/6 bytes, because no escape is longer than 6.
+	// maxString is the number of bytes of a string that are kept; escapes are never split. A cut string still has more than maxString/6
+	// bytes, because no escape is longer than 6.
 	maxString = 6 * 300
 	// maxBare is the number of bytes of a number or literal that are kept.
 	maxBare = 64
@@ -38,7 +38,7 @@ func (s *shortener) Read(p []byte) (int, error) {
 	}
 }
 
-// copy copies from text to p, and returns the lengths of the copy and of the used text.
+// copy copies from text to p, and returns the lengths of the copied and of the processed text.
 func (s *shortener) copy(p, text []byte) (n, used int) {
 	for used < len(text) && n < len(p) {
 		if s.inString && s.hex == 0 && !s.escaped {
@@ -85,7 +85,7 @@ func (s *shortener) keeps(c byte) bool {
 	case s.escaped:
 		s.escaped = false
 		if s.length >= maxString {
-			return false // the backslash was not kept either; digits are ordinary text then
+			return false // the backslash was dropped too, so digits are ordinary text
 		}
 		if c == 'u' {
 			s.hex = 4

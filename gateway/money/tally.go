@@ -1,13 +1,13 @@
 package money
 
-// candidate is a usage report of one JSON value, with its place in the value.
+// candidate is a usage report found in a JSON value, with its position in the value.
 type candidate struct {
 	report
-	// rank orders the vocabularies, depth is the number of objects around the report.
+	// rank orders the vocabularies. depth is the number of objects around the report.
 	rank, depth int
 }
 
-// The ranks of vocabularies: a report of a lower rank never replaces a report of a higher rank.
+// Ranks of vocabularies. A report of a lower rank never replaces a report of a higher rank.
 const (
 	rankTimings = iota + 1
 	rankCounts
@@ -27,18 +27,18 @@ func (c *candidate) better(o *candidate) bool {
 	return c.depth <= o.depth
 }
 
-// found is the content of one JSON value that concerns its cost.
+// found holds the facts of one JSON value that determine its cost.
 type found struct {
 	best *candidate
-	// sum counts the tokens of reports that best does not include: of the other items of a list.
+	// sum counts the tokens of reports that best does not include, from other items of a list.
 	sum Tokens
-	// id names the generation.
+	// id identifies the generation.
 	id                    string
 	content, failed, done bool
 	job                   Job
 }
 
-// offer makes a report the value's best, if it is.
+// offer makes a report the best report of the value, if it is better.
 func (f *found) offer(r report, rank, depth int) {
 	if r.empty() {
 		return
@@ -48,7 +48,7 @@ func (f *found) offer(r report, rank, depth int) {
 	}
 }
 
-// include adds what a member of the value has.
+// include adds the facts of a member of the value.
 func (f *found) include(in *found) {
 	f.content, f.failed, f.done = f.content || in.content, f.failed || in.failed, f.done || in.done
 	f.job.Cost += in.job.Cost
@@ -60,8 +60,8 @@ func (f *found) include(in *found) {
 	}
 }
 
-// follow adds the next item of a list. Two items are parts of one generation if they have the
-// same id or, without ids, if the counts of the second continue the counts of the first; the counts of others are added.
+// follow adds the next item of a list. Two items belong to one generation if they have the same ID or, without IDs, if the counts of
+// the second continue those of the first. Counts of different generations are added.
 func (f *found) follow(in *found, batch bool) {
 	best, sum, id := f.best, f.sum, f.id
 	f.best = nil
@@ -90,13 +90,13 @@ func (f *found) follow(in *found, batch bool) {
 	f.sum = sum.plus(best.report.sum()).plus(in.sum)
 }
 
-// usageTally is the state of a response after its values so far.
+// usageTally accumulates the facts of a response.
 type usageTally struct {
 	best *candidate
 	sum  Tokens
 	job  Job
-	// content and failed report that the response has content, and an error. stale reports
-	// that there was content after the last report. done reports the end marker.
+	// content and failed are set if the response has content, or an error. stale is set if content followed the last report. done is set
+	// by the end marker.
 	content, failed, stale, done bool
 }
 
@@ -124,14 +124,14 @@ func (t *usageTally) end(e *event) {
 	t.done = t.done || e.done
 }
 
-// result returns the counts of the last report. cut reports that the rest of the response is missing.
+// result returns the counts of the last report. cut is set if the rest of the response is missing.
 func (t *usageTally) result(cut bool) Result {
 	if t.best == nil || t.stale && (cut || t.failed) {
 		return Result{}
 	}
 	n, known := t.best.tokens(t.content)
 	switch {
-	case t.stale && n.Output+n.Unsplit == 0: // the report was made before the content
+	case t.stale && n.Output+n.Unsplit == 0: // the report precedes the content
 	case known:
 		return Result{Tokens: n.plus(t.sum), Known: true}
 	case n.Output > 0:

@@ -10,12 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// A chat that streams reports its tokens only on request, and a budget needs the report. So the
-// gateway requests it, and removes it from the stream again unless the caller has requested it
-// too. A server that does not know the member stream_options refuses the chat: the chat is then sent without the
-// member, and the endpoint is remembered.
+// A chat server reports the tokens of a stream only on request, and budgets need the report. Therefore the gateway requests it, and
+// removes it from the stream unless the caller has requested it too. A server that does not support the member stream_options rejects
+// the chat: the chat is then sent without the member, and the endpoint is remembered.
 
-// askUsage requests the usage report of a stream that a budget pays for by tokens.
+// askUsage requests the usage report of a stream whose tokens are charged to a budget.
 func (f *Reserve) askUsage(ex *filter.Exchange) {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	body, isObject := ex.Body.Doc.(map[string]any)
@@ -46,7 +45,7 @@ func (f *Reserve) askUsage(ex *filter.Exchange) {
 	ex.Cost.UsageRequested = true
 }
 
-// withoutUsage removes the usage report that only the gateway has requested from a response.
+// withoutUsage removes from a response the usage report that only the gateway has requested.
 func withoutUsage(ex *filter.Exchange) error {
 	a := ex.Response
 	if !ex.Cost.UsageRequested || ex.Out.Resent || !a.Events() {
@@ -62,13 +61,11 @@ func withoutUsage(ex *filter.Exchange) error {
 	return err
 }
 
-// usageFilter is an event stream without usage reports. Each event passes when its end has
-// arrived, which is when a reader can use the event. An event that is longer than a usage report
-// passes as it arrives.
+// usageFilter is an event stream without usage reports. Each event is released once it is complete, because readers cannot use it
+// earlier. An event that is longer than any usage report is released as it arrives.
 type usageFilter struct {
 	io.ReadCloser
-	// ready may be read; begun is the beginning of an event; long says that more of it
-	// has passed.
+	// ready may be read. begun is the beginning of an event. long is set if an earlier part of that event was released.
 	ready, begun bytes.Buffer
 	long         bool
 	err          error
@@ -88,7 +85,7 @@ func (u *usageFilter) Read(p []byte) (int, error) {
 	return u.ready.Read(p)
 }
 
-// pass makes ready the complete events of the stream so far.
+// pass releases the complete events received so far.
 func (u *usageFilter) pass() {
 	for end := eventEnd(u.begun.Bytes()); end > 0; end = eventEnd(u.begun.Bytes()) {
 		u.event(u.begun.Next(end))
@@ -103,15 +100,15 @@ func (u *usageFilter) pass() {
 	}
 }
 
-// event passes an event that is not an account.
+// event releases an event unless it is a usage report.
 func (u *usageFilter) event(text []byte) {
 	if u.long || !isUsage(text) {
 		u.ready.Write(text)
 	}
 }
 
-// eventEnd returns the length of the first event of a stream, up to its empty line; 0 if the
-// empty line has not arrived. Lines end with CR, LF or CRLF (WHATWG HTML, section 9.2.5).
+// eventEnd returns the length of the first event of a stream, including its empty line; 0 if the empty line has not arrived. Lines end
+// with CR, LF or CRLF (WHATWG HTML, section 9.2.5).
 func eventEnd(text []byte) int {
 	for at := 0; ; {
 		n := bytes.IndexAny(text[at:], "\r\n")
@@ -129,7 +126,7 @@ func eventEnd(text []byte) int {
 	}
 }
 
-// maxUsage is the length of the longest event that is looked at, in bytes.
+// maxUsage is the length, in bytes, of the longest event that is checked.
 const maxUsage = 4 << 10
 
 // isUsage reports whether an event is a usage report, which has no choices.

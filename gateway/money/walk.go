@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// walker reads the members of JSON values that concern the cost. Members are looked for at
-// known places only: objects that a caller or a model fills, such as the arguments of a tool, have none.
+// walker reads the members of JSON values that determine the cost. It looks only at known places, and not into objects that a caller or
+// a model fills, such as the arguments of a tool.
 type walker struct {
 	decoder *jsontext.Decoder
 	short   *shortener
@@ -18,13 +18,13 @@ type walker struct {
 	lists int
 }
 
-// The bounds of nesting: of reports, and of content.
+// Limits of the nesting of reports and of content.
 const (
 	maxDepth   = 5
 	maxContent = 12
 )
 
-// reset makes w read a source.
+// reset makes w read a new source.
 func (w *walker) reset(in source) {
 	*w.short = shortener{in: in}
 	w.lists = 0
@@ -41,11 +41,11 @@ func (w *walker) top() (found, error) {
 	if err != nil {
 		return f, err
 	}
-	f.content = token.Kind() != 'n' // a server may send text without an object around it
+	f.content = token.Kind() != 'n' // a server may send text without an enclosing object
 	return f, nil
 }
 
-// noEnd returns the error of a value that has begun.
+// noEnd replaces io.EOF inside a value with an error.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -53,7 +53,7 @@ func noEnd(err error) error {
 	return err
 }
 
-// value reads an object, or a list of objects. reports says whether usage reports are looked for.
+// value reads an object or a list of objects. It looks for usage reports if reports is set.
 func (w *walker) value(f *found, depth int, reports bool) error {
 	switch kind := w.decoder.PeekKind(); {
 	case depth > maxContent || kind != '{' && kind != '[':
@@ -88,7 +88,7 @@ func (w *walker) value(f *found, depth int, reports bool) error {
 // object reads an object.
 func (w *walker) object(f *found, depth int, reports bool) error {
 	var own found
-	var counts report // those that are members of the object itself
+	var counts report // counts that are members of the object itself
 	err := w.members(func(name string, kind jsontext.Kind) error {
 		switch {
 		case reports && kind == '{' && rankOf(name) > 0:
@@ -106,7 +106,7 @@ func (w *walker) object(f *found, depth int, reports bool) error {
 		return err
 	}
 	if own.done && counts.has(output) && !counts.has(input) {
-		counts.set(input, "promptevalcount", 0) // Ollama omits 0, which it reports for a cached prompt
+		counts.set(input, "promptevalcount", 0) // Ollama omits 0, its count for a cached prompt
 	}
 	own.offer(counts, rankCounts, depth)
 	f.include(&own)
@@ -116,7 +116,7 @@ func (w *walker) object(f *found, depth int, reports bool) error {
 	return nil
 }
 
-// members reads an object. read reads the value of each member, given the normal form of its name.
+// members reads an object. It calls read for each member, with its normalized name, to read the value.
 func (w *walker) members(read func(name string, kind jsontext.Kind) error) error {
 	if _, err := w.decoder.ReadToken(); err != nil {
 		return err
@@ -147,7 +147,7 @@ func rankOf(name string) int {
 	return 0
 }
 
-// isTiming reports whether a member of timings or details, names of many meanings, is a count of tokens.
+// isTiming reports whether a member of timings or details, whose names have many meanings, is a count of tokens.
 func isTiming(name string) bool {
 	switch name {
 	case "promptn", "predictedn", "cachen", "generatedtokens", "inputlength", "prompttokens", "completiontokens":
@@ -165,8 +165,8 @@ func isCount(name string) bool {
 	return false
 }
 
-// isBareCount reports whether a member counts tokens in an event of its own, or in the output of a worker. In a
-// list such members may count the tokens of one item, or of all items so far.
+// isBareCount reports whether a member counts tokens in an event of its own or in the output of a worker. In a list such members may
+// count the tokens of one item, or of all items so far.
 func isBareCount(name string) bool {
 	switch name {
 	case "prompttokens", "completiontokens", "totaltokens", "inputtokens", "outputtokens":
@@ -175,7 +175,7 @@ func isBareCount(name string) bool {
 	return false
 }
 
-// contains reports what is looked for in an object or list with a name.
+// contains returns what to look for in an object or list with the given name.
 func contains(name string) (reports, content bool) {
 	switch name {
 	case "output", "outputs", "message", "response", "data", "result", "results", "delta", "body", "chunk", "chunks", "choices", "xgroq",
@@ -188,7 +188,7 @@ func contains(name string) (reports, content bool) {
 	return false, false
 }
 
-// isText reports whether a string under a name is content.
+// isText reports whether a string with the given name is content.
 func isText(name string) bool {
 	switch name {
 	case "content", "text", "reasoning", "reasoningcontent", "thinking", "partialjson", "generatedtext", "refusal", "arguments", "response",
@@ -198,7 +198,7 @@ func isText(name string) bool {
 	return false
 }
 
-// isState reports whether a member has the state of a job or of a stream.
+// isState reports whether a member holds the state of a job or of a stream.
 func isState(name string) bool {
 	switch name {
 	case "id", "status", "executiontime", "delaytime", "cost", "type", "object", "done":
@@ -264,7 +264,7 @@ func (w *walker) counts(r *report, f *found, rank, depth int) error {
 	})
 }
 
-// details reads the details of the input of a report, of which the count of cached tokens matters.
+// details reads the input details of a report, for their count of cached tokens.
 func (w *walker) details(r *report) error {
 	return w.members(func(name string, kind jsontext.Kind) error {
 		if c, known := classOf(name); known && c == cached && kind == '0' {
@@ -285,7 +285,7 @@ func (w *walker) count(r *report, name string) error {
 	return nil
 }
 
-// prefill counts the tokens of a prompt that TGI lists.
+// prefill counts the prompt tokens listed by TGI.
 func (w *walker) prefill(r *report) error {
 	if _, err := w.decoder.ReadToken(); err != nil {
 		return err
@@ -347,7 +347,7 @@ func (w *walker) state(f *found, name string, depth int) error {
 	return nil
 }
 
-// isEnd reports whether an event of a type is the last event of a stream.
+// isEnd reports whether an event type marks the last event of a stream.
 func isEnd(kind string) bool {
 	switch kind {
 	case "message_stop", "response.completed", "response.incomplete", "response.failed":
@@ -356,10 +356,10 @@ func isEnd(kind string) bool {
 	return false
 }
 
-// maxAmount bounds the times and costs that are believed.
+// maxAmount is the largest time or cost that is accepted.
 const maxAmount = 1e12
 
-// time reads the time or cost of a job.
+// time reads a time or a cost of a job.
 func (f *found) time(name string, token jsontext.Token, depth int) {
 	n, err := strconv.ParseFloat(token.String(), 64)
 	if token.Kind() != '0' || err != nil || n < 0 || n > maxAmount {

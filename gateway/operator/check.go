@@ -17,19 +17,20 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 )
 
-// Validator checks a configuration with the engines: policies and their parameters, the
-// configuration of Envoys, the tokens of admins. Its faults have paths of the file.
+// Validator checks a configuration with the engines that interpret it: policies and their parameters, the configuration of Envoy,
+// and admin tokens. Errors contain paths in the configuration file.
 type Validator struct {
-	// Isolate knows which own Rego has compiled: warnings leave other Rego out. nil is for commands that compile none.
+	// Isolate knows which of the organisations' own Rego has been compiled. Warnings skips other Rego. nil is for commands that do
+	// not compile Rego.
 	Isolate *policies.Isolator
 }
 
-// Faults reports all errors.
+// Faults returns all errors in c, joined.
 func (Validator) Faults(c *settings.Config) error {
 	orgs := make(map[string]bool, len(c.Orgs))
 	errs := fault.Found{envoy.Validate(c)}
 	for i, name := range c.OrgBounds.Enforce {
-		errs.If(!compiler.IsLibraryPolicy(name), fault.Index("org_bounds.enforce", i), "the library has no policy %q", name)
+		errs.If(!compiler.IsLibraryPolicy(name), fault.Index("org_bounds.enforce", i), "unknown library policy %q", name)
 	}
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
@@ -46,10 +47,10 @@ func (Validator) Faults(c *settings.Config) error {
 	return errors.Join(append(errs, validateAdmins(c, orgs))...)
 }
 
-// Envoys reports the errors of the configuration of Envoys alone.
+// Envoys returns the errors in the configuration of Envoy.
 func (Validator) Envoys(c *settings.Config) error { return envoy.Validate(c) }
 
-// Warnings reports settings without an effect.
+// Warnings returns the settings that have no effect.
 func (j Validator) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
 	for i := range c.Orgs {
@@ -59,11 +60,11 @@ func (j Validator) Warnings(c *settings.Config, now time.Time) error {
 		if o.WarningsReported() {
 			continue
 		}
-		errs.If(c.Redis.Embedded && callers.HasLedger(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")
-		errs.If(o.Alerts.Thresholds != nil && !callers.HasLedger(o), at+".alerts.thresholds", "are of budgets, and there is none")
+		errs.If(c.Redis.Embedded && callers.HasLedger(o), at, "has budgets, but the embedded Redis loses recorded spending at each restart and, without a state directory, the owners of resources")
+		errs.If(o.Alerts.Thresholds != nil && !callers.HasLedger(o), at+".alerts.thresholds", "requires budgets")
 		for j, e := range o.Policies.Policies {
 			errs.If(strings.HasPrefix(e.Policy, "run_") && compiler.IsLibraryPolicy(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
-				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
+				fault.Index(at+".policies", j)+".policy", "%s has no effect because platform.run_url is not set", e.Policy)
 		}
 		errs = append(errs, audiences(o, at)...)
 		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, callers.TeamIDs(o), j.Isolate)...)))
@@ -71,13 +72,13 @@ func (j Validator) Warnings(c *settings.Config, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// audiences reports entries of policies that are for nobody, and bounds of GPUs above the budgets.
+// audiences reports policy entries that apply to nobody, and GPU limits above the budgets.
 func audiences(o *settings.Org, at string) fault.Found {
 	var errs fault.Found
 	for i, e := range o.Policies.Policies {
 		path := fault.Index(at+".policies", i)
 		everyTeam := len(o.Teams) > 0 && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return !slices.Contains(e.ExceptTeams, t.ID) })
-		errs.If(everyTeam, path+".except_teams", "are all teams of the organisation: the entry is for callers without a team alone")
+		errs.If(everyTeam, path+".except_teams", "lists all teams of the organisation: the entry applies only to callers without a team")
 		held := func(k settings.Key) bool {
 			if len(k.Roles) == 0 {
 				return slices.Contains(e.Roles, string(identity.RoleOperator))
@@ -85,27 +86,27 @@ func audiences(o *settings.Org, at string) fault.Found {
 			return slices.ContainsFunc(k.Roles, func(r identity.Role) bool { return slices.Contains(e.Roles, string(r)) })
 		}
 		errs.If(len(e.Roles) > 0 && len(o.Keys) > 0 && len(o.Issued) == 0 && !slices.ContainsFunc(o.Keys, held),
-			path+".roles", "no key of the organisation has one of these roles: the entry applies to keys made at run time only")
+			path+".roles", "no key of the organisation has one of these roles: the entry applies only to keys created at run time")
 		if e.Policy != "gpu_in_flight" {
 			continue
 		}
 		most, ok := e.Params["max_per_org"].(int64)
-		errs.If(ok && o.Budget.GPUs > 0 && most > o.Budget.GPUs, path+".params.max_per_org", "%d is more than budget.gpus (%d), which refuses first", most, o.Budget.GPUs)
+		errs.If(ok && o.Budget.GPUs > 0 && most > o.Budget.GPUs, path+".params.max_per_org", "%d exceeds budget.gpus (%d), which refuses calls first", most, o.Budget.GPUs)
 		if most, ok = e.Params["max_per_team"].(int64); !ok || len(o.Teams) == 0 {
 			continue
 		}
 		below := !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.Budget.GPUs == 0 || most <= t.Budget.GPUs })
-		errs.If(below, path+".params.max_per_team", "%d is more than budget.gpus of every team, which refuses first", most)
+		errs.If(below, path+".params.max_per_team", "%d exceeds budget.gpus of every team, which refuses calls first", most)
 	}
 	return errs
 }
 
-// Admins builds the look-up of admins with tokens of their own.
+// Admins returns the directory of admins with their own tokens.
 func Admins(a *settings.Admin) (*admin.Directory, error) {
 	return admin.NewDirectory(a.Token.Reveal(), a.Admins)
 }
 
-// validateAdmins reports admins of unknown organisations, and tokens that are keys.
+// validateAdmins reports admins of unknown organisations, and admin tokens that are also keys of callers.
 func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 	admins, err := Admins(&c.Admin)
 	if err != nil {
@@ -120,21 +121,21 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 		i, at := &c.Admin.Issuers[n], fault.Index("admin.issuers", n)
 		errs = append(errs, fault.At(at, i.Validate()))
 		errs.If(ids[i.ID], at+".id", "issuer %q is already defined", i.ID)
-		errs.If(urls[i.URL], at+".url", "another issuer has the same")
+		errs.If(urls[i.URL], at+".url", "is also used by another issuer")
 		errs.If(i.Org != "" && !orgs[i.Org], at+".org", "no organisation %q is defined", i.Org)
 		ids[i.ID], urls[i.URL] = true, true
 	}
 	for i := range c.Orgs {
 		for j, k := range c.Orgs[i].Keys {
 			if slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return admins.HasToken(d.Digest) }) {
-				errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
+				errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is also the token of an admin")
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// KeepsLedger reports whether an organisation of a configuration has a ledger of spending.
+// KeepsLedger reports whether any organisation needs a spending ledger.
 func KeepsLedger(c *settings.Config) bool {
 	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return callers.HasLedger(&o) })
 }

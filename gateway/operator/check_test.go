@@ -86,7 +86,7 @@ orgs:
 	got := errors.Join(l.Warnings(time.Now())...).Error()
 	for _, want := range []string{
 		"x.yaml:3:20: decisions.mask[0]: no event has /input/nothing", "x.yaml:5:5: orgs[0]: has budgets, and the embedded Redis",
-		"orgs[0].policies[0].policy: run_limits judges what platform.run_url serves", "orgs[1].alerts.thresholds: are of budgets, and there is none",
+		"orgs[0].policies[0].policy: run_limits judges what platform.run_url serves", "orgs[1].alerts.thresholds: requires budgets",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the warnings are\n%s\nwant %s", got, want)

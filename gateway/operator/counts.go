@@ -13,36 +13,36 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Limiters are the counters of one gateway.
+// Limiters are the rate limiters of one gateway.
 type Limiters struct {
-	// Limiter counts calls against quotas.
+	// Limiter enforces quotas.
 	Limiter *ratelimit.Limiter
-	// Guard counts wrong keys of callers by address, Attempts wrong tokens of admins.
+	// Guard counts invalid keys of callers by address, Attempts invalid admin tokens.
 	Guard    *filter.Guard
 	Attempts *ratelimit.AddressLimiter
-	// Shares divides the platform's own limit between callers.
+	// Shares divides the platform's own rate limit between callers.
 	Shares *ratelimit.Upstream
 
 	metrics *Instruments
 }
 
-// LimitersDeps are the parts that counters need. All are required.
+// LimitersDeps holds the dependencies of Limiters. All are required.
 type LimitersDeps struct {
 	Store  ratelimit.Store
 	Now    func() time.Time
 	Logger *slog.Logger
 	Meter  metric.Meter
-	// Gateway names this gateway among the gateways that share the store.
+	// Gateway identifies this gateway among those that share the store.
 	Gateway string
 }
 
-// clock is a function as the limiters' clock.
+// clock adapts a function to ratelimit.Clock.
 type clock func() time.Time
 
 // Now implements ratelimit.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// NewLimiters makes the counters of a configuration. It does not dial.
+// NewLimiters returns the limiters for a configuration. It does not dial.
 func NewLimiters(cfg *settings.Config, deps LimitersDeps) (*Limiters, error) {
 	c, now := new(Limiters), clock(deps.Now)
 	var err error
@@ -74,7 +74,7 @@ func NewLimiters(cfg *settings.Config, deps LimitersDeps) (*Limiters, error) {
 	return c, nil
 }
 
-// Run counts until ctx ends. It ends the metrics of the limiter, too.
+// Run runs the limiters until ctx ends, and then unregisters their metrics.
 func (c *Limiters) Run(ctx context.Context) error {
 	err := c.Limiter.Run(ctx)
 	c.metrics.Stop()

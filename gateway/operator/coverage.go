@@ -10,26 +10,24 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Coverage names the rules for an operation of the v2 API or of the run interface. Nothing is passed by
-// default: an operation that something is missing for cannot be called, and a
-// gateway with one does not start.
+// Coverage lists the rules for an operation of the v2 API or of the run interface. Operations without rules are not passed through:
+// an operation with a gap cannot be called, and the gateway does not start.
 type Coverage struct {
 	Operation, Method, Path string
-	// Mutates is true for an operation that changes or costs something.
+	// Mutates is set if the operation changes something or incurs a cost.
 	Mutates bool
-	// Body names the judge of the body: "schema", or "none" where a body is
-	// refused.
+	// Body names the check of the body: "schema", or "none" if a body is refused.
 	Body string
-	// State is the state policies judge: "body", "merged" with the object as it
-	// is, "as it is", or "none".
+	// State is the state that policies evaluate: "body", "merged" with the current resource, "as it is" for the current resource,
+	// or "none".
 	State string
-	// Price, Kind and Verb are those of the operation's row.
+	// Price, Kind and Verb are those of the operation's spec.
 	Price, Kind, Verb string
-	// Gaps lists the missing parts.
+	// Gaps lists the missing rules.
 	Gaps []string
 }
 
-// CoverageOf returns the rules for each of the operations described, and a gap for each row of [operation.All] without one.
+// CoverageOf returns the rules for each described operation, and a gap for each spec in [operation.All] without a description.
 func CoverageOf(api []*schema.Operation) []Coverage { return compare(api, operation.All()) }
 
 func compare(api []*schema.Operation, rows []operation.Spec) []Coverage {
@@ -51,13 +49,13 @@ func compare(api []*schema.Operation, rows []operation.Spec) []Coverage {
 		if row, ok := known[op.ID]; ok {
 			c.row(op, row, described[row.ReadOperation])
 		} else {
-			c.gap("no row says what it does")
+			c.gap("no spec in policies/operation")
 		}
 		out = append(out, c)
 	}
 	for _, row := range rows {
 		if described[row.ID] == nil {
-			out = append(out, Coverage{Operation: row.ID, Gaps: []string{"the API does not describe it"}})
+			out = append(out, Coverage{Operation: row.ID, Gaps: []string{"not described by the API"}})
 		}
 	}
 	return out
@@ -65,15 +63,14 @@ func compare(api []*schema.Operation, rows []operation.Spec) []Coverage {
 
 func (c *Coverage) gap(what string) { c.Gaps = append(c.Gaps, what) }
 
-// row compares an operation with its row. read is the operation that reads its
-// object, if the API has it.
+// row compares an operation with its spec. read is the operation that reads its resource, or nil.
 func (c *Coverage) row(op *schema.Operation, row operation.Spec, read *schema.Operation) {
 	c.Price, c.Kind, c.Verb = string(row.Price), string(row.Kind), string(row.Verb)
 	if op.Mutates && !row.Verb.Changes() {
-		c.gap("it changes something, and policies take it for a read")
+		c.gap("changes something, but its spec has the verb read")
 	}
 	if (row.PagedMember != "") != (op.MaxPage() > 0) {
-		c.gap("its row and its parameters disagree about pages")
+		c.gap("its spec and its parameters disagree about paging")
 	}
 	c.State = "none"
 	switch {
@@ -85,17 +82,17 @@ func (c *Coverage) row(op *schema.Operation, row operation.Spec, read *schema.Op
 		c.State = "body"
 	}
 	if row.ReadOperation != "" && (read == nil || read.Mutates || !strings.HasPrefix(op.Path+"/", read.Path+"/")) {
-		c.gap("no operation reads its object")
+		c.gap("no operation reads its resource")
 	}
 	if row.Verb == operation.VerbUpdate {
 		_, err := nextstate.Update(op.ID, map[string]any{}, map[string]any{}, nil)
 		if _, merged := errors.AsType[*nextstate.Fault](err); err != nil && !merged {
-			c.gap("no rule says what it leads to")
+			c.gap("no rule computes its resulting state")
 		}
 	}
 }
 
-// Check returns an error for every gap.
+// Check returns an error for every gap, joined.
 func Check(api []*schema.Operation) error {
 	var errs []error
 	for _, c := range CoverageOf(api) {

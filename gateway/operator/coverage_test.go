@@ -62,23 +62,23 @@ func TestGapsAreFound(t *testing.T) {
 		gaps string // the operation that has them then
 		want []string
 	}{
-		"no row":         {of: "updatePod", row: rename, gaps: "updatePod", want: []string{"no row says what it does"}},
-		"no description": {of: "updatePod", row: rename, gaps: "updateThing", want: []string{"the API does not describe it"}},
+		"no row":         {of: "updatePod", row: rename, gaps: "updatePod", want: []string{"no spec in policies/operation"}},
+		"no description": {of: "updatePod", row: rename, gaps: "updateThing", want: []string{"not described by the API"}},
 		"no rule": {
 			of: "updatePod", api: func(op *schema.Operation) { op.ID = "updateThing" }, row: rename,
-			gaps: "updateThing", want: []string{"no rule says what it leads to"},
+			gaps: "updateThing", want: []string{"no rule computes its resulting state"},
 		},
 		"a read that changes": {
 			of: "listPods", api: func(op *schema.Operation) { op.Mutates = true },
-			gaps: "listPods", want: []string{"it changes something, and policies take it for a read"},
+			gaps: "listPods", want: []string{"changes something, but its spec has the verb read"},
 		},
 		"an object that nothing reads": {
 			of: "updatePod", row: func(r *operation.Spec) { r.ReadOperation = "getThing" },
-			gaps: "updatePod", want: []string{"no operation reads its object"},
+			gaps: "updatePod", want: []string{"no operation reads its resource"},
 		},
 		"the object of another path": {
 			of: "updatePod", row: func(r *operation.Spec) { r.ReadOperation = "getEndpoint" },
-			gaps: "updatePod", want: []string{"no operation reads its object"},
+			gaps: "updatePod", want: []string{"no operation reads its resource"},
 		},
 	} {
 		described, rows := api.Operations(), operation.All()

@@ -1,4 +1,4 @@
-// Package operator answers operators' questions about the gateway as a whole: the status of its policy engines and drafts of policies,
-// quotas and counts, the gateways that share a store, configurations that were in force, what a request would lead to, and what needs
-// attention. It also checks a configuration before it is used.
+// Package operator implements the endpoints for operators that concern the whole gateway: the status of policy engines, drafts of
+// policies, quotas and counters, the gateways that share a store, earlier configurations, the predicted outcome of a request, and
+// an overview. It also validates a configuration before it is used.
 package operator

@@ -22,23 +22,23 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// Drafts tries changes of policies that are not in force, on calls that were recorded, in child processes.
+// Drafts evaluates changes to policies that are not in force for recorded calls, in child processes.
 type Drafts struct {
 	Engine func() *policies.Engine
-	// Log is the decision log of this gateway; see decisions.Decisions.WriteLog.
+	// Log writes the decision log of this gateway; see decisions.Decisions.WriteLog.
 	Log func(ctx context.Context, w io.Writer, org string, since time.Time) error
-	// Isolate runs the children; nil tries drafts in this process, without bounds.
+	// Isolate runs the child processes. If nil, drafts are evaluated in this process without limits.
 	Isolate *isolate.Runner
 }
 
 const (
-	// maxRego bounds a draft, in bytes.
+	// maxRego is the size of the largest draft, in bytes.
 	maxRego = 64 << 10
-	// findTime bounds how long a decision is looked for in the log.
+	// findTime limits the search for a decision in the log.
 	findTime = 10 * time.Second
 )
 
-// replay decides the calls in this gateway's decision log by a draft, and reports the differences.
+// replay evaluates a draft for the calls in this gateway's decision log and reports the differences.
 func (r Drafts) replay(ctx context.Context, _ adminapi.Principal, p replaying) (*replay.Report, error) {
 	var d Draft
 	if err := readBody(p.Draft, &d); err != nil {
@@ -52,7 +52,7 @@ func (r Drafts) replay(ctx context.Context, _ adminapi.Principal, p replaying) (
 	report, err := jobs.Replay(ctx, r.Isolate, &jobs.ReplayRequest{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(p.Examples, -1)}},
 		func(ctx context.Context, w io.Writer) error { return r.Log(ctx, w, org, time.Time(p.Since)) })
 	if errors.Is(err, isolate.ErrDeadline) {
-		return nil, adminapi.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the replay did not end within %s: replay a shorter time", jobs.ReplayTime)}
+		return nil, adminapi.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("replay exceeds %s: select a shorter period", jobs.ReplayTime)}
 	}
 	if err != nil {
 		return nil, refused(err)
@@ -60,14 +60,14 @@ func (r Drafts) replay(ctx context.Context, _ adminapi.Principal, p replaying) (
 	return report, nil
 }
 
-// try asks the policies that a draft is about of one call.
+// try evaluates the policies changed by a draft for one call.
 func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*TrialResult, error) {
 	var t Trial
 	if err := readBody(p.Trial, &t); err != nil {
 		return nil, err
 	}
 	if t.Decision == "" && t.Input == nil {
-		return nil, adminapi.BadRequestError{Reason: "give decision or input"}
+		return nil, adminapi.BadRequestError{Reason: "decision or input is required"}
 	}
 	org := string(p.Org)
 	src, draft, err := r.begin(org, &t.Draft)
@@ -84,11 +84,11 @@ func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*Trial
 		return nil, adminapi.BadRequestError{Reason: "input: " + err.Error()}
 	}
 	if call.Input.Caller.Org != org {
-		return nil, adminapi.BadRequestError{Reason: "input: caller.org is another organisation"}
+		return nil, adminapi.BadRequestError{Reason: "input: caller.org does not match the organisation"}
 	}
 	tried, err := jobs.Try(ctx, r.Isolate, &jobs.Trial{Source: src, Draft: draft, Input: t.Input, Masked: t.Masked})
 	if errors.Is(err, isolate.ErrDeadline) {
-		return nil, adminapi.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the draft did not compile and answer within %s; simplify it", jobs.TryTime)}
+		return nil, adminapi.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("draft evaluation exceeds %s: simplify the draft", jobs.TryTime)}
 	}
 	if err != nil {
 		return nil, refused(err)
@@ -118,10 +118,10 @@ func (r Drafts) try(ctx context.Context, _ adminapi.Principal, p trying) (*Trial
 func (r Drafts) begin(org string, d *Draft) (*policies.Source, policies.Draft, error) {
 	draft := policies.Draft{Rego: d.Rego}
 	if d.Rego == "" && d.Policies == "" {
-		return nil, draft, adminapi.BadRequestError{Reason: "give rego, policies, or both"}
+		return nil, draft, adminapi.BadRequestError{Reason: "rego, policies, or both are required"}
 	}
 	if len(d.Rego)+len(d.Policies) > maxRego {
-		return nil, draft, adminapi.BadRequestError{Reason: fmt.Sprintf("the draft is longer than %d bytes", maxRego)}
+		return nil, draft, adminapi.BadRequestError{Reason: fmt.Sprintf("draft exceeds %d bytes", maxRego)}
 	}
 	if d.Policies != "" {
 		var given struct {
@@ -134,12 +134,12 @@ func (r Drafts) begin(org string, d *Draft) (*policies.Source, policies.Draft, e
 	}
 	src, err := r.Engine().Source(org)
 	if err != nil {
-		return nil, draft, adminapi.RefusedError{Status: http.StatusConflict, Reason: "the policies of the organisation are not loaded yet"}
+		return nil, draft, adminapi.RefusedError{Status: http.StatusConflict, Reason: "policies of the organisation are not loaded yet"}
 	}
 	return src, draft, nil
 }
 
-// refused words the end of a trial for its asker.
+// refused converts the error of a trial into a response.
 func refused(err error) error {
 	fault, isFault := errors.AsType[*policyconfig.Error](err)
 	refusal, isRefused := errors.AsType[adminapi.RefusedError](err)
@@ -152,21 +152,21 @@ func refused(err error) error {
 	case errors.Is(err, adminapi.ErrUnknownOrg):
 		return err
 	case errors.Is(err, isolate.ErrBusy):
-		return adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "this gateway is evaluating other drafts: try again in a moment"}
+		return adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "gateway is evaluating other drafts: try again in a few seconds"}
 	case errors.Is(err, isolate.ErrMemory):
-		reason = fmt.Sprintf("the draft takes more than %d MiB of memory", isolate.DefaultMemory>>20)
+		reason = fmt.Sprintf("draft evaluation exceeds %d MiB of memory", isolate.DefaultMemory>>20)
 	}
 	return adminapi.RefusedError{Status: http.StatusUnprocessableEntity, Reason: reason}
 }
 
-// errFound ends the reading of a log.
+// errFound stops reading a log.
 var errFound = errors.New("found")
 
-// recorded returns the input of a decision in this gateway's log, and its masked members.
+// recorded returns the input of a decision in this gateway's log and its masked members.
 func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]any, masked []string, err error) {
 	made, err := ulid.ParseStrict(id)
 	if err != nil {
-		return nil, nil, adminapi.BadRequestError{Reason: "decision: not an id"}
+		return nil, nil, adminapi.BadRequestError{Reason: "decision: invalid id"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
@@ -176,12 +176,12 @@ func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]
 	case errors.Is(err, errFound):
 		return replay.ParseInput(f.line)
 	case err == nil:
-		return nil, nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "the decision log of this gateway does not have the decision"}
+		return nil, nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "decision not found in the decision log of this gateway"}
 	}
 	return nil, nil, refused(err)
 }
 
-// finder looks for the event of a decision, an event a write.
+// finder finds the event of a decision; each write is one event.
 type finder struct {
 	id   string
 	line []byte

@@ -21,27 +21,27 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/isolate"
 )
 
-// EngineFactory makes engines.
+// EngineFactory creates policy engines.
 type EngineFactory struct {
-	// Logger logs for the engines. Changed is called when other policies are in force.
+	// Logger is the logger of the engines. OnChange is called when different policies take effect.
 	Logger   *slog.Logger
 	OnChange func()
-	// Isolate compiles own Rego that is not known to compile; see policies.Deps.
+	// Isolate compiles organisations' own Rego that has not been compiled before; see policies.Deps.
 	Isolate *isolate.Runner
-	// OnNewBundle is that of [policies.Deps].
+	// OnNewBundle is passed to [policies.Deps].
 	OnNewBundle func(ctx context.Context) (replaced bool)
 
-	// ActiveConfig is the engine of the configuration in force, nil before the first.
+	// InForce is the engine of the configuration in force, or nil before the first.
 	InForce atomic.Pointer[policies.Engine]
 
-	bundles string // directory of bundles that are persisted nowhere else, "" before the first
+	bundles string // directory of bundles without a configured file, or "" before the first
 }
 
-// patience is how long a reload waits for own Rego to compile in child processes.
+// patience limits how long a reload waits for child processes that compile an organisation's own Rego.
 const patience = time.Second
 
-// New makes the engine of a configuration, which begins with the bundles of the one before, nil for none. It is not
-// called by two at once.
+// New returns the engine for a configuration. It starts with the bundles of the engine before, which may be nil. It must not be
+// called concurrently.
 func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*policies.Engine, error) {
 	orgs := make(map[string]policies.Config, len(cfg.Orgs))
 	for _, o := range cfg.Orgs {
@@ -53,17 +53,15 @@ func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*pol
 		orgs[o.ID] = section
 	}
 	deps := policies.Deps{Logger: e.Logger, OnChange: e.OnChange, OnNewBundle: e.OnNewBundle, Previous: before, Isolate: e.Isolate}
-	if before != nil { // the organisations in force do not wait for Rego that compiles slowly
+	if before != nil { // do not delay the organisations in force for slow Rego
 		deps.CompileWait = patience
 	}
 	return policies.NewEngine(cfg.Policies, orgs, deps)
 }
 
-// keepBundle gives a bundle that is persisted nowhere a place for as long as
-// the gateway lives, so that a new configuration begins with the last good
-// bundle and not with none. The place is that of the bundle's own section:
-// another source, or another key, begins anew; how often it is looked at, and
-// whether it may drop policies, does not matter.
+// keepBundle assigns a temporary file to a bundle without a configured one, so that a new configuration starts with the last valid
+// bundle instead of none. The file depends on the bundle's configuration: another source or another key gets another file; the
+// polling interval and may_drop do not matter.
 func (e *EngineFactory) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
 	if b == nil || !b.Persist.IsZero() {
 		return b, nil
@@ -71,7 +69,7 @@ func (e *EngineFactory) keepBundle(org string, b *policies.Bundle) (*policies.Bu
 	if e.bundles == "" {
 		dir, err := os.MkdirTemp("", "tollgate-bundles-")
 		if err != nil {
-			return nil, fmt.Errorf("a place for policy bundles: %w", err)
+			return nil, fmt.Errorf("directory for policy bundles: %w", err)
 		}
 		e.bundles = dir
 	}
@@ -87,29 +85,28 @@ func (e *EngineFactory) keepBundle(org string, b *policies.Bundle) (*policies.Bu
 	return &kept, nil
 }
 
-// Close removes the kept bundles.
+// Close removes the stored bundles.
 func (e *EngineFactory) Close() {
 	if e.bundles != "" {
-		_ = os.RemoveAll(e.bundles) // a temporary directory; the system has its own way with them
+		_ = os.RemoveAll(e.bundles) // a temporary directory, which the system cleans up
 	}
 }
 
-// PolicyStatus is how an organisation's policies are doing.
+// PolicyStatus is the status of an organisation's policies.
 type PolicyStatus struct {
 	Org string `json:"org"`
-	// Revision names the policies in force; empty while a bundle is awaited.
+	// Revision identifies the policies in force. It is empty while the first bundle is pending.
 	Revision string `json:"revision"`
-	// Bundle is the revision its bundle gives itself, Fetched when it was last
-	// seen to be current.
+	// Bundle is the revision in the bundle's manifest. Fetched is when the bundle was last confirmed to be current.
 	Bundle  string `json:"bundle,omitempty"`
 	Fetched string `json:"fetched,omitempty"`
-	// Fault is why the latest bundle was not taken; the last good one decides.
+	// Fault is the reason why the latest bundle was rejected; the last valid one stays in force.
 	Fault string `json:"fault,omitempty"`
-	// Unlisted are the parameters that name things missing from the platform's catalog.
+	// Unlisted lists parameters that name things missing from the platform's catalog.
 	Unlisted []string `json:"unlisted,omitempty"`
 }
 
-// Status tells how the policies in force are doing.
+// Status returns the status of the policies in force.
 func Status(engine *policies.Engine, org func(id string) *settings.Org, prices *catalog.Catalog) []PolicyStatus {
 	list := engine.Status()
 	out := make([]PolicyStatus, len(list))
@@ -128,8 +125,7 @@ func Status(engine *policies.Engine, org func(id string) *settings.Org, prices *
 	return out
 }
 
-// unlisted tells which names in an organisation's policies a list of the platform's
-// catalog, nil if none was read, does not have.
+// unlisted returns the names in an organisation's policies that are missing from the platform's catalog. list may be nil.
 func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
 	if list == nil {
 		return nil
@@ -147,9 +143,9 @@ func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
 	return out
 }
 
-// LogUnlisted logs the names in an organisation's policies that a list does not have.
+// LogUnlisted logs the names in an organisation's policies that are missing from list.
 func (e *EngineFactory) LogUnlisted(o *settings.Org, list *catalog.Snapshot) {
 	for _, line := range unlisted(o, list) {
-		e.Logger.Warn("a policy names what the platform does not have", "org", o.ID, "parameter", line)
+		e.Logger.Warn("policy parameter names something missing from the platform's catalog", "org", o.ID, "parameter", line)
 	}
 }

@@ -13,32 +13,32 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
+// Each gateway announces itself every announceEvery. If it has not done so for announceEnds, it is considered gone.
 const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
-// Fleet is the gateways that share a store, as operators see them. All fields but Undelivered and Unserved are required.
+// Fleet describes the gateways that share a store. All fields except Undelivered and Unserved are required.
 type Fleet struct {
 	Redis store.Client
-	// Key is where gateways announce themselves.
+	// Key is the Redis key under which gateways announce themselves.
 	Key string
-	// Instance and Version are this gateway's.
+	// Instance and Version identify this gateway.
 	Instance, Version string
-	// Since is when this process began.
+	// Since is the start time of this process.
 	Since time.Time
-	// Envoys counts those that are connected to this gateway, and Groups describes the groups of Envoys.
+	// Envoys returns the number of Envoys connected to this gateway. Groups describes the groups of Envoys.
 	Envoys func() int
 	Groups func() []envoy.GroupStatus
-	// Status is the state of the configuration in force, and Policies that of the organisations' policies.
+	// Status is the state of the configuration in force. Policies returns the status of the organisations' policies.
 	Status   *GatewayStatus
 	Policies func() []PolicyStatus
-	// Undelivered describes the records that receivers have not taken; nil is none.
+	// Undelivered describes records that receivers have not accepted; nil means none.
 	Undelivered func() []string
-	// Unserved lists the operations of the platform that this gateway refuses; nil is none.
+	// Unserved lists the operations of the platform that this gateway refuses; nil means none.
 	Unserved func() []string
 	*view.Current
 }
 
-// registry has the gateways that announce themselves.
+// registry returns the registry in which gateways announce themselves.
 func (f *Fleet) registry() *store.Registry {
 	return &store.Registry{Client: f.Redis, Key: f.Key, TTL: announceEnds}
 }
@@ -56,7 +56,7 @@ func (f *Fleet) self() Instance {
 	return self
 }
 
-// Gateways lists the running gateways, this one first. With an error the list has this one alone.
+// Gateways returns the running gateways, this one first. If it returns an error, the list contains only this gateway.
 func (f *Fleet) Gateways(ctx context.Context) ([]Instance, error) {
 	self := f.self()
 	ctx, cancel := context.WithTimeout(ctx, f.Config().Limits.Timeout)
@@ -73,7 +73,7 @@ func (f *Fleet) Gateways(ctx context.Context) ([]Instance, error) {
 	return append([]Instance{self}, others...), err
 }
 
-// Announce announces this gateway until ctx ends. It reports no fault of the store: others do.
+// Announce announces this gateway until ctx ends. It ignores errors of the store, which other components report.
 func (f *Fleet) Announce(ctx context.Context) error {
 	beat := time.NewTicker(announceEvery)
 	defer beat.Stop()

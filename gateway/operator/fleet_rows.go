@@ -11,37 +11,37 @@ import (
 type Instance struct {
 	Instance string `json:"instance"`
 	Version  string `json:"version"`
-	// Revision names the configuration in force, which was loaded at Loaded.
+	// Revision identifies the configuration in force. Loaded is when it was loaded.
 	Revision string    `json:"revision"`
 	Loaded   time.Time `json:"loaded"`
-	// Fault is why the newest configuration was not taken, empty when it was.
+	// Fault is the reason why the newest configuration was rejected, or empty.
 	Fault string `json:"fault,omitempty"`
-	// Restart names the settings whose new values require a restart.
+	// Restart lists the settings whose new values require a restart.
 	Restart []string `json:"restart,omitempty"`
-	// Undelivered describes the records of decisions and changes that a receiver has not taken.
+	// Undelivered describes records of decisions and changes that a receiver has not accepted.
 	Undelivered []string `json:"undelivered,omitempty"`
-	// Unserved lists the operations of the platform's description that the gateway does not know, and refuses.
+	// Unserved lists operations in the platform's description that the gateway does not know and refuses.
 	Unserved []string `json:"unserved,omitempty"`
-	// Since is when the process began, and Envoys the number that are connected to it.
+	// Since is the start time of the process. Envoys is the number of connected Envoys.
 	Since  time.Time `json:"since"`
 	Envoys int       `json:"envoys"`
-	// At is when the gateway said so.
+	// At is when the gateway reported this.
 	At time.Time `json:"at"`
 }
 
-// List is a list of gateways, this one first.
+// List is a list of gateways, the responding gateway first.
 type List struct {
 	Gateways []Instance `json:"gateways"`
-	// Incomplete is why there may be others.
+	// Incomplete is the reason why other gateways may be missing, or empty.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// Endpoints are the questions of operators about gateways. Those of nil can be read, and not be asked.
+// Endpoints returns the endpoints for gateways. A nil receiver returns endpoints that can be listed but not called.
 func (f *Fleet) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
-		{Pattern: "GET /admin/status", Summary: "The configuration in force", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(f.status)},
+		{Pattern: "GET /admin/status", Summary: "Status of the configuration in force", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(f.status)},
 		{
-			Pattern: "GET /admin/gateways", Summary: "The gateways that share a store", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(f.gateways),
+			Pattern: "GET /admin/gateways", Summary: "Gateways that share a store", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(f.gateways),
 			Commands: []adminapi.Command{{Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys", Example: "tollgate gateways"}},
 		},
 	}
@@ -57,7 +57,7 @@ func (f *Fleet) gateways(ctx context.Context, _ adminapi.Principal, _ adminapi.N
 	list, err := f.Gateways(ctx)
 	out := &List{Gateways: list}
 	if err != nil {
-		out.Incomplete = "the shared store does not answer: this is the gateway that was asked"
+		out.Incomplete = "shared store unavailable: the list contains only the responding gateway"
 	}
 	return out, nil
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Limits shows and resets quotas for operators. The zero value describes its rows.
+// Limits shows and resets quotas. The zero value can list its endpoints.
 type Limits struct {
 	Limiter *ratelimit.Limiter
 	*view.Current
 }
 
-// show returns the windows in use, and those that are configured and not in use.
+// show returns the windows in use, and those that are configured but not in use.
 func (l Limits) show(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (LimitList, error) {
 	org := string(p.Org)
 	o := l.Org(org)
@@ -57,8 +57,8 @@ func (l Limits) show(ctx context.Context, _ adminapi.Principal, p adminapi.OrgPa
 	return LimitList{windows}, nil
 }
 
-// quotas are the quotas of all scopes that are known before they are counted. The keys
-// of an issuer, which share a setting, are not.
+// quotas returns the quotas of all scopes known from the configuration. It does not include keys of an issuer, which share one
+// setting.
 func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 	quotas := o.Limits()
 	for _, i := range o.Issued {
@@ -88,7 +88,7 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 	return quotas
 }
 
-// reset empties the windows of a scope, or of the whole organisation.
+// reset resets the counters of a scope, or of the whole organisation.
 func (l Limits) reset(ctx context.Context, _ adminapi.Principal, p resetting) (none adminapi.NoContent, err error) {
 	org := string(p.Org)
 	o := l.Org(org)
@@ -107,8 +107,7 @@ func (l Limits) reset(ctx context.Context, _ adminapi.Principal, p resetting) (n
 	return none, l.Limiter.Reset(ctx, org, ref)
 }
 
-// known reports whether an organisation has a scope: by the configuration, or
-// because it was counted today.
+// known returns an error unless the scope is configured or was counted today.
 func (l Limits) known(ctx context.Context, o *settings.Org, ref ratelimit.Ref) error {
 	if _, ok := o.Limits()[ref]; ok {
 		return nil
@@ -120,5 +119,5 @@ func (l Limits) known(ctx context.Context, o *settings.Org, ref ratelimit.Ref) e
 	if slices.ContainsFunc(counted, func(s ratelimit.WindowState) bool { return s.Scope == ref }) {
 		return nil
 	}
-	return adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s: neither configured nor counted today", o.ID, ref)}
+	return adminapi.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s", o.ID, ref)}
 }

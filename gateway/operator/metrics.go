@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Instruments are those of a limiter.
+// Instruments are the metrics of a limiter.
 type Instruments struct {
 	meter    metric.Meter
 	duration metric.Float64Histogram
@@ -22,7 +22,7 @@ type Instruments struct {
 	registration metric.Registration
 }
 
-// NewInstruments makes the instruments. Its Timed is for the limiter's Deps.
+// NewInstruments creates the instruments. Its RecordDuration method is meant for the limiter's Deps.
 func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	n := &Instruments{meter: meter}
 	var errs []error
@@ -36,27 +36,27 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 		*to, err = meter.Int64ObservableGauge("tollgate.ratelimit."+name, metric.WithUnit(unit), metric.WithDescription(what))
 		errs = append(errs, err)
 	}
-	counter(&n.decisions, "decisions", "{decision}", "Decisions by class, source and outcome.")
+	counter(&n.decisions, "decisions", "{decision}", "Rate limit decisions by class, source and outcome.")
 	counter(&n.exchanges, "store.exchanges", "{exchange}", "Exchanges with the store.")
-	counter(&n.calls, "store.calls", "{call}", "Calls carried to the store; the ratio to exchanges is the group size.")
+	counter(&n.calls, "store.calls", "{call}", "Calls sent to the store; divide by exchanges for the average batch size.")
 	counter(&n.failed, "store.errors", "{exchange}", "Exchanges that failed.")
 	counter(&n.restarts, "store.restarts", "{exchange}", "Exchanges refused because the store had restarted.")
-	gauge(&n.away, "store.away", "1", "1 while the store is not asked because it does not answer.")
-	gauge(&n.gateways, "gateways", "{gateway}", "Gateways that share the store, as last heard.")
-	gauge(&n.scopes, "scopes", "{scope}", "Scopes remembered.")
-	gauge(&n.held, "held", "{permit}", "Permits of the current minute leased and not yet spent.")
+	gauge(&n.away, "store.away", "1", "1 while the store is not used because it does not respond.")
+	gauge(&n.gateways, "gateways", "{gateway}", "Number of gateways that share the store, as last reported.")
+	gauge(&n.scopes, "scopes", "{scope}", "Scopes in memory.")
+	gauge(&n.held, "held", "{permit}", "Permits of the current minute that are leased and unused.")
 	var err error
 	n.duration, err = meter.Float64Histogram("tollgate.ratelimit.store.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time one exchange with the store takes."))
+		metric.WithDescription("Duration of an exchange with the store."))
 	return n, errors.Join(append(errs, err)...)
 }
 
-// RecordDuration records how long an exchange with the store took.
+// RecordDuration records the duration of an exchange with the store.
 func (n *Instruments) RecordDuration(ctx context.Context, took time.Duration) {
 	n.duration.Record(ctx, took.Seconds())
 }
 
-// Observe begins to export the counters of a limiter.
+// Observe starts to export the counters of a limiter.
 func (n *Instruments) Observe(l *ratelimit.Limiter) error {
 	var err error
 	n.registration, err = n.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -66,10 +66,10 @@ func (n *Instruments) Observe(l *ratelimit.Limiter) error {
 	return err
 }
 
-// Stop ends the export that Follow began.
+// Stop ends the export started by Observe.
 func (n *Instruments) Stop() {
 	if n.registration != nil {
-		_ = n.registration.Unregister() // it fails only for what is not registered
+		_ = n.registration.Unregister() // fails only if it is not registered
 	}
 }
 

@@ -13,21 +13,21 @@ func TestNeeds(t *testing.T) {
 		change                  schema.Change
 		want                    string
 	}{
-		{"listTags", "GET", "/v2/tags", schema.Change{What: schema.New, In: schema.InOperation}, "schema: describe it; a row in policies/operation with kind and verb"},
+		{"listTags", "GET", "/v2/tags", schema.Change{What: schema.New, In: schema.InOperation}, "schema: describe it; a spec in policies/operation with kind and verb"},
 		{
 			"createTag", "POST", "/v2/tags/{id}",
 			schema.Change{What: schema.New, In: schema.InOperation},
-			"schema: describe it; a row in policies/operation with kind and verb; price rule: what it costs, if it creates or starts something; " +
-				"ownership: the id in the path belongs to the kind of the row; policies: the state that it leads to, and rules of the library for its members",
+			"schema: describe it; a spec in policies/operation with kind and verb; price rule: its cost, if it creates or starts something; " +
+				"ownership: check that the id in the path has the kind of the spec; policies: its resulting state, and library policies for its members",
 		},
-		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.Gone, In: schema.InOperation}, "remove its description and its row"},
-		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.New, In: schema.InQuery, Name: "cursor"}, "schema: describe it; paging: the member of the list in the row"},
+		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.Gone, In: schema.InOperation}, "remove its description and its spec"},
+		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.New, In: schema.InQuery, Name: "cursor"}, "schema: describe it; paging: the list member in the spec"},
 		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.New, In: schema.InQuery, Name: "clusterId"}, "schema: describe it; ownership: a reference in policies/operation"},
 		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.New, In: schema.InResponse, Name: "pods[].hostId"}, "schema: describe it"},
 		{
 			"createPod", "POST", "/v2/pods",
 			schema.Change{What: schema.New, In: schema.InBody, Name: "mounts.globalVolumes[]"},
-			"schema: describe it; ownership: a reference in policies/operation; price rule: whether it changes the cost; policies: the state that it leads to, and rules of the library for it",
+			"schema: describe it; ownership: a reference in policies/operation; price rule: whether it changes the cost; policies: its effect on the resulting state, and library policies for it",
 		},
 		{"createPod", "POST", "/v2/pods", schema.Change{What: schema.Changed, In: schema.InBody, Name: "cloud"}, "schema: change the constraint; price rule: whether it changes the cost"},
 		{"createTemplate", "POST", "/v2/templates", schema.Change{What: schema.Changed, In: schema.InBody, Name: "name"}, "schema: change the constraint"},

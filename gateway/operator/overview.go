@@ -18,26 +18,27 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
-// OverviewSources read the parts of an overview. The zero value describes its row.
+// OverviewSources read the parts of an overview. The zero value can list its endpoint.
 type OverviewSources struct {
-	// Gateways lists the running gateways, this one first. With an error the list has this one alone.
+	// Gateways returns the running gateways, this one first. If it returns an error, the list contains only this gateway.
 	Gateways func(ctx context.Context) ([]Instance, error)
-	// Pending lists the requests for approval of an organisation that wait for an answer.
+	// Pending returns the pending approval requests of an organisation.
 	Pending func(ctx context.Context, org string) ([]approval.PendingApproval, error)
-	// Show and Idle return the ledger of an organisation and its idle resources. The error is a [row.BadRequestError] where there are none.
+	// Show returns the ledger of an organisation, and Idle its idle resources. They return an [adminapi.BadRequestError] if the
+	// organisation has none.
 	Show func(ctx context.Context, org string) (*money.Ledger, error)
 	Idle func(ctx context.Context, org string) (*money.IdleList, error)
-	// Refused counts the refusals of today.
+	// Refused counts today's refusals.
 	Refused func(ctx context.Context, org string) ([]decisions.RefusalCount, error)
 }
 
-// Endpoints are the questions of operators about all parts at once.
+// Endpoints returns the endpoint that combines all parts.
 func (from OverviewSources) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.read),
+			Pattern: "GET /admin/overview", Summary: "Entries that need attention: gateways, pending approvals, budgets, refusals, cost of idle resources, drift", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.read),
 			Commands: []adminapi.Command{{
-				Use: "status", Short: "Show the entries that need attention: gateways, approvals, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
+				Use: "status", Short: "Show what needs attention: gateways, approvals, budgets, refusals, cost of idle resources, drift", Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; requests
 that wait for approval; budgets that are nearly used up; the refusals of today and
 their reasons; the cost of idle resources; and where a ledger may differ from the
@@ -49,11 +50,11 @@ the platform's description that the gateway does not know.`,
 	}
 }
 
-// nearPercent is the share of a budget, in percent, from which it is near its end.
+// nearPercent is the percentage of a budget from which it counts as nearly used up.
 const nearPercent = 80
 
-// Drift is a ledger that may differ from the platform: it is not complete, or it has resources without an owner, or holds with an unknown
-// outcome.
+// Drift describes a ledger that may differ from the platform: it is incomplete, or contains resources without an owner or holds
+// with an unknown outcome.
 type Drift struct {
 	Org      string `json:"org"`
 	Complete bool   `json:"complete"`
@@ -61,24 +62,24 @@ type Drift struct {
 	Open     int    `json:"open"`
 }
 
-// Overview is the first screen of an operator. Each list has the entries that need attention, and is empty without any.
+// Overview is the first screen for operators. Each list contains only entries that need attention.
 type Overview struct {
 	At time.Time `json:"at"`
-	// Gateways is empty for askers bound to an organisation.
+	// Gateways is empty for principals bound to an organisation.
 	Gateways []Instance `json:"gateways"`
-	// Approvals wait for an answer.
+	// Approvals lists pending approval requests.
 	Approvals []approval.PendingApproval `json:"approvals"`
 	Budgets   []money.NearBudget         `json:"budgets"`
 	Refused   []decisions.RefusalCount   `json:"refused"`
 	Idle      []money.IdleCost           `json:"idle"`
 	Drift     []Drift                    `json:"drift"`
-	// Off names the parts that the configuration switches off.
+	// Off lists the parts that are disabled by the configuration.
 	Off []string `json:"off,omitempty"`
-	// Unknown names the parts that could not be read, and why; see Knows.
+	// Unknown lists the parts that could not be read, with the reason; see Knows.
 	Unknown []string `json:"unknown"`
 }
 
-// The parts of an Overview that may be unknown.
+// Parts of an Overview that can be unknown.
 const (
 	PartGateways  = "other gateways"
 	PartApprovals = "requests for approval"
@@ -87,18 +88,19 @@ const (
 	PartRefusals  = "refusals"
 )
 
-// Knows reports whether a part was read, for all organisations. Otherwise an empty list does not mean that there is nothing.
+// Knows reports whether a part was read for all organisations. If it was not, an empty list does not mean that there are no
+// entries.
 func (o *Overview) Knows(part string) bool {
 	return !slices.ContainsFunc(slices.Concat(o.Unknown, o.Off), func(not string) bool { return strings.HasPrefix(not, part) })
 }
 
-// PartsTime bounds how long the parts of an answer, or of a page, are waited for. They are read at once.
+// PartsTime limits the time to read the parts of a response or of a page. They are read concurrently.
 const PartsTime = 4 * time.Second
 
-// partsAtOnce bounds how many parts of an overview are read at once.
+// partsAtOnce limits the number of parts read concurrently.
 const partsAtOnce = 32
 
-// orgParts are the parts of the overview of one organisation.
+// orgParts holds the parts of the overview for one organisation.
 type orgParts struct {
 	org       string
 	approvals []approval.PendingApproval
@@ -160,10 +162,11 @@ func (from OverviewSources) read(ctx context.Context, s adminapi.Principal, p ad
 	return o, nil
 }
 
-// missed notes a part that could not be read. A BadRequestError is no such fault: the organisation has no budgets, or looks for nothing idle.
+// missed records a part that could not be read. It ignores a BadRequestError: the organisation has no budgets, or idle detection is
+// off.
 func (o *Overview) missed(what string, err error) {
 	if _, none := errors.AsType[adminapi.BadRequestError](err); err != nil && !none {
-		o.Unknown = append(o.Unknown, what+": the shared store does not answer")
+		o.Unknown = append(o.Unknown, what+": shared store unavailable")
 	}
 }
 

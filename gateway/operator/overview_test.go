@@ -118,7 +118,7 @@ func TestOverview(t *testing.T) {
 		t.Errorf("of one organisation (-want +got):\n%s", diff)
 	}
 	all := acme
-	all.Unknown, all.Off = []string{"budgets of away: the shared store does not answer"}, []string{"idle resources of 3 organisations, without idle.for"}
+	all.Unknown, all.Off = []string{"budgets of away: shared store unavailable"}, []string{"idle resources of 3 organisations, without idle.for"}
 	if diff := cmp.Diff(all, read(t, books{}, adminapi.Principal{}, "")); diff != "" {
 		t.Errorf("of all (-want +got):\n%s", diff)
 	}

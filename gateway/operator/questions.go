@@ -19,31 +19,29 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// ExplainRequest asks for the predicted course of a request. It names its caller; no secret
-// is needed, because nothing is sent but reads.
+// ExplainRequest describes a request whose outcome is to be predicted. It names the caller; no secret is needed, because only reads
+// are sent.
 type ExplainRequest struct {
-	// Method and Target are those of the request line; the target may have a
-	// query.
+	// Method and Target are those of the request line. Target may include a query.
 	Method, Target string
-	// Header holds headers that matter, such as Content-Type; with a body and
-	// without one, it is JSON.
+	// Header holds relevant headers, such as Content-Type. If it is not set and there is a body, the content type is JSON.
 	Header http.Header
 	Body   string
-	// Key is the id of a configured key. Org is its organisation; it may be left
-	// out where one organisation alone has a key of that id.
+	// Key is the ID of a configured key. Org is its organisation; it can be omitted if only one organisation has a key with that
+	// ID.
 	Org, Key string
 	// Team and Roles are those of a caller without a key.
 	Team  string
 	Roles []identity.Role
 }
 
-// explainTimeout bounds one explanation, reads included.
+// explainTimeout limits one explanation, including reads.
 const explainTimeout = 30 * time.Second
 
-// Explainer answers questions. All fields are required.
+// Explainer predicts the outcome of requests. All fields are required.
 type Explainer struct {
 	*view.Current
-	// DryRun returns a dry run of the configuration in force, Account the client of its accounts.
+	// DryRun returns a dry run of the configuration in force. Account returns the client of its platform accounts.
 	DryRun  func() (*explain.DryRun, error)
 	Account func() *upstream.Account
 
@@ -52,15 +50,13 @@ type Explainer struct {
 	Now     func() time.Time
 }
 
-// Explain reports the predicted course of a request under the configuration in
-// force: nothing is sent but reads, nothing is counted and nothing is kept. Its
-// error is a fault of the question.
+// Explain predicts the outcome of a request with the configuration in force. It sends only reads, and counts and stores nothing. It
+// returns an error if the request is invalid.
 func (a *Explainer) Explain(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
 	return a.explain(ctx, q, false)
 }
 
-// ExplainOffline is Explain without any read: neither of the platform nor of the
-// shared store.
+// ExplainOffline is like Explain but reads neither from the platform nor from the shared store.
 func (a *Explainer) ExplainOffline(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
 	return a.explain(ctx, q, true)
 }
@@ -84,7 +80,7 @@ func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool)
 	return run.Run(ctx, in, caller)
 }
 
-// Estimate answers with the predicted course of a request.
+// Estimate responds with the predicted outcome of a request.
 func (a *Explainer) Estimate(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	run, err := a.DryRun()
 	if err != nil {
@@ -99,11 +95,11 @@ func (a *Explainer) Estimate(ctx context.Context, ex *filter.Exchange) (*filter.
 	return filter.JSONResponse(estimate)
 }
 
-// request is the question as a request.
+// request converts the description into a request.
 func (q *ExplainRequest) request() (filter.Inbound, error) {
 	path, query, _ := strings.Cut(q.Target, "?")
 	if q.Method == "" || !strings.HasPrefix(path, "/") {
-		return filter.Inbound{}, adminapi.BadRequestError{Reason: "name a method and a path that begins with /"}
+		return filter.Inbound{}, adminapi.BadRequestError{Reason: "method and a path that starts with / are required"}
 	}
 	h := q.Header.Clone()
 	if h == nil {
@@ -119,13 +115,13 @@ func (q *ExplainRequest) request() (filter.Inbound, error) {
 	}, nil
 }
 
-// caller finds the caller of a question.
+// caller returns the caller named by the request.
 func (a *Explainer) caller(q ExplainRequest) (*identity.Caller, error) {
 	if q.Key != "" {
 		return a.keyCaller(q)
 	}
 	if q.Org == "" {
-		return nil, adminapi.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
+		return nil, adminapi.BadRequestError{Reason: "the id of a configured key, or a configured organisation, is required"}
 	}
 	s := adminapi.Principal{Orgs: callers.Orgs(a.Config())}
 	if missing := cmp.Or(s.OrgProblem(q.Org), s.TeamProblem(q.Org, q.Team)); missing != "" {
@@ -143,13 +139,13 @@ func (a *Explainer) keyCaller(q ExplainRequest) (*identity.Caller, error) {
 			continue
 		}
 		if found != nil {
-			return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: name one", q.Key)}
+			return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: specify the organisation", q.Key)}
 		}
 		k := o.Key(q.Key)
 		found = &identity.Caller{Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt}
 	}
 	if found == nil {
-		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}
+		return nil, adminapi.BadRequestError{Reason: fmt.Sprintf("unknown key %q", q.Key)}
 	}
 	return found, nil
 }

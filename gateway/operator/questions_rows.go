@@ -14,11 +14,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
-// Endpoints are the questions of operators about requests that are not made. Those of nil can be read, and not be asked.
+// Endpoints returns the endpoints for explanations. A nil receiver returns endpoints that can be listed but not called.
 func (a *Explainer) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
-		{Pattern: "POST /admin/explain", Summary: "The course that a request would take", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(a.explainPosted), Body: reflect.TypeFor[ExplainBody](), ErrorStatuses: []int{http.StatusInternalServerError}},
-		{Pattern: "GET /admin/audit", Summary: "The resources of an organisation, judged by its policies", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.audit), ErrorStatuses: []int{http.StatusBadGateway}},
+		{Pattern: "POST /admin/explain", Summary: "Predicted outcome of a request", Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(a.explainPosted), Body: reflect.TypeFor[ExplainBody](), ErrorStatuses: []int{http.StatusInternalServerError}},
+		{Pattern: "GET /admin/audit", Summary: "Resources of an organisation that violate its policies", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(a.audit), ErrorStatuses: []int{http.StatusBadGateway}},
 	}
 }
 
@@ -30,7 +30,7 @@ func (a *Explainer) audit(ctx context.Context, _ adminapi.Principal, p adminapi.
 	return x, err
 }
 
-// asked is a request that is to be explained, as JSON.
+// asked is the JSON of an ExplainBody.
 type asked struct{ Question adminapi.Body }
 
 func (a *Explainer) explainPosted(ctx context.Context, s adminapi.Principal, p asked) (*explain.Report, error) {
@@ -48,10 +48,10 @@ func (a *Explainer) explainPosted(ctx context.Context, s adminapi.Principal, p a
 	return x, err
 }
 
-// ExplainBody is a question as it is posted.
+// ExplainBody is the body of a request for an explanation.
 type ExplainBody struct {
 	Method string            `json:"method"`
-	Path   string            `json:"path"` // with the query
+	Path   string            `json:"path"` // including the query
 	Header map[string]string `json:"header,omitempty"`
 	Body   string            `json:"body,omitempty"`
 	Org    string            `json:"org,omitempty"`
@@ -60,7 +60,7 @@ type ExplainBody struct {
 	Roles  []string          `json:"roles,omitempty"`
 }
 
-// parseQuestion reads a question as it is posted.
+// parseQuestion decodes an ExplainBody.
 func parseQuestion(body []byte) (ExplainRequest, error) {
 	var q ExplainRequest
 	doc, err := strictjson.Decode(body, strictjson.DefaultLimits())
@@ -69,7 +69,7 @@ func parseQuestion(body []byte) (ExplainRequest, error) {
 	}
 	m, ok := doc.(map[string]any)
 	if !ok {
-		return q, errors.New("want an object")
+		return q, errors.New("body must be an object")
 	}
 	text := map[string]*string{
 		"method": &q.Method, "path": &q.Target, "body": &q.Body, "org": &q.Org, "key": &q.Key, "team": &q.Team,
@@ -78,7 +78,7 @@ func parseQuestion(body []byte) (ExplainRequest, error) {
 		switch to := text[name]; {
 		case to != nil:
 			if *to, ok = v.(string); !ok {
-				return q, fmt.Errorf("%s: want a string", name)
+				return q, fmt.Errorf("%s: must be a string", name)
 			}
 		case name == "roles":
 			list, _ := v.([]any)

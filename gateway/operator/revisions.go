@@ -20,45 +20,45 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// Revisions are kept in this number and for this time.
+// Number and age of the revisions to keep.
 const (
 	maxRevisions = 50
 	keptFor      = 365 * 24 * time.Hour
 )
 
-// list is the one list of revisions.
+// list is the name of the single list of revisions.
 const list = "all"
 
-// Revisions keeps and compares. All fields are required but File.
+// Revisions stores configurations and compares them. All fields except File are required.
 type Revisions struct {
 	Journal *store.CappedLog
-	// Gateway and Version are this gateway's.
+	// Gateway and Version identify this gateway.
 	Gateway, Version string
 	*view.Current
-	// File reads the configuration anew, without its secrets; nil for a gateway without a file.
+	// File reads the configuration file again, without its secrets. It is nil for a gateway without a file.
 	File func() (*settings.Config, error)
 }
 
-// NewJournal returns where revisions are kept. It does not dial.
+// NewJournal returns the store of revisions. It does not dial.
 func NewJournal(client store.Client, prefix settings.Prefix) *store.CappedLog {
 	return &store.CappedLog{Client: client, Prefix: prefix.Decisions() + "revisions:", MaxLines: maxRevisions, Retention: keptFor}
 }
 
-// List returns the configurations that were in force, the latest first.
+// List returns the stored configurations, newest first.
 func (r *Revisions) List(ctx context.Context) ([]Revision, error) {
 	entries, err := r.Journal.List(ctx, list)
 	out := []Revision{}
 	for _, text := range entries {
 		var one Revision
 		if json.Unmarshal([]byte(text), &one) != nil || len(out) > 0 && out[len(out)-1].Revision == one.Revision {
-			continue // of another version, or two gateways were as fast
+			continue // written by another version, or stored by two gateways at once
 		}
 		out = append(out, one)
 	}
 	return out, err
 }
 
-// Save stores the configuration in force, unless the latest one that was saved has its revision.
+// Save stores the configuration in force unless it is already the latest stored revision.
 func (r *Revisions) Save(ctx context.Context) error {
 	cfg := r.Config()
 	known, err := r.List(ctx)
@@ -87,7 +87,7 @@ func (r *Revisions) Save(ctx context.Context) error {
 	if err := r.Journal.Put(ctx, list, cfg.Revision, packed.Bytes()); err != nil {
 		return err
 	}
-	if len(known) >= maxRevisions { // the list forgets the last one
+	if len(known) >= maxRevisions { // the list drops its oldest entry
 		last := known[len(known)-1].Revision
 		if last != cfg.Revision && !slices.ContainsFunc(known[:len(known)-1], func(k Revision) bool { return k.Revision == last }) {
 			if err := r.Journal.Drop(ctx, list, last); err != nil {
@@ -98,8 +98,8 @@ func (r *Revisions) Save(ctx context.Context) error {
 	return r.Journal.Add(ctx, list, one)
 }
 
-// Diff compares the configuration in force, or the section of an organisation, with AgainstFile, with a revision, or with the revision before for
-// "". It returns row.ErrUnknownOrg for an organisation that is not configured.
+// Diff compares the configuration in force, or an organisation's part of it, with the file (to is AgainstFile), with a revision, or
+// with the previous revision (to is ""). It returns adminapi.ErrUnknownOrg for an unknown organisation.
 func (r *Revisions) Diff(ctx context.Context, org, to string) (*ConfigDiff, error) {
 	cfg := r.Config()
 	now, err := shown(cfg, org)
@@ -119,7 +119,7 @@ func (r *Revisions) Diff(ctx context.Context, org, to string) (*ConfigDiff, erro
 	if err != nil || other == nil {
 		return out, err
 	}
-	if to == AgainstFile { // the file is to be in force next
+	if to == AgainstFile { // the file may take effect next
 		out.Diff = string(diff.Diff(out.To, now, out.From, other))
 		out.From, out.To = out.To, out.From
 		return out, nil
@@ -128,11 +128,11 @@ func (r *Revisions) Diff(ctx context.Context, org, to string) (*ConfigDiff, erro
 	return out, nil
 }
 
-// file returns the text of the file; nil and a fault if it cannot be read.
+// file returns the text of the configuration file. If it cannot be read, it returns nil and sets out.Fault.
 func (r *Revisions) file(org string, out *ConfigDiff) ([]byte, error) {
 	out.From = AgainstFile
 	if r.File == nil {
-		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: "this gateway was started without a configuration file"}
+		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: "gateway was started without a configuration file"}
 	}
 	cfg, err := r.File()
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *Revisions) file(org string, out *ConfigDiff) ([]byte, error) {
 	return orNone(text), err
 }
 
-// orNone is the text of an organisation, empty for one that is not configured there.
+// orNone returns the text of an organisation, or empty text if it is not configured.
 func orNone(text []byte) []byte {
 	if text == nil {
 		return []byte{}
@@ -151,7 +151,7 @@ func orNone(text []byte) []byte {
 	return text
 }
 
-// shown is the configuration as it is compared, or the section of an organisation, nil if it has none.
+// shown returns the configuration in the form in which it is compared, or the part of an organisation, or nil if there is none.
 func shown(cfg *settings.Config, org string) ([]byte, error) {
 	text, err := cfg.Show("")
 	if err != nil {
@@ -160,7 +160,7 @@ func shown(cfg *settings.Config, org string) ([]byte, error) {
 	return configSection(text, org)
 }
 
-// configSection returns the section of an organisation, or the whole for "".
+// configSection returns the part of an organisation, or the whole text if org is "".
 func configSection(text []byte, org string) ([]byte, error) {
 	if org == "" {
 		return text, nil
@@ -185,7 +185,7 @@ func configSection(text []byte, org string) ([]byte, error) {
 	return nil, nil
 }
 
-// revision returns the text of a revision, or of the one before that in force for "".
+// revision returns the text of a revision, or of the previous one if revision is "".
 func (r *Revisions) revision(ctx context.Context, org, revision string, out *ConfigDiff) ([]byte, error) {
 	known, err := r.List(ctx)
 	if err != nil {
@@ -194,12 +194,12 @@ func (r *Revisions) revision(ctx context.Context, org, revision string, out *Con
 	at := slices.IndexFunc(known, func(k Revision) bool {
 		return revision == "" && k.Revision != out.To || revision != "" && k.Revision == revision
 	})
-	if at < 0 && revision == "" { // it is the first
+	if at < 0 && revision == "" { // the first revision
 		out.From = out.To
 		return nil, nil
 	}
 	if at < 0 {
-		return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "revision " + revision + " is not kept"}
+		return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "unknown or expired revision " + revision}
 	}
 	out.From = known[at].Revision
 	packed, err := r.Journal.Get(ctx, list, out.From)

@@ -8,20 +8,20 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// ActiveConfig is the configuration in force, or a section of it.
+// ActiveConfig is the configuration in force, or a part of it.
 type ActiveConfig struct {
 	Revision string    `json:"revision"`
 	Loaded   time.Time `json:"loaded"`
-	// Org is the organisation whose section it is, "" for the whole.
+	// Org is the organisation whose part it is, or "" for the whole configuration.
 	Org string `json:"org,omitempty"`
-	// YAML has no secrets.
+	// YAML is the configuration without secrets.
 	YAML string `json:"yaml"`
 }
 
-// AgainstFile compares with the file.
+// AgainstFile selects a comparison with the file.
 const AgainstFile = "file"
 
-// Revision is a configuration that came into force. Gateway is the first that loaded it, and Version that of its program.
+// Revision is a configuration that was in force. Gateway and Version identify the gateway that loaded it first.
 type Revision struct {
 	Revision string    `json:"revision"`
 	Loaded   time.Time `json:"loaded"`
@@ -29,27 +29,27 @@ type Revision struct {
 	Version  string    `json:"version"`
 }
 
-// ConfigDiff is the difference of two configurations without secrets.
+// ConfigDiff is the difference between two configurations without secrets.
 type ConfigDiff struct {
 	// From and To are revisions, or "file".
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Diff is in the unified format, empty if nothing differs that is shown: secrets and digests of keys may.
+	// Diff is a unified diff. It is empty if there are no visible differences; secrets and digests of keys are not compared.
 	Diff string `json:"diff"`
-	// Fault is why the file would not be taken; then there is no difference.
+	// Fault is the reason why the file would be rejected; in that case there is no diff.
 	Fault string `json:"fault,omitempty"`
 }
 
-// RevisionList is a list of revisions, the latest first.
+// RevisionList is a list of revisions, newest first.
 type RevisionList struct {
 	Revisions []Revision `json:"revisions"`
 }
 
-// Endpoints are the questions of operators about configurations. Those of nil can be read, and not be asked.
+// Endpoints returns the endpoints for configurations. A nil receiver returns endpoints that can be listed but not called.
 func (r *Revisions) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/config", Summary: "The configuration in force as YAML, without secrets", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.inForce),
+			Pattern: "GET /admin/config", Summary: "Configuration in force as YAML, without secrets", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.inForce),
 			Commands: []adminapi.Command{{
 				Use: "config show", Short: "Show the configuration in force as YAML, without secrets", Example: "tollgate config show\ntollgate config show --org acme",
 				Long: `Shows the configuration that the gateway works by, with its defaults, its revision
@@ -58,17 +58,17 @@ tokens are masked. With --org it is the section of the organisation.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/config/revisions", Summary: "Configurations that were in force", Role: adminapi.Admin, Handler: adminapi.HandlerFor(r.revisions),
+			Pattern: "GET /admin/config/revisions", Summary: "Earlier configurations", Role: adminapi.Admin, Handler: adminapi.HandlerFor(r.revisions),
 			Commands: []adminapi.Command{{
-				Use: "config revisions", Short: "List the configurations that were in force, of all gateways", Example: "tollgate config revisions",
+				Use: "config revisions", Short: "List the configurations that were in force on any gateway", Example: "tollgate config revisions",
 				Long: `Lists the configurations that were in force at any gateway that shares the store,
 the latest first. The latest 50 are kept for a year, without secrets.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/config/diff", Summary: "The differences between the configuration in force and another", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.diff), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
+			Pattern: "GET /admin/config/diff", Summary: "Differences between the configuration in force and another", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.diff), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
 			Commands: []adminapi.Command{{
-				Use: "config diff", Short: "Compare the configuration in force with the revision before, another one, or the file", Example: "tollgate config diff\ntollgate config diff --with file",
+				Use: "config diff", Short: "Compare the configuration in force with an earlier revision or the file", Example: "tollgate config diff\ntollgate config diff --with file",
 				Long: `Compares the configuration in force with the revision before it, with any that
 "tollgate config revisions" lists, or with the file as it is now at the gateway that
 is asked: so you see what a reload changes, or the fault that prevents it.`,
@@ -91,11 +91,11 @@ func (r *Revisions) revisions(ctx context.Context, _ adminapi.Principal, _ admin
 	return &RevisionList{list}, err
 }
 
-// compared selects the configuration that the one in force is compared with.
+// compared selects the configuration to compare with.
 type compared struct {
 	adminapi.OptionalOrg
 
-	With string `query:"with" max:"100" doc:"file, or a revision that is kept; absent is the revision before"`
+	With string `query:"with" max:"100" doc:"file, or a stored revision; default: the previous revision"`
 }
 
 func (r *Revisions) diff(ctx context.Context, _ adminapi.Principal, p compared) (*ConfigDiff, error) {

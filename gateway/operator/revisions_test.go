@@ -24,7 +24,7 @@ func configured(revision, listen string) *settings.Config {
 	return cfg
 }
 
-// CoverageOf the configurations that were in force each is listed once for each time, with the difference to the one in force, and secrets are in none.
+// Of the configurations that were in force each is listed once for each time, with the difference to the one in force, and secrets are in none.
 func TestRevisionsAndTheirDifferences(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)

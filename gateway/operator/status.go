@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// GatewayStatus is the state of the configuration in force. It is safe for
-// concurrent use; the zero value means that nothing was loaded yet.
+// GatewayStatus is the state of the configuration in force. It is safe for concurrent use. The zero value means that no
+// configuration has been loaded.
 type GatewayStatus struct {
 	mu       sync.Mutex // guards the fields below
 	serving  bool
@@ -22,33 +22,33 @@ type GatewayStatus struct {
 	refused  []settings.RejectedFile
 }
 
-// Report is a copy of a Status, as the admin listener shows it.
+// Report is a snapshot of a GatewayStatus for the admin listener.
 type Report struct {
 	Serving  bool      `json:"serving"`
 	Revision string    `json:"revision"`
 	Loaded   time.Time `json:"loaded"`
-	// Fault is why the newest configuration was not taken, empty when it was.
+	// Fault is the reason why the newest configuration was rejected, or empty.
 	Fault  string     `json:"fault,omitempty"`
 	Failed *time.Time `json:"failed,omitempty"`
-	// Restart names the settings that differ from those the process was started
-	// with and require a restart.
+	// Restart lists the settings that differ from those at startup and require a restart.
 	Restart []string `json:"restart,omitempty"`
-	// Refused are the files of organisations that were not taken; the last good section of each stays.
+	// Refused lists the rejected files of organisations; the last valid configuration of each stays in force.
 	Refused []settings.RejectedFile `json:"refused,omitempty"`
-	// Policies lists the organisations' policies, and Envoys their groups; the caller of Report adds both.
+	// Policies lists the status of the organisations' policies, and Envoys that of the Envoy groups. The caller of Report sets
+	// both.
 	Policies []PolicyStatus      `json:"policies,omitempty"`
 	Envoys   []envoy.GroupStatus `json:"envoys,omitempty"`
 }
 
-// Problem says why the newest configuration was not taken, or not as a whole; "" when it was.
+// Problem explains why the newest configuration was rejected completely or in part, or returns "".
 func (r *Report) Problem() string {
 	if r.Fault != "" || len(r.Refused) == 0 {
 		return r.Fault
 	}
-	return "files of organisations were not taken: " + r.Refused[0].Fault
+	return "organisation files rejected: " + r.Refused[0].Fault
 }
 
-// SetServing notes that the listeners are open, or that draining has begun.
+// SetServing records that the listeners are open, or that draining has begun.
 func (s *GatewayStatus) SetServing(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,9 +72,8 @@ func (s *GatewayStatus) drainsLocked() chan struct{} {
 	return s.drains
 }
 
-// SetLoaded notes that a configuration is in force; an earlier fault is over.
-// restart names the settings whose new values require a restart, refused the files of
-// organisations that were not taken.
+// SetLoaded records that a configuration is in force and clears an earlier fault. restart lists settings that require a restart,
+// refused the rejected files of organisations.
 func (s *GatewayStatus) SetLoaded(at time.Time, revision string, restart []string, refused []settings.RejectedFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,14 +81,14 @@ func (s *GatewayStatus) SetLoaded(at time.Time, revision string, restart []strin
 	s.failed, s.fault = time.Time{}, ""
 }
 
-// SetFailed notes that a configuration was not taken, and why.
+// SetFailed records that a configuration was rejected.
 func (s *GatewayStatus) SetFailed(at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed, s.fault = at, err.Error()
 }
 
-// Report returns the status now.
+// Report returns the current status.
 func (s *GatewayStatus) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()

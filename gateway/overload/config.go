@@ -11,22 +11,22 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Config are the bounds. Start from DefaultConfig.
+// Config contains the limits of a Gate. Start from DefaultConfig.
 type Config struct {
-	Working int `yaml:"working" doc:"requests that the gateway works on at once; those that wait for the platform or for their body are not among them; 0 is 64 for each processor that it uses" unit:"requests" zero:"64 for each processor"`
+	Working int `yaml:"working" doc:"maximum number of requests being processed, not counting those that wait for the platform or for their body; 0 means 64 per processor" unit:"requests" zero:"64 for each processor"`
 
-	Open int `yaml:"open" doc:"requests under way, those that wait included, without runs and streams; 0 is one for each MiB of half the memory that it may use, and 10000 without a limit" unit:"requests" zero:"by the memory"`
+	Open int `yaml:"open" doc:"maximum number of open requests including waiting ones, not counting runs and streams; 0 means one per MiB of half the memory limit, or 10000 without a limit" unit:"requests" zero:"by the memory"`
 
-	// Waiting is how many requests wait for one of these places; 0 has none wait.
+	// Waiting is the maximum number of queued requests. 0 disables queueing.
 	Waiting int `yaml:"-"`
-	// Acquire is how long one waits at most before it is refused with 503.
+	// Wait is the maximum time in the queue. After that the request is refused with 503.
 	Wait time.Duration `yaml:"-"`
 }
 
-// DefaultConfig returns the bounds that are right unless measured otherwise.
+// DefaultConfig returns the default limits.
 func DefaultConfig() Config { return Config{Waiting: 1000, Wait: 500 * time.Millisecond} }
 
-// Validate reports every fault.
+// Validate joins all errors in c, each with its path.
 func (c *Config) Validate() error {
 	var errs fault.Found
 	errs.If(c.Working < 0, "working", "must not be negative, got %d", c.Working)
@@ -35,21 +35,18 @@ func (c *Config) Validate() error {
 }
 
 const (
-	// perProcessor is how many requests are worked on for each processor. Most of
-	// them wait for Redis: a request takes some 0.1 ms of a processor and a few
-	// milliseconds of waiting. With this many the processors are never idle, and a
-	// request that was admitted is done after a few dozen milliseconds.
+	// perProcessor is the default number of working requests per processor. Most of them wait for Redis: a request uses about 0.1 ms of
+	// processor time and waits a few milliseconds. With this number the processors are fully used, and an admitted request takes a few
+	// dozen milliseconds at most.
 	perProcessor = 64
-	// perOpen is the memory of a request under way, in bytes: a body of 100 KB, its
-	// parsed form, and the objects made of it, with garbage.
+	// perOpen is the estimated memory of an open request in bytes: a body of 100 KB, its parsed form, and the objects built from it,
+	// including garbage.
 	perOpen = 1 << 20
-	// leastOpen and unlimitedOpen are how many requests are under way at least, and
-	// without a memory limit.
+	// leastOpen is the minimum number of open requests. unlimitedOpen is the number without a memory limit, and the maximum.
 	leastOpen, unlimitedOpen = 64, 10000
 )
 
-// withDefaults fills in the figures that follow from the processors, and from limit, the memory
-// that the process may use in bytes.
+// withDefaults replaces zero values by defaults derived from the number of processors and from the memory limit in bytes.
 func (c Config) withDefaults(processors int, limit int64) Config {
 	c.Working = cmp.Or(c.Working, perProcessor*processors)
 	switch {
@@ -62,7 +59,7 @@ func (c Config) withDefaults(processors int, limit int64) Config {
 	return c
 }
 
-// forProcess fills in the figures that follow from this process.
+// forProcess replaces zero values by the defaults for this process.
 func (c Config) forProcess() Config {
 	return c.withDefaults(runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1))
 }

@@ -1,26 +1,21 @@
-// Package overload bounds the concurrent work of a gateway, so that under more load
-// than it can bear it answers as many requests as before, and the right ones.
+// Package overload limits the concurrent work of a gateway. Under too much load, the gateway still serves as many requests as it can, most
+// important first.
 //
-// A request that is admitted has a [Slot]. It is working while the gateway has
-// something to do for it, and rests while it waits for the platform or for its
-// caller: the bound of those working follows from the processors, whatever the
-// latency of the platform, and that of all slots from the memory. Work that was
-// admitted is never held up again.
+// An admitted request holds a [Slot]. A slot is working while the gateway processes the request, and paused while the request waits for the
+// platform or for the client. The limit of working slots depends on the number of processors, independent of the platform's latency. The
+// limit of all open slots depends on the memory. Admitted requests are never delayed again.
 //
-// A request that finds no room waits, for a bounded time and in a queue of bounded
-// length. The next slot goes to an organisation that does not have its part yet;
-// among those to what lowers cost, then to reads, then to all else; among equals to
-// the organisation that has least. Whatever lowers cost finds a tenth of the slots free of all else, and reads a
-// tenth free of changes.
+// A request without a free slot waits for a limited time in a queue of limited length. The next slot goes to organisations below their
+// equal share; among those, to requests that reduce costs, then to reads, then to changes; and among equals, to the organisation with the
+// smallest share. One tenth of the slots is reserved for requests that reduce costs, and another tenth for these and reads.
 //
-// Within one organisation and priority the oldest is first, until it has waited for
-// half of its longest time: then more comes than can be served, and the newest is first,
-// whose caller is still there. When the queue is full, the organisation that has
-// most in it loses its oldest request of the least priority.
+// Within one organisation and priority, the oldest request comes first until it has waited for half of the maximum time. Then the load is
+// too high to serve all of them, and the newest comes first, because its client is the most likely to be still waiting. When the queue is
+// full, the organisation with the most queued requests loses its oldest request of the lowest priority.
 //
-//	slot, ok := gate.Try(org, overload.Read)
+//	slot, ok := gate.TryAcquire(org, overload.Read)
 //	if !ok {
-//		slot, err = gate.Wait(ctx, org, overload.Read)
+//		slot, err = gate.Acquire(ctx, org, overload.Read)
 //	}
-//	defer slot.Leave()
+//	defer slot.Release()
 package overload

@@ -8,63 +8,61 @@ import (
 	"time"
 )
 
-// Priority sets the order of requests. It is the purpose of a request, as far as that is
-// known before its work.
+// Priority is the priority of a request, derived from its purpose.
 type Priority uint8
 
-// The priorities, first to last.
+// Priorities, highest first.
 const (
-	// ReducesCost ends or lessens costs: stops, deletes and cancellations.
+	// ReducesCost is for requests that end or reduce costs: stops, deletes and cancellations.
 	ReducesCost Priority = iota
-	// Read changes nothing.
+	// Read is for requests that change nothing.
 	Read
-	// Change is everything else.
+	// Change is for all other requests.
 	Change
 	priorities = iota
 )
 
-// Priorities lists them.
+// Priorities returns all priorities, highest first.
 func Priorities() []Priority { return []Priority{ReducesCost, Read, Change} }
 
-// String returns the name in metrics.
+// String returns the name used in metrics.
 func (p Priority) String() string { return [priorities]string{"lower", "read", "change"}[p] }
 
-// Reason is why a request was shed.
+// Reason is the reason for refusing a request.
 type Reason uint8
 
-// The reasons.
+// Reasons for refusing a request.
 const (
-	// TimedOut means that it waited for as long as it may.
+	// TimedOut means that the request waited for the maximum time.
 	TimedOut Reason = iota
-	// QueueFull means that too many waited.
+	// QueueFull means that the queue was full.
 	QueueFull
 	reasons = iota
 )
 
-// Reasons lists them.
+// Reasons returns all reasons.
 func Reasons() []Reason { return []Reason{TimedOut, QueueFull} }
 
-// String returns the name in metrics.
+// String returns the name used in metrics.
 func (r Reason) String() string { return [reasons]string{"late", "full"}[r] }
 
-// ErrShed is the end of a request that was not admitted.
+// ErrShed is returned for a request that was refused because of overload.
 var ErrShed = errors.New("overload: shed")
 
 // Gate admits requests. It is safe for concurrent use. Use New.
 type Gate struct {
 	limits Config
 
-	mu            sync.Mutex      // guards what follows, and the slots
+	mu            sync.Mutex      // guards the fields below and all slots
 	working, open [priorities]int // by priority
 	orgs          map[string]*org
-	active        int    // organisations with slots or waiting requests
-	queued        []*org // those with waiting requests
+	active        int    // organisations with slots or queued requests
+	queued        []*org // organisations with queued requests
 	waiting       int
 	shed          [priorities][reasons]int64
 }
 
-// org holds the slots and requests of an organisation. Organisations are those of the configuration, so
-// there are only so many.
+// org contains the slots and queued requests of an organisation. Only configured organisations occur, so their number is bounded.
 type org struct {
 	working, open, waiting int
 	queues                 [priorities]queue
@@ -75,17 +73,16 @@ func New(cfg Config) *Gate {
 	return &Gate{limits: cfg.forProcess(), orgs: make(map[string]*org)}
 }
 
-// Slot is the place of one request. It begins as working. A nil Slot is that of a
-// request which needs none.
+// Slot is the permission for one request to proceed. A new slot is working. The methods do nothing on a nil Slot.
 type Slot struct {
 	gate     *Gate
 	org      *org
 	priority Priority
-	pauses   int // waits of the request that are under way at once
+	pauses   int // nested or concurrent pauses
 	released bool
 }
 
-// TryAcquire admits a request of an organisation if there is room for it, and nothing waits.
+// TryAcquire takes a slot for an organisation. ok is false if no slot is free or other requests are queued.
 func (g *Gate) TryAcquire(name string, p Priority) (*Slot, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,8 +92,7 @@ func (g *Gate) TryAcquire(name string, p Priority) (*Slot, bool) {
 	return g.acquire(g.org(name), p), true
 }
 
-// Acquire admits a request when it is its turn. The error is ErrShed, or that of ctx if
-// that ended first.
+// Acquire waits for a slot. It returns ErrShed if the request is refused, or the error of ctx if that ends first.
 func (g *Gate) Acquire(ctx context.Context, name string, p Priority) (*Slot, error) {
 	w := &waiter{priority: p, since: time.Now(), done: make(chan struct{})}
 	g.mu.Lock()
@@ -114,7 +110,7 @@ func (g *Gate) Acquire(ctx context.Context, name string, p Priority) (*Slot, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if w.queue != nil { // its turn may have come in the last moment
+	if w.queue != nil { // otherwise it was admitted or refused at the last moment
 		g.withdraw(w)
 		if errors.Is(err, ErrShed) {
 			g.shed[p][TimedOut]++
@@ -127,8 +123,8 @@ func (g *Gate) Acquire(ctx context.Context, name string, p Priority) (*Slot, err
 	return w.slot, nil
 }
 
-// Pause says that the request waits for something outside the gateway. Each Rest is
-// ended by a Work; of a request in parts, the last one counts.
+// Pause marks the request as waiting for something outside the gateway. Each Pause must be followed by a Resume. A slot with several pauses
+// resumes with the last one.
 func (s *Slot) Pause() {
 	if s == nil {
 		return
@@ -143,7 +139,7 @@ func (s *Slot) Pause() {
 	}
 }
 
-// Resume ends a Rest. It never waits.
+// Resume ends a Pause. It never blocks.
 func (s *Slot) Resume() {
 	if s == nil {
 		return
@@ -157,7 +153,7 @@ func (s *Slot) Resume() {
 	}
 }
 
-// Release gives the slot back. Only the first one counts.
+// Release returns the slot. Further calls have no effect.
 func (s *Slot) Release() {
 	if s == nil {
 		return
@@ -179,17 +175,17 @@ func (s *Slot) Release() {
 	g.dispatch()
 }
 
-// Stats are the figures of a Gate.
+// Stats is a snapshot of a Gate.
 type Stats struct {
-	// Limits are the bounds, none of them 0 because it was left out.
+	// Limits are the limits in force, with defaults filled in.
 	Limits        Config
 	Working, Open int
 	Waiting       [priorities]int
-	// Shed counts requests that were not admitted, since the beginning.
+	// Shed counts refused requests since the start.
 	Shed [priorities][reasons]int64
 }
 
-// Stats returns the state of this moment.
+// Stats returns the current state.
 func (g *Gate) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -202,7 +198,7 @@ func (g *Gate) Stats() Stats {
 	return s
 }
 
-// org returns the slots and requests of an organisation. g.mu is held.
+// org returns the entry of an organisation. g.mu must be held.
 func (g *Gate) org(name string) *org {
 	o, ok := g.orgs[name]
 	if !ok {
@@ -212,7 +208,7 @@ func (g *Gate) org(name string) *org {
 	return o
 }
 
-// hasRoom reports whether a request of a priority may be admitted. g.mu is held.
+// hasRoom reports whether a request of the given priority may be admitted. g.mu must be held.
 func (g *Gate) hasRoom(p Priority) bool {
 	for q := range p + 1 {
 		if sum(g.working[q:]) >= part(g.limits.Working, q) || sum(g.open[q:]) >= part(g.limits.Open, q) {
@@ -222,8 +218,8 @@ func (g *Gate) hasRoom(p Priority) bool {
 	return true
 }
 
-// part is what requests of a priority and those behind it may have of n slots
-// together: changes eight tenths, changes and reads nine.
+// part returns how many of n slots requests of the given and lower priorities may hold together: 80 % for changes, 90 % for reads and
+// changes.
 func part(n int, p Priority) int { return n - n*int(p)/10 }
 
 func sum(counts []int) (n int) {
@@ -233,7 +229,7 @@ func sum(counts []int) (n int) {
 	return n
 }
 
-// acquire gives an organisation a slot. g.mu is held.
+// acquire gives a slot to an organisation. g.mu must be held.
 func (g *Gate) acquire(o *org, p Priority) *Slot {
 	if o.open+o.waiting == 0 {
 		g.active++
@@ -245,7 +241,7 @@ func (g *Gate) acquire(o *org, p Priority) *Slot {
 	return &Slot{gate: g, org: o, priority: p}
 }
 
-// countIdle counts an organisation out that has nothing any more. g.mu is held.
+// countIdle updates the number of active organisations. g.mu must be held.
 func (g *Gate) countIdle(o *org) {
 	if o.open+o.waiting == 0 {
 		g.active--

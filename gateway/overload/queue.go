@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// waiter is a request that waits. All but its priority is guarded by the gate.
+// waiter is a queued request. All fields except priority are guarded by the gate.
 type waiter struct {
 	priority Priority
 	since    time.Time
 	org      *org
-	// queue is where it waits, nil when that is over; slot is the slot it got then, nil
-	// if it was shed. done is closed when it is over by another's doing.
+	// queue is the queue of the request, nil when the wait is over. slot is then the slot it received, nil if it was refused. done is
+	// closed when another goroutine ends the wait.
 	queue *queue
 	place *list.Element
 	slot  *Slot
 	done  chan struct{}
 }
 
-// queue holds waiting requests of one organisation and priority, oldest first.
+// queue contains the queued requests of one organisation and priority, oldest first.
 type queue struct{ list.List }
 
 func (q *queue) oldest() *waiter {
@@ -28,8 +28,7 @@ func (q *queue) oldest() *waiter {
 	return w
 }
 
-// next returns whose turn it is: the oldest one's, or the newest one's once the
-// oldest has waited for longer than standing.
+// next returns the oldest request, or the newest once the oldest has waited longer than standing.
 func (q *queue) next(now time.Time, standing time.Duration) *waiter {
 	if w := q.oldest(); now.Sub(w.since) <= standing {
 		return w
@@ -38,8 +37,8 @@ func (q *queue) next(now time.Time, standing time.Duration) *waiter {
 	return w
 }
 
-// enqueue has a request wait, and another shed if too many do. It may be admitted
-// when enqueue returns. g.mu is held.
+// enqueue queues a request, which may be admitted before enqueue returns. If the queue is full, it refuses another request. g.mu must be
+// held.
 func (g *Gate) enqueue(o *org, w *waiter) {
 	if o.open+o.waiting == 0 {
 		g.active++
@@ -60,7 +59,7 @@ func (g *Gate) enqueue(o *org, w *waiter) {
 	}
 }
 
-// withdraw ends the waiting of a request. g.mu is held.
+// withdraw removes a request from its queue. g.mu must be held.
 func (g *Gate) withdraw(w *waiter) {
 	o := w.org
 	w.queue.Remove(w.place)
@@ -74,7 +73,7 @@ func (g *Gate) withdraw(w *waiter) {
 	g.countIdle(o)
 }
 
-// dispatch admits requests that wait, as long as there is room. g.mu is held.
+// dispatch admits queued requests while slots are free. g.mu must be held.
 func (g *Gate) dispatch() {
 	for g.waiting > 0 {
 		o, p, ok := g.nextTurn()
@@ -88,8 +87,7 @@ func (g *Gate) dispatch() {
 	}
 }
 
-// nextTurn returns the organisation and the priority whose turn it is; ok is false when
-// there is no room for any. g.mu is held.
+// nextTurn returns the organisation and priority to serve next. ok is false if no queued request may be admitted. g.mu must be held.
 func (g *Gate) nextTurn() (best *org, priority Priority, ok bool) {
 	var least rank
 	for _, o := range g.queued {
@@ -104,7 +102,7 @@ func (g *Gate) nextTurn() (best *org, priority Priority, ok bool) {
 	return best, priority, ok
 }
 
-// firstPriority returns the first priority in which an organisation has a request waiting.
+// firstPriority returns the highest priority of the organisation's queued requests.
 func (o *org) firstPriority() Priority {
 	for p := range o.queues {
 		if o.queues[p].Len() > 0 {
@@ -114,9 +112,9 @@ func (o *org) firstPriority() Priority {
 	return priorities
 }
 
-// rank is the order of organisations whose requests wait.
+// rank orders organisations with queued requests.
 type rank struct {
-	atShare  bool // it has its part already
+	atShare  bool // has its equal share already
 	priority Priority
 	share    float64
 }
@@ -132,15 +130,14 @@ func (r rank) before(other rank) bool {
 	}
 }
 
-// rank places an organisation by its share of that of both bounds of which it has
-// most (dominant resource fairness). Its part is an equal one. g.mu is held.
+// rank ranks an organisation by the larger of its shares of working and open slots (dominant resource fairness). g.mu must be held.
 func (g *Gate) rank(o *org, p Priority) rank {
 	share := max(float64(o.working)/float64(g.limits.Working), float64(o.open)/float64(g.limits.Open))
 	return rank{share*float64(g.active) >= 1, p, share}
 }
 
-// victim returns the request that is shed when too many wait: of organisations that
-// have as many in the queue, one of that which has more slots. g.mu is held.
+// victim returns the request to refuse when the queue is full: from the organisation with the most queued requests, and among equals from
+// the one with more slots. g.mu must be held.
 func (g *Gate) victim() *waiter {
 	most := slices.MaxFunc(g.queued, func(a, b *org) int { return cmp.Or(a.waiting-b.waiting, a.open-b.open) })
 	for _, p := range slices.Backward(Priorities()) {

@@ -1,2 +1,2 @@
-// Package platform makes the clients of the platform and of its run interface, as a configuration has them.
+// Package platform creates the clients of the platform and of its run interface from a configuration.
 package platform

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// followTime bounds the reading of the platform's description.
+	// followTime limits the time to read the platform's description.
 	followTime = 30 * time.Second
-	// maxRefused bounds the operations that are named.
+	// maxRefused limits the number of operations that are listed.
 	maxRefused = 100
 )
 
-// Follower finds the operations that the platform offers and the gateway refuses, in the description that the platform serves. It is
-// safe for concurrent use.
+// Follower compares the API description served by the platform with the operations the gateway knows. It is safe for concurrent
+// use.
 type Follower struct {
 	api     *schema.API
 	read    func(ctx context.Context) ([]byte, error)
@@ -30,11 +30,11 @@ type Follower struct {
 	refused atomic.Pointer[[]string]
 }
 
-// NewFollower returns a Follower that reads the platform's description by read, and measures with m.
+// NewFollower returns a Follower that reads the platform's description with read and registers its metric with m.
 func NewFollower(api *schema.API, read func(ctx context.Context) ([]byte, error), logger *slog.Logger, m metric.Meter) *Follower {
 	f := &Follower{api: api, read: read, logger: logger}
 	telemetry.Must(m.Int64ObservableGauge("tollgate.platform.operation.refused",
-		metric.WithDescription("1 for each operation of the platform's description that this gateway does not know, and refuses."),
+		metric.WithDescription("1 for each operation in the platform's description that the gateway does not know and refuses."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			for _, name := range f.Refused() {
 				o.Observe(1, metric.WithAttributes(attribute.String("operation", name)))
@@ -44,7 +44,8 @@ func NewFollower(api *schema.API, read func(ctx context.Context) ([]byte, error)
 	return f
 }
 
-// Refused lists the operations as method and path, at most 100; it is empty before the description was read.
+// Refused returns the operations the gateway refuses because it does not know them, as method and path, at most 100. It is empty
+// until the description has been read.
 func (f *Follower) Refused() []string {
 	if list := f.refused.Load(); list != nil {
 		return *list
@@ -52,7 +53,8 @@ func (f *Follower) Refused() []string {
 	return nil
 }
 
-// Run reads the description once, and ends with ctx. A description that cannot be read is logged and changes nothing.
+// Run reads the description once and returns when ctx ends. If the description cannot be read, the error is logged and Refused does
+// not change.
 func (f *Follower) Run(ctx context.Context) error {
 	f.look(ctx)
 	<-ctx.Done()
@@ -70,10 +72,10 @@ func (f *Follower) look(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil && err != nil:
 	case err != nil:
-		f.logger.InfoContext(ctx, "the platform's description was not read: it may have operations that this gateway refuses", "error", err)
+		f.logger.InfoContext(ctx, "cannot read the platform's API description: cannot detect operations that this gateway refuses", "error", err)
 	case len(list) > 0:
 		list = slices.Clip(list[:min(len(list), maxRefused)])
 		f.refused.Store(&list)
-		f.logger.WarnContext(ctx, "the platform offers operations that this gateway refuses; see tollgate platform diff", "operations", list)
+		f.logger.WarnContext(ctx, "platform offers operations that this gateway refuses; run 'tollgate platform diff'", "operations", list)
 	}
 }

@@ -12,27 +12,27 @@ func New(c *settings.Config) (*upstream.Client, error) {
 	return upstream.New(upstreamOf(c), credentialsOf(c))
 }
 
-// upstreamOf is where the platform is, for its client.
+// upstreamOf returns the client configuration for the platform.
 func upstreamOf(c *settings.Config) upstream.Config {
 	return upstream.Config{BaseURL: c.Platform.BaseURL, Timeout: c.Timeouts.Response, ConnectTimeout: c.Timeouts.Connect, MaxIdle: 256, Connections: c.Platform.Connections, Proxy: c.Platform.Proxy.Reveal()}
 }
 
-// runsOf is where the run interface is, for its client.
+// runsOf returns the client configuration for the run interface.
 func runsOf(c *settings.Config) upstream.Config {
 	u := upstreamOf(c)
 	u.BaseURL, u.Timeout, u.MaxIdle = c.Platform.RunURL, c.Timeouts.Run, 512
 	return u
 }
 
-// balancedOf is where load-balanced endpoints are, for their client.
+// balancedOf returns the client configuration for load-balanced endpoints.
 func balancedOf(c *settings.Config) upstream.Config {
 	r := runsOf(c)
 	r.BaseURL = strings.Replace(c.Platform.BalancedURL, "{id}", "id", 1)
-	r.Duplex = true // a worker may answer what it has not read to its end
+	r.Duplex = true // a worker may respond before it has read the whole request
 	return r
 }
 
-// credentialsOf lists the platform keys by organisation.
+// credentialsOf returns the platform keys by organisation.
 func credentialsOf(c *settings.Config) map[string]upstream.Credential {
 	m := make(map[string]upstream.Credential, len(c.Orgs))
 	for _, o := range c.Orgs {
@@ -43,14 +43,14 @@ func credentialsOf(c *settings.Config) map[string]upstream.Credential {
 	return m
 }
 
-// runCredentials lists those for the run interface and for load-balanced endpoints.
+// runCredentials returns the platform keys for the run interface and load-balanced endpoints.
 func runCredentials(c *settings.Config) map[string]upstream.Credential {
 	m := credentialsOf(c)
 	for _, o := range c.Orgs {
 		if o.RunCredential.IsZero() {
 			continue
 		}
-		delete(m, o.ID) // which is not sent there, whatever becomes of the other
+		delete(m, o.ID) // the organisation does not use the run interface
 		if o.RunCredential.Resolved() {
 			m[o.ID] = upstream.NewCredential(o.RunCredential.Reveal())
 		}

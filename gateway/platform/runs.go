@@ -15,17 +15,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Runs is the run interface as a configuration has it.
+// Runs configures the run interface.
 type Runs struct {
 	api *schema.API
-	// Client is nil when the interface is not served, Balanced when load-balanced
-	// endpoints are not.
+	// Client is nil if the run interface is not served. Balanced is nil if load-balanced endpoints are not served.
 	Client, Balanced *upstream.Client
-	batches          bool // are served
-	paths            bool // of model servers are served that organisations name
+	batches          bool // whether batches are served
+	paths            bool // whether model server paths named by organisations are served
 }
 
-// NewRuns makes the clients of a configuration, given the description.
+// NewRuns creates the clients for a configuration and an API description.
 func NewRuns(cfg *settings.Config, api *schema.API) (r Runs, err error) {
 	r.api, r.batches = api, cfg.Run.Batches
 	r.paths = slices.ContainsFunc(cfg.Orgs, func(o settings.Org) bool { return len(o.ModelPaths) > 0 })
@@ -40,7 +39,7 @@ func NewRuns(cfg *settings.Config, api *schema.API) (r Runs, err error) {
 	return r, err
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (r Runs) Close() {
 	for _, c := range []*upstream.Client{r.Client, r.Balanced} {
 		if c != nil {
@@ -49,8 +48,8 @@ func (r Runs) Close() {
 	}
 }
 
-// PublicRuns is where callers reach the run interface; "" when it is not served, or
-// the place is not known.
+// PublicRuns returns the URL at which callers reach the run interface. It is "" if the interface is not served or the URL is
+// unknown.
 func PublicRuns(c *settings.Config) string {
 	if c.Platform.RunURL == "" {
 		return ""
@@ -58,8 +57,8 @@ func PublicRuns(c *settings.Config) string {
 	return strings.TrimSuffix(c.PublicURL, "/")
 }
 
-// PublicBalanced is where callers reach a load-balanced endpoint, with {id} for its
-// id; "" when these are not served, or the place is not known.
+// PublicBalanced returns the URL at which callers reach a load-balanced endpoint, with {id} for its ID. It is "" if these are not
+// served or the URL is unknown.
 func PublicBalanced(c *settings.Config) string {
 	switch {
 	case c.Platform.BalancedURL == "":
@@ -72,7 +71,7 @@ func PublicBalanced(c *settings.Config) string {
 	return ""
 }
 
-// Routes lists the routes of the run interface, as far as it is served.
+// Routes returns the routes of the served parts of the run interface.
 func (r Runs) Routes() []route.Route {
 	var routes []route.Route
 	for _, op := range r.api.Operations() {
@@ -91,8 +90,7 @@ func (r Runs) Routes() []route.Route {
 	return routes
 }
 
-// Description is that of the run interface, as far as it is served, for the reference;
-// ok is false where none of it is.
+// Description returns the API description of the served parts of the run interface. ok is false if nothing is served.
 func (r Runs) Description() (file reference.File, ok bool) {
 	served := make(map[string]bool)
 	for _, route := range r.Routes() {
@@ -102,8 +100,7 @@ func (r Runs) Description() (file reference.File, ok bool) {
 	return reference.File{Path: reference.RunPath, Header: header, Body: sync.OnceValue(func() []byte { return r.api.Subset(served) })}, len(served) > 0
 }
 
-// modelsTag is the tag of the operations whose callers are clients of language
-// models, batchesTag that of the operations on batches.
+// modelsTag is the tag of operations for language model clients, batchesTag the tag of batch operations.
 const (
 	modelsTag  = "Language models"
 	batchesTag = "Batches"

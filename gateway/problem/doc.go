@@ -1,7 +1,5 @@
-// Package problem holds the gateway's refusals: RFC 9457 problem details and
-// the closed list of kinds the gateway can answer with.
+// Package problem defines the refusals of the gateway: RFC 9457 problem details, and the closed list of refusal kinds.
 //
-// A Problem is the v2 form. Callers of the older dialects get the same facts
-// in their own shape; package filter does that at the edge. A Problem carries
-// only text meant for the caller: the inner cause of a fault never enters it.
+// A Problem has the form of the v2 API. Package filter converts it to the form of the legacy dialects. A Problem contains
+// only text for the caller; the internal cause of an error is never encoded.
 package problem

@@ -2,11 +2,11 @@ package problem
 
 import "net/http"
 
-// Kind names a refusal. The list is closed: every answer the gateway makes by
-// itself is one of these, so operators can count them and docs can list them.
+// Kind names a type of refusal. The list is closed: every response that the gateway generates by itself has one of these
+// kinds, so that operators can count them and the documentation can list them.
 type Kind string
 
-// The kinds, in the order a request can meet them.
+// The kinds, in the order of request processing.
 const (
 	TooLarge               Kind = "too_large"
 	BadRequest             Kind = "bad_request"
@@ -47,49 +47,49 @@ const (
 type row struct {
 	status int
 	title  string
-	// meaning is the line docs/errors.md shows.
+	// meaning is the description in docs/errors.md.
 	meaning string
 }
 
-// kinds is the whole table; docs/errors.md is written from it.
+// kinds describes every kind; docs/errors.md is generated from it.
 var kinds = map[Kind]row{
-	TooLarge:               {http.StatusRequestEntityTooLarge, "Content Too Large", "the body exceeds the limit; checked before anything else"},
-	BadRequest:             {http.StatusBadRequest, "Bad Request", "the request line, headers, path or query cannot be read in exactly one way"},
+	TooLarge:               {http.StatusRequestEntityTooLarge, "Content Too Large", "the body exceeds the size limit; this is checked first"},
+	BadRequest:             {http.StatusBadRequest, "Bad Request", "the request line, headers, path or query is malformed or ambiguous"},
 	VersionUnsupported:     {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported", "only HTTP/1.1, HTTP/1.0 and HTTP/2 are supported"},
-	HeadersTooLarge:        {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "too many headers, or one that is too long"},
-	NotFound:               {http.StatusNotFound, "Not Found", "no operation has this path, or a run names neither an endpoint nor a public model, or nothing that can be kept has its id, or the link is not valid"},
-	Misdirected:            {http.StatusMisdirectedRequest, "Misdirected Request", "the gateway's own listener serves the run interface, not Envoy's ext_proc filter"},
-	MethodNotAllowed:       {http.StatusMethodNotAllowed, "Method Not Allowed", "the path exists, the method does not; see Allow"},
+	HeadersTooLarge:        {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "there are too many headers, or a header is too long"},
+	NotFound:               {http.StatusNotFound, "Not Found", "no operation has this path, a run names neither an endpoint nor a public model, no resource has this id, or the link is invalid"},
+	Misdirected:            {http.StatusMisdirectedRequest, "Misdirected Request", "the run interface is served by the gateway's own listener, not through Envoy's ext_proc filter"},
+	MethodNotAllowed:       {http.StatusMethodNotAllowed, "Method Not Allowed", "the path does not support this method; see Allow"},
 	Unauthorized:           {http.StatusUnauthorized, "Unauthorized", "the key is missing or unknown; detail says which"},
-	RateLimited:            {http.StatusTooManyRequests, "Too Many Requests", "a window is full; wait for Retry-After seconds"},
-	LimitsUnavailable:      {http.StatusServiceUnavailable, "Service Unavailable", "the limits cannot be counted and this call may not pass uncounted"},
+	RateLimited:            {http.StatusTooManyRequests, "Too Many Requests", "a rate limit window is full; retry after Retry-After seconds"},
+	LimitsUnavailable:      {http.StatusServiceUnavailable, "Service Unavailable", "rate limits cannot be counted, and this call is not allowed without counting"},
 	UnsupportedMedia:       {http.StatusUnsupportedMediaType, "Unsupported Media Type", "the body is not plain application/json"},
 	BadSyntax:              {http.StatusBadRequest, "Bad Request", "the body is not strict JSON"},
-	Invalid:                {http.StatusUnprocessableEntity, "Unprocessable Entity", "the body does not fit the operation's schema, or names a GPU by less than its id, or labels may not be set; errors lists every violation"},
-	RuleBroken:             {http.StatusBadRequest, "Bad Request", "members of the body contradict each other, or a job has no input"},
-	Forbidden:              {http.StatusForbidden, "Forbidden", "a policy of the organisation refuses; policies lists every denial"},
-	PolicyUnavailable:      {http.StatusServiceUnavailable, "Service Unavailable", "the policies gave no verdict, so the call is refused"},
-	PriceUnavailable:       {http.StatusServiceUnavailable, "Service Unavailable", "the price list cannot be read, so calls that a policy judges by price are refused; or whether a run without a price is on an endpoint of the organisation"},
-	PriceUnknown:           {http.StatusForbidden, "Forbidden", "the price, of a run too, is unknown and a budget in money applies; another choice may have one"},
-	BudgetExceeded:         {http.StatusPaymentRequired, "Payment Required", "a budget has no room; budget, limit, used, reserved, needs and room_at say which and how much"},
-	LedgerUnavailable:      {http.StatusServiceUnavailable, "Service Unavailable", "the ledger of spending cannot be asked, so calls that raise cost are refused"},
+	Invalid:                {http.StatusUnprocessableEntity, "Unprocessable Entity", "the body does not match the operation's schema, abbreviates a GPU id, or sets labels that are not allowed; errors lists every violation"},
+	RuleBroken:             {http.StatusBadRequest, "Bad Request", "fields of the body contradict each other, or a job has no input"},
+	Forbidden:              {http.StatusForbidden, "Forbidden", "a policy of the organisation denies the call; policies lists every denial"},
+	PolicyUnavailable:      {http.StatusServiceUnavailable, "Service Unavailable", "the policies could not be evaluated, so the call is refused"},
+	PriceUnavailable:       {http.StatusServiceUnavailable, "Service Unavailable", "the price list is unavailable, so calls whose price a policy needs are refused; or it cannot be determined whether a run without a price uses an endpoint of the organisation"},
+	PriceUnknown:           {http.StatusForbidden, "Forbidden", "the price of the resource or run is unknown and a cost budget applies; another choice may have a price"},
+	BudgetExceeded:         {http.StatusPaymentRequired, "Payment Required", "a budget is exhausted; budget, limit, used, reserved, needs and room_at give details"},
+	LedgerUnavailable:      {http.StatusServiceUnavailable, "Service Unavailable", "the spending ledger is unavailable, so calls that increase cost are refused"},
 	AuditUnavailable:       {http.StatusServiceUnavailable, "Service Unavailable", "the audit log cannot be written, so changes are refused"},
-	KeyReused:              {http.StatusUnprocessableEntity, "Unprocessable Entity", "the Idempotency-Key was used for another request before"},
-	InProgress:             {http.StatusConflict, "Conflict", "the request with this Idempotency-Key is under way, or its outcome is not known yet; wait for Retry-After seconds"},
-	IdempotencyUnavailable: {http.StatusServiceUnavailable, "Service Unavailable", "it is unknown whether the Idempotency-Key was used before, so the call is refused"},
-	KeyConflict:            {http.StatusConflict, "Conflict", "the key cannot be made or changed as it is: its id or secret is taken, or it was changed meanwhile"},
-	KeysUnavailable:        {http.StatusServiceUnavailable, "Service Unavailable", "the keys made at run time cannot be read or changed at the moment"},
-	IssuerUnavailable:      {http.StatusServiceUnavailable, "Service Unavailable", "the token cannot be verified, because the keys of its issuer cannot be read at the moment"},
-	OutcomeUnknown:         {http.StatusGatewayTimeout, "Gateway Timeout", "the outcome of a create is unknown; the same request, sent again, gets the resource that it made"},
-	UpstreamFailed:         {http.StatusBadGateway, "Bad Gateway", "the platform could not be reached or broke off"},
+	KeyReused:              {http.StatusUnprocessableEntity, "Unprocessable Entity", "the Idempotency-Key was already used for a different request"},
+	InProgress:             {http.StatusConflict, "Conflict", "a request with this Idempotency-Key is in progress, or its outcome is unknown; retry after Retry-After seconds"},
+	IdempotencyUnavailable: {http.StatusServiceUnavailable, "Service Unavailable", "the Idempotency-Key cannot be checked, so the call is refused"},
+	KeyConflict:            {http.StatusConflict, "Conflict", "the key cannot be created or changed: its id or secret is in use, or another request has changed it"},
+	KeysUnavailable:        {http.StatusServiceUnavailable, "Service Unavailable", "the keys created at run time cannot be read or changed"},
+	IssuerUnavailable:      {http.StatusServiceUnavailable, "Service Unavailable", "the token cannot be verified, because the keys of its issuer are unavailable"},
+	OutcomeUnknown:         {http.StatusGatewayTimeout, "Gateway Timeout", "the outcome of a create is unknown; send the same request again to get the resource"},
+	UpstreamFailed:         {http.StatusBadGateway, "Bad Gateway", "the platform sent no complete response"},
 	UpstreamTimeout:        {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
 	UpstreamRefused:        {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},
-	Brownout:               {http.StatusServiceUnavailable, "Service Unavailable", "a scheduled brownout of a retired interface; see Retry-After"},
-	Overloaded:             {http.StatusServiceUnavailable, "Service Unavailable", "the gateway has more to do than it can, or too many connections, or too many large bodies of the run interface, are open; see Retry-After"},
-	Internal:               {http.StatusInternalServerError, "Internal Server Error", "a fault of the gateway; the log has the cause under the request id"},
+	Brownout:               {http.StatusServiceUnavailable, "Service Unavailable", "a legacy API is in a scheduled brownout; see Retry-After"},
+	Overloaded:             {http.StatusServiceUnavailable, "Service Unavailable", "the gateway is overloaded, or too many connections or large bodies of the run interface are open; see Retry-After"},
+	Internal:               {http.StatusInternalServerError, "Internal Server Error", "an internal error of the gateway; the log has the cause under the request id"},
 }
 
-// Status returns the HTTP status of the kind, 500 for an unlisted one.
+// Status returns the HTTP status of the kind, or 500 for an unknown kind.
 func (k Kind) Status() int {
 	if r, ok := kinds[k]; ok {
 		return r.status

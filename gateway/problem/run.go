@@ -6,11 +6,10 @@ import (
 	"net/http"
 )
 
-// RunContentType is the media type of the errors of the run interface.
+// RunContentType is the media type of errors of the run interface.
 const RunContentType = "application/json"
 
-// extras are the members that errors of the run interface have beside the
-// documented one.
+// extras holds the members that the gateway adds to errors of the run interface.
 type extras struct {
 	Errors   []string    `json:"errors,omitempty"`
 	Policies []Violation `json:"policies,omitempty"`
@@ -25,8 +24,8 @@ func (p *Problem) extras() extras {
 	return extras{p.Errors, p.Policies, p.Windows, p.Approval, p.Decision, p.Contact, p.Page}
 }
 
-// RunJSON encodes the problem in the shape of the run interface (reference
-// platform-v2, section 12.7): error describes the problem.
+// RunJSON encodes the problem in the form of the run interface (reference platform-v2, section 12.7): the member error
+// holds the detail.
 func (p *Problem) RunJSON() []byte {
 	return encode(struct {
 		Error string `json:"error"`
@@ -34,7 +33,7 @@ func (p *Problem) RunJSON() []byte {
 	}{p.Detail, p.extras()})
 }
 
-// Chat is the error that clients of language models read.
+// Chat is an error in the form that clients of language models expect.
 type Chat struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -42,8 +41,7 @@ type Chat struct {
 	Code    *string `json:"code"`
 }
 
-// ChatJSON encodes the problem in the shape that clients of language models read.
-// Its code is the kind of the problem.
+// ChatJSON encodes the problem in the form that clients of language models expect. Its code is the kind of the problem.
 func (p *Problem) ChatJSON() []byte {
 	c := Chat{Message: p.Detail, Type: ChatType(p.Status)}
 	if p.Kind != "" {
@@ -56,7 +54,7 @@ func (p *Problem) ChatJSON() []byte {
 	}{c, p.extras()})
 }
 
-// ChatType is the type of a chat error with an HTTP status.
+// ChatType returns the type of a chat error for an HTTP status.
 func ChatType(status int) string {
 	switch status {
 	case http.StatusUnauthorized:

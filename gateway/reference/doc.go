@@ -1,10 +1,9 @@
-// Package reference holds the API reference that callers browse at /docs: a page
-// with the v2 and v1 descriptions in Swagger UI and the GraphQL schema in GraphiQL,
-// all of it embedded. The page makes no request but to the gateway that serves it. Calls
-// tried from it carry the key its reader types in, which stays in the page's memory.
+// Package reference contains the API reference that callers browse at /docs: a page that shows the v2 and v1 descriptions
+// in Swagger UI and the GraphQL schema in GraphiQL. Everything is embedded, and the page sends requests only to the
+// gateway that serves it. Calls from the page use the key that the reader types in, which stays in the page's memory.
 //
-// The page shows the gateway's answer at AccessPath to that key, an [Access],
-// beside the operations. The viewers are vendored by .ci/vendor-reference.
+// The page also shows the gateway's response at AccessPath for that key, an [Access]. The script .ci/vendor-reference
+// vendors the viewers.
 //
-// The package makes files and shapes. Routes, callers and figures are the gateway's.
+// The package provides files and types only. The gateway supplies routes, callers and data.
 package reference

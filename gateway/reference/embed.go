@@ -13,29 +13,28 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Path is where the page is, AccessPath where it asks what its reader's key may do,
-// RunPath where the description of the run interface is, if that is served.
+// Path is the path of the page, AccessPath the path of the data about the reader's key, and RunPath the path of the run
+// interface's description, if that is served.
 const (
 	Path       = "/docs"
 	AccessPath = "/docs/access"
 	RunPath    = "/docs/run.json"
 )
 
-// policy lets the page run and fetch this gateway's content, and nothing else.
-// Neither scripts nor styles are inline.
+// policy allows the page to execute and fetch only content of this gateway. No scripts or styles are inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // File is one file of the reference.
 type File struct {
-	// Path is where it is served.
+	// Path is the URL path of the file.
 	Path   string
 	Header http.Header
-	// Body is read when it is first asked for.
+	// Body returns the content. It reads the file on first use.
 	Body func() []byte
 }
 
-// Files returns the page and its parts, the page first.
+// Files returns the files of the reference, beginning with the page.
 func Files() ([]File, error) {
 	files := []File{{Path: Path, Body: asset("docs.html"), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
@@ -62,18 +61,18 @@ func Files() ([]File, error) {
 	return files, nil
 }
 
-// asset returns a function that reads an embedded file, once.
+// asset returns a function that reads an embedded file once.
 func asset(name string) func() []byte {
 	return sync.OnceValue(func() []byte {
 		body, err := assets.ReadFile("assets/" + name)
 		if err != nil {
-			panic(err) // it is embedded
+			panic(err) // the file is embedded
 		}
 		return body
 	})
 }
 
-// contentTypes are those of the files beside the page.
+// contentTypes maps file extensions to media types.
 var contentTypes = map[string]string{
 	".js":  "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8",

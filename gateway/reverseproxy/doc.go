@@ -1,8 +1,6 @@
-// Package reverseproxy is the HTTP door: it turns an HTTP request into an
-// Exchange, drives the chain, sends the chain's request to the platform and
-// streams the answer back.
+// Package reverseproxy serves HTTP requests of callers. It turns a request into an Exchange, runs the filter chain, sends the resulting
+// request to the platform, and streams the response back.
 //
-// It composes no answer of its own and decides nothing; both doors therefore
-// behave alike. Requests are read from the bytes of the request target, never
-// from a normalised URL.
+// The package composes no responses and makes no decisions, so that this entrance and Envoy's ext_proc behave alike. Paths are parsed from
+// the bytes of the request target, never from a normalised URL.
 package reverseproxy

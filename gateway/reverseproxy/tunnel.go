@@ -12,22 +12,21 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// errEarlyBytes says that a caller has not waited for the answer to its upgrade (RFC
-// 6455, section 4.1): its bytes may be meant for another reader.
-var errEarlyBytes = errors.New("bytes stand behind the request for a WebSocket")
+// errEarlyBytes is returned if a caller sent data before the response to its upgrade request (RFC 6455, section 4.1). The data may be meant
+// for another reader.
+var errEarlyBytes = errors.New("unexpected data after the WebSocket request")
 
-// lingerTime is how long a caller may take to close a WebSocket that the worker has
-// closed.
+// lingerTime limits how long a caller may take to close a WebSocket that the worker has closed.
 const lingerTime = 5 * time.Second
 
-// tunnel answers an upgrade and passes bytes both ways until either side ends. The
-// error is nil when the one that ended first has closed its half in order.
+// tunnel answers an upgrade request and copies bytes in both directions until one side ends. It returns nil if that side closed its
+// connection cleanly.
 func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 	worker := ex.Response.Tunnel
 	defer func() { _ = worker.Close() }()
 	caller, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return fmt.Errorf("take over the connection: %w", err)
+		return fmt.Errorf("hijack the connection: %w", err)
 	}
 	defer func() { _ = caller.Close() }()
 	if wire.Release(caller) || buffered.Reader.Buffered() > 0 {
@@ -57,7 +56,7 @@ func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 	first := <-ends
 	switch half, ok := caller.(interface{ CloseWrite() error }); {
 	case first.ofCaller:
-		_ = worker.Close() // it cannot be told of half an end
+		_ = worker.Close() // the worker cannot be half-closed
 	case ok && first.err == nil && half.CloseWrite() == nil:
 		_ = caller.SetReadDeadline(time.Now().Add(lingerTime))
 	default:
@@ -67,21 +66,20 @@ func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 	return first.err
 }
 
-// pass copies one direction with a buffer of the pool.
+// pass copies one direction with a pooled buffer.
 func (h *Handler) pass(dst io.Writer, src io.Reader) (int64, error) {
 	buf := h.buffer()
 	defer h.buffers.Put(buf)
 	return io.CopyBuffer(onlyWriter{dst}, onlyReader{src}, *buf)
 }
 
-// onlyWriter and onlyReader hide methods for which io.CopyBuffer would not use its
-// buffer.
+// onlyWriter and onlyReader hide methods that would make io.CopyBuffer bypass its buffer.
 type (
 	onlyWriter struct{ io.Writer }
 	onlyReader struct{ io.Reader }
 )
 
-// deadlineConn is the connection of a caller with a time limit for receiving each part.
+// deadlineConn is the connection to a caller, with a time limit for writing each part.
 type deadlineConn struct {
 	net.Conn
 	patience time.Duration

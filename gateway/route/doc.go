@@ -1,8 +1,6 @@
-// Package route matches a method and a raw path to one operation.
+// Package route maps a method and an unparsed path to one operation.
 //
-// Matching works on the bytes of the request target, segment by segment, and
-// each route has exactly one spelling: what could be read in two ways (dot
-// segments, escaped slashes, backslashes, empty segments, path parameters) is
-// refused rather than normalised, so no two parsers behind each other can
-// disagree about where a request goes.
+// Matching works on the bytes of the request target, segment by segment. Each route has exactly one spelling. Anything that parsers could
+// interpret differently (dot segments, escaped slashes, backslashes, empty segments, path parameters) is refused instead of normalised, so
+// that several parsers in a row cannot disagree about the route of a request.
 package route

@@ -5,13 +5,11 @@ import (
 	"strings"
 )
 
-// maxPath bounds a path; the longest the platform has is a quarter of it.
+// maxPath is the maximum length of a path. The platform's longest path is a quarter of it.
 const maxPath = 1024
 
-// checkPath refuses all but the one plain spelling of a path (RFC 3986,
-// section 3.3, narrowed): only printable ASCII, no backslash, semicolon or
-// fragment, no dot segments, no escape that hides any of these, and none of a
-// character that requires no escape.
+// checkPath accepts only the plain spelling of a path (RFC 3986, section 3.3, narrowed): printable ASCII without backslash, semicolon,
+// fragment or dot segments, without escapes for any of these, and without escapes for characters that need none.
 func checkPath(path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return &PathError{"the request target is not an absolute path"}
@@ -22,16 +20,16 @@ func checkPath(path string) error {
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; {
 		case c <= ' ' || c >= 0x7f:
-			return &PathError{"the path holds a character outside printable ASCII"}
+			return &PathError{"the path contains a character outside printable ASCII"}
 		case c == '\\' || c == ';' || c == '#' || c == '?':
-			return &PathError{"the path holds a character that other parsers read differently"}
+			return &PathError{"the path contains a character that parsers interpret differently"}
 		case c == '%':
 			b, ok := escaped(path[i:])
 			if !ok {
-				return &PathError{"the path holds a broken escape"}
+				return &PathError{"the path contains an invalid escape"}
 			}
 			if !allowedEscape(b) {
-				return &PathError{"the path hides a separator, dot, control or non-ASCII character in an escape"}
+				return &PathError{"the path contains an escaped separator, dot, control or non-ASCII character"}
 			}
 			if unreserved(b) {
 				return ErrNotFound // another spelling of a path that may have a route
@@ -41,32 +39,32 @@ func checkPath(path string) error {
 	}
 	for seg := range strings.SplitSeq(path[1:], "/") {
 		if seg == "." || seg == ".." {
-			return &PathError{"the path holds a dot segment"}
+			return &PathError{"the path contains a dot segment"}
 		}
 	}
 	return nil
 }
 
-// maxRest bounds the rest of a path.
+// maxRest is the maximum length of the part matched by {name...}.
 const maxRest = 8 << 10
 
-// checkRest refuses the part of a path that a {name...} stands for only where some reader may find a dot segment in it: behind escapes,
-// decoded once or more, between backslashes, or before a semicolon. Everything else is the business of the route's own reader.
+// checkRest refuses the part of a path matched by {name...} only if some parser may find a dot segment in it: after decoding escapes once
+// or several times, between backslashes, or before a semicolon. Everything else is left to the receiver.
 func checkRest(rest string) error {
 	if len(rest) > maxRest {
 		return &PathError{"the path is too long"}
 	}
 	if strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' || r == '?' }) {
-		return &PathError{"the path holds a character outside printable ASCII"}
+		return &PathError{"the path contains a character outside printable ASCII"}
 	}
 	if _, err := url.PathUnescape(rest); err != nil {
-		return &PathError{"the path holds a broken escape"}
+		return &PathError{"the path contains an invalid escape"}
 	}
 	const decodings = 4
 	for range decodings {
 		for _, seg := range strings.FieldsFunc(rest, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if seg, _, _ = strings.Cut(seg, ";"); seg == "." || seg == ".." {
-				return &PathError{"the path holds a dot segment"}
+				return &PathError{"the path contains a dot segment"}
 			}
 		}
 		rest = unescape(rest)
@@ -74,20 +72,18 @@ func checkRest(rest string) error {
 	return nil
 }
 
-// unreserved reports whether a byte never requires an escape (RFC 3986, section
-// 2.3), so that its escape is a second spelling of it. The dot is not among
-// them here: plain refuses its escape.
+// unreserved reports whether a byte never needs an escape (RFC 3986, section 2.3), so that its escape is a second spelling. The dot is
+// excluded, because allowedEscape refuses its escape.
 func unreserved(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '-' || b == '_' || b == '~'
 }
 
-// allowedEscape reports whether an escaped byte may stand in a parameter: printable
-// ASCII, nothing with a meaning in paths.
+// allowedEscape reports whether an escaped byte may occur in a parameter: printable ASCII without meaning in paths.
 func allowedEscape(b byte) bool {
 	return b >= ' ' && b < 0x7f && !strings.ContainsRune(`/\.%;#?`, rune(b))
 }
 
-// escaped reads the percent-escape s begins with.
+// escaped decodes the percent-escape at the beginning of s.
 func escaped(s string) (byte, bool) {
 	if len(s) < 3 {
 		return 0, false
@@ -109,7 +105,7 @@ func unhex(c byte) (byte, bool) {
 	return 0, false
 }
 
-// unescape decodes the whole escapes of s.
+// unescape decodes all valid escapes of s.
 func unescape(seg string) string {
 	if !strings.Contains(seg, "%") {
 		return seg

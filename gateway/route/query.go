@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// maxQuery and maxParams bound a query string.
+// Limits of a query string.
 const (
 	maxQuery  = 8192
 	maxParams = 64
 )
 
-// ParseQuery reads a raw query strictly: pairs joined by "&" only, escapes
-// whole, printable UTF-8, at most 64 parameters. It returns a *PathError where
-// url.ParseQuery would drop the offending pair silently.
+// ParseQuery parses a query strictly: pairs separated by "&" only, valid escapes, printable UTF-8, and at most 64 parameters. It returns a
+// *PathError where url.ParseQuery would silently drop a pair.
 func ParseQuery(raw string) (url.Values, error) {
 	if raw == "" {
 		return nil, nil
@@ -22,10 +21,10 @@ func ParseQuery(raw string) (url.Values, error) {
 		return nil, &PathError{"the query is too long"}
 	}
 	if strings.ContainsAny(raw, ";#") {
-		return nil, &PathError{"the query holds a separator that other parsers read differently"}
+		return nil, &PathError{"the query contains a separator that parsers interpret differently"}
 	}
 	if strings.Count(raw, "&") >= maxParams {
-		return nil, &PathError{"the query holds too many parameters"}
+		return nil, &PathError{"the query has too many parameters"}
 	}
 	q := make(url.Values)
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -48,11 +47,11 @@ func ParseQuery(raw string) (url.Values, error) {
 func unescapeQuery(s string) (string, error) {
 	out, err := url.QueryUnescape(s)
 	if err != nil {
-		return "", &PathError{"the query holds a broken escape"}
+		return "", &PathError{"the query contains an invalid escape"}
 	}
 	for _, r := range out {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {
-			return "", &PathError{"the query holds a control character or invalid UTF-8"}
+			return "", &PathError{"the query contains a control character or invalid UTF-8"}
 		}
 	}
 	return out, nil

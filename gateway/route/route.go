@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Dialect is the interface a caller speaks.
+// Dialect is the API that a caller uses.
 type Dialect string
 
 // The dialects.
@@ -17,8 +17,7 @@ const (
 	V2      Dialect = "v2"
 	V1      Dialect = "v1"
 	GraphQL Dialect = "graphql"
-	// Run is the run interface; Chat is the part of it that language models answer,
-	// with errors of another shape.
+	// Run is the run interface. Chat is its OpenAI-compatible part, whose errors have another form.
 	Run  Dialect = "run"
 	Chat Dialect = "chat"
 )
@@ -26,39 +25,37 @@ const (
 // IsRun reports whether the dialect belongs to the run interface.
 func (d Dialect) IsRun() bool { return d == Run || d == Chat }
 
-// Route is one operation at one place.
+// Route is one operation at one path.
 type Route struct {
-	// ID is the operation's name within its dialect.
+	// ID is the name of the operation within its dialect.
 	ID      string
 	Dialect Dialect
-	// Method is AnyMethod, or the one the route has.
+	// Method is an HTTP method or AnyMethod.
 	Method string
-	// Pattern is the path with {name} for parameters, e.g. "/v2/pods/{id}". A
-	// parameter is always one whole segment, but for a last {name...}, which is all
-	// of the path that is left, as it was sent: in any spelling, but without dot segments.
+	// Pattern is the path with {name} for parameters, such as "/v2/pods/{id}". A parameter matches one whole segment. A final {name...}
+	// matches the rest of the path as sent, which may contain escapes but no dot segments.
 	Pattern string
-	// Public routes are answered without a credential.
+	// Public routes need no credential.
 	Public bool
-	// IgnoresBody routes read what body there is, and never decode it.
+	// IgnoresBody routes read the body but never decode it.
 	IgnoresBody bool
 }
 
-// AnyMethod is the method of a route that has GET, HEAD, POST, PUT, PATCH, DELETE
-// and OPTIONS.
+// AnyMethod matches GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.
 const AnyMethod = "*"
 
-// Match is the meaning of a request target.
+// Match is the result of matching a request.
 type Match struct {
 	Route *Route
-	// Params holds the decoded path parameters by name, nil when there are none.
+	// Params contains the decoded path parameters, nil if it uses no lists.
 	Params map[string]string
 }
 
-// ErrNotFound is returned when no route has the path.
+// ErrNotFound is returned if no route has the path.
 var ErrNotFound = errors.New("route: no operation has this path")
 
-// Suggest returns the path of a route that was probably meant by one without a route: the path below /v2 or /v1, without a slash at its
-// end. It returns "" for none.
+// Suggest returns the path of a route that was probably meant by an unmatched path: below /v2 or /v1, or without a trailing slash. It
+// returns "" without a suggestion.
 func (t *Table) Suggest(method, path string) string {
 	trimmed := strings.TrimRight(path, "/")
 	for _, candidate := range []string{trimmed, "/v2" + trimmed, "/v1" + trimmed} {
@@ -70,20 +67,20 @@ func (t *Table) Suggest(method, path string) string {
 	return ""
 }
 
-// MethodError is returned when routes have the path but none the method.
+// MethodError is returned if the path exists but not with the requested method.
 type MethodError struct {
-	// Allow lists the methods the path has, sorted.
+	// Allow lists the allowed methods, sorted.
 	Allow []string
 }
 
 // Error implements error.
 func (e *MethodError) Error() string {
-	return "route: the path takes only " + strings.Join(e.Allow, ", ")
+	return "route: the path supports only " + strings.Join(e.Allow, ", ")
 }
 
-// PathError is returned for a path that could be read in more than one way.
+// PathError is returned for a path or query that could be parsed in more than one way.
 type PathError struct {
-	// Reason is the text for the caller; it does not repeat the path.
+	// Reason is the message for the caller. It does not repeat the path.
 	Reason string
 }
 
@@ -99,15 +96,15 @@ type node struct {
 	static map[string]*node
 	// param is the child for a {name} segment.
 	param   *node
-	name    string // of the parameter this node stands for
-	rest    *node  // the child for a last {name...}
+	name    string // of the parameter matched by this node
+	rest    *node  // the child for a final {name...}
 	methods map[string]*Route
-	// dialect is that of the first route at or below this node.
+	// dialect is the dialect of the first route at or below this node.
 	dialect Dialect
 }
 
-// NewTable builds a Table. Two routes of the same method and shape, or two
-// names for the parameter at one place, are an error that names both.
+// NewTable returns a Table. It returns an error that names both routes if two of them have the same method and path, or use different names
+// for one parameter.
 func NewTable(routes []Route) (*Table, error) {
 	t := &Table{root: new(node)}
 	var errs []error
@@ -136,7 +133,7 @@ func (t *Table) add(r *Route) error {
 		n.dialect = cmp.Or(n.dialect, r.Dialect)
 	}
 	if first, ok := n.methods[r.Method]; ok {
-		return fmt.Errorf("routes %s and %s both answer %s %s", first.ID, r.ID, r.Method, r.Pattern)
+		return fmt.Errorf("routes %s and %s are both registered for %s %s", first.ID, r.ID, r.Method, r.Pattern)
 	}
 	if n.methods == nil {
 		n.methods = make(map[string]*Route)
@@ -158,7 +155,7 @@ func (n *node) child(seg string) (*node, error) {
 			n.param = &node{name: name}
 		}
 		if n.param.name != name {
-			return nil, fmt.Errorf("parameter {%s} is called {%s} elsewhere", name, n.param.name)
+			return nil, fmt.Errorf("parameter {%s} is named {%s} in another route", name, n.param.name)
 		}
 		return n.param, nil
 	}
@@ -171,9 +168,8 @@ func (n *node) child(seg string) (*node, error) {
 	return n.static[seg], nil
 }
 
-// Dialect returns the dialect in whose error shape a path is refused, matched or
-// not: that of the last literal segment the path shares with a route, V2 without
-// any.
+// Dialect returns the dialect for reporting errors of a path, whether the path matches or not: the dialect of the last literal segment that
+// the path shares with a route, or V2.
 func (t *Table) Dialect(path string) Dialect {
 	d := V2
 	if t == nil {
@@ -192,7 +188,7 @@ func (t *Table) Dialect(path string) Dialect {
 	return d
 }
 
-// rest returns where the part of a path begins that a {name...} stands for, the length of the path without one.
+// rest returns the start index of the part matched by {name...}, or the length of the path.
 func (t *Table) rest(path string) int {
 	n, at := t.root, 1
 	for seg := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
@@ -212,9 +208,8 @@ func (t *Table) rest(path string) int {
 	return len(path)
 }
 
-// Match finds the route of a method and a raw path (the request target up to
-// the question mark, as received). It returns ErrNotFound, a *MethodError or a
-// *PathError when there is none. Literal segments win over parameters.
+// Match finds the route for a method and the path of the request target as received, without the query. Literal segments take precedence
+// over parameters. It returns ErrNotFound, a *MethodError or a *PathError if no route matches.
 func (t *Table) Match(method, path string) (Match, error) {
 	rest := t.rest(path)
 	if err := checkPath(path[:rest]); err != nil {
@@ -228,7 +223,7 @@ func (t *Table) Match(method, path string) (Match, error) {
 	}
 	n := t.root
 	var params map[string]string
-	at := 1 // where the segment begins
+	at := 1 // start of the segment
 	for seg := range strings.SplitSeq(path[1:], "/") {
 		if n.rest != nil {
 			n, params[n.rest.name] = n.rest, path[at:]
@@ -264,7 +259,7 @@ func (t *Table) Match(method, path string) (Match, error) {
 	return Match{Route: r, Params: params}, nil
 }
 
-// isAnyMethod reports whether AnyMethod includes a method.
+// isAnyMethod reports whether AnyMethod includes the method.
 func isAnyMethod(method string) bool { return slices.Contains(strings.Fields(anyMethods), method) }
 
 const anyMethods = "DELETE GET HEAD OPTIONS PATCH POST PUT"
@@ -276,8 +271,8 @@ func sortedMethods(m map[string]*Route) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// dropEmptySegments drops empty segments: v1 callers are known to write a trailing slash or
-// two slashes in a row. Safe there, because a v1 path is never forwarded.
+// dropEmptySegments removes empty segments, because v1 callers are known to send trailing or doubled slashes. This is safe, because v1
+// paths are never forwarded.
 func dropEmptySegments(path string) string {
 	parts := slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" })
 	return "/" + strings.Join(parts, "/")

@@ -12,44 +12,43 @@ import (
 	"strings"
 )
 
-// API is the description of the v2 API or of the run interface. It is immutable:
-// what only some calls need is compiled when the first of them comes.
+// API is the description of the v2 API or the run interface. It is immutable and safe for concurrent use. Schemas that
+// only some calls need are compiled on first use.
 type API struct {
 	document   *document
 	operations []*Operation
 	byID       map[string]*Operation
 }
 
-// Operation is one thing a caller can ask for. Its fields are for reading only.
+// Operation is one operation of an API. Its fields must not be modified.
 type Operation struct {
-	// ID is the operationId, e.g. "createPod".
+	// ID is the operationId, for example "createPod".
 	ID string
-	// Method is the HTTP method in capitals.
+	// Method is the HTTP method in upper case.
 	Method string
-	// Path is the path template, e.g. "/v2/pods/{id}".
+	// Path is the path template, for example "/v2/pods/{id}".
 	Path string
-	// Tag names the group of operations, e.g. "Pods".
+	// Tag names the group of the operation, for example "Pods".
 	Tag string
-	// Query, PathParams and Headers are the parameters in the order described.
+	// Query, PathParams and Headers hold the parameters in the order of the description.
 	Query, PathParams, Headers []Parameter
-	// HasBody reports whether the operation takes a JSON body, BodyRequired
-	// whether it cannot do without.
+	// HasBody reports whether the operation accepts a JSON body, BodyRequired whether it requires one.
 	HasBody, BodyRequired bool
-	// Mutates is true for every method but GET.
+	// Mutates is true for every method except GET.
 	Mutates bool
-	// Streams is true when success is answered with text/event-stream, always or,
-	// for an operation with a body, when that has stream: true.
+	// Streams reports that a success response can be text/event-stream: always, or, for an operation with a body, if the
+	// body has stream: true.
 	Streams bool
-	// SuccessStatus is the lowest status of success.
+	// SuccessStatus is the lowest 2xx status in the description.
 	SuccessStatus int
 
-	body       *validator // nil for none
+	body       *validator // nil if there is no body
 	document   *document
 	defaults   *defaultTree
 	bodyRules  []bodyRule
 	queryRules []queryRule
 
-	undescribed bool // what it takes and answers is not known
+	undescribed bool // parameters and response are unknown
 }
 
 // Parameter is a parameter of an operation.
@@ -57,24 +56,21 @@ type Parameter struct {
 	Name        string
 	Description string
 	Required    bool
-	// Type is the JSON type of the value, or of the elements of a list:
-	// "string", "integer" or "boolean".
+	// Type is the JSON type of the value, or of the elements of a list: "string", "integer" or "boolean".
 	Type string
-	// List tells that the value is a list of elements separated by commas.
+	// List reports that the value is a comma-separated list.
 	List bool
-	// Repeats tells that the parameter may be sent more than once, each time with one
-	// element of a list.
+	// Repeats reports that the value is a list whose elements are sent as repeated parameters.
 	Repeats bool
-	// Default is the documented default as it stands in a query, "" for none.
+	// Default is the documented default as written in a query, or "".
 	Default string
-	// Maximum is the largest value of an integer, 0 for no bound.
+	// Maximum is the maximum of an integer, or 0.
 	Maximum int
 
 	judge *validator
 }
 
-// Load reads the embedded description. An error means that the binary was built
-// from a broken one.
+// Load reads the embedded description of the v2 API. It returns an error if the embedded description is invalid.
 func Load() (*API, error) {
 	text, err := join(openAPI, sandboxes)
 	if err != nil {
@@ -83,26 +79,23 @@ func Load() (*API, error) {
 	return load(text)
 }
 
-// LoadRun is Load for the run interface, which has a description of its own.
+// LoadRun reads the embedded description of the run interface.
 func LoadRun() (*API, error) { return load(runInterface) }
 
-// Operations returns every operation, ordered by path and then by method. The
-// slice is the caller's.
+// Operations returns all operations, sorted by path and method. The caller may modify the slice.
 func (a *API) Operations() []*Operation { return slices.Clone(a.operations) }
 
-// Operation returns the operation with the given operationId, nil when there is
-// none.
+// Operation returns the operation with the given operationId, or nil.
 func (a *API) Operation(id string) *Operation { return a.byID[id] }
 
-// Document returns the description as compact JSON, as it is served at
-// GET /v2/openapi.json. It must not be modified.
+// Document returns the description as compact JSON, as served at GET /v2/openapi.json. It must not be modified.
 func (a *API) Document() []byte { return a.document.compact() }
 
-// Subset returns the description of the named operations alone.
+// Subset returns the description with only the named operations.
 func (a *API) Subset(ids map[string]bool) []byte {
 	var doc map[string]any
 	if err := json.Unmarshal(a.document.compact(), &doc); err != nil {
-		panic("schema: " + err.Error()) // it was read when it was loaded
+		panic("schema: " + err.Error()) // the text was parsed by Load
 	}
 	paths, _ := doc["paths"].(map[string]any)
 	for path, item := range paths {
@@ -123,8 +116,7 @@ func (a *API) Subset(ids map[string]bool) []byte {
 	return text
 }
 
-// The parts of an OpenAPI document that are read as such; schemas are compiled
-// from the text itself.
+// Parts of an OpenAPI document. Schemas are compiled directly from the text.
 type (
 	openAPIDocument struct {
 		Paths      map[string]map[string]json.RawMessage
@@ -184,7 +176,7 @@ func load(text []byte) (*API, error) {
 		}
 		for _, op := range ops {
 			if api.byID[op.ID] != nil {
-				return nil, fmt.Errorf("compile the API description: two operations are called %q", op.ID)
+				return nil, fmt.Errorf("compile the API description: duplicate operationId %q", op.ID)
 			}
 			api.byID[op.ID] = op
 			api.operations = append(api.operations, op)
@@ -196,14 +188,14 @@ func load(text []byte) (*API, error) {
 	return api, nil
 }
 
-// builder makes operations out of the parts of the document.
+// builder creates operations from the parts of the document.
 type builder struct {
 	*document
 	src        *source
 	parameters map[string]placed
 }
 
-// placed is a parameter together with the place it belongs to.
+// placed is a parameter with its location.
 type placed struct {
 	in string
 	Parameter
@@ -220,10 +212,10 @@ func newBuilder(of *document, src *source, doc *openAPIDocument) (*builder, erro
 	return b, nil
 }
 
-// validator returns the judge of values by the schema at pointer.
+// validator returns the validator for the schema at pointer.
 func (b *builder) validator(pointer string) (*validator, error) {
 	if b.src.schemaAt(pointer) == nil {
-		return nil, fmt.Errorf("there is no schema at %q", pointer)
+		return nil, fmt.Errorf("no schema at %q", pointer)
 	}
 	return &validator{document: b.document, pointer: pointer}, nil
 }
@@ -241,7 +233,7 @@ func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
 	}
 	if out.Type == "array" {
 		if p.Explode == nil {
-			return placed{}, errors.New("a list must say explode: false or true")
+			return placed{}, errors.New("a list parameter must set explode")
 		}
 		out.List, out.Repeats, out.Type = !*p.Explode, *p.Explode, b.typeOf(*p.Schema.Items)
 	}
@@ -334,7 +326,7 @@ func (b *builder) addBody(op *Operation, desc *openAPIOperation) error {
 		return err
 	}
 	if !b.src.isObject(pointer) {
-		return errors.New("the body may be something else than an object")
+		return errors.New("body schema must allow only objects")
 	}
 	if op.SuccessStatus == http.StatusCreated {
 		op.defaults = b.src.defaultsOf(pointer)

@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// Difference lists what two descriptions of an API say differently about one operation.
+// Difference lists the differences between two API descriptions for one operation.
 type Difference struct {
-	// Operation is the operationId in the older description if that has the operation, otherwise in the newer one, or method and
-	// path if there is none.
+	// Operation is the operationId in the older description, or in the newer one if the older one lacks the operation, or
+	// method and path if there is no operationId.
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	// Changes has one change in [InOperation] if only one of the descriptions has the operation.
+	// Changes holds a single change in [InOperation] if only one of the descriptions has the operation.
 	Changes []Change `json:"changes"`
 }
 
-// Change is one difference between the descriptions of an operation.
+// Change is one difference in an operation.
 type Change struct {
 	// What is New, Gone or Changed.
 	What string `json:"what"`
-	// In is the part of the operation: one of the constants below.
+	// In is the part of the operation, one of the In constants.
 	In string `json:"in"`
-	// Name is the parameter, the path of the member as in gpu.count or ports[], or the status.
+	// Name is the parameter, the path of the member such as gpu.count or ports[], or the status.
 	Name string `json:"name,omitempty"`
-	// Older and Newer are the constraints that only the older or only the newer description has, in the words of JSON Schema.
+	// Older and Newer hold the constraints that only the older or only the newer description has, in JSON Schema terms.
 	Older string `json:"older,omitempty"`
 	Newer string `json:"newer,omitempty"`
 }
@@ -51,12 +51,12 @@ const (
 	InStatus    = "status"
 )
 
-// MaxDescription bounds the descriptions that are read from elsewhere, in bytes.
+// MaxDescription is the maximum size in bytes of descriptions that are read from other sources.
 const MaxDescription = 16 << 20
 
-// Compare returns the differences between two OpenAPI descriptions, ordered by path and method. It compares neither prose and examples
-// nor the schemas of path parameters. A status of errors that the newer description leaves to default, and an operation with
-// x-unpublished, are not gone.
+// Compare returns the differences between two OpenAPI descriptions, sorted by path and method. It ignores prose, examples
+// and the schemas of path parameters. An error status that the newer description covers by default, and an operation with
+// x-unpublished, do not count as gone.
 func Compare(older, newer []byte) ([]Difference, error) {
 	before, err := readOutline(older)
 	if err != nil {
@@ -88,7 +88,8 @@ func Compare(older, newer []byte) ([]Difference, error) {
 	return out, errors.Join(before.err, after.err)
 }
 
-// MissingOperations returns the operations of a newer OpenAPI description, each as method and path, that a does not describe.
+// MissingOperations returns the operations of a newer OpenAPI description that a does not describe, each as method and
+// path.
 func (a *API) MissingOperations(newer []byte) ([]string, error) {
 	theirs, err := readOutline(newer)
 	if err != nil {
@@ -105,12 +106,12 @@ func (a *API) MissingOperations(newer []byte) ([]string, error) {
 	return out, nil
 }
 
-// outline is a description that is read without being compiled, because it may be of any quality.
+// outline is a description that is parsed leniently, because it may be incomplete or invalid.
 type outline struct {
 	*source
 	operations map[string]*outlined // by method and anonymous path
-	visits     int                  // of schemas
-	err        error                // for schemas that were not read to their end
+	visits     int                  // number of schemas visited
+	err        error                // set if schemas were not read completely
 }
 
 // outlined is an operation of an outline.
@@ -127,7 +128,7 @@ func readOutline(document []byte) (*outline, error) {
 	}
 	paths, ok := src.at("/paths").(map[string]any)
 	if !ok {
-		return nil, errors.New("not an OpenAPI description: it has no paths")
+		return nil, errors.New("not an OpenAPI description: no paths")
 	}
 	o := &outline{source: src, operations: make(map[string]*outlined)}
 	for path, item := range paths {

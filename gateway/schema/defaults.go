@@ -6,22 +6,19 @@ import (
 	"slices"
 )
 
-// defaultTree holds the defaults of one object of the description and of the
-// objects inside it.
+// defaultTree holds the default values of an object schema and of the objects in it.
 type defaultTree struct {
 	values   map[string]any          // by member
-	children map[string]*defaultTree // by member; elements of arrays alike
+	children map[string]*defaultTree // by member; also for the elements of arrays
 }
 
-// FillDefaults returns a create request with the platform's defaults in the members that
-// were left out: the whole request, for policies to judge. It is not sent. For every other
-// operation it returns doc itself, because there a member left out keeps its old value. It
-// does not change doc; equal parts of both may be shared.
+// FillDefaults returns a create request with the platform's defaults for omitted members, so that policies see the
+// complete request. The result is not sent to the platform. For every other operation it returns doc itself, because an
+// omitted member of an update keeps its value. It does not modify doc; the result may share parts with it.
 //
-// A default is not filled in where the platform would take the value from a
-// template (startSsh and startJupyter of a pod beside templateId), nor where the
-// member would be refused (workers.idleTimeout of a QUEUE endpoint that scales
-// by REQUEST_COUNT). Call FillDefaults after a template has been merged.
+// It omits a default if the platform would take the value from a template (startSsh and startJupyter of a pod with
+// templateId), or if the platform would reject the member (workers.idleTimeout of a QUEUE endpoint that scales by
+// REQUEST_COUNT). Call FillDefaults after a template has been merged.
 func (op *Operation) FillDefaults(doc any) any {
 	if op.defaults == nil {
 		return doc
@@ -32,7 +29,7 @@ func (op *Operation) FillDefaults(doc any) any {
 	}
 	if op.defaults.children["workers"] != nil && !has(given, "workers") {
 		given = maps.Clone(given)
-		given["workers"] = map[string]any{} // its defaults hold without it, too
+		given["workers"] = map[string]any{} // its defaults also apply if it is absent
 	}
 	body := op.defaults.fill(given)
 	if has(given, "templateId") {
@@ -48,9 +45,9 @@ func (op *Operation) FillDefaults(doc any) any {
 	return body
 }
 
-// WithoutRefusedDefault returns a create request without the default of workers.idleTimeout, if the endpoint is of the one combination that
-// may not set it: generated clients send every default. It returns a new endpoint without mounts if these are empty, which released clients
-// send beside networkVolumes. It does not change doc.
+// WithoutRefusedDefault returns a create request without values that generated clients send although the platform would
+// reject them. It removes the default of workers.idleTimeout from an endpoint that must not set it, and empty mounts from
+// a new endpoint, which released clients send together with networkVolumes. It does not modify doc.
 func (op *Operation) WithoutRefusedDefault(doc any) any {
 	body, _ := doc.(map[string]any)
 	if mounts, given := body["mounts"].(map[string]any); given && op.ID == "createEndpoint" && noneIn(mounts) {
@@ -78,8 +75,7 @@ func noneIn(lists map[string]any) bool {
 	return true
 }
 
-// fill returns a copy of an object, and of those inside it that have defaults, with
-// the defaults.
+// fill returns a copy of an object with defaults for omitted members, recursively.
 func (t *defaultTree) fill(object map[string]any) map[string]any {
 	out := maps.Clone(object)
 	for name, value := range t.values {
@@ -104,8 +100,7 @@ func (t *defaultTree) fill(object map[string]any) map[string]any {
 	return out
 }
 
-// defaultsOf collects the defaults of the schema at pointer; nil when there are
-// none.
+// defaultsOf returns the defaults of the schema at pointer, or nil.
 func (s *source) defaultsOf(pointer string) *defaultTree {
 	t := &defaultTree{values: make(map[string]any), children: make(map[string]*defaultTree)}
 	s.inPlace(pointer, func(at string, schema map[string]any) {

@@ -2,12 +2,12 @@ package schema
 
 import _ "embed"
 
-// openAPI is the API description; see doc.go.
+// openAPI is the description of the v2 API; see doc.go.
 //
 //go:embed openapi.json
 var openAPI []byte
 
-// sandboxes describes what the platform's own description lacks; see doc.go.
+// sandboxes describes the operations that the platform's own description lacks; see doc.go.
 //
 //go:embed sandboxes.json
 var sandboxes []byte

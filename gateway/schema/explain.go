@@ -10,19 +10,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// The methods of document below turn the validator's tree of errors into violations: leaves only,
-// one for each fault. The kind of a fault is read from the description at the place the error
-// names, not from the error's text.
+// The methods of document below convert the validator's error tree to violations, one for each leaf. They determine the
+// kind of an error from the description at the location that the error names, not from the error message.
 
-// marks are the facts about the whole description that explanations look up.
+// marks holds facts about the whole description that explanations use.
 type marks struct {
-	// declared holds, by pointer, the members a schema with
-	// unevaluatedProperties knows in any of its parts. The validator calls such
-	// a member unevaluated when another fault made its part fail; that is an
-	// echo of the other fault.
+	// declared holds, by pointer of a schema with unevaluatedProperties, the members that any of its parts declares. If a
+	// part fails, the validator also reports its members as unevaluated, which is only a consequence of the other error.
 	declared map[string]map[string]bool
-	// tags holds, by pointer, the member that tells apart the variants of a
-	// union to which the schema belongs.
+	// tags holds, by pointer of a variant of a union, the member that distinguishes the variants.
 	tags map[string]string
 }
 
@@ -32,7 +28,7 @@ func newMarks(src *source) *marks {
 	return m
 }
 
-// scan collects them from a node and those under it.
+// scan collects these facts from a node and its descendants.
 func (m *marks) scan(src *source, pointer string, node any) {
 	switch node := node.(type) {
 	case []any:
@@ -61,8 +57,8 @@ func (m *marks) scan(src *source, pointer string, node any) {
 	}
 }
 
-// discriminator returns the member that tells the variants of a union apart and
-// the reference of each variant by the member's value.
+// discriminator returns the member that distinguishes the variants of a union, and the references of the variants by the
+// member's value.
 func discriminator(schema map[string]any) (tag string, mapping map[string]string) {
 	d, _ := schema["discriminator"].(map[string]any)
 	tag, _ = d["propertyName"].(string)
@@ -82,7 +78,7 @@ func sortedNames(mapping map[string]string) []any {
 	return names
 }
 
-// finding is a violation and the schema it was found by.
+// finding is a violation with the schema that it violates.
 type finding struct {
 	Violation
 	schema string // pointer
@@ -102,8 +98,8 @@ func (d *document) violations(err *jsonschema.ValidationError, doc any) []Violat
 	return tidy(vs)
 }
 
-// faults collects the errors that say something by themselves: the leaves of
-// the tree, and the unions none of whose branches fits.
+// faults collects the errors that are meaningful by themselves: the leaves of the tree, and unions without a matching
+// branch.
 func (d *document) faults(faults []*jsonschema.ValidationError, err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(err.Causes) == 0 || isUnion(err) {
 		return append(faults, err)
@@ -119,8 +115,7 @@ func isUnion(err *jsonschema.ValidationError) bool {
 	return strings.HasSuffix(at, "/oneOf") || strings.HasSuffix(at, "/anyOf")
 }
 
-// ordered puts faults in a fixed order and bounds their number, before any more
-// work is done on them: a body can have thousands.
+// ordered sorts errors and limits their number before they are processed further, because a body can have thousands.
 func ordered(faults []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	slices.SortFunc(faults, func(a, b *jsonschema.ValidationError) int {
 		return cmp.Or(
@@ -156,9 +151,8 @@ func (d *document) branch(prefix string, err *jsonschema.ValidationError, doc an
 	return found
 }
 
-// union explains why no branch of a oneOf or anyOf fits: by the one variant the
-// value claims to be, where a member tells the variants apart, and in one
-// sentence elsewhere.
+// union explains why no branch of a oneOf or anyOf matches. If a member distinguishes the variants, it explains the
+// errors of the variant that the value names, otherwise it returns one general message.
 func (d *document) union(parent, keyword string, err *jsonschema.ValidationError, doc any) []finding {
 	tokens := splitEscaped(err.InstanceLocation)
 	where := places(doc, tokens)
@@ -167,7 +161,7 @@ func (d *document) union(parent, keyword string, err *jsonschema.ValidationError
 	}
 	tag, mapping := discriminator(d.src().schemaAt(parent))
 	if tag == "" {
-		return found(keyword, "fits none of the forms allowed here", where...)
+		return found(keyword, "does not match any allowed form", where...)
 	}
 	value := resolve(doc, tokens)
 	object, ok := value.(map[string]any)
@@ -191,8 +185,8 @@ func (d *document) union(parent, keyword string, err *jsonschema.ValidationError
 	return d.branch(fmt.Sprintf("%s/%s/%d", parent, keyword, i), err, doc)
 }
 
-// dropWrongVariants keeps one fault of an object that is the wrong variant of a
-// union: that its tag has the wrong value. The rest follows from it.
+// dropWrongVariants reduces the errors of an object that is the wrong variant of a union to the error about its tag,
+// because the others follow from it.
 func (d *document) dropWrongVariants(found []finding) []finding {
 	for variant, tag := range d.marks().tags {
 		for _, wrong := range found {
@@ -208,8 +202,8 @@ func (d *document) dropWrongVariants(found []finding) []finding {
 	return found
 }
 
-// dropBesideType keeps one fault of a value that is of the wrong type: that a
-// number spelled 8e-1 is also below a minimum is no help.
+// dropBesideType drops the other errors of a value with the wrong type: for a number spelled 8e-1, an error about the
+// minimum is no help.
 func dropBesideType(found []finding) []finding {
 	mistyped := make(map[string]bool)
 	for _, f := range found {
@@ -218,19 +212,19 @@ func dropBesideType(found []finding) []finding {
 	return slices.DeleteFunc(found, func(f finding) bool { return mistyped[f.Pointer] && f.Keyword != "type" })
 }
 
-// under reports whether pointer is prefix or a place inside it.
+// under reports whether pointer is prefix or a location inside it.
 func under(pointer, prefix string) bool {
 	rest, ok := strings.CutPrefix(pointer, prefix)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// fragment returns the pointer of the keyword or schema an error stems from.
+// fragment returns the pointer of the keyword or schema that caused an error.
 func fragment(err *jsonschema.ValidationError) string {
 	_, pointer, _ := strings.Cut(err.AbsoluteKeywordLocation, "#")
 	return pointer
 }
 
-// places turns the tokens of a pointer into doc into names and positions.
+// places converts the tokens of a pointer into doc to names and array indexes.
 func places(doc any, tokens []string) []any {
 	out := make([]any, 0, len(tokens)+1)
 	for _, t := range tokens {

@@ -9,13 +9,11 @@ import (
 	"strings"
 )
 
-// sizedFlavor is the spelling of a CPU flavor that carries its size: vCPUs and
-// GB of memory, as in cpu5c-4-8.
+// sizedFlavor matches a CPU flavor with its size, the vCPUs and the GB of memory, as in cpu5c-4-8.
 var sizedFlavor = regexp.MustCompile(`^([A-Za-z0-9]+)-([0-9]+)-[0-9]+$`)
 
-// checkFlavorSize: the size in the name of a CPU flavor and vcpuCount are one size.
-// Otherwise the judged flavor could be the smaller and the rented one the larger. The
-// memory in the name is not looked at: CanonicalBody takes it away.
+// checkFlavorSize checks that the size in the name of a CPU flavor equals vcpuCount. Otherwise policies could evaluate a
+// smaller flavor than the one that is rented. It ignores the memory in the name, which CanonicalBody removes.
 func checkFlavorSize(body map[string]any, report reporter) {
 	one := func(shape map[string]any, tokens ...any) {
 		id := text(shape, "id")
@@ -29,7 +27,7 @@ func checkFlavorSize(body map[string]any, report reporter) {
 		}
 		count, ok := integer(shape, "vcpuCount")
 		if size, err := strconv.ParseInt(m[2], 10, 64); ok && (err != nil || size != count) {
-			report(fmt.Sprintf("names another size than 'vcpuCount', which is %d", count), append(tokens, "id")...)
+			report(fmt.Sprintf("must have the same size as 'vcpuCount', which is %d", count), append(tokens, "id")...)
 		}
 	}
 	one(object(body, "cpu"), "cpu")
@@ -39,10 +37,8 @@ func checkFlavorSize(body map[string]any, report reporter) {
 	}
 }
 
-// CanonicalBody returns a body with each thing named in one way: a CPU flavor
-// without its size, which vcpuCount says. The argument is not changed, and is
-// the answer when there is nothing to do. Call it with a body that CheckRules
-// passed.
+// CanonicalBody returns a body with a single spelling for each value: CPU flavors have no size, because vcpuCount holds
+// it. It does not modify its argument, which it returns if no change is needed. The body must have passed CheckRules.
 func CanonicalBody(doc any) any {
 	body, ok := doc.(map[string]any)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"maps"
 )
 
-// joined are the members of an OpenAPI document as far as documents can be joined.
+// joined holds the members of an OpenAPI document that join uses.
 type joined struct {
 	OpenAPI    json.RawMessage                       `json:"openapi"`
 	Info       json.RawMessage                       `json:"info"`
@@ -17,8 +17,8 @@ type joined struct {
 	Components map[string]map[string]json.RawMessage `json:"components"`
 }
 
-// join returns the description base with the tags, paths and components of another one, whose other members are dropped. It
-// returns an error if both have a path or a component of the same name.
+// join returns the description base with the tags, paths and components of other. It returns an error if both have a path
+// or a component of the same name.
 func join(base, other []byte) ([]byte, error) {
 	var doc, more joined
 	if err := json.Unmarshal(base, &doc); err != nil {
@@ -39,11 +39,11 @@ func join(base, other []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// add copies named parts.
+// add copies entries that do not exist yet.
 func add(to, from map[string]json.RawMessage) error {
 	for name := range from {
 		if _, taken := to[name]; taken {
-			return fmt.Errorf("both have %s", name)
+			return fmt.Errorf("duplicate name %s", name)
 		}
 	}
 	maps.Copy(to, from)

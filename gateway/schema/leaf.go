@@ -14,8 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// leaf turns one error without causes into findings. One error can name several
-// members, each of which is a fault of its own.
+// leaf converts one error without causes to findings. An error about several members gives one finding for each.
 func (d *document) leaf(err *jsonschema.ValidationError, doc any) []finding {
 	pointer := fragment(err)
 	if head, _, ok := strings.Cut(pointer, "/dependentRequired/"); ok {
@@ -55,15 +54,14 @@ func (d *document) leaf(err *jsonschema.ValidationError, doc any) []finding {
 		if declared[name] {
 			return nil
 		}
-		// To the caller there is one kind of unknown member, however the
-		// description closes the object.
+		// Callers see one kind of unknown member, whichever keyword rejects it.
 		where = where[:len(where)-1]
 		return found("additionalProperties", notAllowed(name, slices.Sorted(maps.Keys(declared))))
 	}
 	return found(keyword, message(keyword, schema, value))
 }
 
-// unknownStatus returns the status for a member that an object of the schema may not have: that of x-unknown-status, 422 without it.
+// unknownStatus returns the status for an unknown member of an object: x-unknown-status of the schema, or 422.
 func unknownStatus(schema map[string]any) int {
 	n, _ := schema["x-unknown-status"].(json.Number)
 	if status, err := strconv.Atoi(n.String()); err == nil {
@@ -72,7 +70,7 @@ func unknownStatus(schema map[string]any) int {
 	return http.StatusUnprocessableEntity
 }
 
-// message describes the values that satisfy a keyword of schema.
+// message describes the values that satisfy a keyword of the schema.
 func message(keyword string, schema map[string]any, value any) string {
 	switch limit := schema[keyword]; keyword {
 	case "type":
@@ -100,13 +98,13 @@ func message(keyword string, schema map[string]any, value any) string {
 	case "maxLength", "maxItems", "maxProperties":
 		return fmt.Sprintf("must have at most %v %s", limit, unit(keyword))
 	case "uniqueItems":
-		return "must not contain the same element twice"
+		return "must not contain duplicate elements"
 	case "pattern":
 		return fmt.Sprintf("must match the pattern %v", limit)
 	case "format":
 		return fmt.Sprintf("must be a %v", limit)
 	case "oneOf":
-		return "fits more than one of the forms allowed here"
+		return "matches more than one allowed form"
 	}
 	return "is not allowed here"
 }
@@ -121,8 +119,7 @@ func unit(keyword string) string {
 	return "members"
 }
 
-// typeFault explains a value of the wrong type, or a number of the right type
-// that is spelled in a way that is not accepted.
+// typeFault explains a value of the wrong type, or a number in a spelling that is not accepted.
 func typeFault(types map[string]bool, value any) string {
 	n, ok := value.(json.Number)
 	switch {
@@ -172,7 +169,7 @@ func oneOfMessage(allowed ...any) string {
 	return "must be one of " + strings.Join(names, ", ")
 }
 
-// missing returns a message for each required member value lacks.
+// missing returns a message for each required member that value lacks.
 func missing(value, required any) []string {
 	object, _ := value.(map[string]any)
 	var out []string
@@ -184,7 +181,7 @@ func missing(value, required any) []string {
 	return out
 }
 
-// dependents returns a message for each member that must stand beside another.
+// dependents returns a message for each missing member that another member requires.
 func dependents(value, rules any) []string {
 	object, _ := value.(map[string]any)
 	byName, _ := rules.(map[string]any)
@@ -195,14 +192,14 @@ func dependents(value, rules any) []string {
 		}
 		for _, need := range texts(needs) {
 			if _, ok := object[need]; !ok {
-				out = append(out, fmt.Sprintf("missing property %s, which %s needs beside it", quote(need), quote(name)))
+				out = append(out, fmt.Sprintf("missing property %s, which %s requires", quote(need), quote(name)))
 			}
 		}
 	}
 	return out
 }
 
-// additional returns a message for each member of value that is not one of the known members.
+// additional returns a message for each unknown member of value.
 func additional(value any, known map[string]any) []string {
 	object, _ := value.(map[string]any)
 	names := slices.Sorted(maps.Keys(known))
@@ -215,7 +212,7 @@ func additional(value any, known map[string]any) []string {
 	return out
 }
 
-// notAllowed returns the message for a member that an object may not have, with the nearest of the names that it may have.
+// notAllowed returns the message for an unknown member. It suggests the known name that is most similar.
 func notAllowed(name string, known []string) string {
 	message := "additional properties " + quote(name) + " not allowed"
 	if near := fault.Nearest(name, known); near != "" {
@@ -224,7 +221,7 @@ func notAllowed(name string, known []string) string {
 	return message
 }
 
-// texts returns the elements of a list of the description as text.
+// texts converts the elements of a list in the description to strings.
 func texts(list any) []string {
 	items, _ := list.([]any)
 	out := make([]string, 0, len(items))

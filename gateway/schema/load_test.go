@@ -39,12 +39,12 @@ func TestLoadRefusesBrokenDescriptions(t *testing.T) {
 		{"no JSON", `{"openapi"`, `"openapi"`, "parse the API description"},
 		{"unknown schema", `schemas/Thing"`, `schemas/Nothing"`, "Nothing"},
 		{"remote schema", `"#/components/schemas/Thing"`, `"https://example.test/thing.json"`, "example.test"},
-		{"a body of anything", `"Thing": {"type": "object"`, `"Thing": {"type": ["object", "array"]`, "something else than an object"},
+		{"a body of anything", `"Thing": {"type": "object"`, `"Thing": {"type": ["object", "array"]`, "must allow only objects"},
 		{"unknown parameter", `parameters/Page"`, `parameters/Size"`, "unknown parameter"},
 		{"a list in no form", `"schema": {"type": "integer"}`, `"schema": {"type": "array", "items": {"type": "string"}}`, "explode"},
 		{"no operationId", `"operationId": "createThing"`, `"operationId": ""`, "needs an operationId"},
 		{"no tag", `["Things"]`, `[]`, "one tag"},
-		{"the same operation twice", `"paths": {`, `"paths": {"/v2/other": {"get": {"operationId": "createThing", "tags": ["Things"]}},`, "two operations"},
+		{"the same operation twice", `"paths": {`, `"paths": {"/v2/other": {"get": {"operationId": "createThing", "tags": ["Things"]}},`, "duplicate operationId"},
 		{"a method that is no object", `{"post": {`, `{"get": 1, "post": {`, "GET"},
 	}
 	for _, tt := range tests {
@@ -73,7 +73,7 @@ func TestBrokenSchemasRefuse(t *testing.T) {
 		}
 		for range 2 {
 			got := api.Operation("createThing").ValidateBody(map[string]any{})
-			if len(got) != 1 || got[0].String() != "$: could not be checked" {
+			if len(got) != 1 || got[0].String() != "$: cannot be validated" {
 				t.Errorf("%s: violations are %v", name, got)
 			}
 		}
@@ -92,8 +92,8 @@ func TestMessages(t *testing.T) {
 		value  any
 		want   []string
 	}{
-		{"either", true, []string{"$.either: fits none of the forms allowed here"}},
-		{"one", "a", []string{"$.one: fits more than one of the forms allowed here"}},
+		{"either", true, []string{"$.either: does not match any allowed form"}},
+		{"one", "a", []string{"$.one: matches more than one allowed form"}},
 		{"fixed", "x", []string{"$.fixed: must be true"}},
 		{"list", []any{}, []string{"$.list: must have at least 2 elements"}},
 		{"list", []any{"", "", "", ""}, []string{"$.list: must have at most 3 elements"}},
@@ -105,7 +105,7 @@ func TestMessages(t *testing.T) {
 		{"odd", json.Number("4"), []string{"$.odd: must be a multiple of 3"}},
 		{"not", "x", []string{"$.not: is not allowed here"}},
 		{"never", "x", []string{"$.never: is not allowed here"}},
-		{"text", struct{}{}, []string{"$: could not be checked"}},
+		{"text", struct{}{}, []string{"$: cannot be validated"}},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s %v", tt.member, tt.value), func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestMessages(t *testing.T) {
 // A validator that breaks down refuses.
 func TestValidatePanics(t *testing.T) {
 	got := (*validator)(nil).validate(map[string]any{})
-	want := []Violation{{Location: "$", Keyword: "internal", Message: "could not be checked", Status: 400}}
+	want := []Violation{{Location: "$", Keyword: "internal", Message: "cannot be validated", Status: 400}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
 	}

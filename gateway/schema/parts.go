@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// part is a place in an operation; see the fields of Change.
+// part identifies a part of an operation; see the fields of Change.
 type part struct{ in, name string }
 
-// parts maps the parts of an operation to their constraints, each in words.
+// parts maps the parts of an operation to their constraints, in words.
 type parts map[part]map[string]bool
 
 func (p parts) add(at part, constraint string) {
@@ -51,7 +51,7 @@ func (o *outline) partsOf(op *outlined) parts {
 	return all
 }
 
-// schemaOf returns the schema of a body's first media type, JSON if it has one; nil if it has no content.
+// schemaOf returns the schema of a body's content, preferably JSON, or nil if it has no content.
 func schemaOf(body map[string]any) any {
 	content := object(body, "content")
 	media := object(content, "application/json")
@@ -63,7 +63,7 @@ func schemaOf(body map[string]any) any {
 	return media["schema"]
 }
 
-// follow returns the object that a node is or refers to.
+// follow returns the object at a node, after resolving a reference.
 func (o *outline) follow(node any) map[string]any {
 	m, _ := node.(map[string]any)
 	if ref := text(m, "$ref"); ref != "" {
@@ -72,14 +72,14 @@ func (o *outline) follow(node any) map[string]any {
 	return m
 }
 
-// maxVisits bounds the schemas that are read of one description, references followed.
+// maxVisits is the maximum number of schemas read from one description, with references resolved.
 const maxVisits = 1 << 20
 
-// walk adds the constraints of a schema at a part, and those of its members. refs are the references that led to it.
+// walk adds the constraints of a schema and of its members. refs are the references that led to the schema.
 func (o *outline) walk(all parts, at part, schema any, refs []string) {
 	node, _ := schema.(map[string]any)
 	if o.visits++; o.visits > maxVisits {
-		o.err = fmt.Errorf("a description has more than %d schemas, references followed", maxVisits)
+		o.err = fmt.Errorf("description has more than %d schemas, with references resolved", maxVisits)
 		return
 	}
 	if ref := text(node, "$ref"); ref != "" && !slices.Contains(refs, ref) {
@@ -133,7 +133,7 @@ func (o *outline) keyword(all parts, at part, keyword string, value any, refs []
 	}
 }
 
-// compact returns a constraint's value, with strings that stand alone unquoted.
+// compact formats the value of a constraint. Strings are unquoted.
 func compact(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -141,11 +141,11 @@ func compact(v any) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // what was decoded
+	_ = e.Encode(v) // the value was decoded from JSON
 	return strings.TrimSpace(out.String())
 }
 
-// changes returns the changes from older to newer, without those inside a part that is itself new or gone.
+// changes returns the changes from p to newer, without those inside a part that is itself new or gone.
 func (p parts) changes(newer parts) []Change {
 	all := make(parts)
 	maps.Copy(all, p)
@@ -169,7 +169,7 @@ func (p parts) changes(newer parts) []Change {
 	return out
 }
 
-// inside reports whether a part is a member of one that is new or gone.
+// inside reports whether a part is inside a part that is new or gone.
 func (at part) inside(changes []Change) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool {
 		rest, ok := strings.CutPrefix(at.name, c.Name)
@@ -177,7 +177,7 @@ func (at part) inside(changes []Change) bool {
 	})
 }
 
-// only lists the constraints that are not among others.
+// only lists the constraints that are not in others.
 func only(constraints, others map[string]bool) string {
 	return strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(constraints)), func(c string) bool { return others[c] }), ", ")
 }

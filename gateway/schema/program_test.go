@@ -162,7 +162,7 @@ func TestNewKeyword(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := api.Operation("updateCluster")
-	if gaps := op.body.compiled().program.Gaps(); len(gaps) != 1 || !strings.Contains(gaps[0], "the keyword maxProperties") {
+	if gaps := op.body.compiled().program.Gaps(); len(gaps) != 1 || !strings.Contains(gaps[0], ": keyword maxProperties") {
 		t.Errorf("gaps = %q, want one for maxProperties", gaps)
 	}
 	for body, want := range map[string]int{`{"name": "ab"}`: 0, `{"name": 1}`: 1} {

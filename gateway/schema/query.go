@@ -9,17 +9,14 @@ import (
 	"strings"
 )
 
-// CanonicalQuery returns the query to send upstream: the operation's own
-// parameters with their values, and nothing else. Parameters the operation does
-// not have are dropped, as the platform ignores them too, except where it is not
-// known which it has. A parameter sent more
-// than once, a value of the wrong type, and parameters that exclude or need each
-// other are violations; the query is then nil.
+// CanonicalQuery returns the query to send upstream, which holds only parameters of the operation. It drops unknown
+// parameters, which the platform ignores too, unless the parameters of the operation are unknown. A repeated parameter, a
+// value of the wrong type, and parameters that exclude or require each other are violations; the query is then nil.
 //
-// A documented default is dropped from a query without include if the operation has rules between parameters: generated clients send every
-// default, and count=1 alone asks for nothing.
+// If the operation has rules between parameters and the query has no include, documented defaults are dropped: generated
+// clients send every default, and count=1 alone has no effect.
 //
-// The values are those of the caller, except booleans, which clients spell in several ways.
+// Values are unchanged, except booleans, which clients spell in several ways.
 func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) {
 	if op.undescribed {
 		return plainQuery(query)
@@ -58,7 +55,7 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 	return out, nil
 }
 
-// checkParameter holds one value against the parameter's schema.
+// checkParameter validates one value of a parameter.
 func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
 	if p.List {
 		return op.checkElements(p, strings.Split(value, ","))
@@ -66,7 +63,7 @@ func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
 	return op.checkValue(p, typed(p.Type, value))
 }
 
-// checkElements holds the elements of a list against the parameter's schema.
+// checkElements validates the elements of a list parameter.
 func (op *Operation) checkElements(p *Parameter, elements []string) []Violation {
 	items := make([]any, len(elements))
 	for i, item := range elements {
@@ -84,7 +81,7 @@ func (op *Operation) checkValue(p *Parameter, doc any) []Violation {
 	return vs
 }
 
-// parameter returns the parameter of the query with a name, nil if the operation has none.
+// parameter returns the query parameter with the given name, or nil.
 func (op *Operation) parameter(name string) *Parameter {
 	i := slices.IndexFunc(op.Query, func(p Parameter) bool { return p.Name == name })
 	if i < 0 {
@@ -93,8 +90,7 @@ func (op *Operation) parameter(name string) *Parameter {
 	return &op.Query[i]
 }
 
-// MaxPage returns the largest limit of a page of the list that the operation reads, 0 if the
-// operation does not read a list in pages.
+// MaxPage returns the maximum page size of a list operation, or 0 if the operation has no pages.
 func (op *Operation) MaxPage() int {
 	if limit := op.parameter("limit"); limit != nil && op.parameter("cursor") != nil {
 		return limit.Maximum
@@ -102,8 +98,8 @@ func (op *Operation) MaxPage() int {
 	return 0
 }
 
-// UnknownParameters returns the names in a query that are not parameters of the operation, sorted. It
-// returns none for an operation whose parameters are not known.
+// UnknownParameters returns the sorted names in a query that are not parameters of the operation. The result is empty if
+// the parameters of the operation are unknown.
 func (op *Operation) UnknownParameters(query url.Values) (names []string) {
 	if op.undescribed {
 		return nil
@@ -117,9 +113,8 @@ func (op *Operation) UnknownParameters(query url.Values) (names []string) {
 	return names
 }
 
-// typed reads a value as the JSON type a parameter has; a value of another type stays a
-// string, which the schema then refuses. A boolean may be spelled as [strconv.ParseBool] takes it: Python
-// clients send True.
+// typed converts a value to the JSON type of a parameter. A value of another type stays a string, which the schema then
+// rejects. Booleans may have any spelling that [strconv.ParseBool] accepts, because Python clients send True.
 func typed(kind, value string) any {
 	if kind == "integer" && isPlainInteger(value) {
 		return json.Number(value)
@@ -130,16 +125,15 @@ func typed(kind, value string) any {
 	return value
 }
 
-// ValidPathParam reports whether value, already unescaped, can be the path
-// parameter name of the operation. Ids are letters, digits, "_" and "-"; those
-// of the catalog may contain spaces and some punctuation as well. Nothing that
-// passes can change the shape of a path.
+// ValidPathParam reports whether the unescaped value is valid for the path parameter name. Ids consist of letters,
+// digits, "_" and "-"; catalog ids may also have spaces and some punctuation. No valid value can change the structure of
+// a path.
 func (op *Operation) ValidPathParam(name, value string) bool {
 	i := slices.IndexFunc(op.PathParams, func(p Parameter) bool { return p.Name == name })
 	return i >= 0 && op.PathParams[i].judge.compiled().schema.Pattern.MatchString(value)
 }
 
-// queryRules returns the rules between the parameters of an operation's query.
+// queryRules returns the rules between the query parameters of an operation.
 func queryRules(operation string) []queryRule {
 	availability := queryRule{"availability", checkAvailability}
 	switch operation {
@@ -154,8 +148,8 @@ func queryRules(operation string) []queryRule {
 	return nil
 }
 
-// statusOf returns the status of a query rule: a value that can never be right
-// is 422, parameters that do not go together are 400.
+// statusOf returns the status for a violated query rule: 422 for a value that is never valid, 400 for parameters that
+// cannot be combined.
 func statusOf(rule string) int {
 	if rule == "powerOfTwo" {
 		return http.StatusUnprocessableEntity
@@ -163,12 +157,11 @@ func statusOf(rule string) int {
 	return http.StatusBadRequest
 }
 
-// checkAvailability: the filters of the catalog belong to the availability
-// that include asks for, and asking for it needs a product.
+// checkAvailability checks that catalog filters are used together with include, and include together with product.
 func checkAvailability(query url.Values, report func(parameter, message string)) {
 	if query.Has("include") {
 		if !query.Has("product") {
-			report("include", "needs 'product' beside it")
+			report("include", "requires 'product'")
 		}
 		return
 	}
@@ -176,19 +169,19 @@ func checkAvailability(query url.Values, report func(parameter, message string))
 		"product", "count", "cloud", "countryCodes", "cudaVersions", "minCudaVersion", "vcpuCount",
 	} {
 		if query.Has(name) {
-			report(name, "needs 'include' beside it")
+			report(name, "requires 'include'")
 		}
 	}
 }
 
-// checkCUDAQuery: versions are named one by one or by the lowest.
+// checkCUDAQuery checks that a list of versions and a minimum version are not combined.
 func checkCUDAQuery(query url.Values, report func(parameter, message string)) {
 	if query.Has("cudaVersions") && query.Has("minCudaVersion") {
 		report("cudaVersions", "cannot be combined with 'minCudaVersion'")
 	}
 }
 
-// checkVCPUQuery: CPU shapes come in powers of two.
+// checkVCPUQuery checks that the vCPU count is a power of two.
 func checkVCPUQuery(query url.Values, report func(parameter, message string)) {
 	n, err := strconv.ParseInt(query.Get("vcpuCount"), 10, 64)
 	if err == nil && n > 0 && n&(n-1) != 0 {
@@ -196,7 +189,7 @@ func checkVCPUQuery(query url.Values, report func(parameter, message string)) {
 	}
 }
 
-// checkTimeRange: a time range is given by its ends or by its length.
+// checkTimeRange checks that a time range has either start and end or a length.
 func checkTimeRange(query url.Values, report func(parameter, message string)) {
 	if query.Has("lastN") && (query.Has("startTime") || query.Has("endTime")) {
 		report("lastN", "cannot be combined with 'startTime' or 'endTime'")

@@ -67,7 +67,7 @@ func TestCanonicalQueryRefuses(t *testing.T) {
 		{"no integer", "getPodLogs", `tail=many`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer"}},
 		{"integer spelled otherwise", "getPodLogs", `tail=1e2`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer"}},
 		{"integer with a sign", "getPodLogs", `tail=%2B5`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer"}},
-		{"minus zero", "getPodLogs", `tail=-0`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer, written in plain digits"}},
+		{"minus zero", "getPodLogs", `tail=-0`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer in plain digits"}},
 		{"too large", "getPodLogs", `tail=5001`, http.StatusUnprocessableEntity, []string{"query.tail: must be at most 5000"}},
 		{
 			"beyond 2^53", "listBilling", `lastN=99999999999999999999`, http.StatusUnprocessableEntity,
@@ -83,13 +83,13 @@ func TestCanonicalQueryRefuses(t *testing.T) {
 		}},
 		{"list too long", "listGpuTypes", `include=AVAILABILITY,AVAILABILITY&product=POD`, http.StatusUnprocessableEntity, []string{"query.include: must have at most 1 elements"}},
 		{"country code", "listGpuTypes", `include=AVAILABILITY&product=POD&countryCodes=de`, http.StatusUnprocessableEntity, []string{"query.countryCodes[0]: must match the pattern ^[A-Z]{2}$"}},
-		{"include without product", "listGpuTypes", `include=AVAILABILITY`, http.StatusBadRequest, []string{"query.include: needs 'product' beside it"}},
+		{"include without product", "listGpuTypes", `include=AVAILABILITY`, http.StatusBadRequest, []string{"query.include: requires 'product'"}},
 		{"filters without include", "getGpuType", `product=POD&count=2&cloud=SECURE&countryCodes=DE&minCudaVersion=12`, http.StatusBadRequest, []string{
-			"query.cloud: needs 'include' beside it",
-			"query.count: needs 'include' beside it",
-			"query.countryCodes: needs 'include' beside it",
-			"query.minCudaVersion: needs 'include' beside it",
-			"query.product: needs 'include' beside it",
+			"query.cloud: requires 'include'",
+			"query.count: requires 'include'",
+			"query.countryCodes: requires 'include'",
+			"query.minCudaVersion: requires 'include'",
+			"query.product: requires 'include'",
 		}},
 		{"both CUDA filters", "listGpuTypes", `include=AVAILABILITY&product=POD&cudaVersions=12.8&minCudaVersion=12`, http.StatusBadRequest, []string{
 			"query.cudaVersions: cannot be combined with 'minCudaVersion'",

@@ -6,29 +6,28 @@ import (
 	"net/url"
 )
 
-// bodyRule is one rule between the fields of a body. Rules run on bodies that
-// passed ValidateBody, but must not panic on others.
+// bodyRule is a rule between fields of a body. Rules run on bodies that passed ValidateBody, but must not panic on
+// others.
 type bodyRule struct {
 	// name is the Keyword of the rule's violations.
 	name  string
 	check func(body map[string]any, report reporter)
 }
 
-// reporter takes one fault: the fault and the way to its value.
+// reporter records a violation with its message and the path to the value.
 type reporter func(message string, tokens ...any)
 
-// queryRule is one rule between the parameters of a query.
+// queryRule is a rule between query parameters.
 type queryRule struct {
 	name  string
 	check func(query url.Values, report func(parameter, message string))
 }
 
-// CheckRules applies the rules between fields that the operation's schema
-// cannot express and that the body alone decides. Call it with a body that
-// ValidateBody passed. It returns at most 50 violations in a fixed order.
+// CheckRules applies the rules between fields that the operation's schema cannot express and that the body alone decides.
+// The body must have passed ValidateBody. CheckRules returns at most 50 violations in a fixed order.
 //
-// Rules that depend on more than the body (flavor ranges, data centers, values of a
-// template, the present size of a volume) are judged elsewhere.
+// Rules that need more than the body (flavor ranges, data centers, template values, the current size of a volume) are
+// checked elsewhere.
 func (op *Operation) CheckRules(doc any) []Violation {
 	body, ok := doc.(map[string]any)
 	if !ok {
@@ -46,7 +45,7 @@ func (op *Operation) CheckRules(doc any) []Violation {
 	return tidy(vs)
 }
 
-// bodyRules returns the rules of an operation. This table is the whole list.
+// bodyRules returns the rules of an operation.
 func bodyRules(operation string) []bodyRule {
 	container := []bodyRule{
 		{"portFormat", checkPorts},
@@ -112,8 +111,8 @@ func bodyRules(operation string) []bodyRule {
 	return nil
 }
 
-// The readers below return the zero value when a member is missing or has
-// another type; the schema has already judged types.
+// The functions below return the zero value for a member that is missing or of another type, because the schema has
+// already checked types.
 
 func object(parent map[string]any, name string) map[string]any {
 	m, _ := parent[name].(map[string]any)
@@ -135,7 +134,7 @@ func has(parent map[string]any, name string) bool {
 	return ok
 }
 
-// integer returns a member that is a whole number.
+// integer returns a member that is an integer.
 func integer(parent map[string]any, name string) (int64, bool) {
 	n, ok := parent[name].(json.Number)
 	if !ok {
@@ -145,7 +144,7 @@ func integer(parent map[string]any, name string) (int64, bool) {
 	return v, err == nil
 }
 
-// words returns the strings of a list.
+// words returns the strings in a list.
 func words(items []any) []string {
 	out := make([]string, 0, len(items))
 	for _, item := range items {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Upper bounds of one request. The description has none, so a slip of the
-// finger would be a valid order for a million GPUs. They lie far above anything the
-// platform offers; the limits of a caller are for policies to set.
+// Upper limits of one request. The description has none, so a typing error would be a valid order for a million GPUs.
+// They are far above anything the platform offers; policies set the limits of a caller.
 const (
 	maxGPUs         = 1024
 	maxVCPUs        = 1024
@@ -17,8 +16,8 @@ const (
 	maxDisk         = 65_536      // GB
 	maxWorkers      = 1000        // per endpoint
 	maxRequestCount = 100_000     // per worker
-	maxQueueDelay   = 86_400      // seconds: a day
-	maxTimeout      = 604_800_000 // milliseconds: a week, the longest a job may take
+	maxQueueDelay   = 86_400      // seconds: one day
+	maxTimeout      = 604_800_000 // milliseconds: one week, the maximum duration of a job
 )
 
 func checkPodBounds(body map[string]any, report reporter) {
@@ -51,8 +50,7 @@ func checkEndpointBounds(body map[string]any, report reporter) {
 	}
 }
 
-// atMost reports the number that tokens lead to when it is above limit. A
-// number that is missing is none.
+// atMost reports the number at the path tokens if it exceeds limit. A missing number is valid.
 func atMost(body map[string]any, report reporter, limit int64, tokens ...any) {
 	var v any = body
 	for _, t := range tokens {
@@ -79,22 +77,21 @@ func atMost(body map[string]any, report reporter, limit int64, tokens ...any) {
 	}
 }
 
-// checkExactlyOneCompute: something new runs on GPUs or on CPUs.
+// checkExactlyOneCompute checks that a new resource has either gpu or cpu.
 func checkExactlyOneCompute(body map[string]any, report reporter) {
 	if has(body, "gpu") == has(body, "cpu") {
 		report("must have exactly one of 'gpu' and 'cpu'")
 	}
 }
 
-// checkAtMostOneCompute: a change names GPUs or CPUs or neither.
+// checkAtMostOneCompute checks that an update does not have both gpu and cpu.
 func checkAtMostOneCompute(body map[string]any, report reporter) {
 	if has(body, "gpu") && has(body, "cpu") {
 		report("must not have both 'gpu' and 'cpu'")
 	}
 }
 
-// checkVCPU: CPU shapes come in powers of two, in pods (one shape) and in
-// endpoints (several).
+// checkVCPU checks that vCPU counts are powers of two, both in pods (one shape) and in endpoints (several).
 func checkVCPU(body map[string]any, report reporter) {
 	one := func(shape map[string]any, tokens ...any) {
 		if n, ok := integer(shape, "vcpuCount"); ok && (n < 1 || n&(n-1) != 0) {
@@ -108,8 +105,8 @@ func checkVCPU(body map[string]any, report reporter) {
 	}
 }
 
-// checkCUDA: a list of versions and a lowest version exclude each other. An
-// empty list and an empty version constrain nothing.
+// checkCUDA checks that a list of versions and a minimum version are not combined. An empty list and an empty version are
+// no constraint.
 func checkCUDA(body map[string]any, report reporter) {
 	gpu := object(body, "gpu")
 	if len(list(gpu, "allowedCudaVersions")) > 0 && text(gpu, "minCudaVersion") != "" {
@@ -117,20 +114,19 @@ func checkCUDA(body map[string]any, report reporter) {
 	}
 }
 
-// checkExcludedTypes: the platform trims the names it leaves out, so two that
-// differ only in white space are one.
+// checkExcludedTypes checks for duplicates. The platform trims these names, so names that differ only in white space are
+// duplicates.
 func checkExcludedTypes(body map[string]any, report reporter) {
 	names := words(list(object(body, "gpu"), "excludedTypes"))
 	for i, name := range names {
 		names[i] = strings.TrimSpace(name)
 		if slices.Contains(names[:i], names[i]) {
-			report("is left out already", "gpu", "excludedTypes", i)
+			report("is a duplicate", "gpu", "excludedTypes", i)
 		}
 	}
 }
 
-// checkNewWorkerRange: the fewest workers of a new endpoint are not more than
-// the most, defaults counted in.
+// checkNewWorkerRange checks that the minimum of the workers does not exceed the maximum, with defaults applied.
 func checkNewWorkerRange(body map[string]any, report reporter) {
 	const defaultMin, defaultMax = 0, 3
 	workers := object(body, "workers")
@@ -147,8 +143,7 @@ func checkNewWorkerRange(body map[string]any, report reporter) {
 	}
 }
 
-// checkWorkerRange is checkNewWorkerRange for a change, where a member left out
-// keeps a value that is not known here.
+// checkWorkerRange is like checkNewWorkerRange for an update, where an omitted member keeps an unknown value.
 func checkWorkerRange(body map[string]any, report reporter) {
 	workers := object(body, "workers")
 	fewest, ok1 := integer(workers, "min")
@@ -158,15 +153,14 @@ func checkWorkerRange(body map[string]any, report reporter) {
 	}
 }
 
-// checkIdleTimeout: see idleTimeoutRefused.
+// checkIdleTimeout checks that the idle timeout is allowed; see idleTimeoutRefused.
 func checkIdleTimeout(body map[string]any, report reporter) {
 	if has(object(body, "workers"), "idleTimeout") && idleTimeoutRefused(body) {
 		report("cannot be set for a QUEUE endpoint that scales by REQUEST_COUNT", "workers", "idleTimeout")
 	}
 }
 
-// idleTimeoutRefused reports whether a new endpoint is of the one combination
-// that has no idle timeout. Without a type it is a QUEUE.
+// idleTimeoutRefused reports whether a new endpoint must not have an idle timeout. An endpoint without a type is a QUEUE.
 func idleTimeoutRefused(body map[string]any) bool {
 	return text(body, "type") != "LOAD_BALANCER" && text(object(body, "scaling"), "type") == "REQUEST_COUNT"
 }

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Port numbers above highestPort are no real ports: from symmetricPort on they
-// ask for any one port that is the same inside and outside.
+// Numbers above highestPort are not real ports. From symmetricPort on, they request an arbitrary port with the same
+// number inside and outside.
 const (
 	highestPort   = 65535
 	symmetricPort = 70001
 	lastPort      = 99999
 )
 
-// checkPorts: a port is number/protocol.
+// checkPorts checks that ports have the form number/protocol.
 func checkPorts(body map[string]any, report reporter) {
 	for i, item := range list(body, "ports") {
 		s, _ := item.(string)
@@ -27,13 +27,12 @@ func checkPorts(body map[string]any, report reporter) {
 		case n > highestPort && n < symmetricPort:
 			report("must have a port of at most "+strconv.Itoa(highestPort), "ports", i)
 		case n >= symmetricPort && protocol != "tcp":
-			report("must use tcp to ask for equal ports inside and outside", "ports", i)
+			report("must use tcp to request equal ports inside and outside", "ports", i)
 		}
 	}
 }
 
-// checkEnvironment: a variable's name is not empty and has no equals sign, so
-// that no name can smuggle in the value of another.
+// checkEnvironment checks that variable names are not empty and have no equals sign, which could set another variable.
 func checkEnvironment(body map[string]any, report reporter) {
 	for name := range object(body, "env") {
 		if name == "" || strings.ContainsRune(name, '=') {
@@ -42,10 +41,9 @@ func checkEnvironment(body map[string]any, report reporter) {
 	}
 }
 
-// checkIdentifiers: what names something elsewhere is not empty and has no
-// control characters.
+// checkIdentifiers checks that references to other resources are not empty and have no control characters.
 func checkIdentifiers(body map[string]any, report reporter) {
-	const fault = "must name something, without control characters"
+	const fault = "must not be empty or contain control characters"
 	one := func(value any, tokens ...any) {
 		if unnamed(value) {
 			report(fault, slices.Clone(tokens)...)
@@ -75,13 +73,13 @@ func checkIdentifiers(body map[string]any, report reporter) {
 	}
 }
 
-// unnamed reports whether a value is a string that names nothing.
+// unnamed reports whether a value is an empty string or has control characters.
 func unnamed(value any) bool {
 	s, ok := value.(string)
 	return ok && (s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f }))
 }
 
-// checkOneMount: host storage and a network volume exclude each other.
+// checkOneMount checks that a persistent volume and a network volume are not combined.
 func checkOneMount(body map[string]any, report reporter) {
 	mounts := object(body, "mounts")
 	if has(mounts, "persistent") && len(list(mounts, "network")) > 0 {
@@ -89,35 +87,35 @@ func checkOneMount(body map[string]any, report reporter) {
 	}
 }
 
-// checkMountRemoval: a mount cannot be taken away.
+// checkMountRemoval checks that an update does not remove a mount.
 func checkMountRemoval(body map[string]any, report reporter) {
 	if mounts := object(body, "mounts"); has(mounts, "network") && len(list(mounts, "network")) == 0 {
 		report("must not be empty, a mount cannot be removed", "mounts", "network")
 	}
 }
 
-// checkPersistentWithCPU: CPU pods have no host storage.
+// checkPersistentWithCPU checks that a CPU pod has no persistent volume.
 func checkPersistentWithCPU(body map[string]any, report reporter) {
 	if has(body, "cpu") && has(object(body, "mounts"), "persistent") {
 		report("is not available to CPU pods", "mounts", "persistent")
 	}
 }
 
-// checkNetworkingWithCPU: private network addresses need a GPU.
+// checkNetworkingWithCPU checks that a CPU pod does not use global networking.
 func checkNetworkingWithCPU(body map[string]any, report reporter) {
 	if has(body, "cpu") && body["globalNetworking"] == true {
 		report("is not available to CPU pods", "globalNetworking")
 	}
 }
 
-// Bounds of the texts of a secret in bytes of UTF-8; the schema counts characters (reference platform-v2-growth, section 2.2 and
-// D10: the stricter of two readings).
+// Maximum sizes of a secret in bytes of UTF-8. The schema counts characters (reference platform-v2-growth, section 2.2
+// and D10: the stricter of two interpretations).
 const (
 	maxSecretValue       = 1<<24 - 1
 	maxSecretDescription = 1<<16 - 1
 )
 
-// checkSecretSize: the platform stores a limited number of bytes.
+// checkSecretSize checks the sizes of a secret in bytes.
 func checkSecretSize(body map[string]any, report reporter) {
 	for name, most := range map[string]int{"value": maxSecretValue, "description": maxSecretDescription} {
 		if len(text(body, name)) > most {
@@ -126,7 +124,7 @@ func checkSecretSize(body map[string]any, report reporter) {
 	}
 }
 
-// checkSSHKeys: a key stands in the set once, whatever comment follows it.
+// checkSSHKeys checks that no key occurs twice, whatever its comment.
 func checkSSHKeys(body map[string]any, report reporter) {
 	seen := make(map[string]bool)
 	for i, item := range list(body, "keys") {
@@ -137,7 +135,7 @@ func checkSSHKeys(body map[string]any, report reporter) {
 		}
 		key := fields[0] + " " + fields[1]
 		if seen[key] {
-			report("is a key that the list already has", "keys", i)
+			report("is a duplicate key", "keys", i)
 		}
 		seen[key] = true
 	}

@@ -1,7 +1,7 @@
 package schema
 
-// Upper bounds of the timeouts of a sandbox, in seconds. The platform applies these in place of higher values
-// and reports no error (reference platform-v2-growth, section 2.4).
+// Upper limits of the timeouts of a sandbox in seconds. The platform silently reduces higher values to these (reference
+// platform-v2-growth, section 2.4).
 const (
 	maxSandboxIdle     = 7200
 	maxSandboxLifetime = 86_400
@@ -14,14 +14,14 @@ func checkSandboxBounds(body map[string]any, report reporter) {
 	atMost(body, report, maxSandboxLifetime, "maxLifetimeSeconds")
 }
 
-// checkOneImage reports a sandbox with both an image and a template, or with neither.
+// checkOneImage checks that a sandbox has either an image or a template.
 func checkOneImage(body map[string]any, report reporter) {
 	if has(body, "imageName") == has(body, "templateId") {
 		report("must have exactly one of 'imageName' and 'templateId'")
 	}
 }
 
-// checkEgress reports members that restrict outbound connections: the platform documents them, and does not confirm in its
+// checkEgress rejects members that restrict outbound connections: the platform documents them but does not confirm in its
 // responses that they are in force (reference platform-v2-growth, section 5, D5).
 func checkEgress(body map[string]any, report reporter) {
 	for _, name := range []string{"egressMode", "egressAllowlist"} {

@@ -23,7 +23,7 @@ func TestSandboxes(t *testing.T) {
 		`{"imageName":"i","idletimeoutseconds":1}`:                   "400 $: additional properties 'idletimeoutseconds' not allowed, did you mean 'idleTimeoutSeconds'?",
 		`{"imageName":"i","vcpuCount":0}`:                            "422 $.vcpuCount: must be at least 1",
 		`{"imageName":"i","memoryInGb":0}`:                           "422 $.memoryInGb: must be at least 1",
-		`{"imageName":"i","vcpuCount":1.5}`:                          "422 $.vcpuCount: must be an integer, written in plain digits",
+		`{"imageName":"i","vcpuCount":1.5}`:                          "422 $.vcpuCount: must be an integer in plain digits",
 		`{"imageName":"i","vcpuCount":1025}`:                         "400 $.vcpuCount: must be at most 1024",
 		`{"imageName":"i","memoryInGb":65537}`:                       "400 $.memoryInGb: must be at most 65536",
 		`{"imageName":"i","idleTimeoutSeconds":0}`:                   "422 $.idleTimeoutSeconds: must be at least 1",
@@ -31,7 +31,7 @@ func TestSandboxes(t *testing.T) {
 		`{"imageName":"i","maxLifetimeSeconds":86401}`:               "400 $.maxLifetimeSeconds: must be at most 86400",
 		`{"imageName":"i","labels":{"a":1}}`:                         "422 $.labels.a: must be a string",
 		`{"imageName":"i","env":{"A=B":"c"}}`:                        `400 $.env["A=B"]: the name of an environment variable must not be empty or contain '='`,
-		`{"imageName":"i","dataCenterId":"\u0001"}`:                  "400 $.dataCenterId: must name something, without control characters",
+		`{"imageName":"i","dataCenterId":"\u0001"}`:                  "400 $.dataCenterId: must not be empty or contain control characters",
 		`{"imageName":"i","egressMode":"DENY_ALL"}`:                  "400 $.egressMode: is not available: the platform does not confirm that a restriction of outbound connections is in force",
 		`{"imageName":"i","egressAllowlist":null,"egressMode":null}`: "400 $.egressAllowlist: is not available: the platform does not confirm that a restriction of outbound connections is in force",
 	} {

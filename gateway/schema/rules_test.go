@@ -45,13 +45,13 @@ func TestCheckRules(t *testing.T) {
 		}},
 		{"a flavor with its size", "createPod", pod(`"cpu":{"id":"cpu5c-4-8","vcpuCount":4}`), nil},
 		{"a flavor with a larger size", "createPod", pod(`"cpu":{"id":"cpu5c-32-64","vcpuCount":2}`), []string{
-			"$.cpu.id: names another size than 'vcpuCount', which is 2",
+			"$.cpu.id: must have the same size as 'vcpuCount', which is 2",
 		}},
 		{"a flavor with a smaller size", "createPod", pod(`"cpu":{"id":"cpu5c-2-4","vcpuCount":8}`), []string{
-			"$.cpu.id: names another size than 'vcpuCount', which is 8",
+			"$.cpu.id: must have the same size as 'vcpuCount', which is 8",
 		}},
 		{"a flavor with a size beyond numbers", "createPod", pod(`"cpu":{"id":"cpu5c-18446744073709551618-4","vcpuCount":2}`), []string{
-			"$.cpu.id: names another size than 'vcpuCount', which is 2",
+			"$.cpu.id: must have the same size as 'vcpuCount', which is 2",
 		}},
 		{"a flavor with half a size", "createPod", pod(`"cpu":{"id":"cpu5c-32","vcpuCount":2}`), []string{
 			"$.cpu.id: must be a flavor, or a flavor with its size, <flavor>-<vCPUs>-<GB>",
@@ -60,10 +60,10 @@ func TestCheckRules(t *testing.T) {
 			"$.cpu.id: must be a flavor, or a flavor with its size, <flavor>-<vCPUs>-<GB>",
 		}},
 		{"a flavor with another size in an endpoint", "createEndpoint", gpuEndpoint(`"cpu":[{"id":"cpu5c-2-4","vcpuCount":2},{"id":"cpu5c-32-64","vcpuCount":2}]`), []string{
-			"$.cpu[1].id: names another size than 'vcpuCount', which is 2",
+			"$.cpu[1].id: must have the same size as 'vcpuCount', which is 2",
 		}},
 		{"a flavor with another size in a change", "updateEndpoint", `{"cpu":[{"id":"cpu5c-32-64","vcpuCount":2}]}`, []string{
-			"$.cpu[0].id: names another size than 'vcpuCount', which is 2",
+			"$.cpu[0].id: must have the same size as 'vcpuCount', which is 2",
 		}},
 		{"both CUDA constraints", "createPod", pod(`"gpu":{"id":"x","allowedCudaVersions":["12.8"],"minCudaVersion":"12.0"}`), []string{
 			"$.gpu: must not have both 'allowedCudaVersions' and 'minCudaVersion'",
@@ -107,7 +107,7 @@ func TestCheckRules(t *testing.T) {
 		}},
 		{"ports out of range", "createPod", pod(`"ports":["65536/tcp","70001/http"]`), []string{
 			"$.ports[0]: must have a port of at most 65535",
-			"$.ports[1]: must use tcp to ask for equal ports inside and outside",
+			"$.ports[1]: must use tcp to request equal ports inside and outside",
 		}},
 		{"a port twice", "createTemplate", `{"name":"t","image":"i","ports":["80/http","80/http"]}`, nil},
 		{"environment names", "createPod", pod(`"env":{"":"1","A=B":"2","C":"=3"}`), []string{
@@ -115,11 +115,11 @@ func TestCheckRules(t *testing.T) {
 			"$.env['A=B']: the name of an environment variable must not be empty or contain '='",
 		}},
 		{"identifiers", "createPod", pod(`"gpu":{"id":"NVIDIA A40\nNVIDIA H200"},"dataCenterIds":["EU-RO-1",""],"mounts":{"network":[{"volumeId":"","path":"/"}]}`), []string{
-			"$.dataCenterIds[1]: must name something, without control characters",
-			"$.gpu.id: must name something, without control characters",
-			"$.mounts.network[0].volumeId: must name something, without control characters",
+			"$.dataCenterIds[1]: must not be empty or contain control characters",
+			"$.gpu.id: must not be empty or contain control characters",
+			"$.mounts.network[0].volumeId: must not be empty or contain control characters",
 		}},
-		{"an empty template in a change", "updatePod", `{"templateId":""}`, []string{"$.templateId: must name something, without control characters"}},
+		{"an empty template in a change", "updatePod", `{"templateId":""}`, []string{"$.templateId: must not be empty or contain control characters"}},
 
 		{"a million GPUs", "createPod", pod(`"gpu":{"id":"x","count":1000000}`), []string{"$.gpu.count: must be at most 1024"}},
 		{"1024 GPUs", "createPod", pod(`"gpu":{"id":"x","count":1024}`), nil},
@@ -158,7 +158,7 @@ func TestCheckRules(t *testing.T) {
 		{"idle timeout with delay", "createEndpoint", gpuEndpoint(`"workers":{"idleTimeout":5},"scaling":{"type":"QUEUE_DELAY","queueDelay":4}`), nil},
 		{"idle timeout of a load balancer", "createEndpoint", gpuEndpoint(`"type":"LOAD_BALANCER","workers":{"idleTimeout":5}`), nil},
 		{"excluded twice", "createEndpoint", gpuEndpoint(`"gpu":{"pools":["a"],"excludedTypes":["NVIDIA L4"," NVIDIA L4"]}`), []string{
-			"$.gpu.excludedTypes[1]: is left out already",
+			"$.gpu.excludedTypes[1]: is a duplicate",
 		}},
 		{"a description of as many bytes as may be", "createSecret", `{"name":"a","value":"v","description":"` + strings.Repeat("é", 32767) + `x"}`, nil},
 		{"a description of more bytes", "updateSecret", `{"description":"` + strings.Repeat("é", 32768) + `"}`, []string{
@@ -168,10 +168,10 @@ func TestCheckRules(t *testing.T) {
 			"$.value: must have at most 16777215 bytes in UTF-8",
 		}},
 		{"the same key twice", "updateSshKeys", `{"keys":["ssh-ed25519 AAAA a","ssh-rsa AAAA","ssh-ed25519 AAAA b"]}`, []string{
-			"$.keys[2]: is a key that the list already has",
+			"$.keys[2]: is a duplicate key",
 		}},
 		{"data center of a volume", "createNetworkVolume", `{"name":"v","dataCenter":"EU\u0007","size":10}`, []string{
-			"$.dataCenter: must name something, without control characters",
+			"$.dataCenter: must not be empty or contain control characters",
 		}},
 	}
 	api := load(t)

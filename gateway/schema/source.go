@@ -13,27 +13,25 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// documentURL is the name of the description inside the schema compiler. No
-// such place exists and nothing looks for it.
+// documentURL identifies the description in the schema compiler. It is never fetched.
 const documentURL = "mem:///openapi.json"
 
-// newCompiler returns a compiler that knows the description and nothing else.
+// newCompiler returns a compiler that resolves only references within the description.
 func newCompiler(text []byte) *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
 	c.AssertFormat = true
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
-		return nil, fmt.Errorf("a schema refers to %s, outside the description", url)
+		return nil, fmt.Errorf("schema refers to %s, outside the description", url)
 	}
 	c.RegisterExtension("number-spelling", nil, spellingCompiler{})
 	if err := c.AddResource(documentURL, bytes.NewReader(text)); err != nil {
-		panic(err) // the text was read before
+		panic(err) // the text was parsed by Load
 	}
 	return c
 }
 
-// source is the description as a tree, for finding the places that the validator's errors
-// point at.
+// source is the description as a tree. It resolves the locations of validation errors.
 type source struct{ root any }
 
 func newSource(text []byte) (*source, error) {
@@ -43,20 +41,20 @@ func newSource(text []byte) (*source, error) {
 	return s, d.Decode(&s.root)
 }
 
-// at returns the node under an RFC 6901 pointer, nil when there is none.
+// at returns the node at an RFC 6901 pointer, or nil.
 func (s *source) at(pointer string) any {
 	node := resolve(s.root, splitPointer(pointer))
 	return node
 }
 
-// schemaAt returns the schema object under pointer, nil when it is none.
+// schemaAt returns the schema object at pointer, or nil.
 func (s *source) schemaAt(pointer string) map[string]any {
 	m, _ := s.at(pointer).(map[string]any)
 	return m
 }
 
-// inPlace calls f for the schema at pointer and for every schema that it
-// applies to the same instance, by reference or as a branch.
+// inPlace calls f for the schema at pointer and for every schema that it applies to the same instance, by reference or as
+// a branch.
 func (s *source) inPlace(pointer string, f func(pointer string, schema map[string]any)) {
 	node := s.schemaAt(pointer)
 	if node == nil {
@@ -77,7 +75,7 @@ func (s *source) inPlace(pointer string, f func(pointer string, schema map[strin
 	}
 }
 
-// isObject reports whether the schema at pointer takes nothing but objects.
+// isObject reports whether the schema at pointer allows only objects.
 func (s *source) isObject(pointer string) bool {
 	node := s.schemaAt(pointer)
 	if ref, ok := node["$ref"].(string); ok && s.isObject(strings.TrimPrefix(ref, "#")) {
@@ -92,7 +90,7 @@ func (s *source) isObject(pointer string) bool {
 	return node["type"] == "object"
 }
 
-// splitPointer returns the tokens of an RFC 6901 pointer, unescaped.
+// splitPointer returns the unescaped tokens of an RFC 6901 pointer.
 func splitPointer(pointer string) []string {
 	if pointer == "" {
 		return nil
@@ -106,7 +104,7 @@ func splitPointer(pointer string) []string {
 	return tokens
 }
 
-// escapeToken makes a name a token of a pointer.
+// escapeToken escapes a name as a token of a pointer.
 func escapeToken(name string) string {
 	if !strings.ContainsAny(name, "~/") {
 		return name
@@ -114,8 +112,7 @@ func escapeToken(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// splitEscaped is splitPointer for the validator's pointers, whose tokens are
-// percent-encoded on top.
+// splitEscaped is like splitPointer for the validator's pointers, whose tokens are additionally percent-encoded.
 func splitEscaped(pointer string) []string {
 	tokens := splitPointer(pointer)
 	for i, t := range tokens {
@@ -126,7 +123,7 @@ func splitEscaped(pointer string) []string {
 	return tokens
 }
 
-// resolve walks from v along tokens; nil when they lead nowhere.
+// resolve follows tokens from v. It returns nil if a token does not exist.
 func resolve(v any, tokens []string) any {
 	for _, t := range tokens {
 		switch node := v.(type) {
@@ -149,7 +146,7 @@ func resolve(v any, tokens []string) any {
 	return v
 }
 
-// index reads an array index as RFC 6901 spells it.
+// index parses an array index as in RFC 6901.
 func index(token string) (int, bool) {
 	n := 0
 	for _, c := range []byte(token) {
@@ -161,10 +158,9 @@ func index(token string) (int, bool) {
 	return n, token != "" && (token == "0" || token[0] != '0')
 }
 
-// Numbers are judged by their spelling as well as by their value, so that every reader of
-// a body sees the same number: an integer is plain digits within the range that a float64
-// holds exactly, any other number has at most six decimals and no exponent. The validator
-// by itself takes 1.0, 1e0 and 80e-1 for integers.
+// Numbers are validated by their spelling as well as by their value, so that every JSON parser sees the same number: an
+// integer consists of plain digits within the range that a float64 represents exactly; any other number has at most six
+// decimals and no exponent. The validator alone accepts 1.0, 1e0 and 80e-1 as integers.
 const (
 	maxInteger  = 1<<53 - 1
 	maxDecimals = 6
@@ -179,10 +175,10 @@ func (spellingCompiler) Compile(_ jsonschema.CompilerContext, m map[string]any) 
 	case types["number"]:
 		return spelling(numberFault), nil
 	}
-	return nil, nil //nolint:nilnil // the compiler's way to say that the schema is of no concern
+	return nil, nil //nolint:nilnil // nil tells the compiler that the extension does not apply
 }
 
-// spelling describes the fault in how a number is written, "" for none.
+// spelling describes the error in the spelling of a number, or returns "".
 type spelling func(json.Number) string
 
 func (s spelling) Validate(ctx jsonschema.ValidationContext, v any) error {
@@ -226,11 +222,11 @@ func isPlainInteger(s string) bool {
 	return digits == "0" || digits != "" && digits[0] != '0'
 }
 
-// integerFault words the fault of n where an integer is wanted, or "".
+// integerFault describes why n is not a valid integer, or returns "".
 func integerFault(n json.Number) string {
 	s := string(n)
 	if !isPlainInteger(s) || s == "-0" {
-		return "must be an integer, written in plain digits"
+		return "must be an integer in plain digits"
 	}
 	if v, err := strconv.ParseInt(s, 10, 64); err != nil || v > maxInteger || v < -maxInteger {
 		return fmt.Sprintf("must be an integer between -%d and %d", maxInteger, maxInteger)
@@ -238,7 +234,7 @@ func integerFault(n json.Number) string {
 	return ""
 }
 
-// numberFault words the fault of n where a number is wanted, or "".
+// numberFault describes why n is not a valid number, or returns "".
 func numberFault(n json.Number) string {
 	s := string(n)
 	whole, decimals, _ := strings.Cut(s, ".")

@@ -8,26 +8,24 @@ import (
 	"strings"
 )
 
-// vocabulary holds the names of the description, in the form in which names are
-// compared: words in lower case without a plural s.
+// vocabulary holds the names in the description in normalised form: words in lower case without a plural s.
 type vocabulary struct {
-	// names holds every member of a schema, and with the member around it before it,
-	// as one word.
+	// names holds the members of all schemas, both alone and prefixed with the enclosing member.
 	names map[string]bool
 	// subjects holds the words of the members of request bodies.
 	subjects [][]string
-	// parameters holds the parameters of queries.
+	// parameters holds the query parameters.
 	parameters map[string]bool
-	// places holds the first segments of paths and, of the run interface, those
-	// behind an endpoint's id. Within holds the others, by the first.
+	// places holds the first segments of paths and, for the run interface, the segments after an endpoint's id. within
+	// holds the other segments, by the first one.
 	places map[string]bool
 	within map[string]map[string]bool
 }
 
-// bodySchema leads from an operation to the reference of its body's schema.
+// bodySchema is the path from an operation to the reference of its body schema.
 var bodySchema = []string{"requestBody", "content", "application/json", "schema", "$ref"} //nolint:gochecknoglobals // read only
 
-// newVocabulary returns the names of a description.
+// newVocabulary returns the names in a description.
 func newVocabulary(src *source) *vocabulary {
 	v := &vocabulary{names: make(map[string]bool), parameters: make(map[string]bool), places: make(map[string]bool), within: make(map[string]map[string]bool)}
 	for name := range src.schemaAt("/components/schemas") {
@@ -49,7 +47,7 @@ func newVocabulary(src *source) *vocabulary {
 	return v
 }
 
-// learnPath adds the segments of a path that are no parameters.
+// learnPath adds the segments of a path that are not parameters.
 func (v *vocabulary) learnPath(segments []string) {
 	literal := slices.DeleteFunc(segments, func(seg string) bool { return strings.HasPrefix(seg, "{") })
 	if len(literal) == 0 {
@@ -65,10 +63,9 @@ func (v *vocabulary) learnPath(segments []string) {
 	}
 }
 
-// learn adds the members of the schema at pointer, which is that of the member
-// around them, "" for none.
+// learn adds the members of the schema at pointer. around is the enclosing member, or "".
 func (v *vocabulary) learn(src *source, pointer, around string, depth int) {
-	const deepest = 2 // below that, names are known from the component they belong to
+	const deepest = 2 // deeper names are covered by the component that defines them
 	src.inPlace(pointer, func(at string, schema map[string]any) {
 		if items, ok := schema["items"]; ok && items != nil {
 			v.learn(src, at+"/items", around, depth)
@@ -87,7 +84,7 @@ func (v *vocabulary) learn(src *source, pointer, around string, depth int) {
 	})
 }
 
-// learnBody adds the members of the request body that the schema at pointer describes.
+// learnBody adds the members of a request body with the schema at pointer.
 func (v *vocabulary) learnBody(src *source, pointer string) {
 	src.inPlace(pointer, func(_ string, schema map[string]any) {
 		properties, _ := schema["properties"].(map[string]any)
@@ -97,7 +94,7 @@ func (v *vocabulary) learnBody(src *source, pointer string) {
 	})
 }
 
-// isUnknown reports whether a name is none of the vocabulary's, nor named after one.
+// isUnknown reports whether a name is neither in the vocabulary nor contains the name of a body member.
 func (v *vocabulary) isUnknown(name string) bool {
 	given := wordsOf(name)
 	if given == nil || v.names[folded(given)] {
@@ -106,7 +103,7 @@ func (v *vocabulary) isUnknown(name string) bool {
 	return !slices.ContainsFunc(v.subjects, func(subject []string) bool { return contains(given, subject) })
 }
 
-// contains reports whether a list has another one in it, side by side.
+// contains reports whether part is a contiguous part of list.
 func contains(list, part []string) bool {
 	for i := 0; i+len(part) <= len(list); i++ {
 		if slices.Equal(list[i:i+len(part)], part) {
@@ -116,12 +113,12 @@ func contains(list, part []string) bool {
 	return false
 }
 
-// maxName bounds a name that may be passed on.
+// maxName is the maximum length of a name that may be passed on.
 const maxName = 64
 
-// wordsOf splits a name such as gpuCount, GPU_COUNT, gpu-count or gpu2count into its
-// words, in lower case and without a plural s. It returns nil unless the name is one of
-// letters, digits, hyphens and underscores of ASCII, beginning with a letter.
+// wordsOf splits a name such as gpuCount, GPU_COUNT, gpu-count or gpu2count into its words, in lower case and without a
+// plural s. It returns nil unless the name begins with an ASCII letter and consists of ASCII letters, digits, hyphens and
+// underscores.
 func wordsOf(name string) []string {
 	var out []string
 	var word strings.Builder
@@ -158,29 +155,27 @@ func wordsOf(name string) []string {
 	return out
 }
 
-// folded is the common form of two spellings of a name.
+// folded joins words to the normalised form of a name.
 func folded(words []string) string { return strings.Join(words, "") }
 
-// IsUnknownMember reports whether a member of the operation's body is one that the description
-// says nothing about: no schema has a member of that name in any spelling (gpu, GPU,
-// gpus), and no word of it is a member of a request body (gpu_count, extraEnv).
+// IsUnknownMember reports whether a member of the operation's body is unrelated to the description: no schema has a
+// member of that name in any spelling (gpu, GPU, gpus), and no word of it is a member of a request body (gpu_count,
+// extraEnv).
 func (op *Operation) IsUnknownMember(member string) bool {
 	return op.body != nil && op.document.names().isUnknown(member)
 }
 
-// IsUnknownParameter reports whether a name is a plain one and not that of a parameter of the
-// description, of whatever operation, in any spelling.
+// IsUnknownParameter reports whether a name is well-formed and is not a parameter of any operation, in any spelling.
 func (op *Operation) IsUnknownParameter(name string) bool {
 	words := wordsOf(name)
 	return words != nil && !op.document.names().parameters[folded(words)]
 }
 
-// UnknownRead returns the operation that reads a path which neither the API nor the run
-// interface describes: of a collection of its own, or below one thing of a collection
-// that the API has, which the operation of returns; of is nil for the former, and op for
-// any other path. The path has only letters, digits, hyphens and underscores in its
-// segments, and its collection no digits, which ids have. No segment below a thing is
-// another spelling of one that the API has there.
+// UnknownRead returns an operation that reads a path that neither the API nor the run interface describes. The path is
+// either in a collection that the API does not have, or below a resource of a known collection; in the latter case, of is
+// the operation that reads the resource. For any other path, op is nil. Path segments consist of letters, digits, hyphens
+// and underscores; the collection has no digits, which occur in ids. No segment below a resource is another spelling of a
+// known one.
 func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {
@@ -223,17 +218,16 @@ func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 	return op, of
 }
 
-// UnknownRead is the id of the operations that read undescribed paths.
+// UnknownRead is the id of operations that read undescribed paths.
 const UnknownRead = "unknownRead"
 
-// plainQuery returns a query of which only the names are known to be parameters: each
-// is a plain one and stands once.
+// plainQuery validates a query with unknown parameters: each name must be well-formed and occur once.
 func plainQuery(query url.Values) (url.Values, []Violation) {
 	var vs []Violation
 	for name, values := range query {
 		switch {
 		case wordsOf(name) == nil:
-			vs = append(vs, inQuery(http.StatusBadRequest, "name", "is not a plain name", clip(name)))
+			vs = append(vs, inQuery(http.StatusBadRequest, "name", "is not a valid name", clip(name)))
 		case len(values) > 1:
 			vs = append(vs, inQuery(http.StatusBadRequest, "repeated", "must not be sent more than once", name))
 		}

@@ -13,15 +13,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema/fastcheck"
 )
 
-// document is a description. What not every gateway uses is computed when it is first needed, and most
-// gateways use few of the operations. That all schemas compile is tested.
+// document is an API description. Data that not every gateway needs is computed on first use, and most gateways use few
+// operations. A test checks that all schemas compile.
 type document struct {
 	text []byte
 
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 
-	tree   lazy[*source] // only faults need it: an idle gateway does not hold it
+	tree   lazy[*source] // needed only to explain violations, so an idle gateway does not hold it
 	short  lazy[[]byte]
 	words  lazy[*vocabulary]
 	looked lazy[*marks]
@@ -42,7 +42,7 @@ func (l *lazy[T]) get(compute func() T) T {
 func (d *document) compact() []byte {
 	return d.short.get(func() []byte {
 		var b bytes.Buffer
-		_ = json.Compact(&b, d.text) // it was read when it was loaded
+		_ = json.Compact(&b, d.text) // the text was parsed by Load
 		return b.Bytes()
 	})
 }
@@ -52,7 +52,7 @@ func (d *document) src() *source {
 	return d.tree.get(func() *source {
 		src, err := newSource(d.text)
 		if err != nil {
-			panic("schema: " + err.Error()) // it was read when it was loaded
+			panic("schema: " + err.Error()) // the text was parsed by Load
 		}
 		return src
 	})
@@ -66,8 +66,8 @@ func (d *document) marks() *marks {
 	return d.looked.get(func() *marks { return newMarks(d.src()) })
 }
 
-// validator is the schema at a pointer in two forms: the program accepts valid bodies, quickly; all others
-// the schema decides, and explains.
+// validator validates values by the schema at a pointer. The program accepts valid values quickly; the schema decides
+// about all others and explains violations.
 type validator struct {
 	document *document
 	pointer  string
@@ -77,7 +77,7 @@ type validator struct {
 	program *fastcheck.Program
 }
 
-// compiled returns j once its forms exist. It panics where the schema does not compile: see validate.
+// compiled compiles the schema on first use and returns j. It panics if the schema does not compile; see validate.
 func (j *validator) compiled() *validator {
 	j.once.Do(func() {
 		d := j.document
@@ -92,25 +92,24 @@ func (j *validator) compiled() *validator {
 	return j
 }
 
-// ValidateBody holds a decoded body (map[string]any, []any, string, bool,
-// json.Number or nil) against the operation's schema. It returns nothing when
-// the body is valid, else at least one and at most 50 violations, one for each
-// fault, in a fixed order. An operation that takes no body refuses every body.
+// ValidateBody validates a decoded body (map[string]any, []any, string, bool, json.Number or nil) against the operation's
+// schema. It returns at most 50 violations in a fixed order, or none if the body is valid. For an operation without a
+// body, every body is a violation.
 //
-// ValidateBody does not change doc and does not keep it.
+// ValidateBody does not modify or retain doc.
 func (op *Operation) ValidateBody(doc any) []Violation {
 	if op.body == nil {
-		return []Violation{at(http.StatusBadRequest, "body", "this operation takes no body")}
+		return []Violation{at(http.StatusBadRequest, "body", "operation does not accept a body")}
 	}
 	return op.body.validate(doc)
 }
 
-// validate passes no body that the validators did not pass: a panic inside them, or an
-// error that cannot be explained, is a violation of its own.
+// validate never accepts a value that the validators did not accept: a panic in them, or an unexplained error, is a
+// violation.
 func (j *validator) validate(doc any) (vs []Violation) {
 	defer func() {
 		if recover() != nil {
-			vs = []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}
+			vs = []Violation{at(http.StatusBadRequest, "internal", "cannot be validated")}
 		}
 	}()
 	if j.compiled().program.Accepts(doc) {
@@ -122,15 +121,15 @@ func (j *validator) validate(doc any) (vs []Violation) {
 	}
 	verr, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}
+		return []Violation{at(http.StatusBadRequest, "internal", "cannot be validated")}
 	}
-	// The validator's pointers cannot name a member whose name is empty. No
-	// object of the API has one, so it is the fault to tell first.
+	// The validator's pointers cannot refer to a member with an empty name. No object of the API has one, so it is
+	// reported first.
 	if hasEmptyName(doc) {
 		return tidy(emptyNames(nil, doc))
 	}
 	if vs = j.document.violations(verr, doc); len(vs) == 0 {
-		vs = []Violation{unprocessable("schema", "does not fit the description of this operation")}
+		vs = []Violation{unprocessable("schema", "does not match the description of this operation")}
 	}
 	return vs
 }
@@ -149,8 +148,7 @@ func hasEmptyName(v any) bool {
 	return false
 }
 
-// emptyNames returns a violation for each object that has a member with an
-// empty name.
+// emptyNames returns a violation for each object that has a member with an empty name.
 func emptyNames(vs []Violation, v any, tokens ...any) []Violation {
 	switch v := v.(type) {
 	case map[string]any:

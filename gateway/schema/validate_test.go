@@ -88,9 +88,9 @@ func TestValidateBody(t *testing.T) {
 		}},
 
 		{"integers in plain digits only", "createPod", `{"name":"a","image":"i","disk":1e1,"gpu":{"id":"x","count":1.0},"mounts":{"persistent":{"size":80e-1,"path":"/"}}}`, []string{
-			"$.disk: must be an integer, written in plain digits",
-			"$.gpu.count: must be an integer, written in plain digits",
-			"$.mounts.persistent.size: must be an integer, written in plain digits",
+			"$.disk: must be an integer in plain digits",
+			"$.gpu.count: must be an integer in plain digits",
+			"$.mounts.persistent.size: must be an integer in plain digits",
 		}},
 		{"integers beyond 2^53", "createPod", `{"name":"a","image":"i","disk":9007199254740992}`, []string{
 			"$.disk: must be an integer between -9007199254740991 and 9007199254740991",
@@ -98,8 +98,8 @@ func TestValidateBody(t *testing.T) {
 		{"integers beyond uint64", "createPod", `{"name":"a","image":"i","disk":18446744073709551617}`, []string{
 			"$.disk: must be an integer between -9007199254740991 and 9007199254740991",
 		}},
-		{"huge exponent", "createPod", `{"name":"a","image":"i","disk":1e400}`, []string{"$.disk: must be an integer, written in plain digits"}},
-		{"fraction for an integer", "createPod", `{"name":"a","image":"i","disk":10.5}`, []string{"$.disk: must be an integer, written in plain digits"}},
+		{"huge exponent", "createPod", `{"name":"a","image":"i","disk":1e400}`, []string{"$.disk: must be an integer in plain digits"}},
+		{"fraction for an integer", "createPod", `{"name":"a","image":"i","disk":10.5}`, []string{"$.disk: must be an integer in plain digits"}},
 
 		{"the smallest endpoint", "createEndpoint", endpoint(``), nil},
 		{"fractions are numbers", "createEndpoint", endpoint(`"scaling":{"type":"QUEUE_DELAY","queueDelay":0.5}`), nil},
@@ -109,7 +109,7 @@ func TestValidateBody(t *testing.T) {
 		{"numbers have six decimals", "createEndpoint", endpoint(`"scaling":{"type":"QUEUE_DELAY","queueDelay":1.1234567}`), []string{
 			"$.scaling.queueDelay: must be a number with at most 6 decimals and no exponent",
 		}},
-		{"minus zero", "createEndpoint", endpoint(`"workers":{"min":-0}`), []string{"$.workers.min: must be an integer, written in plain digits"}},
+		{"minus zero", "createEndpoint", endpoint(`"workers":{"min":-0}`), []string{"$.workers.min: must be an integer in plain digits"}},
 		{"a variant's own fault", "createEndpoint", endpoint(`"scaling":{"type":"QUEUE_DELAY","queueDelay":0.1,"requestCount":3}`), []string{
 			"$.scaling: additional properties 'requestCount' not allowed", "$.scaling.queueDelay: must be at least 0.5",
 		}},
@@ -132,7 +132,7 @@ func TestValidateBody(t *testing.T) {
 		}},
 		{"a template stands in for name and type", "createEndpoint", `{"templateId":"t","scaling":{"type":"REQUEST_COUNT","requestCount":4},"gpu":{"pools":["ADA_24"]}}`, nil},
 		{"the same CPU shape twice", "createEndpoint", endpoint(`"cpu":[{"id":"cpu5c","vcpuCount":4},{"id":"cpu5c","vcpuCount":4}]`), []string{
-			"$.cpu: must not contain the same element twice",
+			"$.cpu: must not contain duplicate elements",
 		}},
 		{"memory is never sent", "createEndpoint", endpoint(`"cpu":[{"id":"cpu5c","vcpuCount":4,"memory":8}]`), []string{
 			"$.cpu[0]: additional properties 'memory' not allowed",
@@ -150,7 +150,7 @@ func TestValidateBody(t *testing.T) {
 			"$: additional properties 'cloud' not allowed", "$: additional properties 'gpu' not allowed",
 		}},
 		{"excluded types need pools", "updateEndpoint", `{"gpu":{"excludedTypes":["x"]}}`, []string{
-			"$.gpu: missing property 'pools', which 'excludedTypes' needs beside it",
+			"$.gpu: missing property 'pools', which 'excludedTypes' requires",
 		}},
 		{"an empty version lifts the constraint", "updateEndpoint", `{"gpu":{"minCudaVersion":""}}`, nil},
 		{"type is fixed", "updateEndpoint", `{"type":"QUEUE"}`, []string{"$: additional properties 'type' not allowed"}},
@@ -185,8 +185,8 @@ func TestValidateBody(t *testing.T) {
 		}},
 		{"the longest registry", "createRegistry", `{"name":"` + strings.Repeat("é", 191) + `","username":"u","password":"` + strings.Repeat("p", 16384) + `"}`, nil},
 		{"delegation", "createDelegation", `{"resource":"arn:aws:ecr:eu-west-1:1:repository/x","name":null}`, nil},
-		{"no body wanted", "getPod", `{}`, []string{"$: this operation takes no body"}},
-		{"no body wanted for an action without one", "deletePod", `{"action":"start"}`, []string{"$: this operation takes no body"}},
+		{"no body wanted", "getPod", `{}`, []string{"$: operation does not accept a body"}},
+		{"no body wanted for an action without one", "deletePod", `{"action":"start"}`, []string{"$: operation does not accept a body"}},
 	}
 	api := load(t)
 	for _, tt := range tests {

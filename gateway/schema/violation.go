@@ -10,37 +10,33 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on the words about one body.
+// Limits on the violations reported for one body.
 const (
 	maxViolations = 50
-	maxFaults     = 200 // errors of the validator that are looked into
-	maxEcho       = 64  // characters of a name that may be repeated
+	maxFaults     = 200 // validator errors that are processed
+	maxEcho       = 64  // maximum characters of a name in a message
 )
 
-// Violation is one fault of a body or a query.
+// Violation is one error in a body or query.
 type Violation struct {
-	// Pointer is the RFC 6901 pointer of the value at fault, "" for the whole
-	// body and for faults of the query. For a member that is missing or not
-	// allowed it is the pointer of the object.
+	// Pointer is the RFC 6901 pointer to the invalid value, or "" for the whole body and for the query. For a missing or
+	// unknown member, it is the pointer to the object.
 	Pointer string
-	// Location is the same place as a reader writes it: "$", "$.gpu.count",
-	// "$.ports[0]", or "query.tail" for a parameter.
+	// Location is the same location in readable form: "$", "$.gpu.count", "$.ports[0]", or "query.tail" for a parameter.
 	Location string
-	// Keyword is the violated rule: a JSON Schema keyword, or the name of a rule.
+	// Keyword is the violated JSON Schema keyword or the name of a rule.
 	Keyword string
-	// Message describes a right value. It never repeats the value.
+	// Message describes a valid value. It never contains the invalid one.
 	Message string
-	// Status is the HTTP status the fault calls for: 422 for what can never
-	// pass, 400 for a broken rule between fields.
+	// Status is the HTTP status for the violation: 422 if the value can never be valid, 400 for a violated rule between
+	// fields.
 	Status int
 }
 
-// String returns the violation as callers read it, place first, for instance
-// "$.gpu.count: must be at least 1".
+// String returns the violation with its location, for example "$.gpu.count: must be at least 1".
 func (v Violation) String() string { return v.Location + ": " + v.Message }
 
-// at makes a violation at the place that tokens lead to: names of members as
-// strings, positions in arrays as ints.
+// at returns a violation at the path tokens, which holds member names as strings and array indexes as ints.
 func at(status int, keyword, message string, tokens ...any) Violation {
 	var pointer, location strings.Builder
 	location.WriteByte('$')
@@ -63,12 +59,12 @@ func at(status int, keyword, message string, tokens ...any) Violation {
 	return Violation{Pointer: pointer.String(), Location: location.String(), Keyword: keyword, Message: message, Status: status}
 }
 
-// inQuery makes a violation of the query parameter name.
+// inQuery returns a violation about a query parameter.
 func inQuery(status int, keyword, message, name string) Violation {
 	return Violation{Location: "query." + name, Keyword: keyword, Message: message, Status: status}
 }
 
-// tidy sorts violations, removes doubles and bounds their number.
+// tidy sorts violations, removes duplicates and limits their number.
 func tidy(vs []Violation) []Violation {
 	slices.SortFunc(vs, func(a, b Violation) int {
 		return cmp.Or(
@@ -80,8 +76,7 @@ func tidy(vs []Violation) []Violation {
 	return vs[:min(len(vs), maxViolations)]
 }
 
-// comparePointers orders places from the outside in, array positions by number
-// and names by their bytes.
+// comparePointers orders locations from the outside in, array indexes numerically and names by bytes.
 func comparePointers(a, b string) int {
 	a, moreA := strings.CutPrefix(a, "/")
 	b, moreB := strings.CutPrefix(b, "/")
@@ -117,7 +112,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// quote puts s in single quotes with everything unprintable escaped.
+// quote returns s in single quotes with unprintable characters escaped.
 func quote(s string) string {
 	q := strconv.QuoteToGraphic(clip(s))
 	q = strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)

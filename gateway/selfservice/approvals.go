@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// requests returns the requests for approval that a caller sees, newest first.
+// requests returns the approval requests that a caller can see, newest first.
 func (s *Service) requests(ctx context.Context, ex *filter.Exchange) ([]approval.Record, error) {
 	list, err := ask[approval.List](ctx, s, ex, "GET /admin/approvals", nil)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Service) requests(ctx context.Context, ex *filter.Exchange) ([]approval
 
 func (s *Service) approvals(ctx context.Context, ex *filter.Exchange) (any, error) {
 	if len(ex.Query) > 0 {
-		return nil, adminapi.BadParam("query", "there are no parameters")
+		return nil, adminapi.BadParam("query", "parameters are not accepted")
 	}
 	list, err := s.requests(ctx, ex)
 	out := make([]Request, len(list))
@@ -53,16 +53,17 @@ func (s *Service) approvals(ctx context.Context, ex *filter.Exchange) (any, erro
 	return map[string]any{"approvals": out}, err
 }
 
-// Request is a request for approval, and the answers that the caller may give to it.
+// Request is an approval request with the answers that the caller may give.
 type Request struct {
 	approval.Record
 
-	// MayGrant is set if the caller may grant the request, at its price or at a lower one, and MayDeny if the caller may deny it.
+	// MayGrant is set if the caller may approve the request, at its price or at a lower one. MayDeny is set if the caller may deny
+	// it.
 	MayGrant bool `json:"may_grant,omitempty"`
 	MayDeny  bool `json:"may_deny,omitempty"`
 }
 
-// grants returns the approvals that the leads of a caller's team may give.
+// grants returns what the leads of a caller's team may approve.
 func (s *Service) grants(c *identity.Caller) settings.Grants {
 	if o := s.deps.Org(c.Org); o != nil {
 		if i := slices.IndexFunc(o.Teams, func(t settings.Team) bool { return t.ID == c.Team }); i >= 0 {
@@ -72,14 +73,14 @@ func (s *Service) grants(c *identity.Caller) settings.Grants {
 	return settings.Grants{}
 }
 
-// grant lets a call of the lead's team pass once.
+// grant approves a call of the lead's team, once.
 func (s *Service) grant(ctx context.Context, ex *filter.Exchange) (any, error) {
 	r, err := s.request(ctx, ex)
 	if err != nil {
 		return nil, err
 	}
 	if len(ex.Query["max_usd"]) > 1 {
-		return nil, adminapi.BadParam("max_usd", "is given more than once")
+		return nil, adminapi.BadParam("max_usd", "must not be repeated")
 	}
 	most := cmp.Or(ex.Query.Get("max_usd"), r.USD)
 	if err := s.mayGrant(ex.Caller, r, most); err != nil {
@@ -88,7 +89,7 @@ func (s *Service) grant(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return s.answered(ctx, ex, "POST /admin/approvals/grant", url.Values{"max_usd": {most}}, "for", "reason", "max_usd")
 }
 
-// mayGrant returns why a lead may not grant a request for at most an amount in USD, nil if the lead may.
+// mayGrant returns the reason why a lead may not approve a request for at most the given amount in USD, or nil.
 func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) error {
 	if err := s.mayAnswer(c); err != nil {
 		return err
@@ -97,30 +98,30 @@ func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) 
 		return err
 	}
 	if slices.ContainsFunc(r.Refusals, func(f approval.Refusal) bool { return strings.HasPrefix(f.By, "budget organisation ") }) {
-		return problem.Forbidden.New("the call was refused by a budget of the organisation: an approver answers")
+		return problem.Forbidden.New("a budget of the organisation refused the call: only an approver can answer this request")
 	}
 	bound := s.grants(c).PerHour
 	if r.Per == approval.PerRun {
 		bound = s.grants(c).PerRun
 	}
 	if price, err := catalog.ParseMoney(most); err != nil || price > bound {
-		return problem.Forbidden.Newf("a lead of team %s approves what costs at most %s USD per %s: an approver answers", c.Team, bound, r.Per)
+		return problem.Forbidden.Newf("leads of team %s can approve at most %s USD per %s: only an approver can answer this request", c.Team, bound, r.Per)
 	}
 	return nil
 }
 
-// mayAnswer returns why a caller may answer no request for approval of its team, nil if it may.
+// mayAnswer returns the reason why a caller may not answer approval requests of its team, or nil.
 func (s *Service) mayAnswer(c *identity.Caller) error {
 	if !leads(c) {
-		return problem.Forbidden.New("only a key with the role lead answers requests for approval of its team")
+		return problem.Forbidden.New("only a key with the role lead can answer approval requests of its team")
 	}
 	if s.grants(c) == (settings.Grants{}) {
-		return problem.Forbidden.Newf("leads of team %s answer no requests for approval: no operator lets them (grants of the team)", c.Team)
+		return problem.Forbidden.Newf("leads of team %s cannot approve requests: the team has no `grants` setting", c.Team)
 	}
 	return nil
 }
 
-// deny refuses a request of the lead's team, or takes a grant back.
+// deny denies a request of the lead's team, or revokes a grant.
 func (s *Service) deny(ctx context.Context, ex *filter.Exchange) (any, error) {
 	if _, err := s.request(ctx, ex); err != nil {
 		return nil, err
@@ -128,8 +129,8 @@ func (s *Service) deny(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return s.answered(ctx, ex, "POST /admin/approvals/deny", nil, "reason")
 }
 
-// request returns the request for approval that a lead is about to answer. The content of a request of one id does not change: a new request
-// has another id.
+// request returns the approval request that a lead is about to answer. The content under an ID never changes: a new request has
+// another ID.
 func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.Record, error) {
 	c := ex.Caller
 	if err := s.mayAnswer(c); err != nil {
@@ -141,35 +142,36 @@ func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.R
 	}
 	i := slices.IndexFunc(list, func(r approval.Record) bool { return r.ID == ex.Params["id"] })
 	if i < 0 {
-		return nil, problem.NotFound.Newf("team %s has no request for approval %q", c.Team, ex.Params["id"])
+		return nil, problem.NotFound.Newf("team %s has no approval request %q", c.Team, ex.Params["id"])
 	}
 	return &list[i], nil
 }
 
-// notOwn refuses to grant a request that may be the lead's own. A lead can get the secret of keys made at run time, and the holder of a token
-// is unknown, so the request must come from a key of the configuration that another owner answers for.
+// notOwn returns an error if the request may be the lead's own. Leads can obtain the secrets of keys created at run time, and the
+// holder of a token is unknown. Therefore the request must come from a configured key with another owner.
 func (s *Service) notOwn(c *identity.Caller, r *approval.Record) error {
 	if r.Key == c.Key {
-		return problem.Forbidden.New("nobody grants a request of his own")
+		return problem.Forbidden.New("you cannot approve your own request")
 	}
 	o := s.deps.Org(c.Org)
 	own := o.Key(c.Key)
 	asks := slices.IndexFunc(o.Keys, func(k settings.Key) bool { return k.ID == r.Key && k.Team == c.Team })
 	switch {
 	case own == nil || own.Owner == "":
-		return problem.Forbidden.New("nobody grants a request of his own: the lead's key names no owner")
+		return problem.Forbidden.New("you cannot approve your own request, and your key has no owner to compare with")
 	case asks < 0:
-		return problem.Forbidden.New("nobody grants a request of his own: a lead answers those of keys of the configuration alone")
+		return problem.Forbidden.New("you cannot approve your own request: leads can only approve requests of configured keys")
 	case o.Keys[asks].Owner == "" || strings.EqualFold(strings.TrimSpace(o.Keys[asks].Owner), strings.TrimSpace(own.Owner)):
-		return problem.Forbidden.Newf("nobody grants a request of his own: key %s does not name another owner", r.Key)
+		return problem.Forbidden.Newf("you cannot approve your own request: key %s has no other owner", r.Key)
 	}
 	return nil
 }
 
-// answered answers a request in the lead's name, audited before and behind. The parameters of the request may be those of some names.
+// answered answers a request in the lead's name and audits it before and after. names lists the parameters that the request may
+// have.
 func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern string, values url.Values, names ...string) (any, error) {
 	if !ex.Ports.LeadsMayManage {
-		return nil, problem.BadRequest.New("there are no dry runs of answers")
+		return nil, problem.BadRequest.New("answers to approval requests do not support dry runs")
 	}
 	asked := url.Values{"org": {ex.Caller.Org}, "id": {ex.Params["id"]}}
 	for name, v := range ex.Query {
@@ -193,7 +195,7 @@ func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern str
 	}
 	if seq != 0 {
 		if failed := ex.Ports.Audit.Result(seq, audit.Record{Resource: ex.Params["id"], Status: status}); failed != nil {
-			s.deps.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", failed)
+			s.deps.Logger.ErrorContext(ctx, "cannot write the audit log", "error", failed)
 		}
 	}
 	return v, err

@@ -21,11 +21,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
-// Deps are the sources of the views. All fields are required.
+// Deps holds the dependencies of a Service. All fields are required.
 type Deps struct {
-	// Endpoints are those of the operators' listener.
+	// Endpoints are the endpoints of the admin API.
 	Endpoints []adminapi.Endpoint
-	// Access knows the limits and the budgets that a caller's calls count against.
+	// Access returns the limits and budgets that apply to a caller.
 	Access *callers.Access
 	*view.Current
 	Logger *slog.Logger
@@ -38,7 +38,7 @@ type Service struct {
 	busy *semaphore.Weighted
 }
 
-// atOnce bounds the answers that are made at once: some read much of the shared store.
+// atOnce limits the number of concurrent answers, because some read much of the shared store.
 const atOnce = 8
 
 // New returns a Service.
@@ -46,13 +46,13 @@ func New(deps Deps) *Service {
 	return &Service{deps: deps, rows: adminapi.NewTable(deps.Endpoints, adminapi.Direct{}), busy: semaphore.NewWeighted(atOnce)}
 }
 
-// endpoint is a route of callers with its answer.
+// endpoint is a route for callers with its implementation.
 type endpoint struct {
 	id, method, path string
 	answer           func(s *Service, ctx context.Context, ex *filter.Exchange) (any, error)
 }
 
-// endpoints are the routes of callers.
+// endpoints returns the routes for callers with their implementations.
 func endpoints() []endpoint {
 	get := func(id, path string, answer func(s *Service, ctx context.Context, ex *filter.Exchange) (any, error)) endpoint {
 		return endpoint{id, http.MethodGet, "/tollgate/" + path, answer}
@@ -69,7 +69,7 @@ func endpoints() []endpoint {
 	}
 }
 
-// Routes lists the routes of callers.
+// Routes returns the routes for callers.
 func Routes() []route.Route {
 	var out []route.Route
 	for _, e := range endpoints() {
@@ -78,19 +78,19 @@ func Routes() []route.Route {
 	return out
 }
 
-// Responders returns the responders, by route id.
+// Responders returns the responders by route ID.
 func (s *Service) Responders() map[string]filter.Responder {
 	out := make(map[string]filter.Responder)
 	for _, e := range endpoints() {
 		out[e.id] = func(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
-			if ex.Caller == nil || ex.Caller.Key == "" { // whose view would have no bound
-				return nil, problem.Forbidden.New("only a caller with a key, a token or a certificate is shown what is its own")
+			if ex.Caller == nil || ex.Caller.Key == "" { // the view of a caller without a key would not be restricted
+				return nil, problem.Forbidden.New("authenticate with a key, token or certificate to see your own records")
 			}
 			if len(ex.In.Body) > 0 {
-				return nil, problem.BadRequest.New("the operation takes no body")
+				return nil, problem.BadRequest.New("this operation does not accept a body")
 			}
 			if !s.busy.TryAcquire(1) {
-				return nil, problem.Overloaded.New("too many callers ask about themselves at once").With("Retry-After", "1")
+				return nil, problem.Overloaded.New("too many concurrent self-service requests, try again").With("Retry-After", "1")
 			}
 			defer s.busy.Release(1)
 			if leads(ex.Caller) && e.method == http.MethodGet && e.id != "self.me" {
@@ -106,11 +106,11 @@ func (s *Service) Responders() map[string]filter.Responder {
 	return out
 }
 
-// answer is JSON for one caller, which is not to be kept.
+// answer returns a JSON response for one caller that must not be cached.
 func answer(v any) (*filter.Response, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode an answer: %w", err)
+		return nil, fmt.Errorf("encode response: %w", err)
 	}
 	return &filter.Response{
 		Status: http.StatusOK, Body: body,
@@ -118,7 +118,7 @@ func answer(v any) (*filter.Response, error) {
 	}, nil
 }
 
-// refusal is the error of a row as callers are told it.
+// refusal converts the error of an endpoint into a problem for callers.
 func refusal(err error) error {
 	if _, ok := errors.AsType[*problem.Problem](err); ok {
 		return err
@@ -136,21 +136,21 @@ func refusal(err error) error {
 	case isRefused:
 		return problem.Forbidden.New(refused.Reason)
 	}
-	return problem.LedgerUnavailable.New("the shared store does not answer").With("Retry-After", "1").Because(err)
+	return problem.LedgerUnavailable.New("the shared store is unavailable, try again").With("Retry-After", "1").Because(err)
 }
 
-// leads reports whether a caller sees its whole team.
+// leads reports whether a caller can see its whole team.
 func leads(c *identity.Caller) bool {
 	return c.Team != "" && slices.Contains(c.Roles, identity.RoleLead)
 }
 
-// ask asks a row about the caller's own things. given are parameters of the request.
+// ask calls an endpoint for the caller's own data. given are the parameters of the request.
 func ask[A any](ctx context.Context, s *Service, ex *filter.Exchange, pattern string, given url.Values) (answer A, err error) {
 	c := ex.Caller
 	values := make(url.Values, len(given)+3)
 	for name, v := range given {
-		if name == "org" || name == "team" || name == "policy" || name == "key" && !leads(c) { // by policy one would learn of those tried out
-			return answer, adminapi.BadParam(name, "is no parameter here: the answer is about what is your own")
+		if name == "org" || name == "team" || name == "policy" || name == "key" && !leads(c) { // a filter by policy would reveal policies in shadow mode
+			return answer, adminapi.BadParam(name, "is not accepted: the response contains only your own records")
 		}
 		values[name] = v
 	}
@@ -167,7 +167,7 @@ func ask[A any](ctx context.Context, s *Service, ex *filter.Exchange, pattern st
 	return adminapi.Call[A](ctx, s.rows, pattern, s.scope(c), values, nil)
 }
 
-// scope is a caller as an asker: a viewer of its organisation that knows of its own team alone.
+// scope returns a principal for a caller: a viewer of its organisation that can access only its own team.
 func (s *Service) scope(c *identity.Caller, roles ...adminapi.Role) adminapi.Principal {
 	t := adminapi.Tenant{ID: c.Org, Teams: []string{}}
 	if c.Team != "" {
@@ -176,7 +176,7 @@ func (s *Service) scope(c *identity.Caller, roles ...adminapi.Role) adminapi.Pri
 	return adminapi.Principal{Name: c.Key, Roles: roles, Org: c.Org, Orgs: []adminapi.Tenant{t}, Now: s.deps.Now()}
 }
 
-// sees reports whether something of an owner is shown to a caller.
+// sees reports whether a caller can see what belongs to an owner.
 func sees(c *identity.Caller, team, key string) bool {
 	if leads(c) {
 		return team == c.Team

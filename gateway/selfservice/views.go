@@ -16,27 +16,27 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// Me is the identity of a caller, and the rest of its limits and budgets.
+// Me is the identity of a caller with the remainder of its limits and budgets.
 type Me struct {
 	Org  string `json:"org"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key"`
-	// Subject is whom a token or a certificate was issued to.
+	// Subject is the subject of a token or certificate.
 	Subject string   `json:"subject,omitempty"`
 	Roles   []string `json:"roles"`
-	// Until is when the credential ends, absent for never.
+	// Until is when the credential expires; it is omitted if it does not.
 	Until   *time.Time         `json:"until,omitempty"`
 	Limits  []reference.Limit  `json:"limits"`
 	Budgets []reference.Budget `json:"budgets"`
-	// Grants bounds a lead's approvals, in USD; absent if it may not.
+	// Grants limits a lead's approvals in USD. It is omitted if the caller cannot approve requests.
 	Grants *Grants `json:"grants,omitempty"`
-	// Approvals are the caller's own requests for approval, newest first.
+	// Approvals lists the caller's own approval requests, newest first.
 	Approvals []approval.Record `json:"approvals"`
-	// Unknown names the parts that could not be read.
+	// Unknown lists the parts that could not be read.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Grants is the most that a call may cost which a lead approves, in USD: per hour, or of a run.
+// Grants is the highest cost of a call that a lead can approve, in USD per hour or per run.
 type Grants struct {
 	PerHour string `json:"perHour"`
 	PerRun  string `json:"perRun"`
@@ -44,7 +44,7 @@ type Grants struct {
 
 func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
 	if len(ex.Query) > 0 {
-		return nil, adminapi.BadParam("query", "there are no parameters")
+		return nil, adminapi.BadParam("query", "parameters are not accepted")
 	}
 	c := ex.Caller
 	m := &Me{
@@ -59,26 +59,26 @@ func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
 	}
 	list, err := s.requests(ctx, ex)
 	if err != nil {
-		m.Unknown = append(m.Unknown, "approvals: the shared store does not answer")
+		m.Unknown = append(m.Unknown, "approvals: shared store unavailable")
 	}
 	m.Approvals = append(m.Approvals, slices.DeleteFunc(list, func(r approval.Record) bool { return r.Key != c.Key })...)
 	return m, nil
 }
 
-// spend answers the spend of the caller, for a lead that of its team.
+// spend returns the spend of the caller, or of the whole team for a lead.
 func (s *Service) spend(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return ask[any](ctx, s, ex, "GET /admin/spend/history", ex.Query)
 }
 
-// Resource is one of a caller's.
+// Resource is a resource of a caller.
 type Resource struct {
 	money.Resource
 
-	// Idle is absent for a resource that works, or is not looked at.
+	// Idle is omitted for a resource that is not idle or not checked.
 	Idle *money.Idle `json:"idle,omitempty"`
 }
 
-// resourceList is resources as they are answered. Complete is that of the ledger.
+// resourceList is the list of resources in a response. Complete is copied from the ledger.
 type resourceList struct {
 	Complete  bool       `json:"complete"`
 	Resources []Resource `json:"resources"`
@@ -91,7 +91,7 @@ func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, erro
 	}
 	out := resourceList{l.Complete, []Resource{}}
 	idle := map[string]*money.Idle{}
-	if list, err := ask[money.IdleList](ctx, s, ex, "GET /admin/spend/idle", nil); err == nil { // nothing is idle where nothing is looked for
+	if list, err := ask[money.IdleList](ctx, s, ex, "GET /admin/spend/idle", nil); err == nil { // an error means that idle detection is off
 		for _, r := range list.Resources {
 			idle[r.ID] = &r.Idle
 		}
@@ -104,7 +104,7 @@ func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, erro
 	return out, nil
 }
 
-// decisions answers the decisions on the calls of the caller, for a lead on those of its team.
+// decisions returns the decisions on the caller's calls, or on those of the whole team for a lead.
 func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, error) {
 	list, err := ask[decisions.List](ctx, s, ex, "GET /admin/decisions", ex.Query)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, erro
 	return list, nil
 }
 
-// Decision is a decision as callers may see it.
+// Decision is a decision as shown to callers.
 type Decision struct {
 	explain.Summary
 
@@ -130,11 +130,11 @@ type Decision struct {
 	Detail   string   `json:"detail,omitempty"`
 	Approval string   `json:"approval,omitempty"`
 	ToPass   []string `json:"toPass,omitempty"`
-	// Calls are the v2 calls that the request became.
+	// Calls lists the v2 calls that the request resulted in.
 	Calls []Call `json:"calls"`
 }
 
-// Call is one of them, with the policies that spoke.
+// Call is a v2 call with the policies that had a verdict.
 type Call struct {
 	Operation  string           `json:"operation"`
 	Method     string           `json:"method"`
@@ -148,14 +148,14 @@ type Call struct {
 
 func (s *Service) decision(ctx context.Context, ex *filter.Exchange) (any, error) {
 	if len(ex.Query) > 0 {
-		return nil, adminapi.BadParam("query", "there are no parameters")
+		return nil, adminapi.BadParam("query", "parameters are not accepted")
 	}
 	x, err := ask[explain.Report](ctx, s, ex, "GET /admin/decisions/{id}", url.Values{"id": {ex.Params["id"]}})
 	if err != nil {
 		return nil, err
 	}
 	if x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
-		return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
+		return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "decision not found: it is too old, or it was an allowed read on another gateway"}
 	}
 	d := &Decision{Summary: x.Summary().ForCaller(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail, Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}
 	for i := range x.Calls {

@@ -13,22 +13,22 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Alerts sets the receivers of alerts about budgets that are nearly used up, and of other notices, and their times.
+// Alerts configures which alerts are sent, when, and to which receivers.
 type Alerts struct {
-	Thresholds []int64        `yaml:"thresholds" doc:"shares of a budget that are told of when they are reached, each once in a period of the budget, a day where it has none; absent is 50, 80 and 100" unit:"percent"`
-	Unusual    ledger.Unusual `yaml:"unusual" doc:"hours that cost many times their usual"`
-	Exceptions time.Duration  `yaml:"exceptions" doc:"how long before its end an exception to a policy is told of, once; 0 is 72h"`
-	Webhook    webhook.Config `yaml:"webhook" doc:"receiver of alerts, beside the log and the metrics; without url there is none"`
+	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget at which an alert is sent, each once per budget period (once a day for a budget without a period); if absent, 50, 80 and 100" unit:"percent"`
+	Unusual    ledger.Unusual `yaml:"unusual" doc:"alerts about hours that cost many times the usual amount"`
+	Exceptions time.Duration  `yaml:"exceptions" doc:"time before the end of a policy exception at which an alert is sent, once; 0 means 72h"`
+	Webhook    webhook.Config `yaml:"webhook" doc:"webhook that receives alerts, in addition to the log and metrics; without url, none"`
 
-	Report Report `yaml:"report" doc:"a report each week on the organisation and on each team, to the webhook and the directory spend.reports"`
+	Report Report `yaml:"report" doc:"weekly report on the organisation and on each team, sent to the webhook and written to the directory spend.reports"`
 
-	SnoozeSecret strictyaml.Secret `yaml:"snooze_secret" doc:"key that links in notices of idle resources are signed with (HMAC-SHA256), each of which keeps its resource for 24h; at least 24 bytes, and no one else's; needs public_url. Without it there are no links"`
+	SnoozeSecret strictyaml.Secret `yaml:"snooze_secret" doc:"key that signs the links in idle notices with HMAC-SHA256, at least 24 bytes and used for nothing else; each leads to a page that can keep the resource for 24h. Requires public_url. Without a key, notices contain no links"`
 }
 
-// minSnoozeSecret is the least length of a key of links, in bytes.
+// minSnoozeSecret is the minimum length of snooze_secret in bytes.
 const minSnoozeSecret = 24
 
-// Validate reports every fault, each with its path below the section.
+// Validate returns all faults, each with its path relative to the section.
 func (a *Alerts) Validate() error {
 	errs := fault.Found{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
 	errs.If(a.Report.Hour < 0 || a.Report.Hour > 23, "report.hour", "must be from 0 to 23")
@@ -40,13 +40,13 @@ func (a *Alerts) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Report says when weekly reports are made. The zero Report is never.
+// Report sets the time of weekly reports. The zero Report disables them.
 type Report struct {
-	Weekday translate.Weekday `yaml:"weekday" doc:"day on which the report of the seven days before it is made; empty makes none"`
-	Hour    int               `yaml:"hour" doc:"hour of that day, from 0 to 23 in UTC"`
+	Weekday translate.Weekday `yaml:"weekday" doc:"weekday on which the report about the previous seven days is created; if empty, no reports are created"`
+	Hour    int               `yaml:"hour" doc:"hour of the report, 0 to 23 in UTC"`
 }
 
-// Due returns when the latest report became due, zero for none.
+// Due returns the time at which the latest report became due, or the zero time if reports are disabled.
 func (r Report) Due(now time.Time) time.Time {
 	day := slices.Index(r.Weekday.Values(), string(r.Weekday))
 	if day < 0 {
@@ -59,7 +59,7 @@ func (r Report) Due(now time.Time) time.Time {
 	return due
 }
 
-// ThresholdsOrDefault are those of a budget that are told of, in percent.
+// ThresholdsOrDefault returns the percentages of a budget at which alerts are sent.
 func (a *Alerts) ThresholdsOrDefault() []int64 {
 	if a.Thresholds == nil {
 		return []int64{50, 80, 100}

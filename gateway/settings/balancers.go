@@ -11,52 +11,51 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Balancers says which load balancers there are, and how they tell the caller's address. The
-// zero value has none.
+// Balancers lists the trusted load balancers, and how they forward the caller's address. The zero value trusts none.
 type Balancers struct {
-	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the balancers connect from, such as 10.0.0.0/24"`
-	Protocol  bool           `yaml:"proxy_protocol" doc:"they begin each connection with a header of the PROXY protocol, version 1 or 2; one without it is closed"`
-	Hops      int            `yaml:"forwarded_hops" doc:"how many proxies append to X-Forwarded-For, the one that connects included; 0 does not read it" unit:"proxies"`
-	Traces    bool           `yaml:"trace_context" doc:"they send trace contexts (traceparent) of their own, which become the parents of exchanges' spans; Envoys that a gateway with telemetry.otlp configures do"`
+	Addresses []netip.Prefix `yaml:"addresses" doc:"networks of the load balancers, such as 10.0.0.0/24"`
+	Protocol  bool           `yaml:"proxy_protocol" doc:"the balancers send a PROXY protocol header, version 1 or 2, on each connection; a connection without one is closed"`
+	Hops      int            `yaml:"forwarded_hops" doc:"number of proxies that append to X-Forwarded-For, including the one that connects to the gateway; 0 ignores the header" unit:"proxies"`
+	Traces    bool           `yaml:"trace_context" doc:"the balancers send their own trace contexts (traceparent), which become the parents of the gateway's spans. Set it for Envoys configured by a gateway with telemetry.otlp"`
 }
 
-// maxHops bounds Hops.
+// maxHops is the maximum of Hops.
 const maxHops = 16
 
-// Validate reports every fault.
+// Validate returns all faults.
 func (c *Balancers) Validate() error {
 	var errs fault.Found
 	fault.Between(&errs, "forwarded_hops", c.Hops, 0, maxHops)
-	errs.If((c.Protocol || c.Hops > 0 || c.Traces) && len(c.Addresses) == 0, "addresses", "must list the balancers that are believed")
+	errs.If((c.Protocol || c.Hops > 0 || c.Traces) && len(c.Addresses) == 0, "addresses", "must list the trusted balancers")
 	return errors.Join(errs...)
 }
 
-// Trusts reports whether addr is a balancer's.
+// Trusts reports whether addr belongs to a trusted load balancer.
 func (c *Balancers) Trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(c.Addresses, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
 }
 
-// Forwards reports whether a request came by way of a balancer that writes X-Forwarded-For, given the address of the connection.
+// Forwards reports whether a request came through a trusted load balancer that sets X-Forwarded-For. remote is the address of the
+// connection, with its port.
 func (c *Balancers) Forwards(remote string) bool {
 	peer, err := netip.ParseAddrPort(remote)
 	return err == nil && c.Hops > 0 && c.Trusts(peer.Addr())
 }
 
-// TrustsTrace reports whether the trace context of a request is its balancer's, given the
-// address of the connection.
+// TrustsTrace reports whether the trace context of a request was set by a trusted load balancer. remote is the address of the connection,
+// with its port.
 func (c *Balancers) TrustsTrace(remote string) bool {
 	peer, err := netip.ParseAddrPort(remote)
 	return err == nil && c.Traces && c.Trusts(peer.Addr())
 }
 
-// Client returns the address, without port, that a request came from: that of the
-// connection, or the one its balancer has found, the entry of X-Forwarded-For as many
-// from the right as there are hops. A header with fewer entries, or with something
-// else in that place, does not come from the balancers, and is not believed.
+// Client returns the IP address of the caller. This is the address of the connection, unless it comes from a trusted balancer and Hops is
+// set: then it is the entry of X-Forwarded-For at position Hops from the right. A header with too few entries, or without an address at
+// that position, is ignored, because it was not written by the balancers.
 func (c *Balancers) Client(remote string, h http.Header) string {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {
-		return "" // a local socket has none
+		return "" // a Unix socket has no address
 	}
 	if c.Hops == 0 || !c.Trusts(peer.Addr()) {
 		return peer.Addr().String()

@@ -35,9 +35,9 @@ func TestJudge(t *testing.T) {
 		"approvable":     {func(o *settings.Org) { o.Budget.Approvable = true }, "budget.approvable: must be false"},
 		"no policy":      {func(o *settings.Org) { o.Policies.Policies = nil }, "policies: must list gpu_allow_list"},
 		"warns":          {func(o *settings.Org) { o.Policies.Policies[0].Mode = policyconfig.ModeWarn }, "policies[0].mode: must be enforce"},
-		"for some":       {func(o *settings.Org) { o.Policies.Policies[0].ExceptTeams = []string{"ops"} }, "must be in force for all callers"},
-		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []policyconfig.Exception{{Policy: "gpu_allow_list"}} }, "has no exceptions"},
-		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []policyconfig.Exception{{}} }, "has no exceptions"},
+		"for some":       {func(o *settings.Org) { o.Policies.Policies[0].ExceptTeams = []string{"ops"} }, "must apply to all callers"},
+		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []policyconfig.Exception{{Policy: "gpu_allow_list"}} }, "must not have exceptions"},
+		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []policyconfig.Exception{{}} }, "must not have exceptions"},
 	} {
 		err := bounds.Check(org(tt.change))
 		if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault)) {

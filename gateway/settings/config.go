@@ -30,197 +30,193 @@ import (
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
-// Config is everything a Gateway is made from, as its file says it: package config
-// reads it. Start from Default.
+// Config is the complete configuration of a gateway. Package config decodes the file into it, starting from [Default].
 //
-// The tags are all that is known of a setting besides its type and default: doc
-// describes it, unit says what its number counts, and reload says whether a new
-// value takes effect when the configuration is loaded again ("live") or requires a
-// restart ("restart"); it holds for the settings below, too.
+// The tags describe each setting: doc is its description, unit the unit of a number, and reload says whether a new value takes effect when
+// the configuration is reloaded ("live") or only after a restart ("restart"). A reload tag also applies to the settings below it.
 type Config struct {
-	Listen    string `yaml:"listen" doc:"address of the data listener" reload:"restart"`
-	PublicURL string `yaml:"public_url" doc:"where callers reach this gateway, scheme and host only; records of endpoints name it instead of the platform's run interface" reload:"live"`
+	Listen    string `yaml:"listen" doc:"address of the data listener, which serves callers" reload:"restart"`
+	PublicURL string `yaml:"public_url" doc:"URL at which callers reach this gateway, scheme and host only; endpoint records contain it in place of the platform's run interface" reload:"live"`
 
-	Contact string `yaml:"contact" doc:"where callers get help with refusals, such as '#gpu-platform' or an address; every refusal shows it, with the address of the decision's page where public_url and console are set; empty shows none" reload:"live"`
+	Contact string `yaml:"contact" doc:"contact for help with refusals, such as '#gpu-platform' or an address; every refusal contains it and, if public_url and console are set, a link to the decision. If empty, refusals contain neither" reload:"live"`
 
-	PublicBalancedURL string `yaml:"public_lb_url" doc:"where callers reach load-balanced endpoints by host name, with {id} for the endpoint's id: https://{id}.lb.example; empty has them below public_url alone" reload:"live"`
+	PublicBalancedURL string `yaml:"public_lb_url" doc:"URL with {id} for the endpoint ID, at which callers reach load-balanced endpoints by host name: https://{id}.lb.example; if empty, they are reachable only below public_url" reload:"live"`
 
-	Instance string `yaml:"instance" doc:"the name of this gateway among those that share the store; it must be unique; empty is the host's name and a random suffix" reload:"restart"`
+	Instance string `yaml:"instance" doc:"unique name of this gateway among those that share the store; if empty, the host name with a random suffix" reload:"restart"`
 
-	Console bool `yaml:"console" doc:"serve My team, pages for callers and leads, at /tollgate/ui of the data listener; beyond loopback they require tls, or balancers with forwarded_hops that speak TLS" reload:"restart"`
+	Console bool `yaml:"console" doc:"serve My team, the console for callers and team leads, at /tollgate/ui of the data listener; beyond loopback it requires tls, or balancers with forwarded_hops that terminate TLS" reload:"restart"`
 
-	TLS      TLS      `yaml:"tls" doc:"encryption of the data listener; without it, only a proxy on the same host or a trusted network may reach it" reload:"restart"`
-	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
-	Envoy    Envoy    `yaml:"envoy" doc:"Envoy in front"`
-	Platform Platform `yaml:"platform" doc:"the platform that calls are sent to" reload:"live"`
-	Redis    Redis    `yaml:"redis" doc:"the store that all gateways share" reload:"restart"`
-	Timeouts Timeouts `yaml:"timeouts" doc:"bounds in time"`
-	Run      Run      `yaml:"run" doc:"the run interface, which is served when platform.run_url is set"`
+	TLS      TLS      `yaml:"tls" doc:"TLS of the data listener; without it, only a proxy on the same host or a trusted network should be able to reach the listener" reload:"restart"`
+	Admin    Admin    `yaml:"admin" doc:"listener for operators"`
+	Envoy    Envoy    `yaml:"envoy" doc:"connection to Envoy proxies"`
+	Platform Platform `yaml:"platform" doc:"platform that calls are forwarded to" reload:"live"`
+	Redis    Redis    `yaml:"redis" doc:"Redis store shared by all gateways" reload:"restart"`
+	Timeouts Timeouts `yaml:"timeouts" doc:"time limits"`
+	Run      Run      `yaml:"run" doc:"run interface, which is enabled by platform.run_url"`
 
-	Balancers   Balancers   `yaml:"balancers" doc:"load balancers in front of the data listener that are believed about where callers are" reload:"restart"`
-	Connections Connections `yaml:"connections" doc:"bounds on connections" reload:"restart"`
+	Balancers   Balancers   `yaml:"balancers" doc:"load balancers in front of the data listener whose forwarded client addresses are trusted" reload:"restart"`
+	Connections Connections `yaml:"connections" doc:"limits on connections" reload:"restart"`
 
-	Overload  overload.Config     `yaml:"overload" doc:"bounds on calls and work under way; see operations.md" reload:"restart"`
-	Limits    Limits              `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
-	Policies  policyconfig.Limits `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
-	Decisions Decisions           `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
-	Audit     Audit               `yaml:"audit" doc:"the record of changes" reload:"restart"`
-	Spend     ledger.Config       `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
-	Catalog   catalog.Config      `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
+	Overload  overload.Config     `yaml:"overload" doc:"limits on concurrent calls and work; see operations.md" reload:"restart"`
+	Limits    Limits              `yaml:"limits" doc:"how calls are counted; the rate limits themselves are set for organisations" reload:"restart"`
+	Policies  policyconfig.Limits `yaml:"policies" doc:"resource limits of policy evaluations" reload:"live"`
+	Decisions Decisions           `yaml:"decisions" doc:"where decisions are logged, and how long they are stored" reload:"restart"`
+	Audit     Audit               `yaml:"audit" doc:"audit log of changes" reload:"restart"`
+	Spend     ledger.Config       `yaml:"spend" doc:"spending ledger; the budgets themselves are set for organisations" reload:"restart"`
+	Catalog   catalog.Config      `yaml:"catalog" doc:"price lists" reload:"restart"`
 	Telemetry Telemetry           `yaml:"telemetry" doc:"traces, metrics and logs"`
-	Log       Log                 `yaml:"log" doc:"the log on standard error" reload:"restart"`
-	Legacy    Legacy              `yaml:"legacy" doc:"settings of both legacy dialects, v1 and GraphQL" reload:"live"`
-	V1        v1.Config           `yaml:"v1" doc:"settings of the v1 dialect" reload:"live"`
-	GraphQL   graphql.Config      `yaml:"graphql" doc:"settings of the GraphQL dialect" reload:"live"`
+	Log       Log                 `yaml:"log" doc:"log on standard error" reload:"restart"`
+	Legacy    Legacy              `yaml:"legacy" doc:"settings of both retired interfaces, v1 and GraphQL" reload:"live"`
+	V1        v1.Config           `yaml:"v1" doc:"settings of the v1 interface" reload:"live"`
+	GraphQL   graphql.Config      `yaml:"graphql" doc:"settings of the GraphQL interface" reload:"live"`
 
-	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers may send instead of a key" reload:"live"`
+	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers may use in place of a key" reload:"live"`
 
-	Certificates Certificates `yaml:"certificates" doc:"certificates that callers may have instead of a key, at a data listener with tls" reload:"live"`
+	Certificates Certificates `yaml:"certificates" doc:"client certificates that callers may use in place of a key; requires tls at the data listener" reload:"live"`
 
-	Orgs []Org `yaml:"orgs" doc:"the organisations served; at least one, unless orgs_files is set" reload:"live"`
+	Orgs []Org `yaml:"orgs" doc:"organisations; at least one, unless orgs_files is set" reload:"live"`
 
-	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of files with one more organisation each, such as conf.d/*.yaml: a file has the settings of an entry of orgs and is named after its id. Paths in it begin where it is and stay in its directory, and its URLs lead to public addresses, as org_bounds says; see docs/operations.md" reload:"live"`
-	OrgBounds OrgBounds `yaml:"org_bounds" doc:"bounds on the organisations of orgs_files. Their paths and URLs are confined even without bounds: paths to the directory of the file, URLs to public addresses; see docs/operations.md" reload:"live"`
+	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of files with one additional organisation each, such as conf.d/*.yaml: a file contains the settings of an entry of orgs and is named after its id. Relative paths in it are resolved against its directory and must stay there, and its URLs must have public addresses; org_bounds permits more. See docs/operations.md" reload:"live"`
+	OrgBounds OrgBounds `yaml:"org_bounds" doc:"restrictions for the organisations of orgs_files. Without this section, their paths must stay in the directory of the file, and their URLs must have public addresses; see docs/operations.md" reload:"live"`
 
-	// RejectedFiles are the files of organisations that could not be taken.
+	// RejectedFiles lists the organisation files that were not accepted.
 	RejectedFiles []RejectedFile `yaml:"-"`
-	// Revision names this configuration in events and on the admin listener.
+	// Revision identifies this configuration in events and on the admin listener.
 	Revision string `yaml:"-"`
 }
 
-// TLS is the encryption of a listener; the zero TLS is none.
+// TLS configures the encryption of a listener. The zero TLS disables encryption.
 type TLS struct {
-	Certificate strictyaml.Secret `yaml:"certificate" doc:"certificate chain in PEM, the listener's own first; turning TLS on or off at a listener of the gateway requires a restart"`
-	Key         strictyaml.Secret `yaml:"key" doc:"its private key in PEM"`
-	// Pair is both, parsed; nil without TLS.
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM certificate chain, the listener's own certificate first; enabling or disabling TLS requires a restart"`
+	Key         strictyaml.Secret `yaml:"key" doc:"PEM private key of the certificate"`
+	// Pair is the parsed certificate and key, or nil if TLS is disabled.
 	Pair *tls.Certificate `yaml:"-"`
 }
 
-// NeedsRestart implements strictyaml.Restarter: another certificate is served at
-// once, but a listener cannot begin or stop to speak TLS.
+// NeedsRestart implements strictyaml.Restarter. A new certificate is used immediately, but enabling or disabling TLS requires a restart.
 func (t TLS) NeedsRestart(old any) bool { return (t.Pair == nil) != (old.(TLS).Pair == nil) }
 
-// Admin is the operators' listener.
+// Admin configures the operators' listener.
 type Admin struct {
-	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it needs a token or admins" reload:"restart"`
-	Token  strictyaml.Secret `yaml:"token" doc:"token of all roles, at least 16 characters, that no name is recorded for: prefer admins. A token, this or that of an admin, is required for everything but probes and metrics; without any, the listener requires none" reload:"live"`
-	Admins []AdminAccount    `yaml:"admins" doc:"admins by name, each with a token and roles of its own" reload:"live"`
-	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener" reload:"restart"`
+	Listen string            `yaml:"listen" doc:"address of the admin listener; beyond loopback it requires a token or admins" reload:"restart"`
+	Token  strictyaml.Secret `yaml:"token" doc:"shared token with all roles, at least 16 characters. Prefer admins, because the audit log records no name for it. If this token or any admin is configured, everything except probes and metrics requires a token" reload:"live"`
+	Admins []AdminAccount    `yaml:"admins" doc:"operators, each with a name, a token and roles" reload:"live"`
+	TLS    TLS               `yaml:"tls" doc:"TLS of the admin listener" reload:"restart"`
 
-	URL string `yaml:"url" doc:"where operators reach the admin listener, scheme and host only; links of alerts lead to its console. Without it, links lead approvers to My team, if public_url is set" reload:"live"`
+	URL string `yaml:"url" doc:"URL at which operators reach the admin listener, scheme and host only; links in alerts lead to its console. If empty, links for approvers lead to My team, provided that public_url is set" reload:"live"`
 
-	Console bool `yaml:"console" doc:"serve the console, pages for people, at /ui; beyond loopback it requires admin.tls" reload:"restart"`
+	Console bool `yaml:"console" doc:"serve the operators' console at /ui; beyond loopback it requires admin.tls" reload:"restart"`
 
-	Issuers []AdminIssuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens are those of admins; give them an audience that no caller's token has" reload:"live"`
+	Issuers []AdminIssuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens authenticate operators; use an audience that no caller's token contains" reload:"live"`
 }
 
-// Platform says where the platform is.
+// Platform configures the connection to the platform.
 type Platform struct {
-	BaseURL string `yaml:"base_url,required" doc:"the platform's REST address, scheme and host only; https, beyond loopback"`
+	BaseURL string `yaml:"base_url,required" doc:"URL of the platform's REST API, scheme and host only; https beyond loopback"`
 
-	RunURL string `yaml:"run_url" doc:"the platform's run interface, likewise; empty serves none"`
+	RunURL string `yaml:"run_url" doc:"URL of the platform's run interface, scheme and host only; if empty, the run interface is disabled"`
 
-	BalancedURL string `yaml:"lb_url" doc:"address of load-balanced endpoints, with {id} for the endpoint's id: https://{id}.run.example; empty serves none"`
+	BalancedURL string `yaml:"lb_url" doc:"URL of load-balanced endpoints, with {id} for the endpoint ID: https://{id}.run.example; if empty, they are disabled"`
 
-	AllowInsecure bool `yaml:"allow_insecure" doc:"accept an http address beyond loopback: platform keys then travel unencrypted, so only inside a trusted network"`
+	AllowInsecure bool `yaml:"allow_insecure" doc:"permit an http URL beyond loopback; platform keys are then sent unencrypted, so use it only in a trusted network"`
 
-	Connections int `yaml:"connections" doc:"open connections to each of these addresses, and to each load-balanced endpoint together; more calls wait for one. 0 has no bound: for a network whose address translator gives few ports" unit:"connections" zero:"no bound" reload:"live"`
+	Connections int `yaml:"connections" doc:"maximum open connections to each of these addresses, and to each load-balanced endpoint; further calls wait. 0 means no limit. Set it if the network's address translation has few ports" unit:"connections" zero:"no bound" reload:"live"`
 
-	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"proxy on the way to the platform: http, https or socks5 URL, with name and password if it asks for them: then it is a secret, otherwise it may be written as it is; without it, HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say it" reload:"live"`
+	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"proxy for connections to the platform: an http, https or socks5 URL. A URL with a name and password must be a secret; any other may be written directly. If absent, HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply" reload:"live"`
 }
 
-// Run is the run interface.
+// Run configures the run interface.
 type Run struct {
-	Memory int64 `yaml:"memory" doc:"size of the request bodies that are under way at once, of all callers; more are refused with 503. Parsed, many small values take a few times that" unit:"bytes" reload:"restart"`
+	Memory int64 `yaml:"memory" doc:"total size of the request bodies of all callers that are in progress; further requests are refused with 503. A parsed body with many small values needs several times its size" unit:"bytes" reload:"restart"`
 
-	Batches bool `yaml:"batches" doc:"serve batches, which the platform has in beta: jobs that are collected and then run together" reload:"live"`
+	Batches bool `yaml:"batches" doc:"serve batches, a beta feature of the platform: jobs that are collected and run together" reload:"live"`
 
-	WebSockets int64 `yaml:"websockets" doc:"WebSockets to load-balanced endpoints that are open at once; more are refused with 503" unit:"connections" reload:"restart"`
+	WebSockets int64 `yaml:"websockets" doc:"maximum open WebSockets to load-balanced endpoints; further ones are refused with 503" unit:"connections" reload:"restart"`
 }
 
-// Redis says where the shared store is: either URL or Embedded is set.
+// Redis configures the shared store. Exactly one of URL and Embedded is set.
 type Redis struct {
-	URL      strictyaml.Secret `yaml:"url,plain" doc:"redis://user:password@host:6379/0 of one server, redis+cluster://user:password@a:6379,b:6379 of a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME of the master NAME of Sentinels (sentinel_username and sentinel_password as parameters), or unix://user:password@/run/redis.sock?db=0 of a socket on this machine; rediss for redis speaks TLS (tls_ca, tls_cert, tls_key, tls_server_name as parameters), and pool_size bounds the connections to a server. A URL with a user or password is a secret; one without may be written as it is"`
-	Embedded bool              `yaml:"embedded" doc:"count in this process, for one gateway, trials and tests: a restart forgets"`
-	Prefix   Prefix            `yaml:"prefix" doc:"begins all keys; installations that share a Redis need different ones"`
+	URL      strictyaml.Secret `yaml:"url,plain" doc:"URL of Redis: redis://user:password@host:6379/0 for one server, redis+cluster://user:password@a:6379,b:6379 for a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME for the master NAME of Sentinels (with the parameters sentinel_username and sentinel_password), or unix://user:password@/run/redis.sock?db=0 for a Unix socket. rediss in place of redis uses TLS (parameters tls_ca, tls_cert, tls_key and tls_server_name), and the parameter pool_size limits the connections to a server. A URL with a user or password must be a secret; any other may be written directly"`
+	Embedded bool              `yaml:"embedded" doc:"use a store in this process, for trials and tests with a single gateway; its data is lost on restart"`
+	Prefix   Prefix            `yaml:"prefix" doc:"prefix of all keys in Redis; installations that share a Redis need different prefixes"`
 }
 
-// Timeouts bounds waiting.
+// Timeouts limits how long the gateway waits.
 type Timeouts struct {
 	Connect  time.Duration `yaml:"connect" doc:"connecting to the platform" reload:"live"`
 	Response time.Duration `yaml:"response" doc:"waiting for the platform's response headers" reload:"live"`
-	Call     time.Duration `yaml:"call" doc:"a whole call that changes something, even when its caller has left" reload:"live"`
-	Lookup   time.Duration `yaml:"lookup" doc:"looking for the resource of a create whose answer was lost, before its caller is answered; 0 answers at once" reload:"live"`
-	Run      time.Duration `yaml:"run" doc:"waiting for each part of a response of the run interface, its headers first" reload:"live"`
-	Body     time.Duration `yaml:"body" doc:"receiving a request body; of one of the run interface, each MiB" reload:"restart"`
-	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of a response" reload:"restart"`
-	Notice   time.Duration `yaml:"notice" doc:"serving on after readiness has failed, so that load balancers notice; 0 is 5s if envoy.xds has groups, and otherwise none" reload:"restart"`
-	Drain    time.Duration `yaml:"drain" doc:"the whole stop, from the closing of the listeners on: requests, and all that runs beside them" reload:"restart"`
+	Call     time.Duration `yaml:"call" doc:"a complete call that changes something, even after its caller has disconnected" reload:"live"`
+	Lookup   time.Duration `yaml:"lookup" doc:"searching for the resource of a create whose response was lost, before the caller is answered; 0 answers immediately" reload:"live"`
+	Run      time.Duration `yaml:"run" doc:"waiting for each part of a run interface response, starting with the headers" reload:"live"`
+	Body     time.Duration `yaml:"body" doc:"receiving a request body; for the run interface, each MiB of it" reload:"restart"`
+	Write    time.Duration `yaml:"write" doc:"sending one part of a response to a caller" reload:"restart"`
+	Notice   time.Duration `yaml:"notice" doc:"time to keep serving after readiness has failed, so that load balancers notice; 0 means 5s if envoy.xds has groups, otherwise no delay" reload:"restart"`
+	Drain    time.Duration `yaml:"drain" doc:"time to finish requests and background work at shutdown, once the listeners have closed" reload:"restart"`
 }
 
-// Limits says how calls are counted.
+// Limits configures how calls are counted.
 type Limits struct {
 	ratelimit.Config `yaml:",inline"`
 
-	Recovery time.Duration `yaml:"recovery" doc:"how long at most nothing is admitted after Redis restarted or failed over, waiting for gateways to restore their memory; at least 1s"`
+	Recovery time.Duration `yaml:"recovery" doc:"longest time for which calls are refused after a Redis restart or failover, while gateways restore their counters; at least 1s"`
 
-	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
-	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"prefixes that are not slowed down, such as 10.0.0.5/32: load balancers that all callers come through"`
-	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"sharing a platform account that is near its own limit among teams"`
+	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"limit for addresses that send no valid key"`
+	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"networks exempt from this limit, such as 10.0.0.5/32: load balancers that forward all callers"`
+	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"divides a platform account among its teams when the account is near its own rate limit"`
 }
 
-// Legacy says how the retired interfaces are answered.
+// Legacy configures the retired interfaces.
 type Legacy struct {
 	legacy.Config `yaml:",inline"`
 
-	Keyless Keyless `yaml:"keyless" doc:"questions about the catalog without a key, as price collectors ask them by GraphQL"`
+	Keyless Keyless `yaml:"keyless" doc:"catalog requests without a key, as price collectors send them to the GraphQL interface"`
 }
 
-// UnnamedPlatform warns that nothing tells the platform's name. It concerns gateways with callers of the retired interfaces.
+// UnnamedPlatform warns that the platform's name is unknown. It applies to gateways with callers of the retired interfaces.
 const UnnamedPlatform = "brand is not set, and platform.base_url does not contain the platform's name: strict clients of the retired interfaces look for it in is<Brand> of templates; set legacy.brand"
 
-// Keyless bounds the questions that are answered without a key.
+// Keyless limits requests that are answered without a key.
 type Keyless struct {
-	Org   string                  `yaml:"org" doc:"id of the organisation whose platform key answers them; empty answers none"`
-	Limit ratelimit.AddressConfig `yaml:"limit" doc:"slowing down addresses that ask much; only answered questions count" reload:"restart"`
+	Org   string                  `yaml:"org" doc:"ID of the organisation whose platform key is used for these requests; if empty, they are refused"`
+	Limit ratelimit.AddressConfig `yaml:"limit" doc:"limit for addresses that send many such requests; only answered requests count" reload:"restart"`
 }
 
-// Decisions says where decisions are logged and how long they are remembered.
+// Decisions configures the decision log and how long decisions are stored.
 type Decisions struct {
 	policyconfig.DecisionLog `yaml:",inline"`
 
-	Keep   int     `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
-	Shared Archive `yaml:"shared" doc:"decisions kept in Redis, which any gateway explains"`
+	Keep   int     `yaml:"keep" doc:"number of recent exchanges kept in memory for explanations" unit:"exchanges"`
+	Shared Archive `yaml:"shared" doc:"decisions stored in Redis, which any gateway can explain"`
 }
 
-// Log is the log on standard error.
+// Log configures the log on standard error.
 type Log struct {
-	Level  LogLevel  `yaml:"level" doc:"least level written" reload:"live"`
-	Format LogFormat `yaml:"format" doc:"form of a line"`
+	Level  LogLevel  `yaml:"level" doc:"minimum level of log lines" reload:"live"`
+	Format LogFormat `yaml:"format" doc:"format of log lines"`
 }
 
-// LogLevel is a log level.
+// LogLevel is a minimum log level.
 type LogLevel string
 
-// Values lists the levels.
+// Values implements strictyaml.Enum.
 func (LogLevel) Values() []string { return []string{"debug", "info", "warn", "error"} }
 
-// Level returns the level that a valid LogLevel names.
+// Level converts l to a slog.Level. It returns slog.LevelInfo if l is not valid.
 func (l LogLevel) Level() slog.Level {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(l)); err != nil {
-		return slog.LevelInfo // the configuration admits only known levels
+		return slog.LevelInfo // the decoder accepts only known levels
 	}
 	return level
 }
 
-// LogFormat is the form of log lines.
+// LogFormat is the format of log lines.
 type LogFormat string
 
-// Values lists the formats.
+// Values implements strictyaml.Enum.
 func (LogFormat) Values() []string { return []string{"json", "text"} }
 
-// Default returns the configuration a file is decoded over.
+// Default returns the configuration that a file is decoded into.
 func Default() Config {
 	return Config{
 		Listen:      "127.0.0.1:8080",
@@ -250,7 +246,7 @@ func Default() Config {
 	}
 }
 
-// Directory builds the look-up of callers with keys, and with tokens and certificates.
+// Directory builds the directory that identifies callers by keys, tokens and certificates.
 func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Authorities) (*identity.Directory, error) {
 	keys := 0
 	for i := range c.Orgs {
@@ -266,18 +262,17 @@ func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Auth
 	return identity.NewDirectory(entries, issuers, authorities)
 }
 
-// Validate reports the faults that no section can see alone. Paths are those
-// of the file.
+// Validate returns the faults that involve several sections, with paths of the file.
 func (c *Config) Validate() error {
 	var errs fault.Found
 	orgs := make(map[string]bool)
-	accounts := make(map[string]string) // credential to the organisation that has it
+	accounts := make(map[string]string) // organisation by credential
 	for i := range c.Orgs {
 		var found fault.Found
 		o := &c.Orgs[i]
 		for _, given := range [...]struct{ field, secret string }{{"credential", o.Credential.Reveal()}, {"run_credential", o.RunCredential.Reveal()}} {
 			other, taken := accounts[given.secret]
-			found.If(taken && other != o.ID, given.field, "organisation %q has the same credential: what one makes, the other could read and delete", other)
+			found.If(taken && other != o.ID, given.field, "organisation %q has the same credential, so each could read and delete the other's resources; use separate platform accounts", other)
 			if given.secret != "" {
 				accounts[given.secret] = o.ID
 			}
@@ -287,7 +282,7 @@ func (c *Config) Validate() error {
 		if d := o.Idle.For; d > 0 && d < 2*c.Spend.Reconcile {
 			found.Add("idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile)
 		}
-		found.If(!o.Alerts.SnoozeSecret.IsZero() && c.PublicURL == "", "alerts.snooze_secret", "needs public_url, where links lead")
+		found.If(!o.Alerts.SnoozeSecret.IsZero() && c.PublicURL == "", "alerts.snooze_secret", "needs public_url, the target of links")
 		if len(found) > 0 {
 			errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
 		}
@@ -305,10 +300,10 @@ func (c *Config) Validate() error {
 	return errors.Join(append(errs, c.validateIssuers())...)
 }
 
-// maxContact bounds a contact line, in bytes: it is in every refusal.
+// maxContact is the maximum length of contact in bytes. Every refusal contains it.
 const maxContact = 200
 
-// checkContact reports a contact line that is too long or has control characters.
+// checkContact returns a fault if line is too long or contains control characters.
 func checkContact(line string) error {
 	if len(line) > maxContact || strings.ContainsFunc(line, unicode.IsControl) {
 		return fmt.Errorf("must be one line of at most %d bytes", maxContact)
@@ -316,7 +311,8 @@ func checkContact(line string) error {
 	return nil
 }
 
-// DecisionPages is the address below which callers see the pages of their decisions, "" without My team or a public address.
+// DecisionPages returns the URL prefix of the pages on which callers see their decisions. It is "" if the console or public_url is not
+// configured.
 func (c *Config) DecisionPages() string {
 	if !c.Console || c.PublicURL == "" {
 		return ""
@@ -324,7 +320,7 @@ func (c *Config) DecisionPages() string {
 	return strings.TrimSuffix(c.PublicURL, "/") + "/tollgate/ui/requests/"
 }
 
-// sharedKeys reports keys with the same secret: one key must mean one caller.
+// sharedKeys returns faults for keys with the same secret: a key must identify one caller.
 func (c *Config) sharedKeys() error {
 	var errs fault.Found
 	first := make(map[identity.Digest]string, len(c.Orgs))
@@ -345,7 +341,7 @@ func (c *Config) sharedKeys() error {
 				}
 				first[d.Digest] = k.ID
 				if org, given := platform[d.Digest]; given {
-					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is the platform key of organisation %q: its caller can pass by the gateway; make another key with tollgate keys create", org)
+					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is the platform key of organisation %q, with which the caller can bypass the gateway; create another key with tollgate keys create", org)
 				}
 			}
 		}
@@ -353,10 +349,10 @@ func (c *Config) sharedKeys() error {
 	return errors.Join(errs...)
 }
 
-// NeedRestart returns the paths of the settings in which next differs and that a reload cannot put in force.
+// NeedRestart returns the paths of the settings that differ in next and require a restart.
 func (c *Config) NeedRestart(next *Config) []string { return strictyaml.NeedRestart(*c, *next) }
 
-// Org returns an organisation by its id, nil if it is not configured.
+// Org returns the organisation with an ID, or nil.
 func (c *Config) Org(id string) *Org {
 	for i := range c.Orgs {
 		if c.Orgs[i].ID == id {
@@ -366,12 +362,12 @@ func (c *Config) Org(id string) *Org {
 	return nil
 }
 
-// ServesReads reports whether reads of an organisation pass while the store of counts is away.
+// ServesReads reports whether reads of an organisation are allowed while the counter store is unavailable.
 func (c *Config) ServesReads(o *Org) bool {
 	return o.Failure.WithDefaults(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
 }
 
-// ShutdownNotice is how long a gateway serves on after it was told to stop.
+// ShutdownNotice returns how long the gateway keeps serving after it was asked to stop.
 func (c *Config) ShutdownNotice() time.Duration {
 	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {
 		return defaultNotice
@@ -379,8 +375,8 @@ func (c *Config) ShutdownNotice() time.Duration {
 	return c.Timeouts.Notice
 }
 
-// InstanceName returns the name of this process among the gateways that share a store, and in the log: the configured name, or a name after the
-// machine.
+// InstanceName returns the name of this process in the log and among the gateways that share a store: the configured name, or the host name
+// with a random suffix.
 func (c *Config) InstanceName() string {
 	host, err := os.Hostname()
 	if err != nil || ratelimit.CheckGateway(host) != nil {
@@ -389,8 +385,8 @@ func (c *Config) InstanceName() string {
 	return cmp.Or(c.Instance, host+"-"+rand.Text()[:8])
 }
 
-// AdvertisedAddr is where Envoys reach this gateway, as far as the configuration says
-// it: an unspecified address means that of the route to Redis.
+// AdvertisedAddr returns the configured address at which Envoys reach this gateway. An unspecified address means that the local address of
+// the route to Redis is used.
 func (c *Config) AdvertisedAddr() netip.Addr {
 	if c.Envoy.XDS.Advertise.IsValid() {
 		return c.Envoy.XDS.Advertise
@@ -399,11 +395,11 @@ func (c *Config) AdvertisedAddr() netip.Addr {
 	if host == "" {
 		return netip.IPv6Unspecified()
 	}
-	addr, _ := netip.ParseAddr(host) // a name is none
+	addr, _ := netip.ParseAddr(host) // host names yield the zero address
 	return addr
 }
 
-// AssignIssued gives each organisation the issuers and authorities that speak for it.
+// AssignIssued assigns to each organisation the issuers and certificate authorities whose callers belong to it.
 func (c *Config) AssignIssued() {
 	for n := range c.Orgs {
 		o := &c.Orgs[n]
@@ -421,7 +417,7 @@ func (c *Config) AssignIssued() {
 	}
 }
 
-// Teams returns the IDs of the teams of each organisation.
+// Teams returns the team IDs of each organisation.
 func (c *Config) Teams() map[string][]string {
 	teams := make(map[string][]string, len(c.Orgs))
 	for i := range c.Orgs {
@@ -432,8 +428,7 @@ func (c *Config) Teams() map[string][]string {
 	return teams
 }
 
-// validateIssuers reports the faults of issuers and authorities, on their own and
-// beside the organisations.
+// validateIssuers returns the faults of issuers and certificate authorities, including references to organisations.
 func (c *Config) validateIssuers() error {
 	var errs fault.Found
 	ids, urls := make(map[string]bool), make(map[string]bool)
@@ -446,7 +441,7 @@ func (c *Config) validateIssuers() error {
 		i, at := &c.Issuers[n], fault.Index("issuers", n)
 		errs = append(errs, fault.At(at, errors.Join(i.Validate(), i.Login.validate(i.Audiences))))
 		issued(at, i.ID, &i.Mapping, &i.Limit, &i.Budget)
-		errs.If(urls[i.URL], at+".url", "another issuer has the same")
+		errs.If(urls[i.URL], at+".url", "is also used by another issuer")
 		urls[i.URL] = true
 	}
 	for n := range c.Certificates.Authorities {
@@ -457,27 +452,27 @@ func (c *Config) validateIssuers() error {
 	for n := range c.Orgs {
 		for m, k := range c.Orgs[n].Keys {
 			if issuer, _, found := strings.Cut(k.ID, ":"); found && ids[issuer] {
-				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", n)+".keys", m)+".id", "begins as the ids of the callers of issuer %q do", issuer))
+				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", n)+".keys", m)+".id", "has the prefix of the callers of issuer %q; use another id", issuer))
 			}
 		}
 	}
 	return errors.Join(append(errs, fault.At("certificates", c.validateCertificates()))...)
 }
 
-// validateCertificates reports certificates that no listener asks for.
+// validateCertificates returns a fault if caller certificates are configured but no listener requests them.
 func (c *Config) validateCertificates() error {
 	switch n := len(c.Certificates.Authorities); {
 	case n == 0 && c.Certificates.Required:
 		return fault.Errorf("required", "needs authorities")
 	case n > 0 && c.TLS.Certificate.IsZero():
-		return fault.Errorf("authorities", "need tls, without which the data listener asks for no certificates")
+		return fault.Errorf("authorities", "need tls: without it the data listener cannot request certificates")
 	case c.Certificates.Required && c.Envoy.Listen != "":
-		return fault.Errorf("required", "cannot be held through envoy.listen: an Envoy does not tell what certificate its caller has")
+		return fault.Errorf("required", "cannot be enforced through envoy.listen, because Envoy does not forward the caller's certificate")
 	}
 	return nil
 }
 
-// validateMapping reports organisations, teams and labels that there are not.
+// validateMapping returns faults for organisations, teams and labels that do not exist.
 func (c *Config) validateMapping(m *identity.Mapping) error {
 	var errs fault.Found
 	for n, org := range m.Orgs {

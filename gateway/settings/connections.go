@@ -6,13 +6,13 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Connections bounds the connections of the data listener. The zero value has no bounds.
+// Connections limits the connections of the data listener. The zero value sets no limits.
 type Connections struct {
-	Total      int `yaml:"total" doc:"connections of the data listener, of all callers together; 0 is no bound" zero:"no bound"`
-	PerAddress int `yaml:"per_address" doc:"those from one address, IPv6 by /64 network; addresses in limits.anonymous_exempt have no such bound; 0 is no bound" zero:"no bound"`
+	Total      int `yaml:"total" doc:"maximum open connections of the data listener, for all callers together; 0 means no limit" zero:"no bound"`
+	PerAddress int `yaml:"per_address" doc:"maximum open connections from one address, or one /64 network for IPv6; addresses in limits.anonymous_exempt are exempt. 0 means no limit" zero:"no bound"`
 }
 
-// Validate reports every fault.
+// Validate returns all faults.
 func (c *Connections) Validate() error {
 	var errs fault.Found
 	errs.If(c.Total < 0, "total", "must not be negative, got %d", c.Total)

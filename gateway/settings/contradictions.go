@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Warnings reports settings that contradict each other or have no effect, each with its path. written reports whether the value at a path is
-// in the file.
+// Warnings returns settings that contradict each other or have no effect, each with its path. written reports whether the file sets the
+// value at a path.
 func (c *Config) Warnings(written func(path string) bool) error {
 	errs := append(c.Timeouts.contradictions(), c.unused(written)...)
 	c.unwatched(&errs)
@@ -27,7 +27,7 @@ func (c *Config) Warnings(written func(path string) bool) error {
 		if n := c.Limits.Gateways; written("limits.gateways") && (c.localFailure() || o.Failure.Read == ratelimit.FailLocal || o.Failure.Write == ratelimit.FailLocal) {
 			for w := range ratelimit.Windows {
 				q := o.Limit.Quota(w)
-				errs.If(q > 0 && q < int64(n), "limits.gateways", "each of %d gateways has none of the %d calls a %s of organisation %q while Redis is away", n, q, ratelimit.WindowName(w), o.ID)
+				errs.If(q > 0 && q < int64(n), "limits.gateways", "while Redis is down, no call is admitted: each of %d gateways gets less than one of the %d calls a %s of organisation %q", n, q, ratelimit.WindowName(w), o.ID)
 			}
 		}
 		errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
@@ -39,16 +39,16 @@ func (c *Config) localFailure() bool {
 	return c.Limits.Failure.Read == ratelimit.FailLocal || c.Limits.Failure.Write == ratelimit.FailLocal
 }
 
-// contradictions reports waits that a shorter timeout ends.
+// contradictions returns waits that end early because of a shorter timeout.
 func (t *Timeouts) contradictions() fault.Found {
 	var errs fault.Found
 	for path, d := range map[string]time.Duration{"connect": t.Connect, "response": t.Response, "lookup": t.Lookup} {
-		errs.If(d > t.Call, "timeouts."+path, "%s is more than timeouts.call (%s), which ends the wait", d, t.Call)
+		errs.If(d > t.Call, "timeouts."+path, "%s exceeds timeouts.call (%s), which ends the wait", d, t.Call)
 	}
 	return errs
 }
 
-// contradictions reports budgets and quotas that another one makes pointless.
+// contradictions returns budgets and quotas that can never be reached because of another one.
 func (o *Org) contradictions() fault.Found {
 	errs := fault.Found{fault.At("budget", cheap(&o.Budget))}
 	teams := make(map[string]*Team, len(o.Teams))
@@ -67,8 +67,8 @@ func (o *Org) contradictions() fault.Found {
 	}
 	for i, c := range o.Classes {
 		at := fault.Index("classes", i)
-		errs.If(slices.Contains([]string{"minute", "hour", "day"}, c.ID), at+".id", "%q is the name of a window, too: callers cannot tell the two apart in RateLimit fields", c.ID)
-		errs.If(c.Per == "team" && len(o.Teams) == 0, at+".per", "is for teams, and organisation %q has none", o.ID)
+		errs.If(slices.Contains([]string{"minute", "hour", "day"}, c.ID), at+".id", "%q is also the name of a window, and ambiguous in RateLimit headers; rename it", c.ID)
+		errs.If(c.Per == "team" && len(o.Teams) == 0, at+".per", "has no effect: organisation %q has no teams", o.ID)
 		if c.Per == "org" {
 			errs = append(errs, fault.At(at, beyondQuota("the organisation", c.Limit, o.Limit)))
 		}
@@ -78,12 +78,12 @@ func (o *Org) contradictions() fault.Found {
 
 func cheapAt(b *ledger.Budget) error { return fault.At("budget", cheap(b)) }
 
-// cheap reports amounts that nothing costs as little as, and those that are above the amount of a longer period.
+// cheap returns amounts below the smallest possible cost, and amounts above the amount of a longer period.
 func cheap(b *ledger.Budget) error {
 	const cent = catalog.Money(10_000)
 	var errs fault.Found
 	least := catalog.Money(policyconfig.MinPodPrice * 1_000_000)
-	errs.If(b.PerHour > 0 && b.PerHour < least, "per_hour", "%s USD is below every price: no pod costs less than %s USD an hour, and nothing starts", b.PerHour, least)
+	errs.If(b.PerHour > 0 && b.PerHour < least, "per_hour", "%s USD is below every price: no pod costs less than %s USD an hour, so every start is refused", b.PerHour, least)
 	type period struct {
 		name   string
 		amount catalog.Money
@@ -93,29 +93,29 @@ func cheap(b *ledger.Budget) error {
 		if p.amount == 0 {
 			continue
 		}
-		errs.If(p.amount < cent, p.name, "%s USD is below every price: nothing starts", p.amount)
-		errs.If(shorter.amount > p.amount, shorter.name, "%s is more than %s (%s), which is used up first", shorter.amount, p.name, p.amount)
+		errs.If(p.amount < cent, p.name, "%s USD is below every price, so every start is refused", p.amount)
+		errs.If(shorter.amount > p.amount, shorter.name, "%s exceeds %s (%s), which is used up first", shorter.amount, p.name, p.amount)
 		shorter = p
 	}
 	return errors.Join(errs...)
 }
 
-// beyond reports ceilings of a part that are above those of the whole, which refuses first.
+// beyond returns ceilings of a part above the ceilings of the whole, which refuses first.
 func beyond(whole string, part, of *ledger.Budget) error {
 	var errs fault.Found
 	own, most := part.Limits(), of.Limits()
 	for i := range own {
-		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s is more than %s of %s, which refuses first", ledger.AmountText(i, own[i]), ledger.AmountText(i, most[i]), whole)
+		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s exceeds %s of %s, which refuses first", ledger.AmountText(i, own[i]), ledger.AmountText(i, most[i]), whole)
 	}
 	return errors.Join(errs...)
 }
 
-// beyondQuota is beyond for quotas.
+// beyondQuota is like beyond, for quotas.
 func beyondQuota(whole string, part, of ratelimit.Limit) error {
 	var errs fault.Found
 	for w := range ratelimit.Windows {
 		own, most := part.Quota(w), of.Quota(w)
-		errs.If(most > 0 && own > most, "limits."+ratelimit.WindowName(w), "%d is more than %d of %s, which refuses first", own, most, whole)
+		errs.If(most > 0 && own > most, "limits."+ratelimit.WindowName(w), "%d exceeds %d of %s, which refuses first", own, most, whole)
 	}
 	return errors.Join(errs...)
 }

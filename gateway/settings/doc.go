@@ -1,4 +1,3 @@
-// Package settings has a struct for each section of the configuration, with its defaults
-// and the checks that need no engine. Package config reads the file into it, and package
-// gateway is made from it.
+// Package settings defines a struct for each section of the configuration, with its defaults and the checks that need no engine. Package
+// config decodes the file into these structs, and package gateway is built from them.
 package settings

@@ -6,39 +6,37 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Issuer is an issuer whose tokens identify callers, and what each of these may do.
+// Issuer is an OpenID Connect issuer whose tokens identify callers, with the rights of these callers.
 type Issuer struct {
 	identity.Issuer `yaml:",inline"`
 
-	Login Login `yaml:"login" doc:"the client as which the pages of callers send people to the issuer"`
+	Login Login `yaml:"login" doc:"OAuth client with which the console for callers logs people in at the issuer"`
 
-	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas of each caller"`
-	Budget ledger.Budget   `yaml:"budget" doc:"what each caller may spend"`
+	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits of each caller"`
+	Budget ledger.Budget   `yaml:"budget" doc:"budget of each caller"`
 }
 
-// Certificates says which certificates identify callers.
+// Certificates configures the client certificates that identify callers.
 type Certificates struct {
-	Required    bool        `yaml:"required" doc:"refuse every caller without an accepted certificate, even with a key or token; a caller's certificate and key must be of the same organisation"`
-	Authorities []Authority `yaml:"authorities" doc:"who signs them"`
+	Required    bool        `yaml:"required" doc:"refuse callers without an accepted certificate, even with a key or token; the certificate and the key must belong to the same organisation"`
+	Authorities []Authority `yaml:"authorities" doc:"certificate authorities that sign the certificates"`
 }
 
-// Authority is an authority whose certificates identify callers, and what each of these
-// may do.
+// Authority is a certificate authority whose certificates identify callers, with the rights of these callers.
 type Authority struct {
 	identity.Authority `yaml:",inline"`
 
-	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas of each caller"`
-	Budget ledger.Budget   `yaml:"budget" doc:"what each caller may spend"`
+	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits of each caller"`
+	Budget ledger.Budget   `yaml:"budget" doc:"budget of each caller"`
 }
 
-// Issued holds the rights of each of an organisation's callers, whose ids begin as those
-// of an issuer or authority do.
+// Issued holds the rights of the callers of an issuer or certificate authority in one organisation. The caller IDs share a prefix, see
+// [IssuerKeyPrefix].
 type Issued struct {
 	ID     string
 	Limit  ratelimit.Limit
 	Budget ledger.Budget
 }
 
-// IssuerKeyPrefix is the id under which the quotas and the budget of each caller of an issuer are
-// kept, whose own ids begin so.
+// IssuerKeyPrefix returns the common prefix of the IDs of an issuer's callers. Their quotas and budgets are stored under it.
 func IssuerKeyPrefix(issuer string) string { return issuer + ":" }

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Entries adds those of the key to a list.
+// Entries appends the directory entries of the key to list.
 func (k *Key) Entries(list []identity.Entry, org string) []identity.Entry {
 	for _, d := range k.Accepted() {
 		list = append(list, identity.Entry{Digest: d.Digest, From: d.NotBefore, Caller: identity.Caller{
@@ -27,28 +27,28 @@ func (k *Key) Entries(list []identity.Entry, org string) []identity.Entry {
 	return list
 }
 
-// Key is one key of a caller.
+// Key is an API key of a caller.
 type Key struct {
-	ID        string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
-	Team      string          `yaml:"team" doc:"team the caller belongs to"`
-	MovedFrom string          `yaml:"moved_from" doc:"team that the key belonged to before: the key's resources and what it has accrued in the current periods move to its team; without it, they stay with the former team. See docs/spend.md"`
-	Digest    identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
-	Digests   []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
-	Roles     []identity.Role `yaml:"roles" doc:"roles of the caller, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
-	Limit     ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
+	ID        string          `yaml:"id,required" doc:"short name, unique in the organisation; logs contain it instead of the key"`
+	Team      string          `yaml:"team" doc:"team of the caller"`
+	MovedFrom string          `yaml:"moved_from" doc:"former team of the key: the key's resources and the amounts accrued in the current periods move to its new team; without it, they stay with the former team. See docs/spend.md"`
+	Digest    identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required unless digests is set"`
+	Digests   []Digest        `yaml:"digests" doc:"alternative to sha256: several accepted keys with their validity periods, such as the old and the new key during a rotation"`
+	Roles     []identity.Role `yaml:"roles" doc:"roles of the caller, which policies can read; if absent, operator. A lead may create keys for its team, see docs/keys.md"`
+	Limit     ratelimit.Limit `yaml:"limits" doc:"rate limits of the key"`
 	Budget    ledger.Budget   `yaml:"budget" doc:"budget of the key"`
-	Labels    []string        `yaml:"labels" doc:"names of those labels of the organisation that the caller may set; absent is all, [] none"`
-	Exempt    bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
+	Labels    []string        `yaml:"labels" doc:"names of the organisation's labels that the caller may set; if absent, all; [] permits none"`
+	Exempt    bool            `yaml:"exempt" doc:"exempt from rate limits, and sent no RateLimit headers"`
 
-	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the key is accepted from, such as 10.0.0.0/8; none is everywhere"`
-	Expires   time.Time      `yaml:"expires" doc:"when the key ceases to be accepted, whatever its digests say, RFC 3339; absent is never"`
-	Owner     string         `yaml:"owner" doc:"who answers for the key, for people to read; at most 200 bytes"`
+	Addresses []netip.Prefix `yaml:"addresses" doc:"networks from which the key is accepted, such as 10.0.0.0/8; if absent, everywhere"`
+	Expires   time.Time      `yaml:"expires" doc:"time at which the key expires, regardless of its digests, RFC 3339; if absent, it never expires"`
+	Owner     string         `yaml:"owner" doc:"person responsible for the key, as free text of at most 200 bytes"`
 
-	// Used is where the last use of the key is noted, nil before it is in force.
+	// Used stores the time of the last use. It is nil until the key is in force.
 	Used *atomic.Int64 `yaml:"-"`
 }
 
-// Quotas are those that the key is held to.
+// Quotas returns the rate limits of the key.
 func (k *Key) Quotas() ratelimit.Limit {
 	if k.Exempt {
 		return ratelimit.Limit{}
@@ -56,17 +56,17 @@ func (k *Key) Quotas() ratelimit.Limit {
 	return k.Limit
 }
 
-// maxOwner bounds the text of an owner, in bytes.
+// maxOwner is the maximum length of an owner in bytes.
 const maxOwner = 200
 
-// Digest is one of the secrets of a key, with the time in which it is accepted.
+// Digest is the SHA-256 digest of a secret of a key, and the period in which the secret is accepted.
 type Digest struct {
 	Digest    identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the key, 64 hexadecimal digits"`
-	NotBefore time.Time       `yaml:"not_before" doc:"when it begins to be accepted, RFC 3339; absent is always"`
-	NotAfter  time.Time       `yaml:"not_after" doc:"when it ceases to be accepted, RFC 3339; absent is never"`
+	NotBefore time.Time       `yaml:"not_before" doc:"time from which the key is accepted, RFC 3339; if absent, always"`
+	NotAfter  time.Time       `yaml:"not_after" doc:"time until which the key is accepted, RFC 3339; if absent, forever"`
 }
 
-// Secrets lists the digests of a key as they are configured.
+// Secrets returns the digests of the key as configured.
 func (k *Key) Secrets() []Digest {
 	if len(k.Digests) > 0 {
 		return k.Digests
@@ -74,7 +74,7 @@ func (k *Key) Secrets() []Digest {
 	return []Digest{{Digest: k.Digest}}
 }
 
-// Accepted lists the digests of a key, each with the time in which it is accepted.
+// Accepted returns the digests of the key, each with the period in which it is accepted.
 func (k *Key) Accepted() []Digest {
 	digests := slices.Clone(k.Secrets())
 	for i, d := range digests {
@@ -85,30 +85,30 @@ func (k *Key) Accepted() []Digest {
 	return digests
 }
 
-// Validate reports the faults of a key on its own.
+// Validate returns the faults of the key itself.
 func (k *Key) Validate() error {
 	errs := fault.Found{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()), fault.At("budget", k.Budget.Validate())}
 	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
-		errs = append(errs, errors.New("needs either sha256 or digests"))
+		errs = append(errs, errors.New("must set either sha256 or digests"))
 	}
-	errs.If(len(k.Owner) > maxOwner || !printable(k.Owner), "owner", "must be at most %d bytes of printable characters", maxOwner)
+	errs.If(len(k.Owner) > maxOwner || !printable(k.Owner), "owner", "must have at most %d bytes, all printable", maxOwner)
 	for i, p := range k.Addresses {
-		errs.If(p != p.Masked(), fault.Index("addresses", i), "has bits behind its length: %s means %s", p, p.Masked())
+		errs.If(p != p.Masked(), fault.Index("addresses", i), "has bits set after its length: write %s as %s", p, p.Masked())
 	}
-	errs.If(k.Team == "" && slices.Contains(k.Roles, identity.RoleLead), "roles", "a lead needs a team")
+	errs.If(k.Team == "" && slices.Contains(k.Roles, identity.RoleLead), "roles", "must include a team for the role lead")
 	for i, d := range k.Digests {
 		errs.If(!d.NotAfter.IsZero() && !d.NotBefore.Before(d.NotAfter), fault.Index("digests", i)+".not_after", "must be later than not_before")
 	}
 	return errors.Join(errs...)
 }
 
-// printable reports whether a string can be shown in a line of a terminal.
+// printable reports whether a string is safe to print on one line of a terminal.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// KeyRecord is a key as it is shown and stored, without any secret. Its members are
-// those of the configuration, and the further facts of a key made at run time.
+// KeyRecord is a key as shown and stored, without its secrets. Its members are the settings of a key, and the additional data of keys
+// created at run time.
 type KeyRecord struct {
 	ID        string           `json:"id"`
 	Team      string           `json:"team,omitempty"`
@@ -118,7 +118,7 @@ type KeyRecord struct {
 	Addresses []netip.Prefix   `json:"addresses,omitempty"`
 	Limits    map[string]int64 `json:"limits,omitempty"`
 	Budget    map[string]any   `json:"budget,omitempty"`
-	Labels    []string         `json:"labels,omitzero"` // [] is none, absent all
+	Labels    []string         `json:"labels,omitzero"` // [] permits none, absent permits all
 	Exempt    bool             `json:"exempt,omitempty"`
 	Digests   []DigestRecord   `json:"digests,omitempty"`
 
@@ -128,21 +128,20 @@ type KeyRecord struct {
 	Revoked   time.Time `json:"revoked,omitzero"`
 	RevokedBy string    `json:"revoked_by,omitempty"`
 
-	// Used is when the key was last used, to a few minutes; zero for never, or not for
-	// long. State is "in force", "revoked", "expired", or why it is not in force. Both
-	// are shown and not stored.
+	// Used is the time of the last use, accurate to a few minutes; it is zero if the key was not used recently. State is "in force",
+	// "revoked", "expired", or the reason for which the key is not in force. Both are shown but not stored.
 	Used  time.Time `json:"used,omitzero"`
 	State string    `json:"state,omitempty"`
 }
 
-// DigestRecord is a secret of a key and when it is accepted.
+// DigestRecord is a secret of a key with the period in which it is accepted.
 type DigestRecord struct {
 	SHA256    string    `json:"sha256"`
 	NotBefore time.Time `json:"not_before,omitzero"`
 	NotAfter  time.Time `json:"not_after,omitzero"`
 }
 
-// Record returns the key as the configuration says it, in JSON.
+// Record returns the key as a KeyRecord.
 func (k *Key) Record() KeyRecord {
 	r := KeyRecord{
 		ID: k.ID, Team: k.Team, Roles: k.Roles, Owner: k.Owner, Expires: k.Expires.UTC(), Addresses: k.Addresses,
@@ -179,8 +178,8 @@ func budgetRecord(b ledger.Budget) map[string]any {
 	return m
 }
 
-// Rotated returns the secrets of a key that gets another one: accepted secrets end with
-// the overlap, and ended secrets are left out.
+// Rotated returns the digests of the key after adding next. Secrets accepted at now expire after overlap at the latest, and expired secrets
+// are dropped.
 func (k *Key) Rotated(next identity.Digest, now time.Time, overlap time.Duration) []Digest {
 	digests := slices.DeleteFunc(slices.Clone(k.Secrets()), func(d Digest) bool { return !d.NotAfter.IsZero() && !d.NotAfter.After(now) })
 	end := now.Add(overlap)

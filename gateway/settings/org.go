@@ -27,7 +27,7 @@ func (o *Org) validate(at string) []error {
 	if err := o.Isolation.Validate(); err != nil {
 		errs = append(errs, fault.At(at+".isolation", err))
 	}
-	errs.If(o.Isolation.Applies() && o.Unknown.Members.Forwards(), at+".unknown.members", "cannot be forwarded beside isolation: whose ids they name is not known")
+	errs.If(o.Isolation.Applies() && o.Unknown.Members.Forwards(), at+".unknown.members", "cannot be forwarded with isolation, because the owner of the IDs in them is unknown")
 	labels := make(map[string]bool, len(o.Labels))
 	for i, l := range o.Labels {
 		path := fault.Index(at+".labels", i)
@@ -50,7 +50,7 @@ func (o *Org) validate(at string) []error {
 		}
 		check(path, t.Former)
 		errs.If(teams[t.Former], path, "team %q is still defined", t.Former)
-		errs.If(former[t.Former], path, "another team was renamed from %q, too", t.Former)
+		errs.If(former[t.Former], path, "another team also has the former id %q", t.Former)
 		former[t.Former] = true
 	}
 	keys := make(map[string]bool, len(o.Keys))
@@ -71,65 +71,64 @@ func (o *Org) validate(at string) []error {
 	return errs
 }
 
-// Org is one organisation.
+// Org is the configuration of an organisation.
 type Org struct {
-	ID         string            `yaml:"id,required" doc:"short name, used in keys of the store and in logs"`
-	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
+	ID         string            `yaml:"id,required" doc:"short name, used in Redis keys and logs"`
+	Credential strictyaml.Secret `yaml:"credential,required" doc:"platform key of the organisation, which no other organisation may share"`
 
-	RunCredential strictyaml.Secret `yaml:"run_credential" doc:"another platform key of the organisation, which is sent with runs and load-balanced calls alone, instead of credential: one that can do no more than call endpoints; empty is credential"`
+	RunCredential strictyaml.Secret `yaml:"run_credential" doc:"second platform key of the organisation, sent only with runs and calls to load-balanced endpoints; use a key that can do nothing else. If empty, credential is sent"`
 
-	Contact string `yaml:"contact" doc:"where its callers get help with refusals, instead of the gateway's contact"`
+	Contact string `yaml:"contact" doc:"contact for help with refusals of its calls, in place of the gateway's contact"`
 
-	Limit        ratelimit.Limit         `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
-	Failure      Failure                 `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
-	Budget       ledger.Budget           `yaml:"budget" doc:"what everything it has may cost and take"`
-	Horizon      ledger.Horizon          `yaml:"horizon" doc:"how long a running resource is assumed to go on when a call is held against a budget of a period: a duration, or 'period' for the rest of the period, with which such a budget is never passed; a total uses 1h then; empty is 1h"`
-	Zone         ledger.Zone             `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect when the next period begins in it; empty is UTC"`
-	Unknown      Unknown                 `yaml:"unknown" doc:"what happens to members and operations that this build's description of the platform's API does not know, because the platform is newer"`
-	KeysInBodies KeysInBodies            `yaml:"keys_in_bodies" doc:"what happens to variables of env, and to headers for load-balanced endpoints, that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a request; empty is remove. See docs/keys.md"`
-	ModelPaths   []string                `yaml:"model_paths" doc:"POST paths below /v2/<id>/openai/v1/ that callers reach at the model servers of the organisation's own endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are served without"`
-	Prices       catalog.Prices          `yaml:"prices" doc:"prices agreed with the platform instead of its list: budgets and policies go by them"`
-	Over         ledger.OverBudgetAction `yaml:"over" doc:"action when its budget is passed all the same"`
-	Idle         ledger.Idle             `yaml:"idle" doc:"when its resources count as idle, and the action then"`
-	Alerts       Alerts                  `yaml:"alerts" doc:"receivers and times of news: a budget is nearly used up, an hour is unusual, an exception ends"`
-	Endpoints    ledger.Counting         `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
-	Runs         ledger.Runs             `yaml:"runs" doc:"how its runs count"`
-	Isolation    Isolation               `yaml:"isolation" doc:"rights of callers on the resources of others in the organisation"`
-	Labels       []ledger.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
-	Classes      []Class                 `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
-	Brownouts    []translate.Brownout    `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
+	Limit        ratelimit.Limit         `yaml:"limits" doc:"rate limits shared by all its callers; absent windows are unlimited"`
+	Failure      Failure                 `yaml:"failure" doc:"handling of its calls while the store is unavailable, in place of limits.failure"`
+	Budget       ledger.Budget           `yaml:"budget" doc:"budget for everything the organisation owns"`
+	Horizon      ledger.Horizon          `yaml:"horizon" doc:"how long a running resource is assumed to keep running when a call is checked against a budget of a period: a duration, or 'period' for the rest of the period, which guarantees that the budget is never exceeded (for a total, 'period' means 1h). If empty, 1h"`
+	Zone         ledger.Zone             `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect with the next period. If empty, UTC"`
+	Unknown      Unknown                 `yaml:"unknown" doc:"handling of fields and operations that are missing in this build's API description because the platform is newer"`
+	KeysInBodies KeysInBodies            `yaml:"keys_in_bodies" doc:"handling of environment variables, and of headers for load-balanced endpoints, that contain a caller's key: remove drops them with a warning, and refuse rejects the call with 422. A key anywhere else in a request is always refused. If empty, remove. See docs/keys.md"`
+	ModelPaths   []string                `yaml:"model_paths" doc:"additional POST paths below /v2/<id>/openai/v1/ that callers may use at the model servers of the organisation's endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are always served"`
+	Prices       catalog.Prices          `yaml:"prices" doc:"prices agreed with the platform, which budgets and policies use in place of the price list"`
+	Over         ledger.OverBudgetAction `yaml:"over" doc:"action when its budget is exceeded"`
+	Idle         ledger.Idle             `yaml:"idle" doc:"when its resources count as idle, and the action to take"`
+	Alerts       Alerts                  `yaml:"alerts" doc:"receivers and times of alerts: a budget is nearly used up, an hour is unusually expensive, an exception ends"`
+	Endpoints    ledger.Counting         `yaml:"endpoints" doc:"number of workers that budgets count for an endpoint: max counts its maximum, so that budgets are never exceeded; min counts its minimum; active counts those found at the last comparison with the platform, at least the minimum. If empty, max"`
+	Runs         ledger.Runs             `yaml:"runs" doc:"how its runs are counted"`
+	Isolation    Isolation               `yaml:"isolation" doc:"access of callers to the resources of other callers in the organisation"`
+	Labels       []ledger.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels; the ledger stores them, and costs can be grouped and filtered by them"`
+	Classes      []Class                 `yaml:"classes" doc:"groups of v2 operations with separate rate limits"`
+	Brownouts    []translate.Brownout    `yaml:"brownouts" doc:"time windows in which its calls to the retired interfaces are refused"`
 	Policies     policyconfig.Config     `yaml:",inline"`
-	Teams        []Team                  `yaml:"teams" doc:"its teams"`
-	Keys         []Key                   `yaml:"keys" doc:"its callers' keys"`
-	// File is where it is written, empty for the main file.
+	Teams        []Team                  `yaml:"teams" doc:"teams of the organisation"`
+	Keys         []Key                   `yaml:"keys" doc:"keys of its callers"`
+	// File is the organisation's own file, or empty if it is defined in the main file.
 	File string `yaml:"-"`
-	// Untrusted says that its file is not to be followed to anything else: it sets something that an organisation may not set.
+	// Untrusted is true if the file sets something that an organisation may not set. Files named in it must not be read.
 	Untrusted bool `yaml:"-"`
-	// Reused says that the section, with the values of its secrets, is that of the configuration before, in which it was judged, and that
-	// nothing has changed that it alone is judged by. Its parts are shared with that.
+	// Reused is true if the section, including the values of its secrets, was taken over from the previous configuration, and nothing it
+	// depends on has changed. It shares its values with the previous configuration.
 	Reused bool `yaml:"-"`
-	// CachedText remembers how the section is shown, from one configuration to the next that keeps it; nil for one that none keeps.
+	// CachedText caches the YAML text of the section across configurations. It is nil for a section that is not reused.
 	CachedText *strictyaml.TextCache `yaml:"-"`
-	// RuntimeKeys are the keys made at run time that are in force beside Keys, by ID.
+	// RuntimeKeys holds the active keys created at run time, by ID.
 	RuntimeKeys map[string]*Key `yaml:"-"`
-	// Issued are the issuers and authorities of the configuration that speak for it.
+	// Issued lists the issuers and certificate authorities whose callers belong to the organisation.
 	Issued   []Issued     `yaml:"-"`
-	KeyFiles []files.Path `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
+	KeyFiles []files.Path `yaml:"key_files" doc:"files with additional keys, each a list as under keys; relative paths are resolved against the directory of the configuration file"`
 }
 
-// EqualTo reports whether o is the section of before, with everything that it alone is judged and compiled by.
+// EqualTo reports whether o was taken over from previous, with everything it is checked and compiled from.
 func (o *Org) EqualTo(before *Org) bool {
 	return o.Reused && before != nil && o.CachedText != nil && o.CachedText == before.CachedText
 }
 
-// WarningsReported reports whether the warnings about o, but those that depend on the time, were reported with the configuration before. Own Rego may
-// change without the section.
+// WarningsReported reports whether the warnings about o, other than those that depend on the time, were reported with the previous
+// configuration. Own Rego may change without a change of the section.
 func (o *Org) WarningsReported() bool {
 	return o.Reused && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
 }
 
-// AllKeys are those of the configuration and those made at run time. They must not be
-// changed.
+// AllKeys iterates over the configured keys and the keys created at run time. The keys must not be modified.
 func (o *Org) AllKeys() iter.Seq[*Key] {
 	return func(yield func(*Key) bool) {
 		for i := range o.Keys {
@@ -145,7 +144,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 	}
 }
 
-// Key returns the key with an id, nil without one.
+// Key returns the key with an ID, or nil.
 func (o *Org) Key(id string) *Key {
 	if k, ok := o.RuntimeKeys[id]; ok {
 		return k
@@ -156,7 +155,7 @@ func (o *Org) Key(id string) *Key {
 	return nil
 }
 
-// Limits returns the quotas of the organisation, its teams and its keys.
+// Limits returns the rate limits of the organisation, its teams and its keys.
 func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 	limits := map[ratelimit.Ref]ratelimit.Limit{{Kind: ratelimit.KindOrg, ID: o.ID}: o.Limit}
 	for _, t := range o.Teams {
@@ -171,80 +170,79 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 	return limits
 }
 
-// Team is a part of an organisation.
+// Team is a team of an organisation.
 type Team struct {
 	ID     string                  `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Former string                  `yaml:"renamed_from" doc:"earlier id of the team: its resources and what it has accrued in the current periods belong to this team, so that a new name does not refill its budgets. See docs/spend.md"`
-	Limit  ratelimit.Limit         `yaml:"limits" doc:"quotas its callers share"`
-	Budget ledger.Budget           `yaml:"budget" doc:"what its callers may spend together"`
-	Over   ledger.OverBudgetAction `yaml:"over" doc:"action when its budget is passed all the same"`
-	Grants Grants                  `yaml:"grants" doc:"bounds within which its leads approve requests of the team; absent is none. See docs/selfservice.md"`
-	Weight int64                   `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
+	Former string                  `yaml:"renamed_from" doc:"former ID of the team: its resources and the amounts accrued in the current periods belong to this team, so that renaming does not refill its budgets. See docs/spend.md"`
+	Limit  ratelimit.Limit         `yaml:"limits" doc:"rate limits shared by its callers"`
+	Budget ledger.Budget           `yaml:"budget" doc:"budget shared by its callers"`
+	Over   ledger.OverBudgetAction `yaml:"over" doc:"action when its budget is exceeded"`
+	Grants Grants                  `yaml:"grants" doc:"limits within which its leads may approve requests of the team; if absent, leads may approve none. See docs/selfservice.md"`
+	Weight int64                   `yaml:"weight" doc:"share of the platform account, see limits.fair_share; 0 means 1"`
 }
 
-// Grants is the most that a call may cost which a lead of the team approves. The zero Grants lets leads approve nothing.
+// Grants limits the cost of calls that team leads may approve. The zero Grants permits no approvals by leads.
 type Grants struct {
-	PerHour catalog.Money `yaml:"per_hour" doc:"most that a call may cost for a lead to approve it; 0 is none" unit:"USD"`
-	PerRun  catalog.Money `yaml:"per_run" doc:"most that a run may cost for a lead to approve it; 0 is none" unit:"USD"`
+	PerHour catalog.Money `yaml:"per_hour" doc:"highest cost per hour of a call that a lead may approve; 0 permits none" unit:"USD"`
+	PerRun  catalog.Money `yaml:"per_run" doc:"highest cost of a run that a lead may approve; 0 permits none" unit:"USD"`
 }
 
-// Unknown sets the treatment of operations and members that the API's description does not have.
+// Unknown sets how operations and fields missing from the API description are handled.
 type Unknown struct {
-	Members Handling `yaml:"members" doc:"members of v2 bodies, at the top and not named after a known one, and query parameters of v2: refuse (422; parameters are ignored), or forward them to the platform. Policies see them in input.request.unknown and input.request.query, and the cost of what such a call makes or changes is not known; empty is refuse"`
-	Reads   Handling `yaml:"reads" doc:"GET requests below /v2 that are not described: refuse (404), or forward them, below a pod, cluster, endpoint, volume, template, registry, secret or sandbox as operation unknownRead.<kind> under its owner, otherwise as unknownRead, which isolation refuses; empty is refuse"`
+	Members Handling `yaml:"members" doc:"unknown fields at the top level of v2 bodies, unless they resemble a known field, and unknown query parameters of v2: refuse (422 for fields; parameters are dropped), or forward them to the platform. Policies see them in input.request.unknown and input.request.query. The cost of a call with unknown fields is unknown. If empty, refuse"`
+	Reads   Handling `yaml:"reads" doc:"unknown GET requests below /v2: refuse (404), or forward them. Below a pod, cluster, endpoint, volume, template, registry, secret or sandbox they are the operation unknownRead.<kind> of its owner, and otherwise unknownRead, which isolation refuses. If empty, refuse"`
 }
 
-// Warnings names the parts that pass.
+// Warnings returns a warning for each kind that is forwarded.
 func (u Unknown) Warnings() []error {
 	var out fault.Found
-	out.If(u.Members.Forwards(), "members", "members of bodies and query parameters that this build does not know reach the platform: policies of the library do not judge them")
-	out.If(u.Reads.Forwards(), "reads", "every key may read what this build does not know: policies judge it as operation unknownRead")
+	out.If(u.Members.Forwards(), "members", "unknown fields and query parameters reach the platform: built-in policies do not check them")
+	out.If(u.Reads.Forwards(), "reads", "every key may make unknown GET requests: policies see them as operation unknownRead")
 	return out
 }
 
-// KeysInBodies sets the treatment of callers' keys in the environment of a body.
+// KeysInBodies sets how caller keys in request bodies are handled.
 type KeysInBodies string
 
-// Values lists what can be done.
+// Values implements strictyaml.Enum.
 func (KeysInBodies) Values() []string { return []string{"remove", "refuse"} }
 
-// RejectedFiles reports whether a body with such a key is refused.
+// Refused reports whether a body that contains a caller key is refused.
 func (k KeysInBodies) Refused() bool { return k == "refuse" }
 
-// Handling says whether something passes.
+// Handling is "refuse" or "forward".
 type Handling string
 
-// Values lists what can be done.
+// Values implements strictyaml.Enum.
 func (Handling) Values() []string { return []string{"refuse", "forward"} }
 
-// Forwards reports whether it passes.
+// Forwards reports whether h is "forward".
 func (h Handling) Forwards() bool { return h == "forward" }
 
-// Failure overrides the failure policies of the limits.
+// Failure overrides the failure policies of the rate limits.
 type Failure struct {
 	Read  ratelimit.Failure `yaml:"read" doc:"calls that change nothing: closed, local or open"`
-	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open; calls that lower cost always pass"`
+	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open; calls that lower cost are always allowed"`
 }
 
-// WithDefaults returns what happens to each class of calls, where the defaults stand unless they
-// are overridden.
+// WithDefaults returns the failure policy of each class of calls: the overrides in f, and defaults for all others.
 func (f Failure) WithDefaults(defaults ratelimit.FailureConfig) map[ratelimit.Class]ratelimit.Failure {
 	return map[ratelimit.Class]ratelimit.Failure{
 		ratelimit.ClassRead: cmp.Or(f.Read, defaults.Read), ratelimit.ClassWrite: cmp.Or(f.Write, defaults.Write),
 	}
 }
 
-// Class is a group of v2 operations with quotas of their own.
+// Class is a group of v2 operations with separate rate limits.
 type Class struct {
 	ID         string          `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Operations []string        `yaml:"operations,required" doc:"operationIds of the v2 API; calls of v1 and GraphQL count as their operation of v2"`
-	Per        Per             `yaml:"per" doc:"whose calls share the quota; empty is key"`
-	Cost       int64           `yaml:"cost" doc:"what one call takes; 0 is 1"`
-	Limit      ratelimit.Limit `yaml:"limits,required" doc:"quotas of the class"`
+	Operations []string        `yaml:"operations,required" doc:"operationIds of the v2 API; calls to v1 and GraphQL count as the corresponding v2 operations"`
+	Per        Per             `yaml:"per" doc:"callers that share the rate limit: key, team or org; if empty, key"`
+	Cost       int64           `yaml:"cost" doc:"number that one call counts as; 0 means 1"`
+	Limit      ratelimit.Limit `yaml:"limits,required" doc:"rate limits of the class"`
 }
 
-// Per says whose calls share a quota.
+// Per selects which calls share a rate limit.
 type Per string
 
-// Values lists the scopes that can share a quota.
+// Values implements strictyaml.Enum.
 func (Per) Values() []string { return []string{"key", "team", "org"} }

@@ -6,53 +6,52 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Prefix begins the keys a gateway has in its store. Installations that share a
-// Redis have different ones. The zero Prefix is DefaultPrefix.
+// Prefix is the prefix of all keys in Redis. Installations that share a Redis use different prefixes. The zero Prefix means DefaultPrefix.
 type Prefix string
 
-// DefaultPrefix is the Prefix of an installation that has its Redis to itself.
+// DefaultPrefix is the Prefix of an installation with a Redis of its own.
 const DefaultPrefix Prefix = "tollgate:"
 
-// Validate refuses a prefix that would spread the keys of an organisation over a Redis
-// Cluster, see ratelimit.CheckID.
+// Validate returns an error for a prefix that would distribute the keys of one organisation over several slots of a Redis Cluster, see
+// ratelimit.CheckID.
 func (p Prefix) Validate() error { return ratelimit.CheckID(p.Limits()) }
 
-// Legacy begins the keys of the retired interfaces' memory.
+// Legacy returns the prefix of the data stored for the retired interfaces.
 func (p Prefix) Legacy() string { return p.Join("legacy") }
 
-// Limits begins the keys of the limiter.
+// Limits returns the prefix of the rate limiter's keys.
 func (p Prefix) Limits() string { return p.Join("rl:") }
 
-// Gateways is the key of the running gateways' reports of themselves.
+// Gateways returns the key of the status reports of running gateways.
 func (p Prefix) Gateways() string { return p.Limits() + "running" }
 
-// Usage begins the keys of the callers of the retired interfaces.
+// Usage returns the prefix of the usage records of the retired interfaces.
 func (p Prefix) Usage() string { return p.Join("usage") }
 
-// Spend begins the keys of the ledger.
+// Spend returns the prefix of the ledger's keys.
 func (p Prefix) Spend() string { return p.Join("ledger:") }
 
-// Intents begins the keys of intents: calls that must not be made twice.
+// Intents returns the prefix of pending request records (intents), which prevent calls from being executed twice.
 func (p Prefix) Intents() string { return p.Join("intents:") }
 
-// OldLedger begins the keys of ledgers in a format that this version does not read.
+// OldLedger returns the prefix of ledgers in a format that this version no longer reads.
 func (p Prefix) OldLedger() string { return p.Join("spend:") }
 
-// Approvals begins the keys of requests for approval.
+// Approvals returns the prefix of approval requests.
 func (p Prefix) Approvals() string { return p.Join("approvals:") }
 
-// Decisions begins the keys of explanations of decisions.
+// Decisions returns the prefix of stored explanations of decisions.
 func (p Prefix) Decisions() string { return p.Join("decisions:") }
 
-// Keys begins the keys of callers' keys that were made at run time.
+// Keys returns the prefix of caller keys created at run time.
 func (p Prefix) Keys() string { return p.Join("keys:") }
 
-// Tokens begins the keys of tokens of issuers that were revoked. No organisation's keys
-// begin so: those have a brace there.
+// Tokens returns the prefix of revoked issuer tokens. It cannot collide with the keys of an organisation, which have a brace at that
+// position.
 func (p Prefix) Tokens() string { return p.Join("keys:tokens:") }
 
-// Sessions begins the keys of sessions of the console. No organisation's keys begin so, see Tokens.
+// Sessions returns the prefix of console sessions. It cannot collide with the keys of an organisation, see Tokens.
 func (p Prefix) Sessions() string { return p.Join("keys:sessions:") }
 
-// Join begins the keys of a sort.
+// Join returns the prefix for one kind of data.
 func (p Prefix) Join(sort string) string { return string(cmp.Or(p, DefaultPrefix)) + sort }

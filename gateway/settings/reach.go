@@ -11,11 +11,11 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// A path or a URL of a configuration leads nowhere until one of the functions of this file has said where it may lead. They find all of
-// them by their types, so that a new setting is confined as the others are.
+// The paths and URLs of a configuration may lead nowhere until one of the functions in this file is called. They find paths and URLs by
+// type, so new settings are covered automatically.
 
-// AllowAllDestinationsnation lets the paths and URLs of c lead anywhere, except those of the organisations, see [Org.AllowAllDestinationsnation]. Paths begin in the working
-// directory.
+// AllowAllDestinations permits all paths and URLs of c except those of organisations, see [Org.AllowAllDestinations]. Relative paths are
+// resolved against the working directory.
 func (c *Config) AllowAllDestinations() {
 	orgs := c.Orgs
 	c.Orgs = nil
@@ -23,12 +23,12 @@ func (c *Config) AllowAllDestinations() {
 	c.Orgs = orgs
 }
 
-// DestinationAllDestinations lets the paths and URLs of an organisation in the main file, which is in the directory main, lead anywhere. Paths of files that are
-// written, of tokens and of keys begin in the working directory, others in main.
+// AllowAllDestinations permits all paths and URLs of an organisation in the main file, which is in the directory main. Relative paths of
+// files to write, tokens and keys are resolved against the working directory, and all others against main.
 func (o *Org) AllowAllDestinations(main string) { open(o, main) }
 
 func open(section any, dir string) {
-	_ = errors.Join( // nothing reports an error
+	_ = errors.Join( // the callback returns no errors
 		strictyaml.Each(section, func(p *files.Path) error { p.AllowAll(dir); return nil }),
 		strictyaml.Each(section, func(t *files.Target) error { t.AllowAll(""); return nil }),
 		strictyaml.Each(section, func(c *files.Credential) error { c.AllowAll(""); return nil }),
@@ -36,13 +36,13 @@ func open(section any, dir string) {
 	)
 }
 
-// confine sets where the paths and URLs of an organisation in a file of its own may lead, and reports those that lead elsewhere:
+// confine restricts the paths and URLs of an organisation in a file of its own, and returns faults for those that violate a restriction:
 //
-//   - a file or directory that is read is in the directory of the organisation's file;
-//   - a file that is written is in the directory there that is named after the organisation;
-//   - a file with a secret, a token or a key is one that credential_files allows; if credential_files is absent, it is in the directory
-//     of the organisation's file;
-//   - a server has a public address, or one in a network that the bounds list.
+//   - a file or directory to read must be in the directory of the organisation's file;
+//   - a file to write must be in the subdirectory named after the organisation;
+//   - a file with a secret, a token or a key must match credential_files or, if credential_files is absent, be in the directory of the
+//     organisation's file;
+//   - a server must have a public address, or one in a network that the bounds list.
 func (b *OrgBounds) confine(o *Org) error {
 	dir := filepath.Dir(o.File)
 	return errors.Join(
@@ -52,7 +52,7 @@ func (b *OrgBounds) confine(o *Org) error {
 		strictyaml.Each(o, func(u *egress.URL) error { u.Restrict(b.Networks); return nil }),
 		strictyaml.Each(o, func(n *egress.Network) error {
 			if !n.Within(b.Networks) {
-				return errors.New("is not within a network of org_bounds.networks")
+				return errors.New("is not in a network of org_bounds.networks")
 			}
 			return nil
 		}),
@@ -61,7 +61,7 @@ func (b *OrgBounds) confine(o *Org) error {
 	)
 }
 
-// confineCredential sets where a file with a token or a key may be.
+// confineCredential restricts the path of a file with a token or a key.
 func (b *OrgBounds) confineCredential(org, dir string, c *files.Credential) error {
 	switch {
 	case c.IsZero():
@@ -71,12 +71,12 @@ func (b *OrgBounds) confineCredential(org, dir string, c *files.Credential) erro
 		c.AllowAll("")
 	default:
 		c.Deny()
-		return errors.New("file " + c.Text() + " is not one that the organisation may name, by org_bounds")
+		return errors.New("file " + c.Text() + " is not permitted for the organisation (org_bounds)")
 	}
 	return nil
 }
 
-// SecretFile returns the path of a file that a secret of an organisation is in.
+// SecretFile returns the path of a file that contains a secret of an organisation.
 func (b *OrgBounds) SecretFile(o *Org, name string) files.Path {
 	p := files.UnrestrictedPath(name)
 	if dir := filepath.Dir(o.File); o.File != "" && b.Files == nil {
@@ -85,7 +85,7 @@ func (b *OrgBounds) SecretFile(o *Org, name string) files.Path {
 	return p
 }
 
-// checkSecrets reports files of secrets that are not where they may be.
+// checkSecrets returns faults for secret files outside the permitted directories.
 func (b *OrgBounds) checkSecrets(o *Org) error {
 	return strictyaml.Each(o, func(s *strictyaml.Secret) error {
 		_, file := s.Reference()
@@ -93,10 +93,10 @@ func (b *OrgBounds) checkSecrets(o *Org) error {
 	})
 }
 
-// AllowAllDestinationsnation is a path or URL that leads where an organisation may not go when links or names change.
+// Destination is a path or URL that may become forbidden for an organisation when symbolic links or host names change.
 type Destination interface{ Check() error }
 
-// Destinations returns the paths and URLs of an organisation that CheckPlaces checks.
+// Destinations returns the paths and URLs that CheckDestinations checks.
 func (o *Org) Destinations() []Destination {
 	return slices.Concat(placesOf[files.Path](o), placesOf[files.Target](o), placesOf[files.Credential](o), placesOf[egress.URL](o))
 }
@@ -105,7 +105,7 @@ func placesOf[T interface {
 	Destination
 	IsZero() bool
 }](o *Org) (set []Destination) {
-	_ = strictyaml.Each(o, func(p *T) error { // no error is returned
+	_ = strictyaml.Each(o, func(p *T) error { // the callback returns no errors
 		if !(*p).IsZero() {
 			set = append(set, *p)
 		}
@@ -114,8 +114,8 @@ func placesOf[T interface {
 	return set
 }
 
-// CheckDestinations reports paths and URLs of an organisation in a file of its own that lead out of what they are confined to. Links may have
-// changed since the configuration was read.
+// CheckDestinations returns faults for paths and URLs of an organisation in a file of its own that have left their permitted area. Symbolic
+// links may have changed since the configuration was read.
 func (o *Org) CheckDestinations() error {
 	return errors.Join(
 		strictyaml.Each(o, func(p *files.Path) error { return cause(p.Check()) }),
@@ -125,7 +125,7 @@ func (o *Org) CheckDestinations() error {
 	)
 }
 
-// cause is an error of the file system without the path, which a fault has already.
+// cause returns a file system error without the path, which the fault already contains.
 func cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -15,18 +15,18 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// Receiver is an OTLP receiver. The zero Receiver is none.
+// Receiver is an OTLP receiver. The zero Receiver is disabled.
 type Receiver struct {
-	Endpoint string                       `yaml:"endpoint" doc:"URL of the OTLP receiver, to which HTTP adds /v1/traces, /v1/metrics and /v1/logs; empty exports nothing"`
-	Protocol Protocol                     `yaml:"protocol" doc:"http or grpc; without it grpc if the endpoint has port 4317, else http"`
-	Headers  map[string]strictyaml.Secret `yaml:"headers" doc:"headers that exports carry, such as authorization"`
-	CA       strictyaml.Secret            `yaml:"ca" doc:"authorities of the receiver's certificate in PEM, instead of those of the system"`
+	Endpoint string                       `yaml:"endpoint" doc:"URL of the OTLP receiver; with HTTP, the gateway appends /v1/traces, /v1/metrics and /v1/logs. If empty, nothing is exported"`
+	Protocol Protocol                     `yaml:"protocol" doc:"http or grpc; if empty, grpc for an endpoint with port 4317, otherwise http"`
+	Headers  map[string]strictyaml.Secret `yaml:"headers" doc:"headers of export requests, such as authorization"`
+	CA       strictyaml.Secret            `yaml:"ca" doc:"PEM certificates of the receiver's certificate authorities, in place of the system's"`
 
-	Certificate strictyaml.Secret `yaml:"certificate" doc:"client certificate chain in PEM, for receivers that require one"`
-	Key         strictyaml.Secret `yaml:"key" doc:"its private key in PEM"`
+	Certificate strictyaml.Secret `yaml:"certificate" doc:"PEM client certificate chain, for receivers that require one"`
+	Key         strictyaml.Secret `yaml:"key" doc:"PEM private key of the client certificate"`
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate returns all faults, each with its path relative to the section.
 func (r *Receiver) Validate() error {
 	var errs fault.Found
 	u, err := url.Parse(r.Endpoint)
@@ -35,7 +35,7 @@ func (r *Receiver) Validate() error {
 	r.validateProtocol(&errs)
 	for name, value := range r.Headers {
 		errs.If(!httpguts.ValidHeaderFieldName(name), fault.Key("headers", name), "is not the name of a header")
-		errs.If(!httpguts.ValidHeaderFieldValue(value.Reveal()), fault.Key("headers", name), "has characters that no header may have")
+		errs.If(!httpguts.ValidHeaderFieldValue(value.Reveal()), fault.Key("headers", name), "contains characters that are not permitted in headers")
 	}
 	if _, err := r.TLS(); err != nil {
 		errs = append(errs, err)
@@ -43,13 +43,13 @@ func (r *Receiver) Validate() error {
 	return errors.Join(errs...)
 }
 
-// TLS returns how the receiver is dialled, nil for one without TLS.
+// TLS returns the TLS configuration for connecting to the receiver, or nil if it is not https.
 func (r *Receiver) TLS() (*tls.Config, error) {
 	if strings.HasPrefix(r.Endpoint, "http:") {
 		if !r.CA.IsZero() || !r.Certificate.IsZero() || !r.Key.IsZero() {
-			return nil, fault.Errorf("endpoint", "must be https with ca, certificate or key")
+			return nil, fault.Errorf("endpoint", "must be https if ca, certificate or key is set")
 		}
-		return nil, nil //nolint:nilnil // none is needed
+		return nil, nil //nolint:nilnil // not https
 	}
 	c := encryption.Config()
 	if r.CA.Resolved() {
@@ -59,7 +59,7 @@ func (r *Receiver) TLS() (*tls.Config, error) {
 		}
 	}
 	if r.Certificate.IsZero() != r.Key.IsZero() {
-		return nil, fault.Errorf("certificate", "needs key beside it, and key needs it")
+		return nil, fault.Errorf("certificate", "must be set together with key")
 	}
 	if r.Certificate.Resolved() && r.Key.Resolved() {
 		pair, err := KeyPair(r.Certificate, r.Key)
@@ -71,7 +71,8 @@ func (r *Receiver) TLS() (*tls.Config, error) {
 	return c, nil
 }
 
-// KeyPair parses a certificate chain and its private key, both resolved. Its errors have the path certificate or key, and show no content.
+// KeyPair parses a certificate chain and its private key. Both must be resolved. Errors have the path certificate or key and contain no
+// secret content.
 func KeyPair(certificate, key strictyaml.Secret) (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair([]byte(certificate.Reveal()), []byte(key.Reveal()))
 	if err == nil {
@@ -79,9 +80,9 @@ func KeyPair(certificate, key strictyaml.Secret) (*tls.Certificate, error) {
 	}
 	switch text := strings.TrimPrefix(err.Error(), "tls: "); {
 	case strings.Contains(text, "in certificate input"):
-		return nil, fault.Errorf("certificate", "%s holds no certificate in PEM", certificate.Source())
+		return nil, fault.Errorf("certificate", "%s contains no PEM certificate", certificate.Source())
 	case strings.Contains(text, "in key input"), strings.Contains(text, "parse private key"):
-		return nil, fault.Errorf("key", "%s holds no private key in PEM", key.Source())
+		return nil, fault.Errorf("key", "%s contains no PEM private key", key.Source())
 	case strings.Contains(text, "does not match"):
 		return nil, fault.Errorf("key", "%s is not the private key of the certificate", key.Source())
 	default:
@@ -89,18 +90,18 @@ func KeyPair(certificate, key strictyaml.Secret) (*tls.Certificate, error) {
 	}
 }
 
-// Signal is a kind of export, as the path of the OTLP specification names it.
+// Signal is a kind of telemetry, named as in the paths of the OTLP specification.
 type Signal string
 
-// The signals.
+// Signals of OTLP.
 const (
 	Traces  Signal = "traces"
 	Metrics Signal = "metrics"
 	Logs    Signal = "logs"
 )
 
-// Address is where a receiver takes a signal: the path of the specification below the
-// endpoint, unless that names one of those paths itself.
+// Address returns the URL that receives a signal: the standard path of the signal below the endpoint, unless the endpoint already is such a
+// path.
 func (r *Receiver) Address(s Signal) string {
 	u, err := url.Parse(r.Endpoint)
 	if err != nil {
@@ -114,7 +115,7 @@ func (r *Receiver) Address(s Signal) string {
 	return u.JoinPath("v1", string(s)).String()
 }
 
-// TracesURL returns where the receiver takes spans over HTTP, "" if it does not.
+// TracesURL returns the URL that receives spans over HTTP, or "" if the receiver does not use HTTP.
 func (r *Receiver) TracesURL() string {
 	if r.Endpoint == "" || r.GRPC() {
 		return ""
@@ -122,7 +123,7 @@ func (r *Receiver) TracesURL() string {
 	return r.Address(Traces)
 }
 
-// HeaderValues returns the headers of exports.
+// HeaderValues returns the headers of export requests.
 func (r *Receiver) HeaderValues() map[string]string {
 	h := make(map[string]string, len(r.Headers))
 	for name, value := range r.Headers {
@@ -131,32 +132,31 @@ func (r *Receiver) HeaderValues() map[string]string {
 	return h
 }
 
-// Protocol is how a receiver is spoken to.
+// Protocol is the OTLP transport of a receiver.
 type Protocol string
 
-// Protocols. The zero Protocol is that of the endpoint's port.
+// Values of Protocol. The zero Protocol is chosen by the port of the endpoint.
 const (
 	ProtocolHTTP Protocol = "http"
 	ProtocolGRPC Protocol = "grpc"
 )
 
-// grpcPort is the port that receivers have for OTLP/gRPC by default.
+// grpcPort is the default port of OTLP/gRPC.
 const grpcPort = "4317"
 
-// GRPC reports whether the receiver is spoken to by gRPC.
+// GRPC reports whether the receiver uses gRPC.
 func (r *Receiver) GRPC() bool {
 	u, err := url.Parse(r.Endpoint)
 	return r.Protocol == ProtocolGRPC || r.Protocol == "" && err == nil && u.Port() == grpcPort
 }
 
-// validateProtocol reports the faults of the protocol, and of an endpoint that it does not
-// fit.
+// validateProtocol adds faults of the protocol, and of an endpoint that does not fit it.
 func (r *Receiver) validateProtocol(errs *fault.Found) {
 	errs.If(r.Protocol != "" && r.Protocol != ProtocolHTTP && r.Protocol != ProtocolGRPC, "protocol", "must be http or grpc, got %q", string(r.Protocol))
 	u, err := url.Parse(r.Endpoint)
 	if err != nil || !r.GRPC() || r.Endpoint == "" {
 		return
 	}
-	errs.If(u.Port() == "", "endpoint", "must name a port with protocol grpc, such as %s", grpcPort)
+	errs.If(u.Port() == "", "endpoint", "must contain a port with protocol grpc, such as %s", grpcPort)
 	errs.If(u.Path != "" && u.Path != "/" || u.RawQuery != "", "endpoint", "must have no path with protocol grpc")
 }

@@ -2,8 +2,8 @@ package settings
 
 import "github.com/tollgate-dev/tollgate/config/strictyaml"
 
-// Show returns the configuration as YAML, or the section of one organisation, nil if there is none. It has neither secrets nor the digests
-// of keys and tokens, by which they could be guessed.
+// Show returns the configuration, or the section of one organisation, as YAML. It returns nil if the organisation does not exist. Secrets
+// and the digests of keys and tokens are omitted, because a digest allows guessing the secret.
 func (c *Config) Show(org string) ([]byte, error) {
 	if org == "" {
 		return strictyaml.Show(c, "sha256")

@@ -8,25 +8,25 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Telemetry says where telemetry goes.
+// Telemetry configures traces, metrics and exported logs.
 type Telemetry struct {
 	OTLP        OTLP         `yaml:"otlp" doc:"export by OTLP" reload:"restart"`
-	Context     TraceContext `yaml:"context" doc:"trace contexts of callers, and for the platform" reload:"live"`
-	SampleRatio float64      `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" reload:"live"`
+	Context     TraceContext `yaml:"context" doc:"trace contexts of callers, and trace contexts sent to the platform" reload:"live"`
+	SampleRatio float64      `yaml:"sample_ratio" doc:"share of exchanges that are traced, 0 to 1" reload:"live"`
 }
 
-// OTLP sets the exports and their receiver: traces, and further signals that are switched on.
+// OTLP configures the OTLP receiver and the exported signals: traces, and optionally metrics and logs.
 type OTLP struct {
 	Receiver `yaml:",inline"`
 
-	Metrics time.Duration `yaml:"metrics" doc:"how often metrics are exported, beside /metrics; 0 exports none"`
-	Logs    bool          `yaml:"logs" doc:"export the log, one record for each line on standard error: one of each exchange among them"`
+	Metrics time.Duration `yaml:"metrics" doc:"export interval of metrics, in addition to /metrics; 0 exports none"`
+	Logs    bool          `yaml:"logs" doc:"export the log: one record for each line on standard error, including one for each exchange"`
 }
 
-// minMetrics is how often metrics are exported at most.
+// minMetrics is the minimum export interval of metrics.
 const minMetrics = time.Second
 
-// Validate reports every fault, each with its path below the section.
+// Validate returns all faults, each with its path relative to the section.
 func (c *Telemetry) Validate() error {
 	errs := fault.Found{fault.At("otlp", c.OTLP.Validate())}
 	errs.If(c.SampleRatio < 0 || c.SampleRatio > 1, "sample_ratio", "must be between 0 and 1")
@@ -37,8 +37,8 @@ func (c *Telemetry) Validate() error {
 	return errors.Join(errs...)
 }
 
-// TraceContext sets how W3C trace contexts are handled.
+// TraceContext configures how W3C trace contexts are propagated.
 type TraceContext struct {
-	Trusted   []netip.Prefix `yaml:"trusted" doc:"prefixes of callers whose trace context (traceparent, tracestate) becomes the parent of an exchange's span, which is then sampled as it says; the contexts of others are linked"`
+	Trusted   []netip.Prefix `yaml:"trusted" doc:"networks of callers whose trace context (traceparent, tracestate) becomes the parent of an exchange's span and decides about sampling; trace contexts of other callers are linked"`
 	Propagate bool           `yaml:"propagate" doc:"send the trace context to the platform"`
 }

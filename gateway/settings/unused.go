@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// unneeded is a setting that is written in vain unless it is needed.
+// unneeded is a setting that has no effect unless another one is set.
 type unneeded struct {
 	path   string
 	needed bool
@@ -25,7 +25,7 @@ func warnUnneeded(list []unneeded, written func(path string) bool) fault.Found {
 	return errs
 }
 
-// unused reports settings of the whole file that another setting leaves without effect.
+// unused returns settings outside of organisations that have no effect because of another setting.
 func (c *Config) unused(written func(path string) bool) fault.Found {
 	traced, run := c.Telemetry.OTLP.Endpoint != "", c.Platform.RunURL != ""
 	logs := c.Decisions.File != nil || c.Decisions.Stdout || c.Decisions.Service != nil
@@ -52,13 +52,13 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 	}
 	b := &c.Balancers
 	errs := warnUnneeded(list, written)
-	errs.If(len(b.Addresses) > 0 && !b.Protocol && b.Hops == 0 && !b.Traces, "balancers.addresses", "has no effect alone: balancers also needs proxy_protocol, forwarded_hops or trace_context, which say how they tell the caller's address")
-	errs.If(c.Connections.PerAddress > c.Connections.Total && c.Connections.Total > 0, "connections.per_address", "%d is more than connections.total (%d), which refuses first", c.Connections.PerAddress, c.Connections.Total)
+	errs.If(len(b.Addresses) > 0 && !b.Protocol && b.Hops == 0 && !b.Traces, "balancers.addresses", "has no effect alone: also set proxy_protocol, forwarded_hops or trace_context, which select how the caller's address is read")
+	errs.If(c.Connections.PerAddress > c.Connections.Total && c.Connections.Total > 0, "connections.per_address", "%d exceeds connections.total (%d), which refuses first", c.Connections.PerAddress, c.Connections.Total)
 	errs.If(c.OrgsFiles != "" && len(c.RejectedFiles) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }), "orgs_files", "matches no file")
 	return errs
 }
 
-// unwatched reports organisations with weights that nothing reads, and reports that nobody gets.
+// unwatched returns organisations with weights that no limit uses, and reports without a receiver.
 func (c *Config) unwatched(errs *fault.Found) {
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
@@ -69,7 +69,7 @@ func (c *Config) unwatched(errs *fault.Found) {
 	}
 }
 
-// unused reports settings of an organisation that another setting leaves without effect.
+// unused returns settings of an organisation that have no effect because of another setting.
 func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	periods := o.anyBudget(func(b ledger.Budget) bool { return b.PerDay > 0 || b.PerMonth > 0 })
 	webhook := !o.Alerts.Webhook.URL.IsZero()
@@ -88,11 +88,11 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 		{"bundle.token_file", o.Policies.Bundle != nil && !o.Policies.Bundle.URL.IsZero(), "has no effect without bundle.url"},
 	}, written)
 	if b := o.Policies.Bundle; b != nil && b.Poll > 0 && b.Poll < time.Second {
-		errs = append(errs, fault.Errorf("bundle.poll", "asks the server %d times a second: 1m is the default", time.Second/b.Poll))
+		errs = append(errs, fault.Errorf("bundle.poll", "requests the bundle %d times a second; the default is 1m", time.Second/b.Poll))
 	}
 	over := func(at string, b *ledger.Budget, v ledger.OverBudgetAction) {
 		stops := b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 || b.GPUs > 0
-		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a budget in money or of gpus beside it, which stopped pods return to")
+		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a budget in money or of gpus")
 		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")
 	}
 	over("", &o.Budget, o.Over)
@@ -105,13 +105,13 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	for i := range o.Keys {
 		k, at := &o.Keys[i], fault.Index("keys", i)
 		for j, d := range k.Digests {
-			errs.If(!k.Expires.IsZero() && !d.NotBefore.IsZero() && !d.NotBefore.Before(k.Expires), fault.Index(at+".digests", j)+".not_before", "is not before the key expires: this digest is never accepted")
+			errs.If(!k.Expires.IsZero() && !d.NotBefore.IsZero() && !d.NotBefore.Before(k.Expires), fault.Index(at+".digests", j)+".not_before", "is later than the end of the key: this digest is never accepted")
 		}
 	}
 	return errs
 }
 
-// anyBudget reports whether a budget of the organisation, its teams, its keys or its issuers has a property.
+// anyBudget reports whether a budget of the organisation, its teams, its keys or its issuers satisfies has.
 func (o *Org) anyBudget(has func(ledger.Budget) bool) bool {
 	return has(o.Budget) || slices.ContainsFunc(o.Teams, func(t Team) bool { return has(t.Budget) }) ||
 		slices.ContainsFunc(o.Keys, func(k Key) bool { return has(k.Budget) }) || slices.ContainsFunc(o.Issued, func(i Issued) bool { return has(i.Budget) })

@@ -13,39 +13,38 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Bounds of the calls under way at once. Redis runs one script at a time: a second
-// pipeline is written while the replies of the first are read.
+// Limits of concurrent pipelines. Redis executes one script at a time, so a second pipeline is written while the replies to the first are
+// read.
 const (
 	maxInFlight = 2
 	maxBatch    = 128
 )
 
-// BatchClient is a client whose scripts, reads of keys and pipelines travel together; other
-// commands do not. None is taken back when its caller has left, and may be waited for a little
-// longer than its context says: as long as the client's timeouts allow for the pipeline
-// ahead of it.
+// BatchClient is a client that sends concurrent scripts, MGET commands and pipelines of different callers in one write. Other commands are
+// sent separately. A command is not canceled when its caller leaves, and may take longer than the deadline of its context by the time of
+// the pipeline before it.
 type BatchClient struct {
 	redis.Cmdable
 
-	single  Redis // for a command that travels alone
+	single  Redis // sends a command that is alone in its batch
 	group   *ratelimit.Group[call]
 	cluster bool
 }
 
-// Redis is the client that a Client sends by, a redistest.Conn or a *redis.ClusterClient.
+// Redis is the client used by a BatchClient: a redistest.Conn or a *redis.ClusterClient.
 type Redis interface {
 	redis.Cmdable
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// call is the request of one caller.
+// call contains the commands of one caller.
 type call struct {
 	cmds []redis.Cmder
-	// until is the deadline of the caller, zero for none.
+	// until is the caller's deadline, or zero.
 	until time.Time
 }
 
-// NewBatchClient returns a Client on another one, which it does not own.
+// NewBatchClient returns a BatchClient that uses client, which it does not own.
 func NewBatchClient(client Redis) *BatchClient {
 	c := &BatchClient{Cmdable: client, single: client}
 	_, c.cluster = client.(*redis.ClusterClient)
@@ -68,15 +67,15 @@ func (c *BatchClient) MGet(ctx context.Context, keys ...string) *redis.SliceCmd 
 	const name = "mget"
 	all := append(make([]any, 0, 1+len(keys)), name)
 	for i := range keys {
-		all = append(all, &keys[i]) // no allocation, as a string would be: lists ask for thousands
+		all = append(all, &keys[i]) // a pointer avoids an allocation per key; lists request thousands
 	}
 	cmd := redis.NewSliceCmd(ctx, all...)
 	c.do(ctx, name, keys, cmd)
 	return cmd
 }
 
-// Pipelined implements redis.Cmdable. In a cluster, where its keys may have many slots, it
-// travels alone.
+// Pipelined implements redis.Cmdable. In a cluster, the pipeline is sent separately rather than batched, because its keys may be in many
+// slots.
 func (c *BatchClient) Pipelined(ctx context.Context, fill func(redis.Pipeliner) error) ([]redis.Cmder, error) {
 	if c.cluster {
 		return c.Cmdable.Pipelined(ctx, fill)
@@ -109,7 +108,7 @@ func (c *BatchClient) run(ctx context.Context, name, source string, keys []strin
 	return cmd
 }
 
-// do sends commands with those of the same instant.
+// do sends commands in the current batch.
 func (c *BatchClient) do(ctx context.Context, name string, keys []string, cmds ...redis.Cmder) {
 	if err := ctx.Err(); err != nil {
 		for _, cmd := range cmds {
@@ -123,7 +122,7 @@ func (c *BatchClient) do(ctx context.Context, name string, keys []string, cmds .
 	c.group.Do(ctx, c.slot(keys), &s)
 }
 
-// Span begins the span of a command, if the trace of ctx is sampled.
+// Span starts a span for a command if the trace of ctx is sampled.
 func (*BatchClient) Span(ctx context.Context, name string) (end func()) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -134,8 +133,8 @@ func (*BatchClient) Span(ctx context.Context, name string) (end func()) {
 	return func() { span.End() }
 }
 
-// slot names the calls that travel together: in a cluster, the scripts of one slot, so that a
-// node that is away holds up no other.
+// slot returns the name of the batch for the given keys. In a cluster, each slot has its own batch, so that a node that is down delays only
+// its own commands.
 func (c *BatchClient) slot(keys []string) string {
 	if !c.cluster || len(keys) == 0 {
 		return ""
@@ -145,11 +144,11 @@ func (c *BatchClient) slot(keys []string) string {
 	return tag
 }
 
-// exchange sends calls and leaves the error of each command in the command.
+// exchange sends calls and stores errors in their commands.
 //
-// go-redis sets no error on the commands of a pipeline if the server refused the handshake of
-// the connection (a wrong password, a database out of range): only Exec returns it then. Those
-// commands have neither an error nor a value, so all of them get the error of Exec.
+// If the server refuses the handshake of a connection (wrong password, database out of range), go-redis does not set an error on the
+// commands of a pipeline; only Exec returns it. The commands then have neither an error nor a value, so all of them receive the error of
+// Exec.
 func (c *BatchClient) exchange(ctx context.Context, calls []*call) {
 	ctx, cancel := ratelimit.GroupContext(ctx, calls, func(c *call) time.Time { return c.until })
 	defer cancel()
@@ -170,5 +169,5 @@ func (c *BatchClient) exchange(ctx context.Context, calls []*call) {
 	}
 }
 
-// Queued returns the number of calls that wait for a write.
+// Queued returns the number of calls waiting to be sent.
 func (c *BatchClient) Queued() int { return c.group.Queued() }

@@ -129,7 +129,7 @@ func TestScriptsAreLoaded(t *testing.T) {
 	calls.Wait()
 }
 
-// Indexes a cluster, scripts of different slots go where their keys are.
+// In a cluster, scripts of different slots go where their keys are.
 func TestScriptsOfACluster(t *testing.T) {
 	base := redis.NewClusterClient(&redis.ClusterOptions{Addrs: redistest.Cluster(t, 3), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = base.Close() })

@@ -9,20 +9,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed raise.lua
+//go:embed setmax.lua
 var setMaxSource string
 
-// Hashes keeps texts and counts under names and fields. It is safe for concurrent use. It does not own its client.
+// Hashes stores strings and counters under names and fields. It is safe for concurrent use. It does not own its client.
 type Hashes struct {
-	// Client is the store.
+	// Client is the Redis client.
 	Client Client
-	// Prefix begins its keys; a name follows.
+	// Prefix is the prefix of all keys, followed by a name.
 	Prefix string
-	// TTLention is how long a hash is kept after the last write, 0 for ever.
+	// TTL is the lifetime of a hash after its last write, 0 for no expiry.
 	TTL time.Duration
 }
 
-// Set writes fields of a hash. It can be repeated.
+// Set writes fields of a hash. It is idempotent.
 func (h *Hashes) Set(ctx context.Context, name string, fields map[string]any) error {
 	_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, h.Prefix+name, fields)
@@ -32,7 +32,7 @@ func (h *Hashes) Set(ctx context.Context, name string, fields map[string]any) er
 	return WrapUnavailable(err)
 }
 
-// SetMax writes numbers to fields of a hash that have none or a smaller one. It can be repeated.
+// SetMax writes numbers to fields of a hash unless the field has a larger value. It is idempotent.
 func (h *Hashes) SetMax(ctx context.Context, name string, fields map[string]int64) error {
 	args := append(make([]any, 0, 1+2*len(fields)), h.TTL.Milliseconds())
 	for field, n := range fields {
@@ -41,7 +41,7 @@ func (h *Hashes) SetMax(ctx context.Context, name string, fields map[string]int6
 	return WrapUnavailable(redis.NewScript(setMaxSource).Run(ctx, h.Client, []string{h.Prefix + name}, args...).Err())
 }
 
-// Add increases counts, by name and field.
+// Add increases counters, by name and field.
 func (h *Hashes) Add(ctx context.Context, counts map[string]map[string]int64) error {
 	_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for name, fields := range counts {
@@ -55,7 +55,7 @@ func (h *Hashes) Add(ctx context.Context, counts map[string]map[string]int64) er
 	return WrapUnavailable(err)
 }
 
-// expire renews the end of a hash.
+// expire renews the expiry time of a hash.
 func (h *Hashes) expire(ctx context.Context, p redis.Pipeliner, name string) {
 	if h.TTL > 0 {
 		p.Expire(ctx, h.Prefix+name, h.TTL)
@@ -67,10 +67,10 @@ func (h *Hashes) Delete(ctx context.Context, name, field string) error {
 	return WrapUnavailable(h.Client.HDel(ctx, h.Prefix+name, field).Err())
 }
 
-// hashesAtOnce is how many hashes one pipeline reads.
+// hashesAtOnce is the number of hashes read in one pipeline.
 const hashesAtOnce = 100
 
-// Get returns the fields of hashes, in the order of their names.
+// Get returns the fields of the named hashes in the given order.
 func (h *Hashes) Get(ctx context.Context, names ...string) ([]map[string]string, error) {
 	out := make([]map[string]string, 0, len(names))
 	for chunk := range slices.Chunk(names, hashesAtOnce) {

@@ -1,9 +1,9 @@
--- Records that a member lives or has left, drops members that were not heard of lately, and returns the others.
+-- Records a heartbeat of a member or removes it, deletes expired members, and returns the others.
 --
--- KEYS  1  a hash: member to the time of its last heartbeat in ms, a space, its text
--- ARGV  1  how long after its last heartbeat a member is listed, in ms
---       2  the member, absent to list the members only
---       3  its text, absent if it has left
+-- KEYS  1  a hash that maps members to the time of their last heartbeat in ms, a space, and their text
+-- ARGV  1  the time for which a member is listed after its last heartbeat, in ms
+--       2  the member; omitted to list the members only
+--       3  its text; omitted to remove the member
 --
 -- Returns {member, text, member, text, ...}.
 

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Records are the records of one organisation in a Replica. They are immutable; nil has none. A list is copied and compared with another in
-// a few microseconds, and a map of 10,000 records in a few hundred.
+// Records are the records of one organisation in a Replica. They are immutable. A nil *Records is empty. A slice is used because it is
+// copied and compared in a few microseconds, while a map of 10,000 records takes a few hundred.
 type Records[T any] struct {
 	version string
-	items   []*item[T] // in the order of their IDs
+	items   []*item[T] // sorted by ID
 }
 
-// item is a record, its JSON, and the entry of the store that it came from or was written to.
+// item is a record with its JSON and the store entry that it was read from or written to.
 type item[T any] struct {
 	id, text string
 	value    T
 	entry    Entry[json.RawMessage]
 }
 
-// find returns the index of a record, or the index at which it would be inserted.
+// find returns the index of a record, or its insertion index.
 func (r *Records[T]) find(id string) (at int, ok bool) {
 	if r == nil {
 		return 0, false
@@ -28,7 +28,7 @@ func (r *Records[T]) find(id string) (at int, ok bool) {
 	return slices.BinarySearchFunc(r.items, id, func(i *item[T], id string) int { return strings.Compare(i.id, id) })
 }
 
-// Get returns the record with an ID, the zero value if there is none.
+// Get returns the record with the given ID, or the zero value.
 func (r *Records[T]) Get(id string) (record T) {
 	if at, ok := r.find(id); ok {
 		record = r.items[at].value
@@ -36,7 +36,7 @@ func (r *Records[T]) Get(id string) (record T) {
 	return record
 }
 
-// All returns the records in the order of their IDs.
+// All returns the records sorted by ID.
 func (r *Records[T]) All() []T {
 	if r == nil {
 		return nil
@@ -48,7 +48,7 @@ func (r *Records[T]) All() []T {
 	return all
 }
 
-// set replaces the record with the ID of one.
+// set adds or replaces a record.
 func (r *Records[T]) set(one *item[T]) {
 	at, ok := r.find(one.id)
 	if ok {
@@ -64,12 +64,12 @@ func (r *Records[T]) remove(id string) {
 	}
 }
 
-// with returns a copy of the records, to be changed, under another version.
+// with returns a copy with another version, which may be changed.
 func (r *Records[T]) with(version string) *Records[T] {
 	return &Records[T]{version, slices.Clone(r.items)}
 }
 
-// Diff lists the IDs of records that only one of r and other has, or that have another text.
+// Diff returns the IDs of records that are missing in r or other, or whose JSON differs.
 func (r *Records[T]) Diff(other *Records[T]) (ids []string) {
 	for a, b := r.list(), other.list(); len(a)+len(b) > 0; {
 		switch {

@@ -11,18 +11,18 @@ import (
 //go:embed heartbeat.lua
 var heartbeatSource string
 
-// Registry lists the members that were heard of lately, by the clock of Redis, each with a text. It is safe for concurrent use. It does not
-// own its client.
+// Registry lists members by their latest heartbeats, measured by the Redis clock, with a text each. It is safe for concurrent use. It does
+// not own its client.
 type Registry struct {
-	// Client is the store.
+	// Client is the Redis client.
 	Client Client
 	// Key is the key of the registry.
 	Key string
-	// TTLention is how long a member is listed after its last heartbeat.
+	// TTL is the lifetime of an entry after the last heartbeat of its member.
 	TTL time.Duration
 }
 
-// Heartbeat records a heartbeat of a member with its text, and returns the texts of all members by name.
+// Heartbeat records a heartbeat of a member with its text and returns the texts of all members by name.
 func (r *Registry) Heartbeat(ctx context.Context, member string, text []byte) (map[string]string, error) {
 	return r.run(ctx, member, text)
 }

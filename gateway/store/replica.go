@@ -15,65 +15,66 @@ import (
 )
 
 const (
-	// announceWindow is how long an announced change may take: for this long after an announcement, every refresh reads the organisation.
+	// announceWindow is the maximum duration of an announced change. For this time after an announcement, every refresh reads the
+	// organisation.
 	announceWindow = 10 * time.Second
-	// maxReadAge is the time between two reads of an organisation without announcements, in case the store has lost an announcement.
+	// maxReadAge is the time after which an organisation is read without an announcement, in case the store has lost one.
 	maxReadAge = time.Minute
 	// replicatedIndex is the index of all records of an organisation.
 	replicatedIndex = "all"
-	// announcements is the list of the latest announcements of all organisations. A gateway that has missed more than maxNews reads every
-	// organisation.
+	// announcements is the list of the latest announcements for all organisations. A gateway that has missed more than maxAnnouncements
+	// reads every organisation.
 	announcements    = "news"
 	maxAnnouncements = 256
 	announcementTTL  = 10 * 365 * 24 * time.Hour
-	// mixedVersion is the version of records that both this gateway and others have changed, or that may differ from those of the store. The
-	// store never has this version, so the next read of the organisation finds a difference.
+	// mixedVersion is the version of records that were changed both here and by other gateways, or that may differ from the store. The
+	// store never has this version, so the next read detects a difference.
 	mixedVersion = "-"
 )
 
-// Replicated is a record of a Replica. It is stored as JSON and is not changed once the replica has it.
+// Replicated is a record of a Replica. It is stored as JSON and must not be changed after it was passed to the replica.
 type Replicated[T any] interface {
-	// RecordID identifies the record in its organisation.
+	// RecordID returns the ID of the record, unique within its organisation.
 	RecordID() string
-	// Later reports whether the record is a later state than another record with the same ID.
+	// Later reports whether the record is a later state of the same record than the argument.
 	Later(than T) bool
-	// Ends returns the time from which the record is of no use, zero for never. The store and all replicas drop the record then.
+	// Ends returns the expiry time of the record. The store and all replicas remove it then, zero for never.
 	Ends() time.Time
 }
 
-// ReplicaConfig says how a Replica treats its records. All fields are required but Most, Always, Entered and Dropped.
+// ReplicaConfig configures a Replica. All fields are required except MaxRecords, AlwaysRead, OnAdd and OnRemove.
 type ReplicaConfig[T any] struct {
-	// Name names the records in the log.
+	// Name identifies the records in log messages.
 	Name   string
 	Logger *slog.Logger
 	Now    func() time.Time
-	// Orgs lists the organisations whose records are read.
+	// Orgs returns the organisations whose records are read.
 	Orgs func() []string
-	// MaxLinesecords is how many records an organisation may have, 0 for any number.
+	// MaxRecords is the maximum number of records per organisation, 0 for no limit.
 	MaxRecords int
-	// AlwaysRead has every refresh read every organisation, announced or not. Otherwise a loss of records that leaves the announcements is
-	// found within a minute.
+	// AlwaysRead makes every refresh read every organisation. Otherwise, a loss of records that leaves the announcements intact is detected
+	// within a minute.
 	AlwaysRead bool
-	// OnAdd is called with a record before the replica has it; nil does nothing.
+	// OnAdd is called before a record is added to the replica; nil is ignored.
 	OnAdd func(org string, record T)
-	// OnRemove is called with the ID of a record that has ended; nil does nothing.
+	// OnRemove is called with the ID of a record that has expired; nil is ignored.
 	OnRemove func(ctx context.Context, org, id string) error
 }
 
-// Replica is one gateway's copy of records that all gateways share. The known records are in force for the life of the process, whether
-// the store answers or not. The replica writes records back that the store has lost in a restart or a failover: the later of two records
-// with one ID wins. A Replica is safe for concurrent use. It does not own its client.
+// Replica is one gateway's copy of records shared by all gateways. Records once read stay in force for the life of the process even if the
+// store is down. The replica writes back records that the store lost in a restart or failover; of two records with the same ID, the later
+// one wins. A Replica is safe for concurrent use. It does not own its client.
 type Replica[T Replicated[T]] struct {
 	config        ReplicaConfig[T]
 	store         *Store[json.RawMessage]
 	announcements CappedLog
-	known         atomic.Pointer[map[string]*Records[T]] // by organisation; immutable
+	known         atomic.Pointer[map[string]*Records[T]] // by organisation; the map is immutable
 
-	mu       sync.Mutex // held while the store is asked; guards the fields below
-	lastRead time.Time  // when the store was last read; zero for never
-	lastErr  error      // of the last refresh
-	// mark is the place of the latest announcement that was read. read is when an organisation was last read; until is the time until which every refresh
-	// reads it.
+	mu       sync.Mutex // held during requests to the store; guards the fields below
+	lastRead time.Time  // time of the last successful read, or zero
+	lastErr  error      // error of the last refresh
+	// mark is the position of the latest announcement read. read is the time of the last read of an organisation. Until the time in until,
+	// every refresh reads the organisation.
 	mark        string
 	read, until map[string]time.Time
 }
@@ -94,25 +95,26 @@ func NewReplica[T Replicated[T]](client Client, prefix string, config ReplicaCon
 	return r
 }
 
-// Known returns the known records by organisation.
+// Known returns the current records by organisation.
 func (r *Replica[T]) Known() map[string]*Records[T] { return *r.known.Load() }
 
-// State returns when the store was last read, zero for never, and the error of the last refresh.
+// State returns the time of the last successful read, or zero, and the error of the last refresh.
 func (r *Replica[T]) State() (good time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lastRead, r.lastErr
 }
 
-// Refresh reads the announced changes. changed reports whether the records are different, or whether this is the first read, the first
-// failure, or the first read after failures.
+// Refresh reads announced changes. changed reports whether the records changed, or whether this is the first read, the first failure, or
+// the first read after failures.
 func (r *Replica[T]) Refresh(ctx context.Context) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refresh(ctx)
 }
 
-// RefreshOrg reads the changes of an organisation, announced or not. If the store was never read, Fresh is Refresh.
+// RefreshOrg reads the changes of one organisation, whether announced or not. If the store has never been read, it is equivalent to
+// Refresh.
 func (r *Replica[T]) RefreshOrg(ctx context.Context, org string) (changed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +124,7 @@ func (r *Replica[T]) RefreshOrg(ctx context.Context, org string) (changed bool, 
 	return r.readOrgs(ctx, []string{org})
 }
 
-// refresh is Refresh. The caller holds mu.
+// refresh implements Refresh. r.mu must be held.
 func (r *Replica[T]) refresh(ctx context.Context) (changed bool, err error) {
 	orgs := r.config.Orgs()
 	if err = r.readAnnouncements(ctx, orgs); err == nil {
@@ -136,14 +138,14 @@ func (r *Replica[T]) refresh(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// readAnnouncements reads which organisations are about to change. The caller holds mu.
+// readAnnouncements reads which organisations are changing. r.mu must be held.
 func (r *Replica[T]) readAnnouncements(ctx context.Context, orgs []string) error {
 	lines, whole, err := r.announcements.After(ctx, announcements, cmp.Or(r.mark, "-"), maxAnnouncements)
 	if err != nil {
 		return err
 	}
 	if !whole && (r.mark != "" || len(lines) > 0 || len(r.Known()) > 0) {
-		r.scheduleReads(orgs...) // there may have been others, or the store has lost them
+		r.scheduleReads(orgs...) // announcements may have been missed, or the store has lost them
 		r.mark = ""
 	}
 	for _, l := range lines {
@@ -153,21 +155,21 @@ func (r *Replica[T]) readAnnouncements(ctx context.Context, orgs []string) error
 	return nil
 }
 
-// scheduleReads has the next refreshes read organisations. The caller holds mu.
+// scheduleReads makes the next refreshes read the given organisations. r.mu must be held.
 func (r *Replica[T]) scheduleReads(orgs ...string) {
 	for _, org := range orgs {
 		r.until[org] = r.config.Now().Add(announceWindow)
 	}
 }
 
-// due reports whether a refresh reads an organisation. The caller holds mu.
+// due reports whether a refresh must read an organisation. r.mu must be held.
 func (r *Replica[T]) due(org string, now time.Time) bool {
 	read := r.read[org]
 	return r.config.AlwaysRead || read.IsZero() || r.until[org].After(read) || now.Sub(read) >= maxReadAge
 }
 
-// readOnlyOrgs reads the changes of organisations, and reports whether there were any. What was read is known even if there is an error; then every
-// refresh reads the organisation again until it succeeds. The caller holds mu.
+// readOrgs reads the changes of organisations and reports whether there were any. Records read before an error are kept; the failed
+// organisation is then read on every refresh until that succeeds. r.mu must be held.
 func (r *Replica[T]) readOrgs(ctx context.Context, orgs []string) (changed bool, err error) {
 	if len(orgs) == 0 {
 		return false, nil
@@ -192,7 +194,8 @@ func (r *Replica[T]) readOrgs(ctx context.Context, orgs []string) (changed bool,
 	return r.publish(next), errors.Join(errs...)
 }
 
-// update returns the records of an organisation at a version, known if nothing has changed or was read. The caller holds mu.
+// update returns the records of an organisation at the given version. It returns known if nothing has changed or could be read. r.mu must
+// be held.
 func (r *Replica[T]) update(ctx context.Context, org string, known *Records[T], version string) (*Records[T], error) {
 	kept, err := r.prune(ctx, org, known)
 	if err != nil || kept.version == version {
@@ -201,7 +204,7 @@ func (r *Replica[T]) update(ctx context.Context, org string, known *Records[T], 
 	return r.load(ctx, org, kept, version)
 }
 
-// prune returns the known records without ended ones, known if none has ended.
+// prune returns the records without expired ones. It returns known if none have expired.
 func (r *Replica[T]) prune(ctx context.Context, org string, known *Records[T]) (*Records[T], error) {
 	kept, now := known.with(known.version), r.config.Now()
 	kept.items = slices.DeleteFunc(kept.items, func(i *item[T]) bool { return ended(i.value, now) })
@@ -217,8 +220,8 @@ func (r *Replica[T]) prune(ctx context.Context, org string, known *Records[T]) (
 	return kept, nil
 }
 
-// drop deletes an ended record that the store keeps: earlier versions wrote some without their end. The store's clock decides, because
-// that of this gateway may be wrong.
+// drop deletes an expired record that the store still has, because earlier versions wrote some records without an expiry time. The store's
+// clock decides, because this gateway's clock may be wrong.
 func (r *Replica[T]) drop(ctx context.Context, org string, one *item[T]) error {
 	is, err := r.store.Get(ctx, org, one.id)
 	if err != nil || is.Record == nil || !ended(one.value, is.Now) {
@@ -228,13 +231,13 @@ func (r *Replica[T]) drop(ctx context.Context, org string, one *item[T]) error {
 	return err
 }
 
-// ended reports whether a record is of no use any more.
+// ended reports whether a record has expired.
 func ended[T Replicated[T]](record T, now time.Time) bool {
 	end := record.Ends()
 	return !end.IsZero() && !end.After(now)
 }
 
-// Of returns the known records of an organisation.
+// Of returns the current records of an organisation.
 func (r *Replica[T]) Of(org string) *Records[T] {
 	if k := r.Known()[org]; k != nil {
 		return k
@@ -242,7 +245,7 @@ func (r *Replica[T]) Of(org string) *Records[T] {
 	return new(Records[T])
 }
 
-// publish replaces the known records of organisations, and reports whether there were any. The caller holds mu.
+// publish replaces the records of the given organisations and reports whether there are any. r.mu must be held.
 func (r *Replica[T]) publish(records map[string]*Records[T]) bool {
 	if len(records) == 0 {
 		return false
@@ -253,8 +256,8 @@ func (r *Replica[T]) publish(records map[string]*Records[T]) bool {
 	return true
 }
 
-// load reads the records of an organisation that have changed, if the store lists them. Otherwise it reads all records, and writes those
-// back that the store has lost. The caller holds mu.
+// load reads the changed records of an organisation if the store lists the changes. Otherwise it reads all records and writes back those
+// that the store has lost. r.mu must be held.
 func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], version string) (*Records[T], error) {
 	if known.version != "" {
 		version, entries, listed, err := r.store.Changed(ctx, org, known.version, version)
@@ -269,7 +272,7 @@ func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], ve
 			return next, r.addEntries(ctx, org, entries, known, next)
 		}
 	}
-	entries, err := r.store.Entries(ctx, org, replicatedIndex) // as new as the version, or newer
+	entries, err := r.store.Entries(ctx, org, replicatedIndex) // at least as new as version
 	if err != nil {
 		return known, err
 	}
@@ -278,7 +281,7 @@ func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], ve
 	return next, errors.Join(err, r.writeBack(ctx, org, lost(entries, known, next), next))
 }
 
-// addEntries adds entries of the store to next. It logs and leaves out those that cannot be read, and drops those that have ended.
+// addEntries adds entries of the store to next. It logs and skips entries that cannot be decoded, and deletes expired ones.
 func (r *Replica[T]) addEntries(ctx context.Context, org string, entries []Entry[json.RawMessage], known, next *Records[T]) (err error) {
 	now := r.config.Now()
 	for _, e := range entries {
@@ -288,7 +291,7 @@ func (r *Replica[T]) addEntries(ctx context.Context, org string, entries []Entry
 		one, unread := r.parse(org, e, known)
 		switch {
 		case unread != nil:
-			r.config.Logger.ErrorContext(ctx, "a record cannot be read and is not in force", "records", r.config.Name, "org", org, "id", e.ID, "error", unread.Error())
+			r.config.Logger.ErrorContext(ctx, "cannot decode a record, ignoring it", "records", r.config.Name, "org", org, "id", e.ID, "error", unread.Error())
 		case ended(one.value, now):
 			err = cmp.Or(err, r.drop(ctx, org, one))
 		default:
@@ -298,7 +301,7 @@ func (r *Replica[T]) addEntries(ctx context.Context, org string, entries []Entry
 	return err
 }
 
-// parse reads an entry of the store, unless the record with its ID has the same text.
+// parse decodes an entry, or reuses the known record if its JSON is unchanged.
 func (r *Replica[T]) parse(org string, e Entry[json.RawMessage], known *Records[T]) (*item[T], error) {
 	one := &item[T]{id: e.ID, text: string(*e.Record), entry: e}
 	if at, ok := known.find(e.ID); ok && known.items[at].text == one.text {
@@ -312,19 +315,19 @@ func (r *Replica[T]) parse(org string, e Entry[json.RawMessage], known *Records[
 		return nil, errReply
 	}
 	if id := one.value.RecordID(); id != e.ID {
-		return nil, fmt.Errorf("its id is %q", id)
+		return nil, fmt.Errorf("stored ID is %q", id)
 	}
 	r.config.OnAdd(org, one.value)
 	return one, nil
 }
 
-// loss is a known record, and what the store has in its place.
+// loss is a known record together with the entry that the store has in its place.
 type loss[T any] struct {
 	have  *item[T]
 	entry Entry[json.RawMessage]
 }
 
-// lost lists the known records that are missing from the entries of the store, or later than those in next.
+// lost returns the known records that are missing from the entries, or later than those in next.
 func lost[T Replicated[T]](entries []Entry[json.RawMessage], known, next *Records[T]) (list []loss[T]) {
 	stored := make(map[string]Entry[json.RawMessage], len(entries))
 	for _, e := range entries {
@@ -341,7 +344,7 @@ func lost[T Replicated[T]](entries []Entry[json.RawMessage], known, next *Record
 	return list
 }
 
-// writeBack adds lost records to next, and writes them. Those for which the store has no room stay in force here.
+// writeBack adds lost records to next and writes them to the store. Records that exceed the store's limit stay in force on this gateway.
 func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], next *Records[T]) (err error) {
 	version := next.version
 	var back, full []string
@@ -365,20 +368,20 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], 
 		next.version = version // nothing was written
 	}
 	if len(back) > 0 {
-		r.config.Logger.WarnContext(ctx, "the store had lost records; they were written back", "records", r.config.Name, "org", org, "ids", back)
+		r.config.Logger.WarnContext(ctx, "restored records that the store had lost", "records", r.config.Name, "org", org, "ids", back)
 	}
 	if len(full) > 0 {
-		r.config.Logger.WarnContext(ctx, "the store has lost records and has no room for them", "records", r.config.Name, "org", org, "ids", full)
+		r.config.Logger.WarnContext(ctx, "cannot restore records that the store has lost: limit reached", "records", r.config.Name, "org", org, "ids", full)
 	}
 	return err
 }
 
-// put announces and writes a record in the place of an entry. It reports whether the store had that entry.
+// put announces a change and replaces an entry by a record. It reports whether the store still had the old entry.
 func (r *Replica[T]) put(ctx context.Context, org string, old Entry[json.RawMessage], next *item[T]) (bool, error) {
 	if err := r.announcements.Add(ctx, announcements, []byte(org)); err != nil {
 		return false, err
 	}
-	r.scheduleReads(org) // the store may lose the record before this gateway has read the announcement
+	r.scheduleReads(org) // the store may lose the record before this gateway reads the announcement
 	text := json.RawMessage(next.text)
 	w := Write[json.RawMessage]{Record: &text, Version: true, Indexes: []Index{{Name: replicatedIndex, MaxRecords: r.config.MaxRecords}}}
 	if end := next.value.Ends(); !end.IsZero() {
@@ -391,8 +394,8 @@ func (r *Replica[T]) put(ctx context.Context, org string, old Entry[json.RawMess
 	return done, err
 }
 
-// Swap writes a record in the place of the known one with its ID, in the store and here. It reports whether the store had the known one.
-// The error is ErrFull if the organisation has as many records as it may.
+// Swap replaces the known record with the same ID, in the store and in the replica. It reports whether the store still had the known
+// record. The error is ErrFull if the organisation has the maximum number of records.
 func (r *Replica[T]) Swap(ctx context.Context, org string, record T) (bool, error) {
 	text, err := json.Marshal(record)
 	if err != nil {

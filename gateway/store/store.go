@@ -20,18 +20,18 @@ var swapSource string
 
 // Errors of a Store.
 var (
-	// ErrUnavailable means that the store cannot be asked.
-	ErrUnavailable = errors.New("the store cannot be asked")
-	// ErrFull means that an index has as many records as it may.
-	ErrFull = errors.New("cas: an index is full")
+	// ErrUnavailable means that Redis could not be reached or returned an error.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrFull means that an index contains the maximum number of records.
+	ErrFull = errors.New("store: index full")
 
-	errReply = errors.New("cas: the store holds what is not written there")
+	errReply = errors.New("store: unexpected value")
 )
 
-// Client asks Redis.
+// Client is a Redis client.
 type Client = redis.Cmdable
 
-// WrapUnavailable wraps an error of a client in ErrUnavailable; nil remains nil.
+// WrapUnavailable wraps an error of a client in ErrUnavailable. It returns nil for nil.
 func WrapUnavailable(err error) error {
 	if err == nil {
 		return nil
@@ -39,8 +39,7 @@ func WrapUnavailable(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// Store keeps records of a type that is written as JSON. It is safe for concurrent
-// use. It does not own its client.
+// Store stores records of type T as JSON. It is safe for concurrent use. It does not own its client.
 type Store[T any] struct {
 	client redis.Cmdable
 	prefix string
@@ -52,74 +51,69 @@ func New[T any](client redis.Cmdable, prefix string) *Store[T] {
 	return &Store[T]{client: client, prefix: prefix, swap: redis.NewScript(swapSource)}
 }
 
-// Entry is a record as it was found.
+// Entry is a record as it was read.
 type Entry[T any] struct {
-	// ID is the id of the record. An Entry that has nothing else is none.
+	// ID is the ID of the record. An Entry with no other fields set stands for a missing record.
 	ID string
-	// Record is nil if there is none. It must not be changed.
+	// Record is nil if the record does not exist. It must not be changed.
 	Record *T
-	// Now is the store's clock, zero in entries of Entries, and of Look if there is none.
+	// Now is the time of the read by the store's clock. It is zero in results of Entries, and in results of Peek for missing records.
 	Now time.Time
-	// PreviousVersion and Version are the version of the organisation's records before and after the
-	// write that made the entry; empty where there was none that changes it, or the reply
-	// to it was lost.
+	// PreviousVersion and Version are the version of the organisation's records before and after the write that created the entry. They are
+	// empty if the write did not change the version or its reply was lost.
 	PreviousVersion, Version string
 
-	raw string // as it is stored
+	raw string // the stored form
 }
 
 const (
-	// changes is the index of the latest changes of the version.
+	// changes is the name of the list of the latest version changes.
 	changes = "changes"
-	// maxChanges is how many are kept: a gateway that polls each second reads all records
-	// where there were more in a second.
+	// maxChanges is the number of changes kept. A gateway that polls every second reads all records if there were more changes in a second.
 	maxChanges = 256
 )
 
-// readOnlyOrgs stands for an entry that no entry is equal to.
+// readOnly is passed as the old value to read an entry. It equals no stored value.
 const readOnly = "?"
 
-// Key returns the key of the record with an id: as long as it does not exist, there is
-// no such record.
+// Key returns the Redis key of a record. The record exists if and only if the key exists.
 func (s *Store[T]) Key(org, id string) string { return s.prefix + "{" + org + "}:" + id }
 
-// index returns the key of an index, which no record has. The one without a name is that
-// of the version.
+// index returns the key of an index, which no record can have. The index without a name is the version.
 func (s *Store[T]) index(org, name string) string { return s.prefix + "{" + org + "}#" + name }
 
-// Write replaces an entry.
+// Write describes the replacement of an entry.
 type Write[T any] struct {
-	// Record is the new record, nil to delete what there is.
+	// Record is the new record, nil to delete the record.
 	Record *T
-	// TTL is how long it is kept, 0 for ever; or Until, if that is set, when it ends.
+	// TTL is the lifetime of the record, 0 for no expiry. Until, if not zero, is its expiry time instead.
 	TTL   time.Duration
 	Until time.Time
-	// Version says that the organisation's records get another version.
+	// Version changes the version of the organisation's records.
 	Version bool
-	// Indexes are the indexes that records of this type may be in.
+	// Indexes lists all indexes that may contain records of this type.
 	Indexes []Index
-	// Evict makes room in a full index: the records that end first are deleted, and the write does not fail with ErrFull. Indexes that are
-	// not in In count a deleted record until its end.
+	// Evict makes room in a full index by deleting the records that expire first, instead of failing with ErrFull. Indexes that are not
+	// listed in Indexes count a deleted record until it would have expired.
 	Evict bool
 }
 
 // Index is a set of records of an organisation.
 type Index struct {
 	Name string
-	// Exclude says that the record is not in it.
+	// Exclude reports that the record is not in the index.
 	Exclude bool
-	// MaxLinesecords is how many records it may have, 0 for any number.
+	// MaxRecords is the maximum number of records, 0 for no limit.
 	MaxRecords int
 }
 
-// Get returns the record with an id.
+// Get returns the record with the given ID.
 func (s *Store[T]) Get(ctx context.Context, org, id string) (Entry[T], error) {
 	e, _, err := s.replace(ctx, org, Entry[T]{ID: id, raw: readOnly}, "", Write[T]{})
 	return e, err
 }
 
-// Peek is Get where a record is not expected: if there is none, it costs a plain read
-// only, and Now is zero.
+// Peek is like Get, but cheaper if the record probably does not exist: a missing record costs a plain read, and Now is zero.
 func (s *Store[T]) Peek(ctx context.Context, org, id string) (Entry[T], error) {
 	values, err := s.client.MGet(ctx, s.Key(org, id)).Result()
 	if err == nil && values[0] == nil {
@@ -128,9 +122,9 @@ func (s *Store[T]) Peek(ctx context.Context, org, id string) (Entry[T], error) {
 	return s.Get(ctx, org, id)
 }
 
-// Swap replaces an entry that was read before, unless the new record has ended. It
-// returns the entry there is afterwards and whether it is the new one, or ErrFull. A
-// record must be unlike those that others may write in its place.
+// Swap replaces an entry that was read before, unless the new record has already expired. It returns the resulting entry and whether it is
+// the new one. The error is ErrFull if an index is full. A record must differ from records that others may write in its place, because a
+// lost reply is recognised by the value.
 func (s *Store[T]) Swap(ctx context.Context, org string, old Entry[T], w Write[T]) (Entry[T], bool, error) {
 	value := ""
 	if w.Record != nil {
@@ -143,7 +137,7 @@ func (s *Store[T]) Swap(ctx context.Context, org string, old Entry[T], w Write[T
 	return s.replace(ctx, org, old, value, w)
 }
 
-// replace runs the script, once more if its reply was lost: it can be repeated.
+// replace runs the script, and repeats it if the reply was lost.
 func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value string, w Write[T]) (Entry[T], bool, error) {
 	keys := []string{s.Key(org, old.ID), s.index(org, ""), s.index(org, changes)}
 	args := []any{old.raw, value, w.TTL.Milliseconds(), "", "", maxChanges, ""}
@@ -180,7 +174,7 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 	case done == 2:
 		return Entry[T]{}, false, ErrFull
 	case done == 0 && again && old.raw != readOnly && valueOf(have) == value:
-		done = 1 // by the try whose reply was lost
+		done = 1 // done by the attempt whose reply was lost
 	case done == 1:
 		have = ""
 		if value != "" {
@@ -195,7 +189,7 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 	return e, done == 1, err
 }
 
-// parseSwapped reads the reply of the script.
+// parseSwapped parses the reply of the script.
 func parseSwapped(list []any) (done int64, have string, clock time.Time, was string, err error) {
 	if len(list) != 4 {
 		return 0, "", clock, "", errReply
@@ -211,16 +205,16 @@ func parseSwapped(list []any) (done int64, have string, clock time.Time, was str
 	return done, have, time.UnixMilli(ms).UTC(), was, nil
 }
 
-// valueOf is the value of an entry, "" if there is none.
+// valueOf returns the value part of the stored form of an entry.
 func valueOf(raw string) string {
 	_, value, _ := strings.Cut(raw, " ")
 	return value
 }
 
-// decode reads the record of an entry, nil if there is none.
+// decode returns the record of an entry, nil if it does not exist.
 func decode[T any](raw string) (*T, error) {
 	if raw == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // the record does not exist
 	}
 	r := new(T)
 	if err := json.Unmarshal([]byte(valueOf(raw)), r); err != nil {
@@ -229,9 +223,8 @@ func decode[T any](raw string) (*T, error) {
 	return r, nil
 }
 
-// Versions returns the version of the records of each organisation, "" if none was
-// written with one. Two versions of the same records may differ, but the same version is
-// never that of different ones.
+// Versions returns the version of each organisation's records, "" if none was written with a version. Equal versions mean equal records;
+// the reverse need not hold.
 func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]string, error) {
 	replies := make([]*redis.StringCmd, len(orgs))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -254,20 +247,19 @@ func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]stri
 	return versions, nil
 }
 
-// Entries returns the records of an organisation that are in an index.
+// Entries returns the records of an organisation in an index.
 func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], error) {
 	keys, err := s.client.ZRange(ctx, s.index(org, index), 0, -1).Result()
 	if err != nil {
 		return nil, WrapUnavailable(err)
 	}
 	entries, err := s.read(ctx, org, keys)
-	return slices.DeleteFunc(entries, func(e Entry[T]) bool { return e.Record == nil }), err // ended ones
+	return slices.DeleteFunc(entries, func(e Entry[T]) bool { return e.Record == nil }), err // expired ones
 }
 
-// Changed returns the entries of an organisation that have changed between two versions,
-// those that are gone without a record, and the version that they are of: until, or one
-// that is later. ok is false where that is not known, because there were too many changes
-// or some were made by a gateway that does not list them.
+// Changed returns the entries changed between two versions; deleted ones have a nil Record. version is the version they belong to: until,
+// or a later one. ok is false if the changes are unknown, because there were too many or some were made by a gateway that does not list
+// changes.
 func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (version string, entries []Entry[T], ok bool, err error) {
 	list, err := s.client.LRange(ctx, s.index(org, changes), 0, -1).Result()
 	if err != nil {
@@ -281,9 +273,8 @@ func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (versi
 	return version, entries, err == nil, err
 }
 
-// changedKeys returns the keys of entries that the end of a list of changes names, back to
-// the version since, and the version that it leads to, "" if until or since is not among
-// those on the way.
+// changedKeys returns the keys changed since the given version according to the list of changes, and the version at the end of the list.
+// version is "" if since or until is not in the list.
 func changedKeys(list []string, since, until string) (version string, keys []string) {
 	met := false
 	for i, change := range slices.Backward(list) {
@@ -299,19 +290,19 @@ func changedKeys(list []string, since, until string) (version string, keys []str
 			return version, slices.Compact(keys)
 		}
 		if i > 0 && !strings.HasPrefix(withoutPrevious(list[i-1]), was+" ") {
-			break // another change came between, which is not listed
+			break // a change in between was not listed
 		}
 	}
 	return "", nil
 }
 
-// withoutPrevious is a change without the version before it.
+// withoutPrevious returns a change without its previous version.
 func withoutPrevious(change string) string {
 	_, rest, _ := strings.Cut(change, " ")
 	return rest
 }
 
-// read returns the entries of keys, those that are gone without a record.
+// read returns the entries of the given keys; deleted ones have a nil Record.
 func (s *Store[T]) read(ctx context.Context, org string, keys []string) ([]Entry[T], error) {
 	if len(keys) == 0 {
 		return nil, nil

@@ -1,22 +1,22 @@
--- Replaces an entry if it is still what the caller has seen.
+-- Replaces an entry if it still has the value that the caller has read.
 --
--- KEYS  1  the entry: the time it was written in ms, a space, its value
+-- KEYS  1  the entry: the time of its write in ms, a space, its value
 --       2  the version of the entries
---       3  the latest changes of the version: the one before, a space, the one after, a
---          space, the key of the entry
---       4  and on: indexes, which have the keys of entries by when they end
--- ARGV  1  the entry as seen, '' for none, '?' to look at it only
+--       3  the list of the latest version changes: the version before, a space, the version
+--          after, a space, the key of the entry
+--       4  and following: indexes, sorted sets of the keys of entries by expiry time
+-- ARGV  1  the entry as read, '' for none, '?' to read it only
 --       2  the new value, '' to delete the entry
---       3  how long it is kept, in ms, 0 for ever
---       4  or when it ends, in Unix ms, '' otherwise
---       5  the new version, '' if it stays
---       6  how many changes are kept
---       7  '1' if the entries of a full index that end first are deleted to make room
---       8  and on, for each index: how many entries it may have, 0 for any number,
---          -1 if the entry is not in it
+--       3  the time for which it is kept in ms, 0 for no expiry
+--       4  or its expiry time in Unix ms, '' otherwise
+--       5  the new version, '' to keep the version
+--       6  the number of changes to keep
+--       7  '1' to delete the entries of a full index that expire first
+--       8  and following, for each index: the maximum number of entries, 0 for no limit,
+--          -1 if the entry is not in the index
 --
--- Returns {0: it is another, 1: replaced, 2: an index is full; the entry as it was;
--- clock in ms; the version there was, '' if it stays}.
+-- Returns {0: the entry differs, 1: replaced, 2: an index is full; the entry before;
+-- the clock in ms; the version before, '' if it was kept}.
 
 local clock = redis.call('TIME')
 local ms = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)

@@ -9,17 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrDepth is returned by Append for values nested more than 1000 deep, which
-// cannot come from Decode; a value that contains itself ends here too.
+// ErrDepth is returned by Append for values nested more than 1000 deep, including values that contain themselves. Decode
+// does not return such values.
 var ErrDepth = errors.New("strictjson: value is nested too deeply")
 
 const appendDepth = 1000
 
-// Append appends the canonical form of v to dst: no white space, members in
-// ascending order of their names' bytes, strings with the shortest escapes and
-// without HTML escaping, numbers as they are spelled. It accepts exactly the
-// kinds Decode returns; any other kind, a number that is not JSON's, or a
-// string that is not UTF-8 is an error, and dst is then returned unchanged.
+// Append appends the canonical form of v to dst: without white space, with members sorted by the bytes of their names,
+// strings with the shortest escapes and without HTML escaping, and numbers in their original spelling. It accepts the
+// types that Decode returns. For any other type, an invalid number or invalid UTF-8, it returns an error and dst
+// unchanged.
 func Append(dst []byte, v any) ([]byte, error) {
 	out, err := appendValue(dst, v, 0)
 	if err != nil {
@@ -72,7 +71,7 @@ func appendArray(dst []byte, items []any, depth int) ([]byte, error) {
 }
 
 func appendObject(dst []byte, m map[string]any, depth int) ([]byte, error) {
-	var few [16]string // objects this small need no memory for sorting
+	var few [16]string // avoids an allocation for small objects
 	names := few[:0]
 	for name := range m {
 		names = append(names, name)
@@ -102,7 +101,7 @@ func appendString(dst []byte, s string) ([]byte, error) {
 	return out, nil
 }
 
-// isNumber reports whether s follows the number grammar of RFC 8259 section 6.
+// isNumber reports whether s matches the number grammar of RFC 8259, section 6.
 func isNumber(s string) bool {
 	i := 0
 	digits := func() bool {

@@ -8,41 +8,41 @@ import (
 	"unsafe"
 )
 
-// builder makes values of texts as decoder does, and accepts no other texts. It gives no
-// reasons: a text that it does not accept is left to decoder, which may still accept it.
+// builder decodes texts in one pass. It accepts only texts that decoder also accepts, and reports no errors: a text that
+// it rejects is passed to decoder, which may still accept it.
 type builder struct {
 	data []byte
-	// text is data as a string, of which strings without escapes are parts: one
-	// allocation, or none, instead of one for each. Unused when separate is set.
+	// text is data as a string, which strings without escapes share instead of being allocated separately. It is not used
+	// if separate is set.
 	text     string
 	separate bool
 	lim      Limits
 	values   int
-	full     int // where a value stands that is one too many, 0 for none
+	full     int // offset of the first value beyond the limit, or 0
 
-	// members and items are those of the containers now open, outermost first: a map
-	// or an array is made when it is known how large.
+	// members and items hold the contents of the open containers, outermost first. A map or array is allocated once its
+	// size is known.
 	members []member
 	items   []any
-	// block has room for strings that are no parts of text.
+	// block holds the bytes of strings that are not parts of text.
 	block []byte
 }
 
-// member is a member of an object that is open.
+// member is a member of an open object.
 type member struct {
 	name  string
 	value any
 }
 
-// builders have room for members and items, which is kept from one document to the next.
+// builders recycles the members and items buffers.
 var builders = sync.Pool{New: func() any { return new(builder) }}
 
-// document builds a whole text.
+// document decodes a whole text.
 func (p *builder) document() (v any, ok bool) {
 	room := builders.Get().(*builder)
 	p.members, p.items = room.members[:0], room.items[:0]
 	v, end := p.value(space(p.data, 0), 0)
-	if cap(p.members)+cap(p.items) <= 512 { // larger room would be seldom needed
+	if cap(p.members)+cap(p.items) <= 512 { // larger buffers are rarely needed
 		room.members, room.items = p.members[:cap(p.members)], p.items[:cap(p.items)]
 		clear(room.members)
 		clear(room.items)
@@ -51,8 +51,8 @@ func (p *builder) document() (v any, ok bool) {
 	return v, end >= 0 && space(p.data, end) == len(p.data)
 }
 
-// value builds the value at i, around which depth containers are open. It returns the
-// offset behind it, -1 for a text that is not accepted.
+// value decodes the value at i inside depth open containers. It returns the offset after the value, or -1 if the text is
+// rejected.
 func (p *builder) value(i, depth int) (v any, end int) {
 	if p.values++; p.values > p.lim.Values {
 		p.full = i
@@ -120,7 +120,7 @@ func (p *builder) object(i, depth int) (v any, end int) {
 	}
 }
 
-// close makes the object of the members from first. ok is false if two have one name.
+// close creates the object with the members from first on. ok is false if two members have the same name.
 func (p *builder) close(first int) (m map[string]any, ok bool) {
 	members := p.members[first:]
 	m = make(map[string]any, len(members))
@@ -131,7 +131,7 @@ func (p *builder) close(first int) (m map[string]any, ok bool) {
 	return m, len(m) == len(members)
 }
 
-// name builds the name of a member at i, and returns the offset of the value.
+// name decodes a member name at i and returns the offset of the value.
 func (p *builder) name(i int) (name string, end int) {
 	if at(p.data, i) != '"' {
 		return "", -1
@@ -174,7 +174,7 @@ func (p *builder) array(i, depth int) (v any, end int) {
 	}
 }
 
-// string builds the string at i.
+// string decodes the string at i.
 func (p *builder) string(i int) (s string, end int) {
 	end, plain := str(p.data, i)
 	switch {
@@ -190,14 +190,14 @@ func (p *builder) string(i int) (s string, end int) {
 	return s, end
 }
 
-// Strings of up to maxShort bytes that are no parts of the text share blocks of
-// blockSize: one that is kept keeps no more than that.
+// Strings of up to maxShort bytes that are not parts of the text share blocks of blockSize bytes, so that retaining one
+// of them retains at most one block.
 const (
 	maxShort  = 128
 	blockSize = 1 << 10
 )
 
-// part returns a part of the text.
+// part returns a part of the text as a string.
 func (p *builder) part(from, to int) string {
 	switch n := to - from; {
 	case !p.separate:
@@ -210,5 +210,5 @@ func (p *builder) part(from, to int) string {
 	n := len(p.block)
 	p.block = append(p.block, p.data[from:to]...)
 	s := p.block[n:]
-	return unsafe.String(unsafe.SliceData(s), len(s)) //nolint:gosec // what is in a block is not changed
+	return unsafe.String(unsafe.SliceData(s), len(s)) //nolint:gosec // the contents of a block do not change
 }

@@ -15,28 +15,26 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads exactly one JSON document from data within the bounds of l. The
-// result is made of map[string]any, []any, string, bool, nil and json.Number
-// and shares no memory with data. A refused text yields a *SyntaxError.
+// Decode decodes exactly one JSON document within the limits of l. The result consists of map[string]any, []any, string,
+// bool, nil and json.Number, and shares no memory with data. The error is a *SyntaxError.
 //
-// The strings of a result share one copy of the text, so one of them that is
-// kept keeps all of it: strings.Clone what outlives the request.
+// The strings of a result share one copy of the text, so a retained string retains the whole copy. Use strings.Clone for
+// strings that outlive the request.
 func Decode(data []byte, l Limits) (any, error) { return decode(data, l, false, string(data)) }
 
-// DecodeInPlace is Decode without the copy, for large documents: the strings of
-// the result are parts of data, which must not be changed any more.
+// DecodeInPlace is like Decode, but avoids the copy for large documents: the strings of the result are parts of data,
+// which must not be modified afterwards.
 func DecodeInPlace(data []byte, l Limits) (any, error) {
 	return decode(data, l, false, inPlace(data))
 }
 
-// inPlace is data as a string.
+// inPlace returns data as a string without a copy.
 func inPlace(data []byte) string {
-	return unsafe.String(unsafe.SliceData(data), len(data)) //nolint:gosec // the caller gives data up
+	return unsafe.String(unsafe.SliceData(data), len(data)) //nolint:gosec // the caller no longer modifies data
 }
 
-// DecodeLenient reads an answer of the platform: the same grammar, the bounds
-// of AnswerLimits, escaped control characters admitted. Answers are remembered
-// in parts, so a string of the result keeps a kilobyte of others at most.
+// DecodeLenient decodes a response of the platform, with ResponseLimits and with escaped control characters allowed. A
+// retained string retains at most 1 KiB of other strings, because parts of responses are cached.
 func DecodeLenient(data []byte) (any, error) { return decode(data, ResponseLimits(), true, "") }
 
 func decode(data []byte, l Limits, separate bool, text string) (any, error) {
@@ -45,30 +43,28 @@ func decode(data []byte, l Limits, separate bool, text string) (any, error) {
 	switch {
 	case ok:
 		return v, nil
-	case b.full > 0 && !l.NormalizeIntegers: // a long text, which is not read twice for the member that it is in
+	case b.full > 0 && !l.NormalizeIntegers: // avoids decoding a long text twice
 		return tooMany(data, b.full, l)
 	}
 	return decodeTokens(data, l)
 }
 
-// tooMany refuses a text for the value that begins at full, before which there is
-// nothing wrong with it.
+// tooMany returns the error for a text with too many values, without errors before the offset full.
 func tooMany(data []byte, full int, l Limits) (any, error) {
 	return refuse(data, &SyntaxError{
-		Offset: int64(full), Code: CodeValues, Message: fmt.Sprintf("the document has more than %d values", l.orDefault().Values),
+		Offset: int64(full), Code: CodeValues, Message: fmt.Sprintf("document has more than %d values", l.orDefault().Values),
 	})
 }
 
-// decodeTokens reads a text token by token, which takes longer, and says why it is refused.
+// decodeTokens decodes a text token by token. It is slower than builder, but returns precise errors.
 func decodeTokens(data []byte, l Limits) (any, error) {
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
-		return refuse(data, &SyntaxError{Code: CodeBOM, Message: "the text begins with a byte order mark"})
+		return refuse(data, &SyntaxError{Code: CodeBOM, Message: "document begins with a byte order mark"})
 	}
 	d := decoder{
 		data: data,
 		lim:  l.orDefault(),
-		// Names are checked for duplicates against the map they go into, which
-		// is needed anyway, so the token reader need not keep a second set.
+		// The maps of the result detect duplicate names, so the token reader need not.
 		dec: jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)),
 	}
 	v, err := d.value(0)
@@ -78,7 +74,7 @@ func decodeTokens(data []byte, l Limits) (any, error) {
 	end := d.dec.InputOffset()
 	if _, err := d.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return refuse(data, &SyntaxError{
-			Offset: skip(data, end), Code: CodeTrailing, Message: "there is data after the document",
+			Offset: skip(data, end), Code: CodeTrailing, Message: "unexpected data after the document",
 		})
 	}
 	return v, nil
@@ -96,11 +92,11 @@ type decoder struct {
 	values int
 }
 
-// value reads the next value; depth containers are open around it.
+// value decodes the next value inside depth open containers.
 func (d *decoder) value(depth int) (any, *SyntaxError) {
 	at := d.dec.InputOffset()
 	if d.values++; d.values > d.lim.Values {
-		return nil, d.fault(at, CodeValues, "the document has more than %d values", d.lim.Values)
+		return nil, d.fault(at, CodeValues, "document has more than %d values", d.lim.Values)
 	}
 	if kind := d.dec.PeekKind(); kind != '[' && kind != '{' {
 		return d.scalar(at)
@@ -110,7 +106,7 @@ func (d *decoder) value(depth int) (any, *SyntaxError) {
 		return nil, d.syntax(err)
 	}
 	if depth >= d.lim.Depth {
-		return nil, d.fault(at, CodeDepth, "arrays and objects are nested more than %d deep", d.lim.Depth)
+		return nil, d.fault(at, CodeDepth, "arrays and objects are nested more than %d levels deep", d.lim.Depth)
 	}
 	if tok.Kind() == '[' {
 		return d.array(depth + 1)
@@ -118,7 +114,7 @@ func (d *decoder) value(depth int) (any, *SyntaxError) {
 	return d.object(depth + 1)
 }
 
-// scalar reads the next value, which is not an array and not an object.
+// scalar decodes the next value, which is neither an array nor an object.
 func (d *decoder) scalar(at int64) (any, *SyntaxError) {
 	raw, err := d.dec.ReadValue()
 	if err != nil {
@@ -140,7 +136,7 @@ func (d *decoder) scalar(at int64) (any, *SyntaxError) {
 	}
 }
 
-// unquote returns the string that raw, which was just read, spells.
+// unquote decodes the string in raw, which was just read.
 func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
 	s, err := unquote(raw)
 	if err != nil {
@@ -149,7 +145,7 @@ func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
 	return s, d.check(s, at)
 }
 
-// unquote returns the text of the quoted string raw.
+// unquote decodes the quoted string raw.
 func unquote(raw []byte) (string, error) {
 	plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
 	return unsafe.String(unsafe.SliceData(plain), len(plain)), err //nolint:gosec // plain is used for nothing else
@@ -174,7 +170,7 @@ func (d *decoder) object(depth int) (any, *SyntaxError) {
 			return nil, serr
 		}
 		if _, dup := m[name]; dup {
-			return nil, d.fault(at, CodeDuplicate, "the member name %s is used twice", quoted(name))
+			return nil, d.fault(at, CodeDuplicate, "duplicate member name %s", quoted(name))
 		}
 		v, serr := d.value(depth)
 		if serr != nil {
@@ -207,30 +203,30 @@ func (d *decoder) name(raw jsontext.Value, at int64) (string, *SyntaxError) {
 		return "", err
 	}
 	if !d.lim.AllowControls && strings.ContainsFunc(s, isControl) {
-		return "", d.fault(at, CodeControl, "a member name contains a control character")
+		return "", d.fault(at, CodeControl, "member name contains a control character")
 	}
 	return s, nil
 }
 
-// check holds a string against the limits.
+// check validates a string against the limits.
 func (d *decoder) check(s string, at int64) *SyntaxError {
 	if d.lim.AllowControls {
 		return nil
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return d.fault(at, CodeControl, "a string contains the control character U+0000")
+		return d.fault(at, CodeControl, "string contains the control character U+0000")
 	}
 	return nil
 }
 
 func (d *decoder) number(s string, at int64) (any, *SyntaxError) {
 	if len(s) > d.lim.NumberChars {
-		return nil, d.fault(at, CodeNumber, "a number has more than %d characters", d.lim.NumberChars)
+		return nil, d.fault(at, CodeNumber, "number has more than %d characters", d.lim.NumberChars)
 	}
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		exp, err := strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
 		if err != nil || max(exp, -exp) > d.lim.Exponent {
-			return nil, d.fault(at, CodeNumber, "a number has an exponent beyond %d", d.lim.Exponent)
+			return nil, d.fault(at, CodeNumber, "number has an exponent beyond %d", d.lim.Exponent)
 		}
 	}
 	if d.lim.NormalizeIntegers {
@@ -239,12 +235,11 @@ func (d *decoder) number(s string, at int64) (any, *SyntaxError) {
 	return json.Number(s), nil
 }
 
-// maxDigits is how many digits a number may have that every reader of JSON holds
-// exactly.
+// maxDigits is the maximum number of digits of an integer that every JSON parser represents exactly.
 const maxDigits = 16
 
-// plain returns a whole number in plain digits, and any other number, or one that
-// is longer than maxDigits, as it is spelled.
+// plain returns an integral number in plain digits if it has at most maxDigits. It returns any other number in its
+// original spelling.
 func plain(s string) string {
 	if s != "-0" && !strings.ContainsAny(s, ".eE") {
 		return s
@@ -259,37 +254,35 @@ func plain(s string) string {
 	return s
 }
 
-// fault makes the error for the token that begins at or after end, the end of
-// the token before it.
+// fault returns an error about the token that begins at or after end, the end of the previous token.
 func (d *decoder) fault(end int64, code Code, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: skip(d.data, end), Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// syntax turns an error of the token reader into one of ours. The reader tells
-// the kinds apart only by text, which may change, so the kind is found from the
-// bytes at the place it names.
+// syntax converts an error of the token reader to a SyntaxError. The reader distinguishes errors only by message, which
+// may change, so syntax determines the kind from the bytes at the error's offset.
 func (d *decoder) syntax(err error) *SyntaxError {
 	if errors.Is(err, io.EOF) {
-		return &SyntaxError{Code: CodeEmpty, Message: "there is no JSON value"}
+		return &SyntaxError{Code: CodeEmpty, Message: "document is empty"}
 	}
-	e := &SyntaxError{Offset: d.dec.InputOffset(), Code: CodeSyntax, Message: "the text is not JSON"}
+	e := &SyntaxError{Offset: d.dec.InputOffset(), Code: CodeSyntax, Message: "document is not valid JSON"}
 	if s, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		e.Offset = s.ByteOffset
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		e.Offset, e.Code, e.Message = int64(len(d.data)), CodeTruncated, "the text ends too early"
+		e.Offset, e.Code, e.Message = int64(len(d.data)), CodeTruncated, "unexpected end of document"
 		return e
 	}
 	rest := d.data[min(e.Offset, int64(len(d.data))):]
 	switch r, n := utf8.DecodeRune(rest); {
 	case r == utf8.RuneError && n == 1:
-		e.Code, e.Message = CodeUTF8, "the text is not UTF-8"
+		e.Code, e.Message = CodeUTF8, "document is not valid UTF-8"
 	case isSurrogate(rest):
-		e.Code, e.Message = CodeSurrogate, "an escape names half of a surrogate pair"
+		e.Code, e.Message = CodeSurrogate, "escape sequence is an unpaired surrogate"
 	case n == 1 && r < 0x20:
-		e.Code, e.Message = CodeControl, fmt.Sprintf("the control character U+%04X must be escaped", r)
+		e.Code, e.Message = CodeControl, fmt.Sprintf("control character U+%04X must be escaped", r)
 	case errors.Is(err, jsontext.ErrNonStringName):
-		e.Message = "a member name must be a string"
+		e.Message = "member name must be a string"
 	case n > 0:
 		e.Message = "unexpected character " + strconv.QuoteRuneToGraphic(r)
 	}
@@ -307,8 +300,7 @@ func isSurrogate(b []byte) bool {
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-// skip returns the offset of the first byte at or after off that belongs to a
-// token.
+// skip returns the offset of the first byte at or after off that is part of a token.
 func skip(data []byte, off int64) int64 {
 	for off < int64(len(data)) && strings.IndexByte(" \t\r\n,:", data[off]) >= 0 {
 		off++

@@ -1,30 +1,24 @@
-// Package strictjson reads and writes JSON where two readers must never
-// disagree about the meaning of a document.
+// Package strictjson decodes and encodes JSON such that all parties agree on the meaning of a document.
 //
-// Decode makes one pass over the tokens of a request body and yields plain
-// values: map[string]any, []any, string, bool, nil and json.Number. It refuses
-// everything that other decoders are known to read differently (a member name
-// given twice, however it is spelled; invalid UTF-8; lone surrogates; a byte
-// order mark; bytes after the document) and everything that makes work out of
-// proportion to the bytes sent (nesting, endless numbers). DecodeLenient
-// is for answers of the platform, which are trusted to be meant well but not to
-// be small.
+// Decode decodes a request body to plain values: map[string]any, []any, string, bool, nil and json.Number. It rejects
+// everything that JSON decoders are known to interpret differently: duplicate member names in any spelling, invalid
+// UTF-8, unpaired surrogates, a byte order mark, and data after the document. It also rejects documents whose processing
+// cost is out of proportion to their size, such as deep nesting and very long numbers. DecodeLenient is for responses of
+// the platform, which are trusted but may be large.
 //
-// A text is built in one pass; a text that it does not accept is read again token by
-// token, to name each fault with its place.
+// A document is first decoded in one pass. If that pass rejects it, it is decoded again token by token to find the error
+// and its position.
 //
-// DecodeAround leaves one large member of a document as a Raw: its text is held
-// against the same rules, and decoded when it is looked at.
+// DecodeWithRaw leaves one large member of a document as a Raw. Its text is validated by the same rules, and decoded when
+// it is needed.
 //
-// DecodeListed makes Nodes of objects, whose members are found when they are asked for.
+// DecodeNodes represents objects as Nodes, whose members are decoded when they are needed.
 //
-// Append writes such values back in one canonical form: members sorted by
-// name, no white space, the shortest escapes. What goes upstream is always
-// written by Append from what Decode read; of the caller's own bytes, only those of
-// a Raw.
+// Append encodes such values in one canonical form: members sorted by name, no white space, shortest escapes. The gateway
+// sends only output of Append upstream; only a Raw contains bytes copied from the caller.
 //
-// Invariants: Decode(Append(v)) equals v; Append never fails on a value that
-// Decode returned; neither uses reflection; both are safe for concurrent use.
+// Invariants: Decode(Append(v)) equals v. Append never fails for a value that Decode returned. Neither uses reflection.
+// Both are safe for concurrent use.
 //
 //	v, err := strictjson.Decode(body, strictjson.DefaultLimits())
 //	if e, ok := errors.AsType[*strictjson.SyntaxError](err); ok {

@@ -7,34 +7,34 @@ import (
 	"unicode/utf8"
 )
 
-// Code names one kind of fault. Codes are stable and fit for metrics.
+// Code identifies a kind of error. Codes are stable and suitable as metric labels.
 type Code string
 
-// The kinds of fault Decode tells apart.
+// Error codes of Decode.
 const (
-	CodeEmpty     Code = "empty"           // no value at all
-	CodeTruncated Code = "truncated"       // the text ends inside a value
-	CodeSyntax    Code = "syntax"          // the grammar of RFC 8259 is broken
-	CodeTrailing  Code = "trailing_data"   // bytes after the document
-	CodeBOM       Code = "byte_order_mark" // the text begins with U+FEFF
-	CodeUTF8      Code = "invalid_utf8"    // a byte sequence that is not UTF-8
-	CodeSurrogate Code = "lone_surrogate"  // an escape that names half a character
+	CodeEmpty     Code = "empty"           // no value
+	CodeTruncated Code = "truncated"       // the document ends inside a value
+	CodeSyntax    Code = "syntax"          // violation of the grammar of RFC 8259
+	CodeTrailing  Code = "trailing_data"   // data after the document
+	CodeBOM       Code = "byte_order_mark" // document begins with U+FEFF
+	CodeUTF8      Code = "invalid_utf8"    // invalid UTF-8
+	CodeSurrogate Code = "lone_surrogate"  // unpaired surrogate in an escape sequence
 	CodeControl   Code = "control"         // a control character, raw or escaped
-	CodeDuplicate Code = "duplicate_name"  // a member name used twice in one object
+	CodeDuplicate Code = "duplicate_name"  // duplicate member name in an object
 	CodeDepth     Code = "too_deep"        // Limits.Depth
 	CodeValues    Code = "too_many_values"
 	CodeNumber    Code = "number_too_long" // Limits.NumberChars or Limits.Exponent
 )
 
-// SyntaxError says why and where a document was refused. It never carries more of
-// the text than the first 64 characters of a member name.
+// SyntaxError is the error for a rejected document. It contains at most the first 64 characters of a member name and no
+// other text of the document.
 type SyntaxError struct {
-	// Offset is the position of the fault in bytes from the start.
+	// Offset is the position of the error in bytes.
 	Offset int64
-	// Line and Column locate Offset, both from 1; Column counts bytes.
+	// Line and Column are the position of the error, counted from 1. Column counts bytes.
 	Line, Column int
 	Code         Code
-	// Message describes the fault, in lower case, without the place.
+	// Message describes the error in lower case, without its position.
 	Message string
 }
 
@@ -43,14 +43,14 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s (line %d, column %d)", e.Message, e.Line, e.Column)
 }
 
-// locate fills Line and Column.
+// locate sets Line and Column.
 func (e *SyntaxError) locate(data []byte) {
 	before := data[:min(max(e.Offset, 0), int64(len(data)))]
 	e.Line = bytes.Count(before, []byte{'\n'}) + 1
 	e.Column = len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
 }
 
-// clip shortens s to 64 characters, so that an error cannot carry a body home.
+// clip truncates s to 64 characters, so that an error does not expose the body.
 func clip(s string) string {
 	const limit = 64
 	if utf8.RuneCountInString(s) <= limit {

@@ -16,7 +16,7 @@ func ExampleDecode() {
 	fmt.Println(err)
 	// Output:
 	// duplicate_name
-	// the member name "gpu" is used twice (line 3, column 3)
+	// duplicate member name "gpu" (line 3, column 3)
 }
 
 func ExampleAppend() {

@@ -1,41 +1,36 @@
 package strictjson
 
-// Limits bounds the documents that Decode accepts. A field of zero or less stands for the
-// same field of DefaultLimits, so the zero value is safe.
+// Limits holds the limits of a document. A field that is zero or negative takes its value from DefaultLimits.
 type Limits struct {
-	// Depth is the number of arrays and objects that may be open at once; a
-	// bare string has depth 0, [] has depth 1.
+	// Depth is the maximum nesting of arrays and objects; a bare string has depth 0, [] has depth 1.
 	Depth int
-	// Values is the number of values in the whole document, containers and
-	// scalars counted alike.
+	// Values is the maximum number of values in the document, including containers.
 	Values int
-	// NumberChars is the length of one number as it is spelled.
+	// NumberChars is the maximum length of a number.
 	NumberChars int
-	// Exponent is the largest absolute value of a number's exponent.
+	// Exponent is the maximum absolute value of a number's exponent.
 	Exponent int
-	// AllowControls admits every control character that is properly escaped. When
-	// false, strings may hold all but U+0000, and member names none.
+	// AllowControls allows every properly escaped control character. If it is false, strings must not contain U+0000, and
+	// member names no control characters.
 	AllowControls bool
-	// UncountedNumbers says that DecodeAround does not count the numbers in the lists of the
-	// member that it keeps, so that embeddings and samples are as long as they fit.
+	// UncountedNumbers excludes the numbers in lists of the raw member of DecodeWithRaw from the limit on values, so that
+	// embeddings and samples are limited only by the size of the document.
 	UncountedNumbers bool
-	// NormalizeIntegers writes whole numbers in plain digits: 20.0 and 2e1 become 20.
+	// NormalizeIntegers converts integral numbers to plain digits: 20.0 and 2e1 become 20.
 	NormalizeIntegers bool
 }
 
-// DefaultLimits returns the bounds for request bodies of the REST, v1 and
-// GraphQL interfaces, whose size is bounded in bytes: as many values, and strings
-// as long, as fit into 102400 bytes.
+// DefaultLimits returns the limits for request bodies of the v2, v1 and GraphQL interfaces, whose size is limited
+// separately. They allow as many values as fit into 102400 bytes.
 //
-// The number bounds refuse only dangerous numbers: arithmetic on 1e1000000
-// takes a tenth of a second, on 1e999 microseconds.
+// The limits on numbers reject only harmful ones: arithmetic on 1e1000000 takes a tenth of a second, on 1e999
+// microseconds.
 func DefaultLimits() Limits {
 	return Limits{Depth: 32, Values: 102_400, NumberChars: 32, Exponent: 999, NormalizeIntegers: true}
 }
 
-// RunLimits returns the bounds for bodies of the run interface, whose size is
-// bounded in bytes: their input is the worker's, and may be one long string or a
-// list of numbers.
+// RunLimits returns the limits for bodies of the run interface, whose size is limited separately. Their input is defined
+// by the worker and may be one long string or a list of numbers.
 func RunLimits() Limits {
 	return Limits{
 		Depth:            64,
@@ -47,7 +42,7 @@ func RunLimits() Limits {
 	}
 }
 
-// ResponseLimits returns the bounds of DecodeLenient: generous, but still bounds.
+// ResponseLimits returns the limits of DecodeLenient, which are far above those for requests.
 func ResponseLimits() Limits {
 	return Limits{
 		Depth:         128,

@@ -8,43 +8,41 @@ import (
 	"unsafe"
 )
 
-// Node is an object of a document that is read once and not changed: no values are made
-// before they are asked for.
+// Node is an object of a decoded document that is read-only. It creates values only when they are needed.
 type Node struct {
 	doc *outlined
-	// name is the offset of the member's name, from and to are those of the value; to is
-	// that of the table among those of the document for an object that has one, else 0.
+	// name is the offset of the member's name; from and to are the start and end of the value. For an object with a
+	// table, to is instead the index of the table in the document, otherwise 0.
 	name, from, to int32
-	// self is the place of the node among those of the document, next that of the first
-	// one behind it that is no part of it.
+	// self is the index of the node in the document; next is the index of the first node after it that is not part of it.
 	self, next int32
-	// escaped marks a string that is spelled with escapes.
+	// escaped reports that the value is a string with escapes.
 	escaped bool
-	// length is that of the name.
+	// length is the length of the name.
 	length uint16
 }
 
-// outlined is a text of at most math.MaxInt32 bytes, and where its values are, in their order.
+// outlined is a text of at most math.MaxInt32 bytes with the positions of its values, in order.
 type outlined struct {
 	text  string
 	nodes []Node
-	// tables are those of larger objects, the first is none.
+	// tables holds the tables of larger objects; the first entry is unused.
 	tables []table
-	// long says that the length of a name is not that of its node.
+	// long reports that a name is too long for Node.length.
 	long bool
 }
 
-// table leads from the slot of a name to the node of a member, counted from that of the
-// object, 0 for none. Of members with one slot it has the last.
+// table maps the slot of a name to the index of a member relative to the object's node, or 0. If several members have the
+// same slot, it holds the last one.
 type table [64]uint16
 
-// tableEvery is about how many bytes of a list have an object that has a table.
+// tableEvery is the approximate number of bytes in a list for each object that has a table.
 const tableEvery = 512
 
-// few is up to how many values an object is searched through.
+// few is the maximum number of values of an object that is searched linearly.
 const few = 8
 
-// slot is the place of a name in tables. No two members of a pod have the same.
+// slot returns the position of a name in a table. The member names of a pod all have distinct slots.
 func slot(name string) int {
 	n := len(name)
 	if n == 0 {
@@ -53,12 +51,11 @@ func slot(name string) int {
 	return (n*11 + int(name[0])*3 + int(name[n-1])) % len(table{})
 }
 
-// DecodeNodes is DecodeLenient, but objects in the result are of type *Node, unless a
-// name is spelled with escapes. The result is made of parts of data, which must not be
-// changed any more.
+// DecodeNodes is like DecodeLenient, but represents objects as *Node, unless a member name has escapes. The result shares
+// memory with data, which must not be modified afterwards.
 func DecodeNodes(data []byte) (any, error) {
 	doc := &outlined{
-		text:  unsafe.String(unsafe.SliceData(data), len(data)), //nolint:gosec // the caller gives data up
+		text:  unsafe.String(unsafe.SliceData(data), len(data)), //nolint:gosec // the caller no longer modifies data
 		nodes: make([]Node, 0, likelyValues(data)), tables: make([]table, 1, 1+len(data)/tableEvery),
 	}
 	s := scanner{data: data, lim: ResponseLimits(), outline: doc}
@@ -68,15 +65,14 @@ func DecodeNodes(data []byte) (any, error) {
 	return DecodeLenient(data)
 }
 
-// likelyValues is how many values a text has, or more if strings hold what separates
-// values.
+// likelyValues estimates the number of values in a text. The estimate is too high if strings contain separators.
 func likelyValues(data []byte) int {
-	const least = len(`"a":1,`) // of most members
+	const least = len(`"a":1,`) // shorter than most members
 	n := 1 + bytes.Count(data, []byte{','}) + bytes.Count(data, []byte{'{'}) + bytes.Count(data, []byte{'['})
 	return min(n, 1+len(data)/least)
 }
 
-// begin notes a value, which has a name if it is a member.
+// begin records the start of a value, and its name if it is a member.
 func (d *outlined) begin(name span, from int) {
 	length := name.to - name.from
 	d.long = d.long || length > math.MaxUint16
@@ -85,8 +81,7 @@ func (d *outlined) begin(name span, from int) {
 	})
 }
 
-// end notes that the value of the node ends at the offset to. plain is false for a string
-// that is spelled with escapes.
+// end records the end of a node's value. plain is false for a string with escapes.
 func (d *outlined) end(node, to int, plain bool) {
 	n := &d.nodes[node]
 	n.to, n.next, n.escaped = int32(to), int32(len(d.nodes)), !plain
@@ -95,7 +90,7 @@ func (d *outlined) end(node, to int, plain bool) {
 	}
 }
 
-// tabulate makes a table for an object of many values, and returns its place.
+// tabulate creates a table for an object with many values and returns the table's index, or 0.
 func (d *outlined) tabulate(n *Node) int32 {
 	if size := n.next - n.self; size <= few || size > math.MaxUint16 {
 		return 0
@@ -132,7 +127,7 @@ func (d *outlined) value(i int32) any {
 	return json.Number(d.text[n.from:n.to])
 }
 
-// parts is how many members or items a node has.
+// parts returns the number of members or items of the node.
 func (n *Node) parts() (count int) {
 	for i := n.self + 1; i < n.next; i = n.doc.nodes[i].next {
 		count++
@@ -140,20 +135,20 @@ func (n *Node) parts() (count int) {
 	return count
 }
 
-// string is the value of a node that is one.
+// string returns the value of a string node.
 func (n *Node) string() string {
 	quoted := n.doc.text[n.from:n.to]
 	if !n.escaped {
 		return quoted[1 : len(quoted)-1]
 	}
-	s, _ := unquote([]byte(quoted)) // the scanner has checked it
+	s, _ := unquote([]byte(quoted)) // validated by the scanner
 	return s
 }
 
-// spelled returns the name of a node that is a member.
+// spelled returns the name of a member node.
 func (n *Node) spelled() string { return n.doc.text[n.name : int(n.name)+int(n.length)] }
 
-// member returns the place of a member, 0 if there is none.
+// member returns the index of a member, or 0.
 func (n *Node) member(name string) int32 {
 	d := n.doc
 	if n.to != 0 {
@@ -181,7 +176,7 @@ func (n *Node) Get(name string) (value any, ok bool) {
 	return nil, false
 }
 
-// Text returns a member that is a string, "" for any other.
+// Text returns a string member, or "" if it is missing or of another type.
 func (n *Node) Text(name string) string {
 	if m := n.at(name, '"'); m != nil {
 		return m.string()
@@ -189,7 +184,7 @@ func (n *Node) Text(name string) string {
 	return ""
 }
 
-// at returns the node of a member whose value begins with c, nil for any other.
+// at returns the node of a member whose value begins with c, or nil.
 func (n *Node) at(name string, c byte) *Node {
 	if i := n.member(name); i != 0 && n.doc.text[n.doc.nodes[i].from] == c {
 		return &n.doc.nodes[i]
@@ -197,7 +192,7 @@ func (n *Node) at(name string, c byte) *Node {
 	return nil
 }
 
-// AppendTexts appends the strings of a member that is an array, none for any other.
+// AppendTexts appends the strings of an array member, or nothing if it is missing or of another type.
 func (n *Node) AppendTexts(texts []string, name string) []string {
 	list := n.at(name, '[')
 	if list == nil {
@@ -212,7 +207,7 @@ func (n *Node) AppendTexts(texts []string, name string) []string {
 	return texts
 }
 
-// Number returns a member that is a number, "" for any other.
+// Number returns a number member, or "" if it is missing or of another type.
 func (n *Node) Number(name string) json.Number {
 	if i := n.member(name); i != 0 {
 		m := &n.doc.nodes[i]
@@ -232,7 +227,7 @@ func (n *Node) AppendNames(names []string) []string {
 	return names
 }
 
-// Map returns the object as DecodeLenient does.
+// Map converts the object to the form that DecodeLenient returns.
 func (n *Node) Map() map[string]any {
 	d := n.doc
 	m := make(map[string]any, n.parts())
@@ -242,7 +237,7 @@ func (n *Node) Map() map[string]any {
 	return m
 }
 
-// listed returns a value without Nodes in it.
+// listed replaces the Nodes in a value by maps.
 func listed(v any) any {
 	switch v := v.(type) {
 	case *Node:

@@ -6,13 +6,11 @@ import (
 	"sync"
 )
 
-// ErrTooManyNumbers is the error of a Raw that has more numbers in lists than a document may
-// have values.
-var ErrTooManyNumbers = errors.New("a list of numbers is too long for policies to read")
+// ErrTooManyNumbers is the value of a Raw whose lists contain more numbers than a document may have values.
+var ErrTooManyNumbers = errors.New("list of numbers is too long for policy evaluation")
 
-// Raw is a value that is known to be strict JSON and is not decoded before it is
-// looked at. It stands in the place of its value in what DecodeAround returns, and
-// is written as it was spelled.
+// Raw is a validated JSON value that is decoded only when it is needed. It takes the place of its value in the result of
+// DecodeWithRaw, and is encoded in its original spelling.
 type Raw struct {
 	data []byte
 	lim  Limits
@@ -21,16 +19,14 @@ type Raw struct {
 	value any
 }
 
-// maxSmall is the length up to which an array or object within a Raw is decoded
-// together with it.
+// maxSmall is the maximum size in bytes of an array or object that is decoded together with the Raw that contains it.
 const maxSmall = 4 << 10
 
-// maxTogether is how many bytes of arrays and objects within a Raw are decoded together with
-// it.
+// maxTogether is the maximum total size in bytes of arrays and objects that are decoded together with a Raw.
 const maxTogether = 1 << 20
 
-// Decoded returns the value, as Decode would. Members of it that are large objects
-// or arrays are themselves of type *Raw. A Raw that is too long is ErrLong.
+// Decoded returns the decoded value. Large objects and arrays in it are again of type *Raw. If the value has too many
+// numbers, Decoded returns ErrTooManyNumbers.
 func (r *Raw) Decoded() any {
 	r.once.Do(func() { r.value = r.decode() })
 	return r.value
@@ -54,16 +50,16 @@ func (r *Raw) decode() any {
 	if v, ok := b.document(); ok {
 		return v
 	}
-	return ErrTooManyNumbers // nothing else is wrong with it
+	return ErrTooManyNumbers // the only possible error
 }
 
 // MarshalJSON implements json.Marshaler.
 func (r *Raw) MarshalJSON() ([]byte, error) { return r.data, nil }
 
-// DecodeWithRaw is DecodeInPlace for a document that is an object with one large
-// member that is seldom looked at: its value is a *Raw.
+// DecodeWithRaw is like DecodeInPlace for an object with one large member that is rarely needed. The value of that member
+// is a *Raw.
 func DecodeWithRaw(data []byte, member string, l Limits) (any, error) {
-	if l.AllowControls && !l.NormalizeIntegers { // otherwise what is spelled is not always the value
+	if l.AllowControls && !l.NormalizeIntegers { // otherwise the text and the value may differ
 		v, fault := outline(data, l, member, func(name string, _ []byte) bool { return name == member })
 		switch {
 		case v != nil:
@@ -73,7 +69,7 @@ func DecodeWithRaw(data []byte, member string, l Limits) (any, error) {
 		case fault != nil && l.UncountedNumbers:
 			v, err := DecodeInPlace(data, l)
 			if e, ok := errors.AsType[*SyntaxError](err); ok && e.Code == CodeValues {
-				return refuse(data, fault) // which is further on
+				return refuse(data, fault) // this error is at a later offset
 			}
 			return v, err
 		}
@@ -81,10 +77,9 @@ func DecodeWithRaw(data []byte, member string, l Limits) (any, error) {
 	return DecodeInPlace(data, l)
 }
 
-// outline decodes a text that is an object, but for the values of its members that
-// are to be kept as they are. In those of one name, numbers in lists are not counted, if
-// the limits say so, nor in any when the name is empty. v is nil for any other text, and
-// for one that is not accepted, with its fault, unless it is no object.
+// outline decodes an object but leaves the values of some members raw, as selected by keep. With Limits.UncountedNumbers
+// it does not count numbers in the lists of the member free, or in any list if free is empty. v is nil if the text is not
+// an object or is rejected; in the latter case, fault is the error.
 func outline(data []byte, l Limits, free string, keep func(name string, value []byte) bool) (v map[string]any, fault *SyntaxError) {
 	var few [8]outermost
 	s := scanner{data: data, lim: l.orDefault(), why: CodeSyntax, keepsMembers: true, members: few[:0], free: free}
@@ -93,8 +88,8 @@ func outline(data []byte, l Limits, free string, keep func(name string, value []
 	}
 	if !s.document() {
 		return nil, &SyntaxError{Offset: int64(s.stop), Code: s.why, Message: map[Code]string{
-			CodeValues: fmt.Sprintf("the document has more than %d values", s.lim.Values), CodeDuplicate: "a member name is used twice",
-			CodeDepth: fmt.Sprintf("arrays and objects are nested more than %d deep", s.lim.Depth), CodeSyntax: "the text is not JSON",
+			CodeValues: fmt.Sprintf("document has more than %d values", s.lim.Values), CodeDuplicate: "duplicate member name",
+			CodeDepth: fmt.Sprintf("arrays and objects are nested more than %d levels deep", s.lim.Depth), CodeSyntax: "document is not valid JSON",
 		}[s.why]}
 	}
 	v = make(map[string]any, len(s.members))
@@ -112,7 +107,7 @@ func outline(data []byte, l Limits, free string, keep func(name string, value []
 func accepted(data []byte, l Limits) any {
 	v, err := DecodeInPlace(data, l)
 	if err != nil {
-		panic("strictjson: a text that was accepted is refused: " + err.Error())
+		panic("strictjson: scanner accepted an invalid text: " + err.Error())
 	}
 	return v
 }

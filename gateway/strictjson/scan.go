@@ -11,31 +11,30 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanner accepts texts as decode does, without making values of them. It gives no
-// reasons: a text that it does not accept is left to decode, which may still accept it.
+// scanner validates texts by the same rules as decode, without creating values. It reports no detailed errors: a text
+// that it rejects is passed to decode, which may still accept it.
 //
-// What scans a token takes the offset of its first byte and returns that of the first
-// byte behind it, -1 for a text that is not accepted.
+// Functions that scan a token take the offset of its first byte and return the offset after it, or -1 if the text is
+// rejected.
 type scanner struct {
 	data []byte
 	lim  Limits
-	// members takes the members of the outermost object if keepsMembers is set. Numbers in the lists of the
-	// member named free are not counted then, if the limits say so, nor in any list if free is empty.
+	// members receives the members of the outermost object if keepsMembers is set. In that case, and with
+	// Limits.UncountedNumbers, numbers in lists of the member free are not counted, or in any list if free is empty.
 	members      []outermost
 	keepsMembers bool
 	free         string
-	// outline takes where the values are, nil for nothing.
+	// outline, if not nil, receives the positions of the values.
 	outline *outlined
-	// stop is where the last value or name stands that was begun, of a text that is not
-	// accepted; why describes the fault there.
+	// stop is the offset of the last value or name before a text was rejected; why is the kind of error.
 	stop int
 	why  Code
-	// escaped says that a name is spelled with escapes.
+	// escaped reports that a member name has escapes.
 	escaped bool
 
-	// open are the containers around the innermost one, outermost first.
+	// open holds the containers around the innermost one, outermost first.
 	open []container
-	// names are the names of the objects now open, outermost first.
+	// names holds the names of the open objects, outermost first.
 	names []span
 }
 
@@ -45,33 +44,32 @@ type outermost struct {
 	value []byte
 }
 
-// container is an array or an object of which a part was read.
+// container is an open array or object.
 type container struct {
 	object bool
-	// first is where the names of an object begin among those of the scanner.
+	// first is the index of the object's first name in scanner.names.
 	first int
-	// node is its own in an outline.
+	// node is the container's index in an outline.
 	node int
-	// seen has the bit of each name, which names can have in common.
+	// seen has the bits of all names; several names can share a bit.
 	seen uint64
-	// set holds the names of an object of many members, or with names that are spelled
-	// with escapes; nil for others.
+	// set holds the names of an object with many members, or with names that have escapes; otherwise it is nil.
 	set map[string]struct{}
 }
 
 // span is a part of the text.
 type span struct{ from, to int }
 
-// fewNames is how many names of an object are compared one by one.
+// fewNames is the maximum number of names of an object that are compared one by one.
 const fewNames = 32
 
-// document scans a whole text. It is one loop over values, because a call for each
-// would cost as much as most of them.
+// document scans a whole text. It is a single loop, because a function call for each value would cost as much as scanning
+// it.
 func (s *scanner) document() bool {
 	b, i := s.data, space(s.data, 0)
-	var in container // the innermost
+	var in container // the innermost container
 	var name, from int
-	lists := false // numbers in lists are not counted
+	lists := false // do not count numbers in lists
 	for depth, values := 0, 0; ; {
 		var key span
 		s.stop = i
@@ -107,7 +105,7 @@ func (s *scanner) document() bool {
 				depth++
 				continue
 			}
-			i++ // it is empty
+			i++ // empty container
 		case '"':
 			i, plain = str(b, i)
 		case 't':
@@ -118,7 +116,7 @@ func (s *scanner) document() bool {
 			i = literal(b, i, "null")
 		default:
 			if next := at(b, i+1); c-'0' <= 9 && (next == ',' || next == ']' || next == '}') {
-				i++ // one digit, as many numbers are
+				i++ // fast path: a single digit
 			} else {
 				i = number(b, i, &s.lim)
 			}
@@ -129,7 +127,7 @@ func (s *scanner) document() bool {
 		if s.outline != nil {
 			s.outline.end(node, i, plain)
 		}
-		for { // A value, and every container that it ends, ends at i.
+		for { // A value ends at i, and perhaps one or more containers.
 			if depth == 0 {
 				return space(b, i) == len(b)
 			}
@@ -157,10 +155,10 @@ func (s *scanner) document() bool {
 	}
 }
 
-// end returns the byte that ends a container that begins with c.
-func end(c byte) byte { return c + 2 } // '[' and ']', '{' and '}'
+// end returns the closing byte of a container that begins with c.
+func end(c byte) byte { return c + 2 } // ']' is '[' + 2 and '}' is '{' + 2
 
-// at returns the byte at i, 0 behind the end, which begins no token.
+// at returns the byte at i, or 0 after the end. No token begins with 0.
 func at(b []byte, i int) byte {
 	if uint(i) < uint(len(b)) { // one comparison instead of two
 		return b[i]
@@ -168,7 +166,7 @@ func at(b []byte, i int) byte {
 	return 0
 }
 
-// space returns the offset of the first byte at or behind i that is not white space.
+// space returns the offset of the first byte at or after i that is not white space.
 func space(b []byte, i int) int {
 	if at(b, i) > ' ' {
 		return i
@@ -191,8 +189,7 @@ func literal(b []byte, i int, word string) int {
 	return -1
 }
 
-// name scans the name of a member of an object at i, with the colon, and returns the
-// offset of the value besides.
+// name scans a member name at i and the colon, and returns the name and the offset of the value.
 func (s *scanner) name(i int, in *container) (name span, value int) {
 	b := s.data
 	if at(b, i) != '"' {
@@ -220,7 +217,7 @@ func (s *scanner) name(i int, in *container) (name span, value int) {
 	return name, space(b, i+1)
 }
 
-// add notes a name of an object. It reports whether it is the first of its kind.
+// add records a name of an object. It returns false if the name is a duplicate.
 func (s *scanner) add(name span, in *container) bool {
 	known := s.names[in.first:]
 	bit := s.bit(name)
@@ -239,7 +236,7 @@ func (s *scanner) add(name span, in *container) bool {
 	return true
 }
 
-// bit is the one that a name has in container.seen.
+// bit returns the bit of a name in container.seen.
 func (s *scanner) bit(name span) uint64 {
 	n := name.to - name.from
 	if n == 0 {
@@ -248,7 +245,7 @@ func (s *scanner) bit(name span) uint64 {
 	return 1 << (uint(n*7+int(s.data[name.from])*5+int(s.data[name.to-1])*3) % 64)
 }
 
-// addSpelled is add for the name that is quoted at i, in a set.
+// addSpelled is like add for the quoted name at i, and uses a set.
 func (s *scanner) addSpelled(i int, in *container) bool {
 	if in.set == nil {
 		in.set = make(map[string]struct{}, 2*fewNames)
@@ -261,24 +258,23 @@ func (s *scanner) addSpelled(i int, in *container) bool {
 	return len(in.set) > before
 }
 
-// spelled returns the text of the scanned string at i.
+// spelled returns the scanned string at i.
 func (s *scanner) spelled(i int) string {
 	end, plain := str(s.data, i)
 	spelled := s.data[i+1 : end-1]
 	if !plain {
-		spelled, _ = jsontext.AppendUnquote(nil, s.data[i:end]) // str has checked it
+		spelled, _ = jsontext.AppendUnquote(nil, s.data[i:end]) // validated by str
 	}
 	return unsafe.String(unsafe.SliceData(spelled), len(spelled)) //nolint:gosec // as in DecodeInPlace
 }
 
-// Eight bytes at a time: a byte in each, and the highest bit of each.
+// Masks for eight bytes in one word: 0x01 in each byte, and the highest bit of each byte.
 const (
 	eachByte = 0x0101010101010101
 	highBits = 0x80 * eachByte
 )
 
-// str scans the string at i. plain reports whether it stands for itself, without
-// escapes.
+// str scans the string at i. plain reports whether it has no escapes.
 func str(b []byte, i int) (end int, plain bool) {
 	seen := uint64(0)
 	from := i + 1
@@ -286,9 +282,8 @@ func str(b []byte, i int) (end int, plain bool) {
 	for i = from; ; {
 		for i+8 <= len(b) {
 			w := binary.LittleEndian.Uint64(b[i:])
-			// The lowest bit that is set is that of the first byte that is below 0x20 or
-			// a quote, which are those that differ from 0x02 by less than 0x21, or that is a
-			// backslash; above it, borrows may set others.
+			// The lowest set bit marks the first byte that is below 0x20, a quote, or a backslash. The first two are the
+			// bytes that differ from 0x02 by less than 0x21. Higher bits may be wrong because of borrows.
 			found := ((w ^ 0x02*eachByte - 0x21*eachByte) | (w ^ '\\'*eachByte - eachByte)) &^ w & highBits
 			if found != 0 {
 				n := bits.TrailingZeros64(found) / 8
@@ -310,7 +305,7 @@ func str(b []byte, i int) (end int, plain bool) {
 				return -1, false
 			}
 			plain = false
-		case c < 0x20: // the end of the text is one of these
+		case c < 0x20: // includes the end of the text
 			return -1, false
 		default:
 			seen |= uint64(c)
@@ -319,7 +314,7 @@ func str(b []byte, i int) (end int, plain bool) {
 	}
 }
 
-// escape scans the escape at i.
+// escape scans the escape sequence at i.
 func escape(b []byte, i int) int {
 	switch at(b, i+1) {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -342,7 +337,7 @@ func escape(b []byte, i int) int {
 	return -1
 }
 
-// unit reads the escape at i that spells a UTF-16 code unit.
+// unit decodes the \u escape sequence at i.
 func unit(b []byte, i int) (rune, bool) {
 	if at(b, i) != '\\' || at(b, i+1) != 'u' || len(b)-i < len(`\u0000`) {
 		return 0, false

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes the canonical form of v, as Append does, in pieces: large values are
-// written in place. The errors are those of Append, and of w.
+// Write writes the canonical form of v, as Append does, without holding all of it in memory. It returns the errors of
+// Append and of w.
 func Write(w io.Writer, v any) error {
 	p := &pieces{w: w, buf: make([]byte, 0, 2*piece)}
 	if err := p.value(v, 0); err != nil {
@@ -16,7 +16,7 @@ func Write(w io.Writer, v any) error {
 	return p.flush()
 }
 
-// piece is how much is collected before it is written.
+// piece is the number of bytes that are collected before they are written.
 const piece = 16 << 10
 
 // pieces collects small values and writes them together.
@@ -90,7 +90,7 @@ func (p *pieces) object(m map[string]any, depth int) error {
 	return nil
 }
 
-// raw writes a text, a large one from where it is.
+// raw writes a text. It does not copy a large one.
 func (p *pieces) raw(text []byte) error {
 	if len(text) < piece {
 		p.buf = append(p.buf, text...)
@@ -103,8 +103,7 @@ func (p *pieces) raw(text []byte) error {
 	return err
 }
 
-// string writes a string part by part: how a character is escaped depends on
-// nothing around it.
+// string writes a string in parts. The escaping of a character does not depend on its neighbours.
 func (p *pieces) string(s string) error {
 	p.buf = append(p.buf, '"')
 	for len(s) > 0 {
@@ -113,14 +112,14 @@ func (p *pieces) string(s string) error {
 			n--
 		}
 		if n == 0 {
-			n = len(s) // not UTF-8, which appendString says
+			n = len(s) // invalid UTF-8, which appendString reports
 		}
 		at := len(p.buf)
 		quoted, err := appendString(p.buf, s[:n])
 		if err != nil {
 			return err
 		}
-		// Without the quotes around the part.
+		// Remove the quotes around the part.
 		copy(quoted[at:], quoted[at+1:len(quoted)-1])
 		p.buf = quoted[:len(quoted)-2]
 		if s = s[n:]; len(s) > 0 {

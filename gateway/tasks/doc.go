@@ -1,3 +1,3 @@
-// Package tasks runs work beside requests: tasks that live as long as the process, under a
-// [Supervisor]; work that outlives the request it was begun for; and writes that are made in batches.
+// Package tasks runs background work: tasks that run as long as the process under a [Supervisor], work that outlives its request, and
+// batched writes.
 package tasks

@@ -8,18 +8,17 @@ import (
 	"sync"
 )
 
-// Group runs work that outlives the request it was begun for. Unlike a
-// sync.WaitGroup it may be given work during a wait.
+// Group runs work that outlives its request. Unlike a sync.WaitGroup, it accepts new work during Wait.
 type Group struct {
-	// Logger is told of panics.
+	// Logger logs panics.
 	Logger *slog.Logger
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	running int
-	idle    chan struct{} // closed when nothing runs; nil when there is no wait
+	idle    chan struct{} // closed when no work is running; nil if nobody waits
 }
 
-// Go runs f. A panic in it costs no more than its own work.
+// Go runs f in a goroutine. A panic in f is logged.
 func (g *Group) Go(f func()) {
 	g.mu.Lock()
 	g.running++
@@ -28,7 +27,7 @@ func (g *Group) Go(f func()) {
 		defer g.done()
 		defer func() {
 			if v := recover(); v != nil {
-				g.Logger.Error("work that outlived its request failed", "error", fmt.Sprint(v), "exception.stacktrace", string(debug.Stack()))
+				g.Logger.Error("background work panicked", "error", fmt.Sprint(v), "exception.stacktrace", string(debug.Stack()))
 			}
 		}()
 		f()
@@ -44,7 +43,7 @@ func (g *Group) done() {
 	}
 }
 
-// UntilDone waits until nothing runs, or ctx ends; it reports which.
+// Wait waits until no work is running or ctx ends. It returns false in the latter case.
 func (g *Group) Wait(ctx context.Context) (idle bool) {
 	g.mu.Lock()
 	if g.running == 0 {

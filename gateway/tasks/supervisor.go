@@ -14,11 +14,10 @@ import (
 )
 
 const (
-	// maxPanics is how many panics of all tasks within window end the process.
+	// maxPanics is the number of panics of all tasks within window that stops the process.
 	maxPanics = 5
 	window    = time.Minute
-	// The pause before a restart begins with firstPause and doubles up to lastPause. It begins anew
-	// for a task that has run for a window.
+	// The pause before a restart starts at firstPause and doubles up to lastPause. It is reset for a task that has run for window.
 	firstPause, lastPause = time.Second, 10 * time.Second
 )
 
@@ -32,23 +31,21 @@ type Supervisor struct {
 	recent []time.Time
 }
 
-// NewSupervisor returns a Supervisor that counts each panic with the name of its task.
+// NewSupervisor returns a Supervisor that counts panics by task name.
 func NewSupervisor(logger *slog.Logger, panics metric.Int64Counter) *Supervisor {
 	return &Supervisor{logger: logger, panics: panics, fatal: make(chan error, 1)}
 }
 
-// Fatal yields an error when the process is to end: there were too many panics.
+// Fatal returns a channel that receives an error when the process must stop because of too many panics.
 func (s *Supervisor) Fatal() <-chan error { return s.fatal }
 
-// Run runs a task until it returns, and returns its error. After a panic it ends the context of
-// the task, whose goroutines end with it, and starts the task again after a pause. It
-// returns nil if ctx ends during the pause, and an error after the fifth panic of all tasks of s
-// within a minute.
+// Run runs a task until it returns, and returns its error. After a panic it cancels the context of the task and restarts the task after a
+// pause. It returns nil if ctx ends during the pause, and an error after the fifth panic of all tasks within a minute.
 func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		began := time.Now()
 		err := attempt(ctx, task)
-		p, panicked := err.(*panics.Error) //nolint:errorlint // a wrapped panic is an error of the task
+		p, panicked := err.(*panics.Error) //nolint:errorlint // a wrapped panic is an ordinary error
 		if !panicked {
 			return err
 		}
@@ -57,15 +54,15 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 		}
 		s.panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", name)))
 		if s.tooMany() {
-			err := fmt.Errorf("tasks panicked %d times within %v, the last one was %q: %w", maxPanics, window, name, p)
-			s.logger.ErrorContext(ctx, "the process ends: too many panics", "task", name, "error", p.Error(), "exception.stacktrace", p.Stack)
+			err := fmt.Errorf("%d task panics within %v, the last in %q: %w", maxPanics, window, name, p)
+			s.logger.ErrorContext(ctx, "too many task panics, stopping the process", "task", name, "error", p.Error(), "exception.stacktrace", p.Stack)
 			select {
 			case s.fatal <- err:
-			default: // another task has ended the process
+			default: // another task has already stopped the process
 			}
 			return err
 		}
-		s.logger.ErrorContext(ctx, "a task panicked and will be restarted", "task", name, "error", p.Error(), "pause", pause.String(), "exception.stacktrace", p.Stack)
+		s.logger.ErrorContext(ctx, "task panicked, restarting it", "task", name, "error", p.Error(), "pause", pause.String(), "exception.stacktrace", p.Stack)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -76,7 +73,7 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 	}
 }
 
-// attempt runs a task once with a context of its own. A panic is the error.
+// attempt runs a task once with its own context. It returns a panic as an error.
 func attempt(ctx context.Context, task func(context.Context) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,7 +83,7 @@ func attempt(ctx context.Context, task func(context.Context) error) (err error) 
 	return err
 }
 
-// tooMany notes a panic and reports whether it was one too many.
+// tooMany records a panic and reports whether the limit is reached.
 func (s *Supervisor) tooMany() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,9 +1,7 @@
-// Package telemetry records the gateway's work: one Event per exchange,
-// written as one log line, counted in metrics and attached to the exchange's
-// span, and the OpenTelemetry providers behind them.
+// Package telemetry records exchanges: each has one Event, which is written as one log line, counted in metrics, and attached to
+// the exchange's span. It also sets up the OpenTelemetry providers.
 //
-// Metric attributes are closed sets (operation, door, dialect, outcome), so no
-// caller can make series grow; organisations, keys and ids are in logs and
-// spans only. The metrics of sources (tollgate.source.age, .failed) do name
-// organisations: those of the configuration. Nothing here ever sees a credential.
+// Metric attributes are closed sets (operation, door, dialect, outcome), so that callers cannot increase the number of series.
+// Organisations and teams appear only as they are configured; keys and IDs appear only in logs and spans. Credentials never reach
+// this package.
 package telemetry

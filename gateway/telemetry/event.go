@@ -10,87 +10,83 @@ import (
 	"time"
 )
 
-// Outcome says how an exchange ended.
+// Outcome is the outcome of an exchange.
 type Outcome string
 
-// The outcomes.
+// Outcomes.
 const (
-	OutcomeOK         Outcome = "ok"       // answered by the platform, or locally as asked
-	OutcomeRefused    Outcome = "refused"  // answered by the gateway with a refusal
-	OutcomeUpstream   Outcome = "upstream" // the platform refused or failed
-	OutcomeFault      Outcome = "fault"    // the gateway failed
-	OutcomeCanceled   Outcome = "gone"     // the caller left before the answer
-	OutcomeTerminated Outcome = "cut"      // a stream that the gateway ended
+	OutcomeOK         Outcome = "ok"         // answered by the platform, or locally as requested
+	OutcomeRefused    Outcome = "refused"    // refused by the gateway
+	OutcomeUpstream   Outcome = "upstream"   // the platform refused or failed
+	OutcomeFault      Outcome = "fault"      // the gateway failed
+	OutcomeCanceled   Outcome = "canceled"   // the caller disconnected before the response
+	OutcomeTerminated Outcome = "terminated" // the gateway ended a stream
 )
 
-// Event is the one record of an exchange. It is filled along the chain by the
-// goroutine that drives the exchange and must not be used after Record.
+// Event is the record of one exchange. The goroutine that runs the exchange fills it in. It must not be used after Record.
 type Event struct {
 	Start      time.Time
 	RequestID  string
 	DecisionID string
-	// Revision names the configuration the exchange was judged by.
+	// Revision is the revision of the configuration used for the exchange.
 	Revision string
-	// Door is "http" or "envoy", Dialect "v2", "v1", "graphql", "run" or "chat".
+	// Door is "http" or "envoy". Dialect is "v2", "v1", "graphql", "run" or "chat".
 	Door, Dialect string
 	Method        string
-	// Operation is the id of the matched route, "unmatched" without one.
+	// Operation is the ID of the matched route, or "unmatched".
 	Operation string
-	// Calls lists the v2 operations a legacy call became.
+	// Calls lists the v2 operations that a legacy call resulted in.
 	Calls []string
 	Peer  string
 	Agent string
 
 	Org, Team, Key string
-	// Subject is whom the caller's token was issued to, "" for one with a key.
+	// Subject is the subject of the caller's token, or "" for a caller with a key.
 	Subject string
 
 	Status  int
 	Outcome Outcome
-	// Refusal is the kind of problem the gateway answered with, Stage the
-	// filter that raised it, Detail the caller's text.
+	// Refusal is the kind of problem in the response, Stage the filter that raised it, and Detail the text sent to the caller.
 	Refusal, Stage, Detail string
-	// Approval is the id of the request for approval that the refusal has become.
+	// Approval is the ID of the approval request created by the refusal.
 	Approval string
-	// Denied, Warned and Shadowed name policies.
+	// Denied, Warned and Shadowed contain names of policies.
 	Denied, Warned, Shadowed []string
-	// Excepted names the exceptions that lifted a denial, Changed the fields
-	// policies changed in the body, as "policy: pointer".
+	// Excepted contains the exceptions that suppressed a violation. Changed contains the body fields changed by policies, as
+	// "policy: pointer".
 	Excepted, Changed []string
-	// Unknown lists parts of the sent request that the description of the platform's
-	// API does not have: members of the body as pointers, parameters of the query behind ?, or the
-	// path of a read. Ignored lists the parameters, URL-encoded, that were not sent.
+	// Unknown lists the parts of the sent request that the platform's API description does not contain: body members as pointers,
+	// query parameters after ?, or the path of a read. Ignored lists URL-encoded parameters that were not sent.
 	Unknown, Ignored []string
-	// Labels are those of a resource that is made, name=value, separated by commas.
+	// Labels are the labels of a new resource as name=value, separated by commas.
 	Labels string
-	// PolicyRevision is the revision of the verdict.
+	// PolicyRevision is the revision of the policies that decided.
 	PolicyRevision string
-	// LimitSource says who decided on the rate limit; Degraded that the shared
-	// store was away.
+	// LimitSource names what decided on the rate limit. Degraded is set if the shared store was unavailable.
 	LimitSource string
 	Degraded    bool
-	// Hourly is the price of the requested resource, USD per hour.
+	// Hourly is the price of the requested resource in USD per hour.
 	Hourly float64
 	Priced bool
 
-	// Job holds the facts of a run that its answer tells; nil for nothing.
+	// Job holds the facts about a run in its response, or is nil.
 	Job *Job
-	// DryRun is the predicted outcome of a dry run; nil for any other request.
+	// DryRun is the predicted outcome of a dry run, or nil for other requests.
 	DryRun *Prediction
 
 	UpstreamStatus  int
 	UpstreamLatency time.Duration
 	BytesIn         int64
 	BytesOut        int64
-	// Cause is the inner error behind a refusal or fault; log only.
+	// Cause is the internal error that caused a refusal or fault. It is only logged.
 	Cause error
 
-	// failed is the last call absorbed that did not end well, nil for none.
+	// failed is the last merged call that failed, or nil.
 	failed *Event
 }
 
-// Prediction is the outcome that a dry run predicts. Refusal, Stage, Detail and the policies are like the fields of an Event. Status is 0 if the
-// platform would have answered.
+// Prediction is the outcome predicted by a dry run. Refusal, Stage, Detail and the policies correspond to the fields of Event.
+// Status is 0 if the platform would have responded.
 type Prediction struct {
 	// Verdict is allowed, refused or unknown.
 	Verdict                                     string
@@ -99,20 +95,18 @@ type Prediction struct {
 	Denied, Warned, Shadowed, Excepted, Changed []string
 }
 
-// Job holds the known facts of a run.
+// Job holds the known facts about a run.
 type Job struct {
-	// Finished says that the job has ended; Queued and Executed are then how long it
-	// waited and ran.
+	// Finished is set if the job has ended. Then Queued and Executed are how long it waited and ran.
 	Finished         bool
 	Queued, Executed time.Duration
 	// Prompt and Completion count tokens. Cached is the part of Prompt that was read from a cache.
 	Prompt, Completion, Cached int64
-	// Cost is the cost of the run, USD.
+	// Cost is the cost of the run in USD.
 	Cost float64
 }
 
-// Merge adds the facts of a v2 call's event to the event of the legacy
-// exchange behind the call.
+// Merge adds the facts of a v2 call's event to the event of the legacy exchange that made the call.
 func (e *Event) Merge(call *Event) {
 	e.Denied = union(e.Denied, call.Denied)
 	e.Warned = union(e.Warned, call.Warned)
@@ -133,11 +127,11 @@ func (e *Event) Merge(call *Event) {
 	}
 }
 
-// Complete sets the facts of the answer. An exchange that failed without a reason of
-// its own failed for the reason of the last call it absorbed that did.
+// Complete sets the facts of the response. If the exchange failed without a reason of its own, the reason of the last failed merged
+// call is used.
 func (e *Event) Complete(status, bytes int) {
 	e.Status, e.BytesOut = status, int64(bytes)
-	failed := status >= http.StatusBadRequest || e.Outcome != "" && e.Outcome != OutcomeOK // GraphQL tells of errors with status 200
+	failed := status >= http.StatusBadRequest || e.Outcome != "" && e.Outcome != OutcomeOK // GraphQL reports errors with status 200
 	switch f := e.failed; {
 	case failed && f != nil && e.Refusal == "":
 		e.Outcome, e.Refusal, e.Stage, e.Detail, e.Approval, e.Cause = f.Outcome, f.Refusal, f.Stage, f.Detail, f.Approval, f.Cause
@@ -160,7 +154,7 @@ func union(a, b []string) []string {
 	return a
 }
 
-// maxText bounds caller-chosen text in a log line.
+// maxText limits text chosen by callers in a log line, in bytes.
 const maxText = 256
 
 func clip(s string) string {
@@ -170,15 +164,13 @@ func clip(s string) string {
 	return s
 }
 
-// attributes are lists of attributes to be filled again: handlers do not keep their
-// arguments.
+// attributes is a pool of attribute slices; handlers do not retain their arguments.
 //
 //nolint:gochecknoglobals // safe for concurrent use
 var attributes = sync.Pool{New: func() any { a := make([]slog.Attr, 0, 48); return &a }}
 
-// log writes the event as one line. Levels: faults are errors, refusals and
-// upstream failures warnings, everything else info. The line of a read that was answered
-// may wait.
+// log writes the event as one line. Faults are logged as errors, refusals and upstream failures as warnings, and everything else as
+// info. The line of a read may be delayed until after its response.
 func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	level := slog.LevelInfo
 	switch e.Outcome {
@@ -264,8 +256,8 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	if e.Cause != nil {
 		str("cause", e.Cause.Error())
 	}
-	// Not by the logger, which would find the place of the call and copy the attributes:
-	// those of a group without a name are the record's own.
+	// Bypass the logger, which would determine the source position and copy the attributes. The attributes of a group without a
+	// name are added to the record itself.
 	r := slog.NewRecord(now, level, "exchange", 0)
 	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
 	_ = logger.Handler().Handle(ctx, r)
@@ -274,5 +266,5 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	attributes.Put(room)
 }
 
-// milliseconds is a duration as the log has it, to the microsecond.
+// milliseconds returns a duration in milliseconds, with microsecond precision.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -11,8 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// WithAttrs returns a handler that adds attrs to each record, and the trace_id of its
-// context.
+// WithAttrs returns a handler that adds attrs, and the trace_id from the context, to each record.
 func WithAttrs(h slog.Handler, attrs ...slog.Attr) slog.Handler { return withAttrs{h, attrs} }
 
 type withAttrs struct {
@@ -39,7 +38,7 @@ func (h withAttrs) WithGroup(name string) slog.Handler {
 	return withAttrs{h.Handler.WithGroup(name), h.attrs}
 }
 
-// both hands each record that the first handler takes to the second, too.
+// both passes each record that the first handler accepts to the second handler as well.
 type both struct {
 	slog.Handler
 
@@ -61,9 +60,8 @@ func (h both) WithGroup(name string) slog.Handler {
 	return both{h.Handler.WithGroup(name), h.second.WithGroup(name)}
 }
 
-// StandardLog returns a logger for messages of net/http: each of its messages
-// becomes a record of logger. Quoted text in them comes from a peer, and is left
-// out; so is the argument of a panic.
+// StandardLog returns a log.Logger for net/http that writes each message to logger. It omits quoted text, which comes from a peer,
+// and the argument of a panic.
 func StandardLog(logger *slog.Logger) *log.Logger { return log.New(messages{logger}, "", 0) }
 
 type messages struct{ logger *slog.Logger }
@@ -79,7 +77,7 @@ func (m messages) Write(p []byte) (int, error) {
 	text := strings.TrimSpace(string(p))
 	if at := panicking.FindStringSubmatch(text + "\n"); at != nil {
 		stack := strings.TrimPrefix(text+"\n", at[0])
-		m.logger.Error("panic in a door", "network.peer.address", at[1], "exception.stacktrace", stack)
+		m.logger.Error("panic while serving a request", "network.peer.address", at[1], "exception.stacktrace", stack)
 		return len(p), nil
 	}
 	text = clip(quoted.ReplaceAllString(text, `"..."`))

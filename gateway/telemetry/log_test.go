@@ -29,7 +29,7 @@ func TestStandardLog(t *testing.T) {
 		},
 		"panic": {
 			"http: panic serving 10.0.0.9:4711: Bearer tg_secret\ngoroutine 7 [running]:\nmain.f()",
-			`level=ERROR msg="panic in a door" network.peer.address=10.0.0.9:4711 exception.stacktrace="goroutine 7 [running]:\nmain.f()\n"`,
+			`level=ERROR msg="panic while serving a request" network.peer.address=10.0.0.9:4711 exception.stacktrace="goroutine 7 [running]:\nmain.f()\n"`,
 		},
 		"quoted": {
 			`Unsolicited response received on idle HTTP channel starting with "HTTP/1.1 200 OK\r\nX: \"tg_secret\""; err=<nil>`,

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// exportTimeout bounds one export.
+// exportTimeout limits one export.
 const exportTimeout = 5 * time.Second
 
 func spans(ctx context.Context, r *settings.Receiver) (sdktrace.SpanExporter, error) {
@@ -42,7 +42,7 @@ func metrics(ctx context.Context, r *settings.Receiver) (sdkmetric.Exporter, err
 		otlpmetrichttp.WithHeaders(r.HeaderValues()), otlpmetrichttp.WithTLSClientConfig(c))
 }
 
-// reader reads metrics for the receiver now and then.
+// reader returns a reader that exports metrics to the receiver periodically.
 func reader(ctx context.Context, r *settings.Receiver, every time.Duration) (sdkmetric.Reader, error) {
 	e, err := metrics(ctx, r)
 	if err != nil {
@@ -51,8 +51,7 @@ func reader(ctx context.Context, r *settings.Receiver, every time.Duration) (sdk
 	return sdkmetric.NewPeriodicReader(e, sdkmetric.WithInterval(every), sdkmetric.WithTimeout(exportTimeout)), nil
 }
 
-// Logs returns an exporter of log records. It tries each batch once, so that its caller
-// decides what becomes of one that fails.
+// Logs returns an exporter of log records. It makes one attempt per batch, so that the caller can decide how to handle a failure.
 func Logs(ctx context.Context, r *settings.Receiver) (sdklog.Exporter, error) {
 	e, err := logs(ctx, r)
 	if err != nil {

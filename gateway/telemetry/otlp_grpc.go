@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// dial returns the address of the receiver, and how it is dialled.
+// dial returns the address and the transport credentials of the receiver.
 func dial(r *settings.Receiver) (host string, how credentials.TransportCredentials, err error) {
 	u, err := url.Parse(r.Endpoint)
 	if err != nil {

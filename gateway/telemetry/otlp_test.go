@@ -89,7 +89,7 @@ func TestReceiverFaults(t *testing.T) {
 		"certificate: needs key":          {Certificate: secret},
 		"certificate: needs key beside":   {Key: secret},
 		"endpoint: must be https with":    {Endpoint: "http://collector", CA: secret},
-		"holds no certificate in PEM":     {Certificate: secret, Key: secret},
+		"contains no PEM certificate":     {Certificate: secret, Key: secret},
 		"protocol: must be http or grpc":  {Protocol: "udp"},
 		"endpoint: must name a port":      {Endpoint: "http://collector", Protocol: settings.ProtocolGRPC},
 		"endpoint: must have no path":     {Endpoint: "http://collector:4317/v1/traces"},

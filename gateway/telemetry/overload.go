@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 )
 
-// MeasureGate registers metrics of the gateway's concurrency.
+// MeasureGate registers metrics of the gateway's concurrency limits.
 func MeasureGate(m metric.Meter, gate *overload.Gate) {
-	slots := Must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by state, and their bounds.")))
-	waiting := Must(m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests that wait to be admitted.")))
-	shed := Must(m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests that were refused because there was too much to do.")))
+	slots := Must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests in progress by state, and their limits.")))
+	waiting := Must(m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests waiting for admission.")))
+	shed := Must(m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests refused because of overload.")))
 	Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := gate.Stats()
 		for state, n := range map[string]int{"working": s.Working, "open": s.Open, "working_limit": s.Limits.Working, "open_limit": s.Limits.Open} {

@@ -28,23 +28,22 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Process names the source of telemetry.
+// Process identifies the process in telemetry.
 type Process struct{ Version, Instance string }
 
-// Providers holds the OpenTelemetry providers of a process and the Prometheus
-// registry behind its metrics.
+// Providers holds the OpenTelemetry providers of a process and the Prometheus registry for its metrics.
 type Providers struct {
 	resource *resource.Resource
 	registry *prometheus.Registry
 	metrics  metric.MeterProvider
 	traces   trace.TracerProvider
 	sampler  sampler
-	logs     log.LoggerProvider // nil when they are not exported
-	// flush holds the functions that end the exports.
+	logs     log.LoggerProvider // nil if logs are not exported
+	// flush contains the functions that flush and end the exports.
 	flush []func(context.Context) error
 }
 
-// sampler samples a share of traces that may change.
+// sampler samples a fraction of traces that can be changed.
 type sampler struct {
 	of atomic.Pointer[sdktrace.Sampler]
 }
@@ -57,19 +56,19 @@ func (s *sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingR
 // Description implements sdktrace.Sampler.
 func (s *sampler) Description() string { return (*s.of.Load()).Description() }
 
-// Sample has a share of traces sampled from now on, 0 to 1.
+// Sample sets the fraction of traces to sample, from 0 to 1.
 func (p *Providers) Sample(ratio float64) {
 	of := sdktrace.TraceIDRatioBased(ratio)
 	p.sampler.of.Store(&of)
 }
 
-// NewProviders builds the providers. It does not dial: exporters connect when they
-// have something to send, and drop data that they cannot send.
+// NewProviders returns the providers for a configuration. It does not dial: exporters connect when they have data to send, and drop
+// data that cannot be sent.
 func NewProviders(ctx context.Context, cfg settings.Telemetry, of Process) (*Providers, error) {
 	p := &Providers{
 		resource: resource.NewSchemaless(semconv.ServiceName("tollgate"), semconv.ServiceVersion(of.Version), semconv.ServiceInstanceID(of.Instance)),
 		registry: prometheus.NewRegistry(),
-		traces:   noop.NewTracerProvider(), // spans that go nowhere cost more than they say
+		traces:   noop.NewTracerProvider(), // spans that are not exported are pure cost
 	}
 	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(of.Version))
 	scraped, err := otelprom.New(otelprom.WithRegisterer(p.registry), otelprom.WithoutScopeInfo())
@@ -90,15 +89,15 @@ func NewProviders(ctx context.Context, cfg settings.Telemetry, of Process) (*Pro
 	return p, nil
 }
 
-// buildInfo is 1, with the facts of the build as its labels.
+// buildInfo is a metric with the value 1 and the build information as labels.
 func buildInfo(version string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "tollgate_build_info", Help: "1, of the version that runs.",
+		Name: "tollgate_build_info", Help: "Always 1, labeled with the running version.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	}, func() float64 { return 1 })
 }
 
-// export begins the exports, and returns where metrics are read for them.
+// export starts the exports and returns the metric readers for them.
 func (p *Providers) export(ctx context.Context, cfg *settings.Telemetry) (readers []sdkmetric.Option, err error) {
 	spans, err := spans(ctx, &cfg.OTLP.Receiver)
 	if err != nil {
@@ -125,10 +124,10 @@ func (p *Providers) export(ctx context.Context, cfg *settings.Telemetry) (reader
 	return []sdkmetric.Option{sdkmetric.WithReader(pushed)}, nil
 }
 
-// Resource names the process in all exports.
+// Resource identifies the process in all exports.
 func (p *Providers) Resource() *resource.Resource { return p.resource }
 
-// Logged returns a handler that exports what h takes, too, if logs are exported.
+// Logged returns a handler that also exports the records accepted by h, if logs are exported.
 func (p *Providers) Logged(h slog.Handler) slog.Handler {
 	if p.logs == nil {
 		return h
@@ -158,8 +157,8 @@ func (p *Providers) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// durations gives histograms of seconds buckets from a tenth of a millisecond, the
-// time of a refusal, to five minutes, the longest time of a stream.
+// durations sets the buckets of histograms in seconds: from a tenth of a millisecond, the duration of a refusal, to five minutes,
+// the longest duration of a stream.
 func durations() sdkmetric.View {
 	return sdkmetric.NewView(
 		sdkmetric.Instrument{Kind: sdkmetric.InstrumentKindHistogram, Unit: "s"},

@@ -15,13 +15,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// scope names this instrumentation in traces and metrics.
+// scope is the name of the instrumentation scope in traces and metrics.
 const scope = "github.com/tollgate-dev/tollgate"
 
-// Recorder turns finished Events into a log line, metrics and span attributes.
-// It is safe for concurrent use.
+// Recorder converts finished Events into a log line, metrics and span attributes. It is safe for concurrent use.
 type Recorder struct {
-	contexts atomic.Pointer[settings.TraceContext] // what is made of them
+	contexts atomic.Pointer[settings.TraceContext] // how trace contexts are handled
 
 	logger   *slog.Logger
 	tracer   trace.Tracer
@@ -32,22 +31,21 @@ type Recorder struct {
 	upstream metric.Float64Histogram
 	runs     runs
 
-	// Attributes of the metrics that each exchange is counted in. There are as many
-	// as the metrics have series.
+	// Cached attributes of the metrics recorded for each exchange. Their number equals the number of series.
 	exchanges options[series]
 	answers   options[answer]
 	refused   options[refusal]
 	spoken    options[policyResult]
 }
 
-// series holds the attributes that tell request durations apart.
+// series holds the attributes of a request duration.
 type series struct {
 	operation, door, dialect string
 	outcome                  Outcome
 	status                   int
 }
 
-// attributes is the series as attributes of a metric.
+// attributes returns s as metric attributes.
 func (s series) attributes() attribute.Set {
 	return attribute.NewSet(
 		attribute.String("operation", s.operation),
@@ -58,20 +56,19 @@ func (s series) attributes() attribute.Set {
 	)
 }
 
-// options keeps the options that values are recorded with: making them costs more
-// than recording. The zero value is ready to use.
+// options caches recording options, because creating them costs more than recording. The zero value is ready to use.
 type options[K comparable] struct {
 	mu    sync.RWMutex // guards known
 	known map[K]option
 }
 
-// option carries the attributes of a recorded value, in a histogram or a counter.
+// option holds the attributes of a recorded value for a histogram or a counter.
 type option struct {
 	record []metric.RecordOption
 	add    []metric.AddOption
 }
 
-// of returns the option for a key, made of the attributes it has.
+// of returns the option for a key. It calls attributes to create it.
 func (o *options[K]) of(key K, attributes func(K) attribute.Set) option {
 	o.mu.RLock()
 	opt, ok := o.known[key]
@@ -90,58 +87,55 @@ func (o *options[K]) of(key K, attributes func(K) attribute.Set) option {
 	return opt
 }
 
-// answer holds the attributes that tell durations of platform calls apart. status is 0
-// when no response was received.
+// answer holds the attributes of the duration of a platform call. status is 0 if no response was received.
 type answer struct {
 	operation string
 	status    int
 }
 
-// attributes is the answer as attributes of a metric.
+// attributes returns a as metric attributes.
 func (a answer) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("operation", a.operation), attribute.Int("status", a.status))
 }
 
-// refusal holds the attributes that tell refusals apart. Organisations and teams are those of the
-// configuration, so there are only so many.
+// refusal holds the attributes of a refusal. Organisations and teams are configured, so their number is limited.
 type refusal struct{ kind, dialect, org, team string }
 
-// attributes is the refusal as attributes of a metric.
+// attributes returns x as metric attributes.
 func (x refusal) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("kind", x.kind), attribute.String("dialect", x.dialect),
 		attribute.String("org", x.org), attribute.String("team", x.team))
 }
 
-// policyResult holds the attributes that tell verdicts of policies apart.
+// policyResult holds the attributes of a policy verdict.
 type policyResult struct{ policy, mode, org, team string }
 
-// attributes is the verdict as attributes of a metric.
+// attributes returns x as metric attributes.
 func (x policyResult) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("policy", x.policy), attribute.String("mode", x.mode),
 		attribute.String("org", x.org), attribute.String("team", x.team))
 }
 
-// NewRecorder registers the instruments with the providers. now is the clock
-// events are timed by.
+// NewRecorder returns a Recorder and registers its instruments with the providers. now is the clock for events.
 func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterProvider, now func() time.Time) (*Recorder, error) {
 	r := &Recorder{logger: logger, tracer: tp.Tracer(scope), now: now}
 	r.Apply(settings.TraceContext{})
 	m := mp.Meter(scope)
 	var err error
 	if r.duration, err = m.Float64Histogram("tollgate.request.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time from the first byte of a request to the last of its answer.")); err != nil {
+		metric.WithDescription("Time from the first byte of a request to the last byte of its response.")); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	if r.refusals, err = m.Int64Counter("tollgate.refusals",
-		metric.WithDescription("Requests the gateway refused by itself, by kind.")); err != nil {
+		metric.WithDescription("Requests refused by the gateway, by kind of problem.")); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	if r.policies, err = m.Int64Counter("tollgate.policy.verdicts",
-		metric.WithDescription("Policies that spoke, by policy and mode.")); err != nil {
+		metric.WithDescription("Policy violations by policy and mode.")); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	if r.upstream, err = m.Float64Histogram("tollgate.upstream.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time until the platform's response headers, or until it was known that none would come (status 0).")); err != nil {
+		metric.WithDescription("Time until the platform's response headers, or until the call failed (status 0).")); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	if err = r.runs.register(m); err != nil {
@@ -150,10 +144,10 @@ func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterPr
 	return r, nil
 }
 
-// Now returns the recorder's time.
+// Now returns the current time of the recorder's clock.
 func (r *Recorder) Now() time.Time { return r.now() }
 
-// Refused counts a request that was refused before it became an exchange.
+// Refused counts a request that was refused before an exchange started.
 func (r *Recorder) Refused(ctx context.Context, kind string) {
 	r.refuse(ctx, refusal{kind: kind, dialect: "none"})
 }
@@ -162,8 +156,7 @@ func (r *Recorder) refuse(ctx context.Context, x refusal) {
 	r.refusals.Add(ctx, 1, r.refused.of(x, refusal.attributes).add...)
 }
 
-// Record ends the exchange: it logs and counts the event and completes the
-// span in ctx.
+// Record ends an exchange: it logs and counts the event and completes the span in ctx.
 func (r *Recorder) Record(ctx context.Context, e *Event) {
 	now := r.now()
 	took := now.Sub(e.Start)
@@ -185,7 +178,7 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 	r.span(trace.SpanFromContext(ctx), e)
 }
 
-// spoke counts policies that spoke in a mode.
+// spoke counts the policies that had a verdict in a mode.
 func (r *Recorder) spoke(ctx context.Context, e *Event, mode string, names []string) {
 	for _, name := range names {
 		r.policies.Add(ctx, 1, r.spoken.of(policyResult{name, mode, e.Org, e.Team}, policyResult.attributes).add...)

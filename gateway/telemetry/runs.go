@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// runs are the metrics of the run interface.
+// runs holds the metrics of the run interface.
 type runs struct {
 	queued, executed metric.Float64Histogram
 	tokens           metric.Int64Counter
@@ -18,15 +18,14 @@ type runs struct {
 	read  options[read]
 }
 
-// owner identifies the owner of runs. Organisations and teams are those of the
-// configuration, so there are only so many.
+// owner identifies the owner of runs. Organisations and teams are configured, so their number is limited.
 type owner struct{ org, team string }
 
 func (x owner) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("org", x.org), attribute.String("team", x.team))
 }
 
-// read holds the attributes that tell tokens apart.
+// read holds the attributes of a token count.
 type read struct {
 	owner
 	kind string
@@ -39,13 +38,13 @@ func (x read) attributes() attribute.Set {
 func (r *runs) register(m metric.Meter) error {
 	var errs [4]error
 	r.queued, errs[0] = m.Float64Histogram("tollgate.job.queued", metric.WithUnit("s"),
-		metric.WithDescription("How long finished jobs waited for a worker, as answers tell it."))
+		metric.WithDescription("Time finished jobs waited for a worker, as reported in responses."))
 	r.executed, errs[1] = m.Float64Histogram("tollgate.job.executed", metric.WithUnit("s"),
-		metric.WithDescription("How long finished jobs ran, as answers tell it."))
+		metric.WithDescription("Execution time of finished jobs, as reported in responses."))
 	r.tokens, errs[2] = m.Int64Counter("tollgate.tokens",
-		metric.WithDescription("Tokens that language models read and wrote, as answers tell it."))
+		metric.WithDescription("Tokens read and written by language models, as reported in responses."))
 	r.cost, errs[3] = m.Float64Counter("tollgate.run.usd",
-		metric.WithDescription("USD that runs cost, where answers tell it."))
+		metric.WithDescription("Cost of runs in USD, as reported in responses."))
 	return errors.Join(errs[:]...)
 }
 

@@ -20,14 +20,14 @@ import (
 // Apply sets how trace contexts are handled from now on.
 func (r *Recorder) Apply(c settings.TraceContext) { r.contexts.Store(&c) }
 
-// WithRemoteParent returns ctx with the trace context of a header that is to be believed.
+// WithRemoteParent returns ctx with the trace context from a trusted header.
 func WithRemoteParent(ctx context.Context, header http.Header) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
 }
 
-// Begin starts an exchange's span. A trace context that ctx has from [WithRemoteParent] is its
-// parent. Without it, one in the header of a caller is if the caller's address is trusted,
-// and otherwise linked: a caller outside does not decide about sampling here.
+// Begin starts the span of an exchange. Its parent is the trace context that ctx has from [WithRemoteParent]. Without one, a trace
+// context in the header becomes the parent if the caller's address is trusted, and is linked otherwise, so that external callers
+// cannot control sampling.
 func (r *Recorder) Begin(ctx context.Context, header http.Header, peer string) (context.Context, trace.Span) {
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	if trace.SpanContextFromContext(ctx).IsRemote() {
@@ -52,21 +52,19 @@ func (r *Recorder) trusts(peer string) bool {
 	return err == nil && slices.ContainsFunc(r.contexts.Load().Trusted, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
 }
 
-// Stage starts a child span for a stage that waits for something outside.
+// Stage starts a child span for a stage that waits for something outside the process.
 func (r *Recorder) Stage(ctx context.Context, name string) (context.Context, trace.Span) {
 	return r.tracer.Start(ctx, name) //nolint:spancheck // the caller ends it
 }
 
-// Inject puts the trace context into the header of a call to the platform, if it is to
-// have it.
+// Inject adds the trace context to the header of a call to the platform, if configured.
 func (r *Recorder) Inject(ctx context.Context, header http.Header) {
 	if r.contexts.Load().Propagate {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
 	}
 }
 
-// Call starts the span of an HTTP call to a host outside. end takes the status of its
-// response, 0 for none, and the error.
+// Call starts the span of an HTTP call to another host. end must be called with the status of the response, or 0, and the error.
 func (r *Recorder) Call(ctx context.Context, name, method, host string) (_ context.Context, end func(status int, err error)) {
 	ctx, span := r.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
 	if !span.IsRecording() {
@@ -81,7 +79,7 @@ func (r *Recorder) Call(ctx context.Context, name, method, host string) (_ conte
 		switch {
 		case err != nil:
 			span.SetAttributes(semconv.ErrorTypeOther)
-			span.SetStatus(codes.Error, "") // what failed is in the exchange's event
+			span.SetStatus(codes.Error, "") // the exchange's event contains the error
 		case status >= http.StatusBadRequest:
 			span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
 			span.SetStatus(codes.Error, "")
@@ -89,8 +87,7 @@ func (r *Recorder) Call(ctx context.Context, name, method, host string) (_ conte
 	}
 }
 
-// span completes an exchange's span, in the terms of OpenTelemetry's semantic
-// conventions where they have one.
+// span completes the span of an exchange, using OpenTelemetry's semantic conventions where they apply.
 func (r *Recorder) span(s trace.Span, e *Event) {
 	defer s.End()
 	if !s.IsRecording() {

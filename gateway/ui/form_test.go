@@ -121,7 +121,7 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	}
 	team := startTeam(t, teamText, miniredis.RunT(t))
 	status, _, body = team.caller(t, "lena").post(team.URL+"/tollgate/ui/keys/create", url.Values{"id": {"x"}, "owner": {"someone"}, "roles": {"admin"}, "back": {"/tollgate/ui/create-key"}})
-	if status != http.StatusForbidden || !strings.Contains(body, "a lead cannot give the role admin") || !strings.Contains(body, `value="someone"`) {
+	if status != http.StatusForbidden || !strings.Contains(body, "a lead cannot assign the role admin") || !strings.Contains(body, `value="someone"`) {
 		t.Errorf("a key of more rights: %d %s", status, body)
 	}
 }

@@ -166,7 +166,7 @@ func TestHostileNames(t *testing.T) {
 	hold(t, &visit{Console: c, org: hostile, scope: adminapi.Principal{Name: hostile, Roles: []adminapi.Role{adminapi.Admin}, Anonymous: true, Orgs: orgs}}, "policies", hostileHeld())
 }
 
-// adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
+// adminRows returns rows that can be read. Approval requests can be asked, too: each page counts them.
 func adminRows() []adminapi.Endpoint {
 	rows := admin.Deps{Features: slices.Concat(
 		operator.OverviewSources{}.Endpoints(), operator.Search{}.Rows(), operator.Fitting{}.Rows(), (*operator.Fleet)(nil).Endpoints(), operator.Limits{}.Endpoints(), (*money.Money)(nil).Endpoints(), (*alerts.Alerts)(nil).Endpoints(), alerts.Reports{}.Endpoints(), approval.Service{}.Endpoints(), callers.Operators{}.Endpoints(), (*legacy.Calls)(nil).Endpoints(), (*envoy.Server)(nil).Endpoints(), (*decisions.Decisions)(nil).Endpoints(), (*operator.Explainer)(nil).Endpoints(),

@@ -85,7 +85,7 @@ var ofLeads = map[string]bool{
 	"self.me": false, "self.spend": false, "self.resources": false, "self.decisions": false, "self.decision": false, "self.approvals": false,
 	"self.approvals.grant": true, "self.approvals.deny": true,
 	"keys.list": true, "keys.create": true, "keys.rotate": true, "keys.revoke": true,
-	"keep": false, "snooze.page": false, "snooze.link": false,
+	"snooze": false, "snooze.page": false, "snooze.link": false,
 }
 
 // Every route of callers has a decision, and holds it for a lead, a member and a viewer of its team, another team, an admin's token and none.

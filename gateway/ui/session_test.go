@@ -325,7 +325,7 @@ func TestTheStoreIsAway(t *testing.T) {
 	p := c.as(t, "vera")
 	store.SetError("away")
 	defer store.SetError("")
-	if status, _, body := p.get(c.URL + "/ui/"); status != http.StatusServiceUnavailable || !strings.Contains(body, "the shared store does not answer") {
+	if status, _, body := p.get(c.URL + "/ui/"); status != http.StatusServiceUnavailable || !strings.Contains(body, "shared store unavailable") {
 		t.Errorf("a page: %d %s", status, body)
 	}
 	if status, _, _ := c.visitor(t).post(c.URL+"/ui/login", url.Values{"token": {"token_vera"}}); status != http.StatusServiceUnavailable {

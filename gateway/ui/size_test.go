@@ -110,7 +110,7 @@ func TestPagesOfALargeOrganisation(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes in gzip, %d trips with %d commands; want 200, at most 200,000, 60 and 800", page, status, packed.Len(), trips, commands)
 		}
 	}
-	if _, _, page := root.get(c.URL + "/ui/requests?refused=true"); !strings.Contains(page, "Only the newest decisions were looked through") || !strings.Contains(page, "Search older requests") {
+	if _, _, page := root.get(c.URL + "/ui/requests?refused=true"); !strings.Contains(page, "Only the newest decisions were searched") || !strings.Contains(page, "Search older requests") {
 		t.Error("a list that ends early does not say so, or does not lead on")
 	}
 }

@@ -190,7 +190,7 @@ func TestLeadsManageKeysOnTheirPages(t *testing.T) {
 	if status, header, _ := holder.get(c.URL + "/tollgate/ui/"); status != http.StatusSeeOther || !strings.HasPrefix(header.Get("Location"), "/tollgate/ui/login") {
 		t.Errorf("the page of a revoked key: %d to %q, want 303 to the login", status, header.Get("Location"))
 	}
-	if status, _, body := lead.post(c.URL+"/tollgate/ui/keys/create", url.Values{"id": {"x"}, "roles": {"admin"}}); status != http.StatusForbidden || !strings.Contains(body, "a lead cannot give the role admin") {
+	if status, _, body := lead.post(c.URL+"/tollgate/ui/keys/create", url.Values{"id": {"x"}, "roles": {"admin"}}); status != http.StatusForbidden || !strings.Contains(body, "a lead cannot assign the role admin") {
 		t.Errorf("a key of more rights: %d %s", status, body)
 	}
 }

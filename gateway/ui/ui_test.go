@@ -439,7 +439,7 @@ func TestDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, _, page := c.as(t, "vera").post(c.URL+"/ui/dry-run", url.Values{"org": {"acme"}, "method": {"POST"}, "path": {"/v2/pods"}, "key": {"ann"}, "body": {string(body)}})
-	if status != http.StatusOK || !strings.Contains(page, "3 GPUs per pod are more than the 2 allowed") {
+	if status != http.StatusOK || !strings.Contains(page, "3 GPUs per pod exceed the limit of 2") {
 		t.Errorf("%d %s", status, page)
 	}
 	if status, _, page := c.as(t, "vera").post(c.URL+"/ui/dry-run", url.Values{"org": {"acme"}, "path": {"/v2/pods"}, "key": {"nobody"}}); status != http.StatusBadRequest || !strings.Contains(page, "nobody") {

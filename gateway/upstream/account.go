@@ -14,22 +14,22 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Account asks the platform in the name of an organisation for the catalog, for resources and for bills. It is safe for concurrent use.
+// Account makes requests to the platform on behalf of an organisation: for the catalog, resources and bills. It is safe for concurrent use.
 type Account struct {
 	Upstream *Client
-	// Agent is sent as User-Agent.
+	// Agent is the User-Agent.
 	Agent string
-	// Lists are the operations that list the resources of organisations, Gets those that read one resource of a kind.
+	// Lists are the operations that list resources. Gets maps kinds of resources to the operations that read one resource.
 	Lists []*schema.Operation
 	Gets  map[operation.Kind]*schema.Operation
 }
 
-// NewAccount returns the client of a platform with an API.
+// NewAccount returns an Account for a platform with the given API.
 func NewAccount(client *Client, api *schema.API, agent string) *Account {
 	return &Account{Upstream: client, Agent: agent, Lists: listsOf(api), Gets: getsOf(api)}
 }
 
-// listsOf returns the operations that list resources which have owners.
+// listsOf returns the operations that list resources with owners.
 func listsOf(api *schema.API) []*schema.Operation {
 	var lists []*schema.Operation
 	for _, row := range operation.All() {
@@ -40,8 +40,7 @@ func listsOf(api *schema.API) []*schema.Operation {
 	return lists
 }
 
-// getsOf returns, for every kind of resource that has one, the operation that reads
-// one of them.
+// getsOf maps each kind of resource to the operation that reads one resource.
 func getsOf(api *schema.API) map[operation.Kind]*schema.Operation {
 	gets := make(map[operation.Kind]*schema.Operation)
 	for _, row := range operation.All() {
@@ -73,9 +72,8 @@ func (c *Account) Catalog(ctx context.Context, org string) (l catalog.Lists, err
 	return l, nil
 }
 
-// list reads all pages of a list, whose items are in a member of the document. A page that
-// cannot be read makes the list unknown. at is the time of the first page by the platform's
-// clock: the list may lack what was made after it.
+// list reads all pages of a list. member is the name of the member that contains the items. An unreadable page makes the whole list
+// unknown. at is the time of the first page by the platform's clock; the list may lack resources created after it.
 func (c *Account) list(ctx context.Context, org, target, member string) (doc any, at time.Time, err error) {
 	pages := PageJoiner{Member: member}
 	separator := "?"
@@ -102,13 +100,13 @@ func (c *Account) list(ctx context.Context, org, target, member string) (doc any
 	}
 }
 
-// errNotFound means that the platform has answered 404, errDenied 403.
+// errNotFound means that the platform responded with 404, errForbidden with 403.
 var (
-	errNotFound  = fmt.Errorf("%w: there is no such resource", ErrUnreachable)
-	errForbidden = fmt.Errorf("%w: the platform key has no permission", ErrUnreachable)
+	errNotFound  = fmt.Errorf("%w: resource not found", ErrUnreachable)
+	errForbidden = fmt.Errorf("%w: permission denied for the platform key", ErrUnreachable)
 )
 
-// ask sends a request and decodes the answer, which must be 200.
+// ask sends a request and decodes the response, which must have status 200.
 func (c *Account) ask(ctx context.Context, q Request) (doc any, at time.Time, err error) {
 	body, at, err := c.read(ctx, q)
 	if err != nil {
@@ -118,14 +116,13 @@ func (c *Account) ask(ctx context.Context, q Request) (doc any, at time.Time, er
 	return doc, at, err
 }
 
-// read sends a request and reads the answer, which must be 200, or 204. at is the time of the answer
-// by the platform's clock.
+// read sends a request and reads the response, which must have status 200 or 204. at is the time of the response by the platform's clock.
 func (c *Account) read(ctx context.Context, q Request) (body []byte, at time.Time, err error) {
 	q.Header = http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
 	if q.Body != nil {
 		q.Header.Set("Content-Type", "application/json")
 	}
-	res, err := c.Upstream.Do(ctx, q) //nolint:bodyclose // ReadAll closes it
+	res, err := c.Upstream.Do(ctx, q) //nolint:bodyclose // ReadAll closes the body
 	if err != nil {
 		return nil, at, err
 	}
@@ -140,30 +137,30 @@ func (c *Account) read(ctx context.Context, q Request) (body []byte, at time.Tim
 	case http.StatusForbidden:
 		return nil, at, fmt.Errorf("%w: %s %s", errForbidden, q.Method, q.Target)
 	default:
-		return nil, at, fmt.Errorf("%w: %s %s answered %d", ErrUnreachable, q.Method, q.Target, res.StatusCode)
+		return nil, at, fmt.Errorf("%w: %s %s returned status %d", ErrUnreachable, q.Method, q.Target, res.StatusCode)
 	}
 	return body, date(res.Header), nil
 }
 
-// Description reads the description that the platform serves of its API. It needs no organisation, and sends no credential.
+// Description reads the API description served by the platform. It sends no credential.
 func (c *Account) Description(ctx context.Context) ([]byte, error) {
 	const target = "/v2/openapi.json"
 	header := http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
-	res, err := c.Upstream.Do(ctx, Request{Public: true, Method: http.MethodGet, Target: target, Header: header}) //nolint:bodyclose // ReadAll closes it
+	res, err := c.Upstream.Do(ctx, Request{Public: true, Method: http.MethodGet, Target: target, Header: header}) //nolint:bodyclose // ReadAll closes the body
 	if err != nil {
 		return nil, err
 	}
 	body, err := ReadAll(res.Body, schema.MaxDescription)
 	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%w: GET %s answered %d", ErrUnreachable, target, res.StatusCode)
+		err = fmt.Errorf("%w: GET %s returned status %d", ErrUnreachable, target, res.StatusCode)
 	}
 	return body, err
 }
 
-// at is the path of the resource of an id.
+// at replaces {id} in a path pattern by an ID.
 func at(pattern, id string) string { return strings.Replace(pattern, "{id}", url.PathEscape(id), 1) }
 
-// date is the time of an answer by the platform's clock, zero if it does not say.
+// date returns the Date of a response, zero if it is missing.
 func date(h http.Header) time.Time {
 	t, err := http.ParseTime(h.Get("Date"))
 	if err != nil {

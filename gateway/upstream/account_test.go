@@ -64,14 +64,14 @@ func TestDescriptionFails(t *testing.T) {
 	}{
 		"as long as may be": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(long)) }, nil, ""},
 		"longer":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(long + " ")) }, upstream.ErrTooLong, ""},
-		"absent":            {http.NotFound, upstream.ErrUnreachable, "GET /v2/openapi.json answered 404"},
-		"for callers alone": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, upstream.ErrUnreachable, "answered 401"},
+		"absent":            {http.NotFound, upstream.ErrUnreachable, "GET /v2/openapi.json returned status 404"},
+		"for callers alone": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, upstream.ErrUnreachable, "returned status 401"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v2/openapi.json" {
 				t.Errorf("the redirection to %s was followed", r.URL)
 			}
 			http.Redirect(w, r, "/other", http.StatusFound)
-		}, upstream.ErrUnreachable, "answered 302"},
+		}, upstream.ErrUnreachable, "returned status 302"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", strconv.Itoa(len(long)))
 			_, _ = w.Write([]byte("{"))

@@ -12,8 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Bills lists the platform's bills for each resource of an organisation in
-// each hour of a range of whole hours.
+// Bills returns the hourly bills for all resources of an organisation. from and to must be whole hours.
 func (c *Account) Bills(ctx context.Context, org string, from, to time.Time) ([]ledger.Bill, error) {
 	query := "?" + url.Values{
 		"bucketSize": {"hour"}, "startTime": {from.UTC().Format(time.RFC3339)}, "endTime": {to.UTC().Format(time.RFC3339)},
@@ -35,13 +34,13 @@ func (c *Account) Bills(ctx context.Context, org string, from, to time.Time) ([]
 		object, _ := doc.(map[string]any)
 		records, ok := object["records"].([]any)
 		if !ok {
-			return nil, fmt.Errorf("%w: the answer to GET %s has no records", ErrUnreachable, route.path)
+			return nil, fmt.Errorf("%w: GET %s returned no records", ErrUnreachable, route.path)
 		}
 		for _, item := range records {
 			record, _ := item.(map[string]any)
 			bill, ok := billOf(record, route.id)
 			if !ok {
-				return nil, fmt.Errorf("%w: GET %s has a record that is no hour's bill of a resource", ErrUnreachable, route.path)
+				return nil, fmt.Errorf("%w: GET %s returned a record that is not an hourly bill", ErrUnreachable, route.path)
 			}
 			if bill.Kind = route.kind; !bill.Hour.Before(from) && bill.Hour.Before(to) {
 				bills = append(bills, bill)
@@ -51,7 +50,7 @@ func (c *Account) Bills(ctx context.Context, org string, from, to time.Time) ([]
 	return bills, nil
 }
 
-// billOf reads a record of one whole hour.
+// billOf parses the bill of one whole hour.
 func billOf(record map[string]any, id string) (bill ledger.Bill, ok bool) {
 	text, _ := record["startTime"].(string)
 	start, err := time.Parse(time.RFC3339, text)

@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// errStalled ends a body of which nothing comes any more.
-var errStalled = errors.New("the answer stalled")
+// errStalled ends a body that has received no data for too long.
+var errStalled = errors.New("response stalled")
 
-// body is the body of an answer.
+// body is a response body.
 type body struct {
 	io.ReadCloser
 	ctx    context.Context //nolint:containedctx // of the exchange, which ends with the body
 	cancel context.CancelCauseFunc
-	watch  *stallDetector // nil when it may be silent for as long as it likes
-	// since is when the read under way began, by the clock of watch; 0 when none
-	// is: the time its reader takes does not count.
+	watch  *stallDetector // nil if the body may be silent indefinitely
+	// since is the start of the current read, by the clock of watch, or 0 between reads. Time spent by the reader does not count.
 	since atomic.Int64
 }
 
@@ -46,13 +45,13 @@ func (b *body) Close() error {
 	return err
 }
 
-// stallDetector ends bodies of which nothing comes for too long. One timer looks at all
-// of them now and then: one for each read would cost more than the read.
+// stallDetector ends bodies that receive no data for too long. One timer checks all bodies periodically, because a timer per read would
+// cost more than the read.
 type stallDetector struct {
 	timeout time.Duration
 	base    time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	open  map[*body]struct{}
 	armed bool
 }
@@ -61,11 +60,10 @@ func newStalls(patience time.Duration) *stallDetector {
 	return &stallDetector{timeout: patience, base: time.Now(), open: make(map[*body]struct{})}
 }
 
-// clock is the time since before s was made, never 0.
+// clock returns a time that is never 0.
 func (s *stallDetector) clock() int64 { return int64(time.Since(s.base)) + 1 }
 
-// checksPerTimeout is how often bodies are looked at in the time they may stall, so that they
-// end at most that part of it late.
+// checksPerTimeout is the number of checks per timeout. A body may exceed the timeout by the time between two checks.
 const checksPerTimeout = 4
 
 // add watches a body until it is removed.
@@ -88,7 +86,7 @@ func (s *stallDetector) remove(b *body) {
 	delete(s.open, b)
 }
 
-// check ends the bodies that have stalled, and looks again while there are any.
+// check ends stalled bodies, and schedules the next check if any body is left.
 func (s *stallDetector) check() {
 	now := s.clock()
 	s.mu.Lock()
@@ -103,10 +101,10 @@ func (s *stallDetector) check() {
 	}
 }
 
-// ErrTooLong is returned for the body of an answer that is longer than its reader takes.
-var ErrTooLong = errors.New("answer too long")
+// ErrTooLong is returned for a response body that exceeds the limit.
+var ErrTooLong = errors.New("response too long")
 
-// ReadAll reads and closes the body of an answer, at most limit bytes of it. Of a longer one it returns the beginning and ErrLong.
+// ReadAll reads and closes a body. If the body is longer than limit bytes, it returns the first limit bytes and ErrTooLong.
 func ReadAll(body io.ReadCloser, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if cerr := body.Close(); err == nil {

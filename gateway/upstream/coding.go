@@ -16,17 +16,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxCodings bounds the content codings of one answer.
+// maxCodings is the maximum number of content codings of one response.
 const maxCodings = 4
 
-// decode removes the content codings (RFC 9110, section 8.4) from an answer, if it knows them all.
+// decode removes the content codings (RFC 9110, section 8.4) of a response if all of them are supported.
 func decode(res *http.Response) {
 	codings := strings.FieldsFunc(strings.Join(res.Header.Values("Content-Encoding"), ","), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 	if len(codings) == 0 || len(codings) > maxCodings {
 		return
 	}
 	body := res.Body
-	for _, coding := range slices.Backward(codings) { // the last was applied last
+	for _, coding := range slices.Backward(codings) { // the last coding was applied last
 		switch coding = strings.ToLower(coding); coding {
 		case "identity":
 		case "gzip", "x-gzip", "deflate", "br", "zstd":
@@ -42,10 +42,10 @@ func decode(res *http.Response) {
 	}
 }
 
-// maxWindow is the largest window of zstd that recipients need to support (RFC 9659).
+// maxWindow is the largest zstd window that recipients must support (RFC 9659).
 const maxWindow = 8 << 20
 
-// inflate reads the coding deflate, which some servers send without the header of zlib.
+// inflate decodes deflate, which some servers send without the zlib header.
 func inflate(in *bufio.Reader) (io.Reader, error) {
 	const deflated, check = 8, 31 // RFC 1950, section 2.2
 	head, err := in.Peek(2)
@@ -63,7 +63,7 @@ type decoder struct {
 	err    error
 }
 
-// open returns a reader of what is coded.
+// open returns a reader that decodes coded.
 func (d *decoder) open(coded *bufio.Reader) (io.Reader, error) {
 	switch d.coding {
 	case "deflate":
@@ -76,7 +76,7 @@ func (d *decoder) open(coded *bufio.Reader) (io.Reader, error) {
 	return gzip.NewReader(coded)
 }
 
-// Read implements io.Reader. The error of a body that is not in its coding is ErrUnreachable.
+// Read implements io.Reader. It returns ErrUnreachable if the body is not validly coded.
 func (d *decoder) Read(p []byte) (int, error) {
 	if d.err != nil {
 		return 0, d.err
@@ -84,7 +84,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 	if d.in == nil {
 		coded := bufio.NewReader(d.ReadCloser)
 		if _, d.err = coded.Peek(1); d.err != nil {
-			return 0, d.err // a body without content has no coding either
+			return 0, d.err // an empty body has no coding
 		}
 		if d.in, d.err = d.open(coded); d.err != nil {
 			d.err = codingError(d.err)
@@ -98,10 +98,10 @@ func (d *decoder) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// codingError returns an error of reading a coding as an error of this package.
+// codingError wraps a decoding error in ErrUnreachable.
 func codingError(err error) error {
-	if err == nil || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrTimeout) || err == io.EOF { //nolint:errorlint // io.EOF is the end
+	if err == nil || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrTimeout) || err == io.EOF { //nolint:errorlint // io.EOF is the end of the body
 		return err
 	}
-	return fmt.Errorf("%w: the content coding: %w", ErrUnreachable, err)
+	return fmt.Errorf("%w: content coding: %w", ErrUnreachable, err)
 }

@@ -7,26 +7,25 @@ import (
 	"github.com/tollgate-dev/tollgate/config/encryption"
 )
 
-// Credential is a platform key. Every way of printing it shows a mask; only
-// Reveal returns it. The zero value is no credential.
+// Credential is a platform key. It prints as a mask; only Reveal returns the key. The zero value has no key.
 type Credential struct{ secret string }
 
-// NewCredential wraps a platform key.
+// NewCredential returns a Credential with the given key.
 func NewCredential(secret string) Credential { return Credential{secret: secret} }
 
-// Reveal returns the key itself.
+// Reveal returns the key.
 func (c Credential) Reveal() string { return c.secret }
 
-// Cipher returns a cipher for one purpose, under a key that is derived from the platform key: all
-// gateways with the platform key have it.
+// Cipher returns a cipher for the given purpose. Its key is derived from the platform key, so all gateways with the same platform key can
+// decrypt.
 func (c Credential) Cipher(purpose string) (cipher.AEAD, error) {
 	return encryption.Cipher([]byte(c.secret), purpose)
 }
 
-// authorization is the header value that it is sent as.
+// authorization returns the value of the Authorization header.
 func (c Credential) authorization() string { return "Bearer " + c.secret }
 
-// IsZero reports whether there is no key.
+// IsZero reports whether the key is empty.
 func (c Credential) IsZero() bool { return c.secret == "" }
 
 // String implements fmt.Stringer.

@@ -1,7 +1,7 @@
-// Package upstream sends requests to the platform. It is the only package that holds the organisations' platform credentials, and it adds
-// one to a request at the last moment. A connection carries the calls of one credential only.
+// Package upstream sends requests to the platform. It is the only package that holds the organisations' platform keys, which it adds to
+// requests immediately before sending. A connection is used for one credential only.
 //
-// It never follows redirects, never decompresses, and never sends a request twice that may cost money. Requests are sent by package lean or,
-// as configured, by http.Transport. [Account] reads what an organisation has at the platform and was billed there, with the credential of
-// the organisation and nothing of a caller.
+// It does not follow redirects, does not decompress responses unless asked to, and never sends a request twice that may cost money.
+// Requests are sent by package http1, or by http.Transport for WebSockets and platforms that require HTTP/2. An [Account] reads the
+// resources and bills of an organisation with its credential, independent of any caller.
 package upstream

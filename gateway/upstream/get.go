@@ -12,27 +12,26 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// getTimeout bounds the question about one resource.
+// getTimeout is the time limit for reading one resource.
 const getTimeout = 10 * time.Second
 
-// Get reads one resource of an organisation, with the amounts that its plan counts. It
-// returns nil if the platform answers 404; any other answer without the resource is an
-// error.
+// Get reads one resource and its amounts for the given plan. It returns nil if the platform responds with 404. Any other response without
+// the resource is an error.
 func (c *Account) Get(ctx context.Context, org string, plan *ledger.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*ledger.PlatformResource, error) {
 	op := c.Gets[kind]
 	if op == nil {
-		return nil, fmt.Errorf("no operation reads a %s", kind)
+		return nil, fmt.Errorf("no operation reads kind %s", kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
 	target := at(op.Path, id)
 	doc, at, err := c.ask(ctx, Request{Org: org, Method: http.MethodGet, Target: target})
 	if errors.Is(err, errNotFound) {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // the resource does not exist
 	}
 	record, _ := doc.(map[string]any)
 	if err == nil && record["id"] != id {
-		err = fmt.Errorf("%w: GET %s answered with something else", ErrUnreachable, target)
+		err = fmt.Errorf("%w: GET %s returned a different resource", ErrUnreachable, target)
 	}
 	if err != nil {
 		return nil, err

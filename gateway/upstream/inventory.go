@@ -14,15 +14,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Listed is one resource as the platform lists it.
+// Listed is one resource as listed by the platform.
 type Listed struct {
 	ledger.PlatformResource
 
 	Record map[string]any
 }
 
-// Inventory lists everything of some kinds that an organisation has at the platform,
-// with the amounts that its plan counts.
+// Inventory lists all resources of the given kinds with their amounts for the given plan. See Records for known.
 func (c *Account) Inventory(ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]ledger.PlatformResource, error) {
 	all, err := c.Resources(ctx, org, plan, kinds, known, prices)
 	if err != nil {
@@ -35,7 +34,7 @@ func (c *Account) Inventory(ctx context.Context, org string, plan *ledger.Plan, 
 	return found, nil
 }
 
-// Resources is Inventory, with the platform's records.
+// Resources is like Inventory but includes the platform's records.
 func (c *Account) Resources(ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
 	all, err := c.Records(ctx, org, kinds, known)
 	if err != nil {
@@ -52,8 +51,7 @@ func (c *Account) Resources(ctx context.Context, org string, plan *ledger.Plan, 
 	return all, nil
 }
 
-// measure fills in the amounts that a plan counts of a resource. The workers of an endpoint are
-// listed if look says so.
+// measure sets the amounts of a resource for the given plan. If look is true, it counts the workers of an endpoint.
 func (c *Account) measure(ctx context.Context, org string, plan *ledger.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
 	var workers int64
 	if it.Kind == operation.KindEndpoint && look {
@@ -76,8 +74,7 @@ func (c *Account) measure(ctx context.Context, org string, plan *ledger.Plan, it
 	return nil
 }
 
-// workers counts the workers that an endpoint has, and those of them that do not wait
-// for jobs.
+// workers returns the number of workers of an endpoint and the number of busy ones.
 func (c *Account) workers(ctx context.Context, org, endpoint string) (all, busy int64, err error) {
 	workers, _, err := c.items(ctx, org, at("/v2/serverless/{id}/workers", endpoint), "workers")
 	if err != nil {
@@ -92,8 +89,8 @@ func (c *Account) workers(ctx context.Context, org, endpoint string) (all, busy 
 	return int64(len(workers)), busy, nil
 }
 
-// Records lists everything of some kinds, with the platform's records. An older platform lacks some kinds, but not the known kinds
-// that the ledger counts.
+// Records lists all resources of the given kinds. A list of an optional kind that an older platform does not have is empty, unless the
+// ledger already counts resources of that kind, which known reports.
 func (c *Account) Records(ctx context.Context, org string, kinds, known func(operation.Kind) bool) ([]Listed, error) {
 	var all []Listed
 	mounted := make(map[any]bool)
@@ -113,13 +110,13 @@ func (c *Account) Records(ctx context.Context, org string, kinds, known func(ope
 			record, _ := item.(map[string]any)
 			id, _ := record["id"].(string)
 			if id == "" {
-				return nil, fmt.Errorf("%w: GET %s lists something without an id", ErrUnreachable, op.Path)
+				return nil, fmt.Errorf("%w: GET %s returned an item without an id", ErrUnreachable, op.Path)
 			}
 			for _, volume := range volumes(record) {
 				mounted[volume] = true
 			}
 			if record["cluster"] != nil || catalog.SandboxEnded(row.Kind, record) {
-				continue // a part of its cluster, or over
+				continue // belongs to a cluster, or has ended
 			}
 			all = append(all, listed(row.Kind, record, date))
 		}
@@ -130,7 +127,7 @@ func (c *Account) Records(ctx context.Context, org string, kinds, known func(ope
 	return all, nil
 }
 
-// items reads the items of a list, and when it was answered.
+// items returns the items of a list and the time of the response.
 func (c *Account) items(ctx context.Context, org, target, member string) ([]any, time.Time, error) {
 	doc, date, err := c.list(ctx, org, target, member)
 	if err != nil {
@@ -139,12 +136,12 @@ func (c *Account) items(ctx context.Context, org, target, member string) ([]any,
 	object, _ := doc.(map[string]any)
 	items, ok := object[member].([]any)
 	if !ok {
-		return nil, date, fmt.Errorf("%w: the answer to GET %s has no list %q", ErrUnreachable, target, member)
+		return nil, date, fmt.Errorf("%w: GET %s returned no list %q", ErrUnreachable, target, member)
 	}
 	return items, date, nil
 }
 
-// EndedSandbox returns the terminated or failed sandbox that a call created, or nil if there is none. Its amounts are zero.
+// EndedSandbox returns the terminated or failed sandbox created by the given call, or nil. Its amounts are zero.
 func (c *Account) EndedSandbox(ctx context.Context, org, call string) (*ledger.PlatformResource, error) {
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
@@ -161,22 +158,22 @@ func (c *Account) EndedSandbox(ctx context.Context, org, call string) (*ledger.P
 			}
 		}
 	}
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil //nolint:nilnil // no such sandbox
 }
 
-// meansEmpty reports whether an error of an optional list means an empty list: an older platform has no such resources, and a platform
-// key may not be permitted to list them. Of resources that are counted, a list that cannot be read is not empty.
+// meansEmpty reports whether an error of an optional list means that the list is empty: an older platform does not have the kind, or the
+// platform key may not list it. A list of counted resources that cannot be read is not empty.
 func meansEmpty(err error, counts, known bool) bool {
 	return errors.Is(err, errNotFound) && (!counts || !known) || errors.Is(err, errForbidden) && !counts
 }
 
-// listed reads the platform's record of a resource, as it was answered at a time.
+// listed converts a record that the platform returned at the given time.
 func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
 	f := ledger.PlatformResource{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: ledger.LabelledOwner(record), Print: ledger.Describe(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
 	f.ID, _ = record["id"].(string)
 	f.Name, _ = record["name"].(string)
 	f.GPU, f.DataCenter = ledger.Machine(kind, record)
-	switch kind { //nolint:exhaustive // the others do not say more
+	switch kind { //nolint:exhaustive // other kinds have no further fields
 	case operation.KindPod:
 		f.Use = podUse(record, date)
 	case operation.KindSandbox:
@@ -186,7 +183,7 @@ func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
 	return Listed{f, record}
 }
 
-// stoppable reports whether the platform says of an object that it can be stopped.
+// stoppable reports whether a resource can be stopped according to its record.
 func stoppable(record map[string]any) bool {
 	actions, _ := record["actions"].([]any)
 	return record["locked"] != true && slices.Contains(actions, any("stop"))
@@ -204,7 +201,7 @@ func (c *Account) StopPod(ctx context.Context, org, id string, prices *catalog.S
 	return amounts, nil
 }
 
-// Delete deletes a resource. It is no error if the resource is gone already.
+// Delete deletes a resource. It returns nil if the resource does not exist.
 func (c *Account) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
 	_, _, err := c.read(ctx, Request{Org: org, Method: http.MethodDelete, Target: at(c.Gets[kind].Path, id)})
 	if errors.Is(err, errNotFound) {
@@ -213,9 +210,8 @@ func (c *Account) Delete(ctx context.Context, org string, kind operation.Kind, i
 	return err
 }
 
-// since is how long ago a time in an object was by the platform's clock when that
-// answered, in milliseconds; -1 if it does not say. A Date has whole seconds, so it can
-// be before a time of the same second.
+// since returns the age in milliseconds of a time in a record, by the platform's clock, or -1 if the time is missing. It is at least 0,
+// because the Date header has whole seconds and may be before a time of the same second.
 func since(record map[string]any, member string, answered time.Time) int64 {
 	at := catalog.TimeMember(record, member)
 	if at.IsZero() || answered.IsZero() {

@@ -10,19 +10,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The bounds of a list that is read in pages.
+// Limits of a list that is read in pages.
 const (
 	maxPages = 1_000
 	maxItems = 200_000
-	// MaxList bounds a list, in bytes.
+	// MaxList is the maximum size of a list in bytes.
 	MaxList = 64 << 20
 )
 
-// ErrPagination means that the pagination of a list is malformed, or that the list exceeds the
-// bounds, so that the whole list is unknown.
-var ErrPagination = errors.New("the list cannot be read to its end")
+// ErrPagination means that the pagination of a list is malformed or that the list exceeds the limits, so that the list cannot be read
+// completely.
+var ErrPagination = errors.New("incomplete list")
 
-// pagination writes the pagination member of a page that another one follows, "" for none.
+// pagination returns the pagination member of a page. next is the cursor of the next page, "" on the last page.
 func pagination(next string) string {
 	if next == "" {
 		return `"pagination":{"nextCursor":null,"hasNextPage":false}`
@@ -30,31 +30,27 @@ func pagination(next string) string {
 	return fmt.Sprintf(`"pagination":{"nextCursor":%q,"hasNextPage":true}`, next)
 }
 
-// Page is one page of a list (reference platform-v2-growth, section 1). Its parts are slices of
-// its text.
+// Page is one page of a list (reference platform-v2-growth, section 1). Its parts are slices of the page's text.
 type Page struct {
 	// Items are the items of the list, nil if the page has no list.
 	Items [][]byte
-	// Paged reports whether the page has a pagination member. Next is the cursor of the page after
-	// it, "" on the last page.
+	// Paged reports whether the page has a pagination member. Next is the cursor of the next page, "" on the last page.
 	Paged bool
 	Next  string
 
 	member string
 	text   []byte
-	// others are the members besides the list and pagination, each with a comma behind it.
+	// others are the members other than the list and pagination, each followed by a comma.
 	others []byte
 	// end is the offset of the closing brace.
 	end int
 }
 
-// PageJoiner joins the pages of a list. Each page is
-// added in order; the result is one page that has all items and is the last. The platform may
-// create and delete resources between two pages, so that an item can appear on both: it is
-// taken once, by its id. A platform that does not page returns the whole list as one page
-// without a pagination member. Pages is not safe for concurrent use.
+// PageJoiner joins the pages of a list into one page with all items. Pages must be added in order. Resources may be created and deleted
+// between two pages, so an item that appears on several pages is taken once, by its ID. A platform without pagination returns the whole
+// list as one page without a pagination member. A PageJoiner is not safe for concurrent use.
 type PageJoiner struct {
-	// Member is the member of a page that is the list.
+	// Member is the name of the member that contains the list.
 	Member string
 
 	first Page
@@ -62,13 +58,12 @@ type PageJoiner struct {
 	bytes int      // of items
 	pages int
 	ids   map[string]struct{}
-	// cursors are those followed so far.
+	// cursors are the cursors followed so far.
 	cursors map[string]struct{}
 }
 
-// Add adds the next page, which it retains, and returns the cursor of the page after it, "" if
-// the list is complete. Errors are ErrUnreachable, and ErrPages where the page itself is
-// readable.
+// Add adds the next page and returns the cursor of the page after it, "" if the list is complete. It retains text. All errors are
+// ErrUnreachable; if the page itself is readable they are ErrPagination too.
 func (p *PageJoiner) Add(text []byte) (cursor string, err error) {
 	pg, err := ReadPage(p.Member, text)
 	if p.pages++; err == nil {
@@ -80,7 +75,7 @@ func (p *PageJoiner) Add(text []byte) (cursor string, err error) {
 	return pg.Next, nil
 }
 
-// malformed is an ErrPages with its reason.
+// malformed returns an ErrPagination with a reason.
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPagination, fmt.Sprintf(format, args...))
 }
@@ -89,7 +84,7 @@ func malformed(format string, args ...any) error {
 func (p *PageJoiner) follow(pg *Page) error {
 	if p.pages == 1 {
 		if p.first = *pg; pg.Next == "" {
-			return nil // the page is the list
+			return nil // the page is the whole list
 		}
 	}
 	if err := pg.CheckSequence(p.pages); err != nil {
@@ -102,7 +97,7 @@ func (p *PageJoiner) follow(pg *Page) error {
 	_, known := p.cursors[pg.Next]
 	switch {
 	case known:
-		return malformed("the cursor is that of an earlier page")
+		return malformed("repeated cursor")
 	case pg.Next != "" && p.pages == maxPages:
 		return malformed("more than %d pages", maxPages)
 	case len(p.items) > maxItems:
@@ -115,7 +110,7 @@ func (p *PageJoiner) follow(pg *Page) error {
 	return nil
 }
 
-// CheckSequence returns why the page cannot be page number n of a list that has more than one.
+// CheckSequence returns an error if the page cannot be page number n of a list with more than one page.
 func (pg *Page) CheckSequence(n int) error {
 	switch {
 	case n > 1 && !pg.Paged:
@@ -126,7 +121,7 @@ func (pg *Page) CheckSequence(n int) error {
 	return nil
 }
 
-// take appends the items of a list that were not on an earlier page.
+// take appends items that were not on an earlier page.
 func (p *PageJoiner) take(items [][]byte) {
 	if p.ids == nil {
 		p.ids = make(map[string]struct{})
@@ -142,7 +137,7 @@ func (p *PageJoiner) take(items [][]byte) {
 	}
 }
 
-// ItemID returns the id of an item, "" if it has none.
+// ItemID returns the ID of an item, or "".
 func ItemID(item []byte) string {
 	var record struct {
 		ID string `json:"id"`
@@ -153,7 +148,7 @@ func ItemID(item []byte) string {
 	return record.ID
 }
 
-// ReadPage finds the parts of the page of a list in a member. The page retains text.
+// ReadPage parses a page. list is the name of the member that contains the list. The page retains text.
 func ReadPage(list string, text []byte) (pg Page, err error) {
 	pg.member, pg.text = list, text
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
@@ -170,7 +165,7 @@ func ReadPage(list string, text []byte) (pg Page, err error) {
 	}
 	pg.end = int(d.InputOffset()) - 1
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return pg, errors.Join(errors.New("the page has text behind its object"), err)
+		return pg, errors.Join(errors.New("the page has data after its object"), err)
 	}
 	return pg, nil
 }
@@ -218,7 +213,7 @@ func (pg *Page) readItems(d *jsontext.Decoder) error {
 	return err
 }
 
-// next reads the pagination member of a page.
+// next returns the cursor in a pagination member.
 func next(value []byte) (cursor string, err error) {
 	var pagination struct {
 		NextCursor  *string `json:"nextCursor"`
@@ -237,8 +232,8 @@ func next(value []byte) (cursor string, err error) {
 	return *pagination.NextCursor, nil
 }
 
-// Join returns the list as one page. Members besides the list are those of the first page.
-// paginate adds the pagination member to the list of a platform that does not page.
+// Join returns the whole list as one page. Other members are taken from the first page. paginate adds a pagination member if the platform
+// did not send one.
 func (p *PageJoiner) Join(paginate bool) []byte {
 	pg := &p.first
 	switch {
@@ -251,8 +246,7 @@ func (p *PageJoiner) Join(paginate bool) []byte {
 	return append(append(append(text, ','), pagination("")...), '}')
 }
 
-// WithItems returns a page with the same members but other items, and with the cursor of the page after
-// it, "" for none.
+// WithItems returns a page with the same members but other items. next is the cursor of the next page, or "".
 func (pg *Page) WithItems(items [][]byte, next string) []byte {
 	size := len(pg.member) + len(pg.others) + len(pagination(next)) + len(`{"":[],}`)
 	for _, item := range items {

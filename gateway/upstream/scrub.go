@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// mask stands for a credential wherever one might be printed.
+// mask is printed instead of a credential.
 const mask = "[redacted]"
 
-// minScrubLength is the length below which a credential is not looked for: that is a word
-// which answers may have for other reasons, and no key of the platform.
+// minScrubLength is the length below which credentials are not masked in responses. A shorter string may be an ordinary word and is not a
+// real platform key.
 const minScrubLength = 8
 
-// Scrub returns b with every occurrence of the key masked. The length stays, so that
-// what frames b stays true.
+// Scrub returns b with every occurrence of the key masked. The length is unchanged, so that a Content-Length remains correct.
 func (c Credential) Scrub(b []byte) []byte {
 	if len(c.secret) < minScrubLength || !bytes.Contains(b, []byte(c.secret)) {
 		return b
@@ -23,7 +22,7 @@ func (c Credential) Scrub(b []byte) []byte {
 	return bytes.ReplaceAll(b, []byte(c.secret), c.masked())
 }
 
-// ScrubHeader masks the key in the values of a header.
+// ScrubHeader masks the key in header values.
 func (c Credential) ScrubHeader(h http.Header) {
 	if len(c.secret) < minScrubLength {
 		return
@@ -44,7 +43,7 @@ func (c Credential) overwrite(b, key []byte) {
 	}
 }
 
-// masked is as long as the key.
+// masked returns a mask of the same length as the key.
 func (c Credential) masked() []byte {
 	b := bytes.Repeat([]byte("*"), len(c.secret))
 	copy(b, mask)
@@ -59,15 +58,14 @@ func (c Credential) scrubbed(in io.ReadCloser) io.ReadCloser {
 	return &scrubber{ReadCloser: in, cred: c, key: []byte(c.secret)}
 }
 
-// scrubber is a body without a key. It keeps back bytes that may be the beginning of
-// one, until more has come; the rest passes at once.
+// scrubber is a body with the key masked. It holds back bytes that may be the beginning of the key until more data arrives. Other bytes
+// pass immediately.
 type scrubber struct {
 	io.ReadCloser
 	cred Credential
 	key  []byte
 	held []byte // shorter than the key
-	// ready holds the bytes read for a caller who takes less than a key at a time, err what
-	// comes behind it.
+	// ready contains bytes for a caller that reads less than the length of the key at a time. err is returned after them.
 	ready []byte
 	err   error
 }
@@ -89,7 +87,7 @@ func (s *scrubber) Read(p []byte) (int, error) {
 	return n, s.err
 }
 
-// fill reads into p, which is at least as long as the key.
+// fill reads into p, which must be at least as long as the key.
 func (s *scrubber) fill(p []byte) (int, error) {
 	for {
 		n := copy(p, s.held)
@@ -111,7 +109,7 @@ func (s *scrubber) fill(p []byte) (int, error) {
 	}
 }
 
-// prefixAtEnd returns where at the end of b a key may have begun, len(b) if it has not.
+// prefixAtEnd returns the start index of a possible beginning of the key at the end of b, or len(b).
 func prefixAtEnd(b, key []byte) int {
 	at := max(0, len(b)-len(key)+1)
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const key = "pk-secret-pk-secre-key" // prefixAtEnd again within itself
+const key = "pk-secret-pk-secre-key" // begins again within itself
 
 // The key is masked however a body is cut into parts and read, and nothing else is.
 func TestScrubbedBodies(t *testing.T) {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// tunnel is a connection that has switched protocols. It is closed when the context
-// of its request ends, and when nothing passes for too long.
+// tunnel is a connection that has switched protocols. It is closed when the context of its request ends, and when no data passes for too
+// long.
 type tunnel struct {
 	io.ReadWriteCloser
 	ctx     context.Context //nolint:containedctx // of the exchange, which ends with the tunnel
 	cancel  context.CancelCauseFunc
-	timeout time.Duration // 0 has no bound
+	timeout time.Duration // 0 for no limit
 	idle    *time.Timer
 }
 
@@ -38,7 +38,7 @@ func (t *tunnel) Write(p []byte) (int, error) {
 	return n, t.passed(n, err)
 }
 
-// passed notes that n bytes have passed, and words an error.
+// passed restarts the idle timer if n > 0 and classifies err.
 func (t *tunnel) passed(n int, err error) error {
 	if n > 0 && t.idle != nil && t.ctx.Err() == nil {
 		t.idle.Reset(t.timeout)

@@ -24,84 +24,79 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream/http1"
 )
 
-// Errors of Do. Each is wrapped together with its cause.
+// Errors of Do, wrapped together with their causes.
 var (
-	// ErrUnreachable means that no answer was received.
-	ErrUnreachable = errors.New("upstream: no answer")
-	// ErrTimeout means that the answer did not come in time.
-	ErrTimeout = errors.New("upstream: no answer in time")
-	// ErrUnsent means that the platform has seen nothing of the request. It comes
-	// together with one of the above, or with ErrCredential.
+	// ErrUnreachable means that no response was received.
+	ErrUnreachable = errors.New("upstream: no response")
+	// ErrTimeout means that the response was not received in time.
+	ErrTimeout = errors.New("upstream: timeout")
+	// ErrUnsent means that nothing of the request was sent. It is returned together with one of the other errors.
 	ErrUnsent = errors.New("upstream: not sent")
-	// ErrCredential means that an organisation has no credential, or one the
-	// platform does not accept.
+	// ErrCredential means that an organisation has no credential, or that the platform rejected it.
 	ErrCredential = errors.New("upstream: credential refused")
 )
 
-// Config says where the platform is.
+// Config configures the connection to the platform.
 type Config struct {
-	// BaseURL is the platform's REST address, without path.
+	// BaseURL is the URL of the platform's REST API without a path.
 	BaseURL string
-	// Timeout bounds the wait for response headers, and for each part of a body.
+	// Timeout limits the time for response headers and for each part of a body.
 	Timeout time.Duration
-	// ConnectTimeout bounds dialling and the TLS handshake.
+	// ConnectTimeout limits dialling and the TLS handshake.
 	ConnectTimeout time.Duration
-	// MaxIdle is the number of idle connections kept, by the fallback for each credential.
+	// MaxIdle is the maximum number of idle connections. The fallback keeps as many for each credential.
 	MaxIdle int
-	// Connections bounds the open connections, by the fallback for each credential; 0 has
-	// no bound. Requests wait for one that is free.
+	// Connections limits the number of open connections; 0 means no limit. Requests wait for a free connection. The fallback opens as many
+	// for each credential.
 	Connections int
-	// Proxy is the URL of the proxy on the way, "" that of the environment.
+	// Proxy is the URL of the proxy, "" to use the environment.
 	Proxy string
-	// Duplex accepts a successful response that begins before its request has been sent.
+	// Duplex permits successful responses that begin before their request has been sent.
 	Duplex bool
 }
 
-// Request is one call. The client adds the organisation's credential.
+// Request is a request to the platform. The client adds the organisation's credential.
 type Request struct {
-	// Org is the organisation whose credential is sent; Public sends none.
+	// Org is the organisation whose credential is used. Public sends no credential.
 	Org    string
 	Public bool
 	Method string
 	// Target is the escaped path with the encoded query.
 	Target string
 	Header http.Header
-	// Body is sent as it is; nil for none.
+	// Body is the body; it may be nil.
 	Body []byte
-	// Source is sent instead when it is not nil, as Length bytes, or chunked when
-	// Length is negative, and closed if it is an io.Closer.
+	// Source, if not nil, is sent instead of Body: Length bytes, or chunked if Length is negative. It is closed if it is an io.Closer.
 	Source io.Reader
 	Length int64
-	// Subdomain takes the place of the first name of the host, unless it is "".
+	// Subdomain, if not "", replaces the first label of the host name.
 	Subdomain string
-	// Decode removes the content codings gzip, deflate, br and zstd from the answer's body, where a
-	// server applies them although the request does not accept them. Other codings stay.
+	// Decode removes the content codings gzip, deflate, br and zstd, which some servers apply although the request does not accept them.
+	// Other codings are not changed.
 	Decode bool
-	// EventStream says that the answer is an event stream, in which nothing may come for
-	// as long as it likes.
+	// EventStream reports that the response is an event stream, which may be silent indefinitely.
 	EventStream bool
 }
 
-// Client sends requests. It is safe for concurrent use.
+// Client sends requests to the platform. It is safe for concurrent use. Use New.
 type Client struct {
 	base        *url.URL
 	http1       *http1.Transport
 	stalls      *stallDetector
 	credentials map[string]Credential
-	// standard has a pool of connections for each value of Authorization, "" for requests without it: a
-	// connection opened with one credential carries no other.
+	// standard contains a transport for each Authorization value, "" for requests without one, so that a connection is used for one
+	// credential only.
 	standard map[string]*http.Transport
 }
 
-// New returns a Client for the platform at cfg.BaseURL with one credential for
-// each organisation. It does not dial.
+// New returns a Client for the platform at cfg.BaseURL with the credentials of organisations by ID. It does not dial.
 func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("upstream: base URL: %w", err)
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || strings.Trim(base.Path, "/") != "" {
-		return nil, errors.New("upstream: base URL must be http or https with a host and nothing else")
+		return nil, errors.New("upstream: base URL must be an http or https URL with only a host")
 	}
 	if base.Host, err = ascii(base); err != nil {
 		return nil, fmt.Errorf("upstream: base URL: %w", err)
@@ -130,10 +125,9 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 }
 
 const (
-	// idleTimeout is how long idle connections are kept.
+	// idleTimeout is the maximum idle time of a connection.
 	idleTimeout = 90 * time.Second
-	// maxAge is how long after its beginning a connection may take a request: where DNS has
-	// a new address for the platform, it is in use after that.
+	// maxAge is the maximum age of a connection for new requests, so that a changed address in DNS takes effect.
 	maxAge = time.Minute
 )
 
@@ -145,19 +139,19 @@ func (cfg *Config) standard(scheme string, dial egress.Dial) *http.Transport {
 		TLSClientConfig:       resumingTLS(),
 		ResponseHeaderTimeout: cfg.Timeout,
 		ForceAttemptHTTP2:     scheme == "https",
-		DisableCompression:    true, // identity only: the gateway never inflates what it relays
+		DisableCompression:    true, // the gateway relays responses without decompressing them
 		MaxConnsPerHost:       cfg.Connections,
 		MaxIdleConns:          cfg.MaxIdle,
 		MaxIdleConnsPerHost:   cfg.MaxIdle,
 		IdleConnTimeout:       idleTimeout,
-		// Larger than the platform's headers, small enough to be harmless.
+		// Larger than the platform's headers, but small enough to be safe.
 		MaxResponseHeaderBytes: 64 << 10,
 		WriteBufferSize:        8 << 10,
 		ReadBufferSize:         8 << 10,
 	}
 }
 
-// ascii returns the host of an address, its name as DNS has it (RFC 5891, section 4).
+// ascii returns the host of a URL with its name in ASCII form (RFC 5891, section 4).
 func ascii(u *url.URL) (string, error) {
 	if !strings.ContainsFunc(u.Host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return u.Host, nil
@@ -169,15 +163,14 @@ func ascii(u *url.URL) (string, error) {
 	return name, err
 }
 
-// resumingTLS is how TLS is spoken. A session is resumed by the connections after it.
+// resumingTLS returns a TLS configuration with session resumption.
 func resumingTLS() *tls.Config {
 	c := encryption.Config()
 	c.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	return c
 }
 
-// localhost dials names below localhost on loopback, which is where they are (RFC
-// 6761, section 6.3), without the resolver of the machine.
+// localhost dials names below localhost on the loopback interface (RFC 6761, section 6.3) without using the resolver.
 func localhost(d *net.Dialer) egress.Dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if host, port, err := net.SplitHostPort(addr); err == nil && strings.HasSuffix(host, ".localhost") {
@@ -187,7 +180,7 @@ func localhost(d *net.Dialer) egress.Dial {
 	}
 }
 
-// asReadCloser returns a reader as a body, which is closed if it can be.
+// asReadCloser returns a reader as an io.ReadCloser. Close does nothing if r is not an io.Closer.
 func asReadCloser(r io.Reader) io.ReadCloser {
 	if c, ok := r.(io.ReadCloser); ok {
 		return c
@@ -195,29 +188,25 @@ func asReadCloser(r io.Reader) io.ReadCloser {
 	return io.NopCloser(r)
 }
 
-// Authorization returns the header value that authenticates an organisation to
-// the platform. Only the Envoy door, which does not send requests itself,
-// needs it.
+// Authorization returns the Authorization header for an organisation. It is needed only by the Envoy door, which does not send requests
+// itself.
 func (c *Client) Authorization(org string) (string, error) {
 	cred, ok := c.credentials[org]
 	if !ok {
-		return "", fmt.Errorf("%w: %w: organisation %q has none", ErrUnsent, ErrCredential, org)
+		return "", fmt.Errorf("%w: %w: organisation %q has no credential", ErrUnsent, ErrCredential, org)
 	}
 	return cred.authorization(), nil
 }
 
-// Credential returns the credential of an organisation, the zero value if it
-// has none.
+// Credential returns the credential of an organisation, or the zero value.
 func (c *Client) Credential(org string) Credential { return c.credentials[org] }
 
-// Do sends one request and returns the answer with its body still open. The
-// caller closes the body. ctx bounds the whole exchange, the body included. Read
-// errors of the body are errors of this package, too. The credential is masked in
-// headers and body, as far as that is sent as it is. The body of an answer that
-// switches protocols is an io.ReadWriteCloser; it ends with ErrTimeout when nothing
-// passes either way for the time that an answer may take.
+// Do sends one request and returns the response with an open body, which the caller must close. ctx applies until the body has been read.
+// Errors of reading the body are errors of this package. The credential is masked in the headers and, unless it is encoded, in the body.
+// After a protocol switch, the body is an io.ReadWriteCloser that fails with ErrTimeout if no data passes in either direction for the
+// configured timeout.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
-	header := maps.Clone(r.Header) // no client changes values
+	header := maps.Clone(r.Header) // values are never changed, so a shallow copy is enough
 	if header == nil {
 		header = make(http.Header, 1)
 	}
@@ -230,9 +219,9 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	u := *c.base
 	path, query, _ := strings.Cut(r.Target, "?")
-	u.Opaque = path // sent as built, not re-escaped
+	u.Opaque = path // sent as built, without escaping it again
 	if strings.HasPrefix(path, "//") {
-		// As Opaque it would be sent in absolute-form, with a host of the caller's choice.
+		// As Opaque it would be sent in absolute-form with a host chosen by the caller.
 		var err error
 		if u.Path, err = url.PathUnescape(path); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
@@ -279,11 +268,10 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	return res, nil
 }
 
-// Host returns the name or address of the platform, without a port.
+// Host returns the host name or address of the platform without a port.
 func (c *Client) Host() string { return c.base.Hostname() }
 
-// roundTrip sends a request by the client for it. The error is ErrUnsent, too, if
-// nothing has left.
+// roundTrip sends a request with the suitable client. The error includes ErrUnsent if nothing was sent.
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header["Upgrade"] != nil {
 		return standardTransport{c}.RoundTrip(req)
@@ -295,13 +283,12 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// standardTransport sends requests by http.Transport: upgrades, and those to a platform that
-// speaks HTTP/2 only.
+// standardTransport sends requests with http.Transport: upgrades, and requests to a platform that supports only HTTP/2.
 type standardTransport struct{ *Client }
 
-// RoundTrip implements http.RoundTripper. The error is as of Client.roundTrip.
+// RoundTrip implements http.RoundTripper with the errors of Client.roundTrip.
 func (c standardTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	req.GetBody = nil // it would be leave to send twice
+	req.GetBody = nil // GetBody would permit a retry
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	res, err := c.standard[req.Header.Get("Authorization")].RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
@@ -311,7 +298,7 @@ func (c standardTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return res, err
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() {
 	for _, t := range c.standard {
 		t.CloseIdleConnections()

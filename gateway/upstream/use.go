@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// podUse is how much a pod is used by its record: the report of its runtime, which
-// is known if it has all of them.
+// podUse returns the use of a pod according to its record. It is known only if the runtime report is complete.
 func podUse(record map[string]any, answered time.Time) ledger.Usage {
 	u := ledger.Usage{Stopped: catalog.PodStopped(record), Uptime: -1}
 	if started := since(record, "startedAt", answered); started >= 0 {
@@ -31,7 +30,7 @@ func podUse(record map[string]any, answered time.Time) ledger.Usage {
 	return u
 }
 
-// percent reads the use of a processor.
+// percent returns the utilisation of a processor.
 func percent(part any) (util int64, ok bool) {
 	object, _ := part.(map[string]any)
 	n, ok := object["util"].(json.Number)
@@ -42,8 +41,7 @@ func percent(part any) (util int64, ok bool) {
 	return util, err == nil
 }
 
-// volumes lists the ids of the network volumes that a pod, a cluster or an endpoint
-// mounts.
+// volumes returns the IDs of the network volumes mounted by a pod, cluster or endpoint.
 func volumes(record map[string]any) []any {
 	ids, _ := record["networkVolumes"].([]any)
 	mounts, _ := record["mounts"].(map[string]any)

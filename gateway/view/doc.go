@@ -1,2 +1,3 @@
-// Package view holds what is in force, as values: the configuration, what follows from it and from the keys made at run time, and the clock.
+// Package view provides the configuration in force together with values derived from it and from keys created at run time, and the
+// gateway's clock.
 package view

@@ -8,39 +8,40 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// View is what is in force at one moment. A View and everything that it refers to is immutable.
+// View is the configuration in force at one moment. It is immutable, including everything it refers to.
 type View struct {
 	Config *settings.Config
-	// Loaded is when Config came into force.
+	// Loaded is the time when Config came into force.
 	Loaded time.Time
-	// Orgs are the organisations of Config by id, with the keys made at run time that are in force.
+	// Orgs contains the organisations of Config by ID, including keys created at run time.
 	Orgs map[string]*settings.Org
-	// Plans are the budgets of organisations by id, with those of the same keys; an organisation without budgets has none.
+	// Plans contains the budgets of organisations by ID, including budgets of keys created at run time. Organisations without budgets are
+	// missing.
 	Plans map[string]*ledger.Plan
-	// Replacements maps each operation of v1 to the operations of v2 that replace it.
+	// Replacements maps each v1 operation to the v2 operations that replace it.
 	Replacements map[string][]string
 }
 
-// Current is the view in force, which a reload replaces, and the clock by which the gateway works. Its methods each load the view: a caller
-// that needs two facts of one configuration loads it once. Current is safe for concurrent use.
+// Current provides the View in force, which is replaced on a reload, and the gateway's clock. Each method loads the view separately. A
+// caller that needs several values of one configuration must call Load once. Current is safe for concurrent use.
 type Current struct {
 	view atomic.Pointer[View]
 	now  func() time.Time
 }
 
-// New returns a Current that has a clock and no view yet.
+// New returns a Current with the given clock and no view.
 func New(now func() time.Time) *Current { return &Current{now: now} }
 
-// Now returns the time by the clock of the gateway.
+// Now returns the current time of the gateway's clock.
 func (c *Current) Now() time.Time { return c.now() }
 
-// Load returns the view in force, nil before the first.
+// Load returns the view in force, nil before the first Set.
 func (c *Current) Load() *View { return c.view.Load() }
 
 // Set puts a view in force.
 func (c *Current) Set(v *View) { c.view.Store(v) }
 
-// Config returns the configuration in force, nil before the first.
+// Config returns the configuration in force, nil before the first Set.
 func (c *Current) Config() *settings.Config {
 	if v := c.Load(); v != nil {
 		return v.Config
@@ -48,7 +49,7 @@ func (c *Current) Config() *settings.Config {
 	return nil
 }
 
-// Org returns an organisation with its keys made at run time, nil for none.
+// Org returns an organisation including keys created at run time, nil if it is unknown.
 func (c *Current) Org(id string) *settings.Org {
 	if v := c.Load(); v != nil {
 		return v.Orgs[id]
@@ -56,7 +57,7 @@ func (c *Current) Org(id string) *settings.Org {
 	return nil
 }
 
-// Zone returns when the days and months of an organisation begin, UTC for an unknown one.
+// Zone returns the time zone of an organisation, UTC if the organisation is unknown.
 func (c *Current) Zone(org string) ledger.Zone {
 	if o := c.Org(org); o != nil {
 		return o.Zone
@@ -64,7 +65,7 @@ func (c *Current) Zone(org string) ledger.Zone {
 	return ledger.Zone{}
 }
 
-// Plan returns the budgets of an organisation, nil for none.
+// Plan returns the budgets of an organisation, or nil.
 func (c *Current) Plan(org string) *ledger.Plan {
 	if v := c.Load(); v != nil {
 		return v.Plans[org]
@@ -72,7 +73,7 @@ func (c *Current) Plan(org string) *ledger.Plan {
 	return nil
 }
 
-// Budgeted returns the organisations that have budgets, in the order of the configuration.
+// Budgeted returns the IDs of organisations with budgets, in configuration order.
 func (c *Current) Budgeted() (ids []string) {
 	v := c.Load()
 	if v == nil {

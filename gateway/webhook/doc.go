@@ -1,4 +1,3 @@
-// Package webhook delivers events to receivers outside: signed as the Standard
-// Webhooks specification 1.0.0 says, retried, and to no address that a receiver's
-// name should not lead to.
+// Package webhook delivers events to external receivers. Deliveries are signed as defined by the Standard Webhooks specification 1.0.0
+// and retried, and private addresses are refused unless the receiver's configuration lists them.
 package webhook

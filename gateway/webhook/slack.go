@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Message is the data of an event with a description for people. It is encoded as Data alone; the format slack has Text and Links alone.
+// Message is the data of an event with a description for people. It is encoded as Data; the slack format has Text and Links instead.
 type Message struct {
 	Data  any
 	Text  string
@@ -19,7 +19,7 @@ type Link struct{ Title, URL string }
 // MarshalJSON implements json.Marshaler.
 func (s Message) MarshalJSON() ([]byte, error) { return json.Marshal(s.Data) }
 
-// body writes an event in the format. The text of an event that is not Spoken is its type.
+// body encodes an event in the format. The text of an event whose data is not a Message is its type.
 func (f Format) body(e event) ([]byte, error) {
 	if f != FormatSlack {
 		return json.Marshal(e)
@@ -32,9 +32,8 @@ func (f Format) body(e event) ([]byte, error) {
 	return json.Marshal(map[string]string{"text": strings.Join(parts, " ")})
 }
 
-// escapeText writes what Slack takes for the beginning of a link or a mention as the
-// character it is.
+// escapeText escapes the characters that Slack interprets as the start of a link or a mention.
 var escapeText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;") //nolint:gochecknoglobals // safe for concurrent use
 
-// escapeLink does the same within a link, whose address ends with a vertical bar.
+// escapeLink escapes the address of a link, which ends with a vertical bar.
 var escapeLink = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C") //nolint:gochecknoglobals // likewise

@@ -23,30 +23,30 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// Config is one receiver.
+// Config configures one receiver.
 type Config struct {
-	URL      egress.URL        `yaml:"url" doc:"address of the receiver, https; http on a loopback address that networks lists. Redirects are not followed"`
-	Secret   strictyaml.Secret `yaml:"secret" doc:"key that deliveries are signed with, by HMAC-SHA256 in the header webhook-signature; at least 24 bytes"`
-	Format   Format            `yaml:"format" doc:"content of a delivery: event is its type, its time and its data; slack is one line of text, for receivers that take incoming webhooks of Slack. Empty is event"`
-	Networks []egress.Network  `yaml:"networks" doc:"private networks that the receiver may be in, such as 10.1.0.0/16; without them, it must have a public address"`
+	URL      egress.URL        `yaml:"url" doc:"https URL of the receiver; http is allowed on a loopback address listed in networks. Redirects are not followed"`
+	Secret   strictyaml.Secret `yaml:"secret" doc:"key for signing deliveries with HMAC-SHA256 in the header webhook-signature; at least 24 bytes"`
+	Format   Format            `yaml:"format" doc:"format of deliveries: event is a JSON object with type, time and data; slack is a text message for receivers of Slack incoming webhooks. Empty is event"`
+	Networks []egress.Network  `yaml:"networks" doc:"private networks to which deliveries are allowed, such as 10.1.0.0/16; otherwise the receiver must have a public address"`
 }
 
-// Format is the form of a delivery. The zero Format is FormatEvent.
+// Format is the format of deliveries. The zero Format is FormatEvent.
 type Format string
 
-// The formats.
+// Formats of deliveries.
 const (
 	FormatEvent Format = "event"
 	FormatSlack Format = "slack"
 )
 
-// Values lists the formats.
+// Values returns the formats.
 func (Format) Values() []string { return []string{string(FormatEvent), string(FormatSlack)} }
 
-// minSecret is the least length of a secret that the specification advises.
+// minSecret is the minimum length of a secret recommended by the specification.
 const minSecret = 24
 
-// Validate reports every fault, each with its path below the section.
+// Validate checks c and joins the errors it finds, each with its path.
 func (c *Config) Validate() error {
 	if c.URL.IsZero() {
 		return nil
@@ -59,25 +59,26 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// reachable reports a receiver at a private address, or of a name that only private networks have, that networks does not list.
+// reachable returns an error for a receiver with a private address, or with a name used only in private networks, that networks does
+// not list.
 func (c *Config) reachable() error {
 	u, err := url.Parse(c.URL.String())
 	if err != nil {
-		return nil //nolint:nilerr // a fault of url
+		return nil //nolint:nilerr // reported as an error of url
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	addr, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && c.guard().SafeAddr(addr.Unmap()) != nil:
-		return fmt.Errorf("must list the network of the receiver, such as %s/%d: nothing is delivered to the private address %s without", addr, addr.BitLen(), addr)
+		return fmt.Errorf("must list the network of the receiver, such as %s/%d, to allow deliveries to the private address %s", addr, addr.BitLen(), addr)
 	case err != nil && len(c.Networks) == 0 && privateName(host) && !egress.UsesProxy(u):
-		return fmt.Errorf("must list the network of the receiver: %s has no public address, and nothing is delivered to a private one without", host)
+		return fmt.Errorf("must list the network of the receiver: %s has no public address", host)
 	}
 	return nil
 }
 
-// privateName reports whether a name is one of the zones that public DNS does not have (RFC 6761, 6762, 8375, and ICANN's .internal), of a
-// cluster's Services, or has no dots.
+// privateName reports whether a name has no dots, belongs to a zone that public DNS does not have (RFC 6761, 6762 and 8375, and ICANN's
+// .internal), or names a Service of a cluster.
 func privateName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return host != ""
@@ -87,7 +88,7 @@ func privateName(host string) bool {
 	})
 }
 
-// guard refuses private addresses, except those in the listed networks.
+// guard returns a dialer check that refuses private addresses, except those in the listed networks.
 func (c *Config) guard() *ssrf.Guardian {
 	var v4, v6 []netip.Prefix
 	for _, p := range c.Networks {
@@ -100,7 +101,7 @@ func (c *Config) guard() *ssrf.Guardian {
 	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 }
 
-// Sender delivers to one receiver. It is safe for concurrent use.
+// Sender delivers events to one receiver. It is safe for concurrent use.
 type Sender struct {
 	url    egress.URL
 	format Format
@@ -111,17 +112,17 @@ type Sender struct {
 }
 
 const (
-	// tries is how often one delivery is attempted, attemptTimeout bounds each.
+	// tries is the number of attempts per delivery, and attemptTimeout the time limit of each attempt.
 	tries          = 6
 	attemptTimeout = 10 * time.Second
-	// maxSend bounds the attempts of one delivery and the pauses between them. A receiver that asks for a longer
-	// pause gets no further attempt.
+	// maxSend limits the total time of a delivery, including the pauses between attempts. A receiver that requests a longer pause gets no
+	// further attempt.
 	maxSend = 2 * time.Minute
-	// maxAnswer is how much of an answer is read.
+	// maxAnswer is the number of bytes of a response that are read.
 	maxAnswer = 4096
 )
 
-// New returns a sender of a valid configuration.
+// New returns a sender for a valid configuration.
 func New(c *Config, now func() time.Time) (*Sender, error) {
 	sign, err := webhooks.NewWebhookRaw([]byte(c.Secret.Reveal()))
 	if err != nil {
@@ -132,16 +133,15 @@ func New(c *Config, now func() time.Time) (*Sender, error) {
 	return &Sender{url: c.URL, format: c.Format, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(), client: client}, nil
 }
 
-// event is the body that a receiver gets.
+// event is the body sent to the receiver.
 type event struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
 	Data      any       `json:"data"`
 }
 
-// Send delivers an event of a kind that happened at a time, and returns when it was
-// delivered or given up. A receiver that gets it twice sees the same id. The error is a
-// [backoff.RetryAfterError] if the receiver has asked for a pause.
+// Send delivers an event of a kind that happened at a time. It returns when the event was delivered or all attempts failed. A receiver
+// that gets an event twice sees the same ID. The error is a [backoff.RetryAfterError] if the receiver has requested a pause.
 func (s *Sender) Send(ctx context.Context, id, kind string, at time.Time, data any) error {
 	body, err := s.format.body(event{Type: kind, Timestamp: at, Data: data})
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Sender) Send(ctx context.Context, id, kind string, at time.Time, data a
 	return nil
 }
 
-// attempt delivers once. A fault that a retry cannot cure is a backoff.PermanentError.
+// attempt makes one delivery attempt. An error that a retry cannot resolve is a backoff.PermanentError.
 func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
 	now := s.now()
 	signature, err := s.sign.Sign(id, now, body)
@@ -173,12 +173,12 @@ func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
 	res, err := s.client.Do(req)
 	switch {
 	case errors.Is(err, egress.ErrForbidden):
-		return backoff.Permanent(errors.New("the receiver has an address that org_bounds does not allow"))
+		return backoff.Permanent(errors.New("receiver address not allowed by org_bounds"))
 	case errors.Is(err, ssrf.ErrProhibitedIP):
-		return backoff.Permanent(errors.New("the receiver has a private address that networks does not list"))
+		return backoff.Permanent(errors.New("receiver has a private address that is not listed in networks"))
 	case err != nil:
 		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // without the address, which may hold a token
+			err = e.Err // the URL is dropped, because it may contain a token
 		}
 		return err
 	}
@@ -188,12 +188,12 @@ func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
 	case code >= 200 && code < 300:
 		return nil
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
-		err := fmt.Errorf("the receiver answered %d", code)
+		err := fmt.Errorf("receiver responded with status %d", code)
 		if after := egress.RetryAfter(res.Header, now); after > 0 {
 			err = fmt.Errorf("%w: %w", err, &backoff.RetryAfterError{Duration: after})
 		}
 		return err
 	default:
-		return backoff.Permanent(fmt.Errorf("the receiver answered %d", code))
+		return backoff.Permanent(fmt.Errorf("receiver responded with status %d", code))
 	}
 }

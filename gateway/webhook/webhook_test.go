@@ -31,9 +31,9 @@ func TestSend(t *testing.T) {
 	}{
 		{"taken", []int{204}, 1, ""},
 		{"taken after trouble", []int{503, 429, 408, 200}, 4, ""},
-		{"in trouble for good", []int{500}, tries, "the receiver answered 500"},
-		{"refused", []int{400}, 1, "the receiver answered 400"},
-		{"led elsewhere", []int{307}, 1, "the receiver answered 307"},
+		{"in trouble for good", []int{500}, tries, "receiver responded with status 500"},
+		{"refused", []int{400}, 1, "receiver responded with status 400"},
+		{"led elsewhere", []int{307}, 1, "receiver responded with status 307"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			asked := 0
@@ -134,9 +134,9 @@ func TestValidate(t *testing.T) {
 		"":                             "",
 		"https://hooks.example/x?y=z":  "",
 		"http://127.0.0.1:8080/":       "",
-		"http://hooks.example/":        "url: must be https: http is for loopback addresses only",
+		"http://hooks.example/":        "url: must be https, except for loopback addresses",
 		"https://ann:pw@hooks.example": "url: must have a host and no user",
-		"ftp://hooks.example":          "url: must be https: http is for loopback addresses only",
+		"ftp://hooks.example":          "url: must be https, except for loopback addresses",
 		"https://":                     "url: must have a host and no user",
 	} {
 		listed := []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}

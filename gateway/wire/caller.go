@@ -6,11 +6,10 @@ import (
 	"syscall"
 )
 
-// connection is the key of the connection in the contexts of its requests.
+// connection is the context key of the connection.
 type connection struct{}
 
-// ConnContext notes a connection in the contexts of its requests: it is the ConnContext of a
-// server over a Listener.
+// ConnContext stores a connection in the contexts of its requests. Use it as http.Server.ConnContext with a listener of this package.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if j, judged := c.(*conn); judged {
 		c = j.Conn
@@ -18,28 +17,27 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connection{}, c)
 }
 
-// Conn returns the connection that a request came by, below the Listener; nil is unknown.
+// Conn returns the network connection of a request below the listener, nil if unknown.
 func Conn(ctx context.Context) net.Conn {
 	c, _ := ctx.Value(connection{}).(net.Conn)
 	return c
 }
 
-// ClientGone reports whether the caller of a request has left: its context has ended, or the
-// connection was closed at the other end, which the server learns of a moment later, or long
-// after if the process stood still. The context alone tells if the connection is not known
-// to [ConnContext], or the system does not say.
+// ClientGone reports whether the client of a request has disconnected. It checks the context and the connection itself, because the server
+// notices a disconnect later, and much later if the process was paused. If the connection is not known from [ConnContext], or the system
+// does not support the check, only the context is used.
 func ClientGone(ctx context.Context) bool {
 	return ctx.Err() != nil || closed(Conn(ctx))
 }
 
-// closed reports whether the other end of a connection has closed it.
+// closed reports whether the other end has closed a connection.
 func closed(c net.Conn) (is bool) {
 	for {
 		switch have := c.(type) {
 		case syscall.Conn:
 			raw, err := have.SyscallConn()
 			if err != nil {
-				return true // it is closed here
+				return true // already closed on this side
 			}
 			return raw.Control(func(fd uintptr) { is = hungUp(fd) }) != nil || is
 		case interface{ NetConn() net.Conn }:

@@ -1,6 +1,6 @@
 package wire
 
-// scanBody judges bytes of a body up to the next change of state.
+// scanBody checks bytes of a body up to the next state change.
 func (f *framer) scanBody(b []byte) (int, *Refusal) {
 	c := b[0]
 	switch f.state {
@@ -33,7 +33,7 @@ func (f *framer) scanBody(b []byte) (int, *Refusal) {
 	}
 }
 
-// skip passes content and goes to the state behind it.
+// skip passes content. When the content is complete, it enters the given state.
 func (f *framer) skip(b []byte, behind state) int {
 	n := min(f.remain, int64(len(b)))
 	if f.remain -= n; f.remain == 0 {
@@ -42,8 +42,7 @@ func (f *framer) skip(b []byte, behind state) int {
 	return int(n)
 }
 
-// chunkSize reads 1*HEXDIG (RFC 9112, section 7.1), at most eight of them, so
-// that no sum over a chunk can overflow anyone.
+// chunkSize reads 1*HEXDIG (RFC 9112, section 7.1), limited to eight digits to rule out overflow in any recipient.
 func (f *framer) chunkSize(c byte) (int, *Refusal) {
 	if f.state == atChunk {
 		f.state, f.pos, f.remain = inChunkSize, 0, 0
@@ -63,8 +62,7 @@ func (f *framer) chunkSize(c byte) (int, *Refusal) {
 	return 1, nil
 }
 
-// chunkExt passes extensions, which recipients must ignore when they do not
-// understand them, as long as they are few.
+// chunkExt passes chunk extensions, which recipients must ignore if they do not know them, up to a total length.
 func (f *framer) chunkExt(c byte) (int, *Refusal) {
 	if c == '\r' {
 		f.state = atChunkLine
@@ -76,8 +74,7 @@ func (f *framer) chunkExt(c byte) (int, *Refusal) {
 	return 1, nil
 }
 
-// openChunk begins the data of a chunk; the last chunk has none and is
-// followed by the trailer section.
+// openChunk starts the data of a chunk. The last chunk has no data and is followed by the trailer section.
 func (f *framer) openChunk() {
 	if f.remain > 0 {
 		f.state = inChunk

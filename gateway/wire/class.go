@@ -2,13 +2,12 @@ package wire
 
 import "strings"
 
-// Classes of bytes. upper is the bit that turns an upper-case letter into a
-// lower-case one, so that class[c]&upper can be or-ed to a byte.
+// Classes of bytes. upper is the bit that converts an upper-case letter to lower case, so that class[c]&upper can be ORed to a byte.
 const (
 	token     = 1 << iota // tchar (RFC 9110, section 5.6.2)
-	visible               // VCHAR, but the number sign that begins a fragment
+	visible               // VCHAR except #, which begins a fragment
 	text                  // field-vchar without obs-text, SP and HTAB
-	authority             // what a host and a port are written with, narrowed
+	authority             // characters of host and port, narrowed
 	_
 	upper // 0x20
 )

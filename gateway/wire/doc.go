@@ -1,34 +1,27 @@
-// Package wire judges HTTP/1 requests as bytes, before net/http parses them.
+// Package wire validates HTTP/1 requests as bytes before net/http parses them.
 //
-// A server that is lenient where the next parser is strict, or the other way
-// round, can be made to see two requests where the other sees one. The server
-// of package net/http repairs or ignores much that RFC 9112 forbids, and what
-// it has repaired is invisible behind it. A Listener from this package therefore
-// passes only requests that have exactly one reading:
+// If one parser is lenient where the next one is strict, they can see different requests in the same bytes (request smuggling). The server
+// in package net/http repairs or ignores much that RFC 9112 forbids, and handlers cannot see these repairs. Connections of a listener from
+// this package therefore pass only requests with exactly one interpretation:
 //
-//   - the request line is METHOD SP TARGET SP VERSION CR LF. TARGET is an origin-form, or an absolute-form without user and IPv6
-//     literal; VERSION is HTTP/1.1 or HTTP/1.0. One empty line before it is dropped;
-//   - every line ends with CR LF, none is folded, names are tokens directly
-//     followed by their colon, values are printable ASCII and tabs;
-//   - exactly one Host, or at most one in HTTP/1.0; a length is given once or not at all, as plain digits
-//     or as the one transfer coding "chunked", never both, and never a coding in HTTP/1.0;
-//   - chunk sizes are bare hexadecimal digits, chunks end where they say.
+//   - The request line is METHOD SP TARGET SP VERSION CR LF. TARGET is in origin-form, or in absolute-form without user and IPv6 literal.
+//     VERSION is HTTP/1.1 or HTTP/1.0. One empty line before it is dropped.
+//   - Every line ends with CR LF and is not folded. Names are tokens directly followed by a colon. Values are printable ASCII and tabs.
+//   - There is exactly one Host, or at most one in HTTP/1.0. The length is given at most once, either as plain digits or as the single
+//     transfer coding "chunked", which HTTP/1.0 must not use.
+//   - Chunk sizes are plain hexadecimal digits, and chunks end where their sizes say.
 //
-// Anything else is answered with 400, 417, 431 or 505 and the connection is
-// closed. A fault inside a body becomes an error of reading the body instead,
-// because by then the request has a handler that answers it.
+// Other requests get 400, 417, 431 or 505, and the connection is closed. An error inside a body is returned as a read error instead,
+// because by then the handler is responsible for the response.
 //
-// Bytes are judged where net/http wants them: nothing is copied unless a
-// client sends the next request before the answer to the last (pipelining), in
-// which case at most one read's worth is kept. To find the next head the
-// package follows the framing of bodies; it never looks at their content.
+// Bytes are checked in the buffer supplied by net/http. They are copied only for pipelined requests, at most one read at a time. To find
+// the next request, the package follows the framing of bodies, but it never examines their content.
 //
-// A client that half-closes its connection has two seconds to be answered a GET or HEAD: until then the server is not told of the end, which it would
-// take for a client that has left. TLS, if any, ends below the package. A handler that hijacks
-// its connection gets the rest of the stream judged as requests, unless it calls
-// [Release]. Whether the caller of a request has left, [ClientGone] asks the connection itself.
+// If a client half-closes its connection, a GET or HEAD has two seconds to be answered before the server sees the end, because the server
+// would treat it as a disconnect. TLS, if any, ends below this package. After a handler has hijacked its connection, further data is still
+// checked as requests unless the handler calls [Release]. [ClientGone] checks the connection itself for a disconnect.
 //
-// [Compress] is for long texts on the way out.
+// [Compress] compresses long text responses.
 //
 //	l = wire.NewListener(l, wire.Config{Refused: logRefusal})
 //	err := server.Serve(l)

@@ -2,20 +2,19 @@ package wire
 
 import "strings"
 
-// state is the part that the framer expects next. States before inBody are inside a
-// head, at its start included.
+// state is the next part of a message expected by the framer. States before inBody belong to a request head or its start.
 type state uint8
 
 const (
 	atStart       state = iota // the first byte of a message
 	atEmptyLine                // after the CR of an empty line before a message
 	inMethod                   // after the first byte of the method
-	atTarget                   // after the space behind the method
+	atTarget                   // after the space that follows the method
 	inScheme                   // after the first byte of an absolute-form
 	inAuthority                // after its two slashes
 	inPort                     // after the colon of its port
 	inTarget                   // after the first byte of a path or query
-	inVersion                  // after the space behind the target
+	inVersion                  // after the space that follows the target
 	atLine                     // the first byte of a header line
 	inName                     // after the first byte of a name
 	inValue                    // after the colon
@@ -25,13 +24,13 @@ const (
 	atChunk                    // the first digit of a chunk size
 	inChunkSize                // after the first digit
 	inChunkExt                 // after a semicolon
-	atChunkLine                // after the CR behind a chunk size
+	atChunkLine                // after the CR that follows a chunk size
 	inChunk                    // chunk data
-	atChunkEnd                 // the CR behind chunk data
-	atChunkFinish              // the LF behind chunk data
+	atChunkEnd                 // the CR that follows chunk data
+	atChunkFinish              // the LF that follows chunk data
 )
 
-// field is a header the framer understands; all others are only spelled.
+// field is a header whose value the framer interprets. Only the syntax of other headers is checked.
 type field uint8
 
 const (
@@ -42,62 +41,56 @@ const (
 	expect
 )
 
-// Bounds that are not the operator's to choose: no honest client meets them.
+// Fixed limits, which legitimate clients do not reach.
 const (
 	maxMethod      = 32
 	maxChunkDigits = 8
 	maxExtensions  = 1 << 10
 	maxTrailer     = 2 << 10
 	maxDigits      = 15
-	// nameRoom and valueRoom fit all names and values that the framer understands; a longer one is
-	// none of them.
+	// nameRoom and valueRoom are long enough for all names and values that the framer interprets.
 	nameRoom  = len("transfer-encoding")
 	valueRoom = 16
 )
 
-// framer follows one direction of a connection through heads and bodies. It
-// judges bytes, keeps none but the field at hand and never looks back.
+// framer follows one direction of a connection through heads and bodies. It checks bytes and stores only the current header field.
 type framer struct {
 	maxHead, maxFields int
 
 	state state
 	// skipped reports that an empty line before the message was dropped, old that the message is HTTP/1.0.
 	skipped, old bool
-	// verb is the start of the message's method.
+	// verb is the beginning of the method.
 	verb [len("HEAD")]byte
 	// size counts the bytes of the head or trailer section, fields its lines.
 	size, fields int
-	// pos counts the bytes of the token at hand.
+	// pos counts the bytes of the current token.
 	pos int
-	// trailer says that the header lines are those of a trailer section.
+	// trailer reports that the current lines belong to a trailer section.
 	trailer bool
 
-	// The counts of fields in the head.
+	// Numbers of these fields in the head.
 	hosts, lengths, codings, expects uint8
 
-	// remain is how many bytes of a body or chunk are to come.
+	// remain is the number of bytes left in the body or chunk.
 	remain int64
-	// ext counts the bytes of chunk extensions, digits is how many an escape
-	// still needs.
+	// ext counts the bytes of chunk extensions. digits is the number of digits missing from a percent-escape.
 	ext, digits int
 
-	// The field at hand: its name in lower case while it may still be one that
-	// is understood, and its value if it is.
+	// The current field: its name in lower case as far as it may be an interpreted one, and the value of an interpreted field.
 	field field
 	name  [nameRoom]byte
 	value [valueRoom]byte
-	// vlen is the length of the value behind its one optional space, which
-	// spaced notes.
+	// vlen is the length of the value without one leading space; spaced reports that space.
 	vlen   int
 	spaced bool
 }
 
-// inHead reports whether the next byte belongs to a head, or to the start of
-// one, and so has no handler yet.
+// inHead reports whether the next byte belongs to a head or its start, so that no handler is running for it.
 func (f *framer) inHead() bool { return f.state < inBody && !f.trailer }
 
-// leading returns the number of bytes at the start of b that belong to an empty line before a request line. The caller drops them:
-// recipients ignore one such line (RFC 9112, section 2.2).
+// leading returns the number of bytes of an empty line at the start of b, before a request line. The caller drops them, because recipients
+// ignore one such line (RFC 9112, section 2.2).
 func (f *framer) leading(b []byte) (int, *Refusal) {
 	for i, c := range b {
 		switch {
@@ -114,9 +107,8 @@ func (f *framer) leading(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// scan judges b, the next bytes of the stream, and returns how many of them may
-// pass. That is all of b, unless it holds the end of a message, where scan
-// stops, or a fault, before which it stops. After a fault the framer is done.
+// scan checks the next bytes of the stream and returns how many may pass. It stops after the end of a message and before an error. The
+// framer must not be used after an error.
 func (f *framer) scan(b []byte) (int, *Refusal) {
 	for i := 0; i < len(b); {
 		var n int
@@ -137,7 +129,7 @@ func (f *framer) scan(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// scanBounded is scanHead for no more bytes than the section may have.
+// scanBounded calls scanHead with at most as many bytes as the section may still have.
 func (f *framer) scanBounded(b []byte) (int, *Refusal) {
 	if f.state == atStart {
 		*f = framer{maxHead: f.maxHead, maxFields: f.maxFields}
@@ -155,7 +147,7 @@ func (f *framer) scanBounded(b []byte) (int, *Refusal) {
 	return n, fault
 }
 
-// scanHead judges bytes of a head up to the next change of state.
+// scanHead checks bytes of a head up to the next state change.
 func (f *framer) scanHead(b []byte) (int, *Refusal) {
 	c := b[0]
 	switch f.state {
@@ -213,7 +205,7 @@ func (f *framer) method(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// isRead reports whether the last message only reads: its method is GET or HEAD.
+// isRead reports whether the method of the last message is GET or HEAD.
 func (f *framer) isRead() bool {
 	return f.verb == [...]byte{'G', 'E', 'T', 0} || f.verb == [...]byte{'H', 'E', 'A', 'D'}
 }
@@ -238,7 +230,7 @@ func (f *framer) scheme(c byte) (int, *Refusal) {
 	return 1, nil
 }
 
-// authority reads the host and port of an absolute-form. Users and IPv6 literals are refused: parsers differ in their reading.
+// authority reads the host and port of an absolute-form. It refuses users and IPv6 literals, which parsers interpret differently.
 func (f *framer) authority(c byte) (int, *Refusal) {
 	switch {
 	case f.pos > 0 && (c == '/' || c == '?'):
@@ -255,7 +247,7 @@ func (f *framer) authority(c byte) (int, *Refusal) {
 	return 1, nil
 }
 
-// target reads a path and query. Escapes must be whole, because parsers differ in their reading of broken ones.
+// target reads a path and query. It refuses incomplete escapes, which parsers interpret differently.
 func (f *framer) target(b []byte) (int, *Refusal) {
 	for i, c := range b {
 		switch {
@@ -278,7 +270,7 @@ func (f *framer) target(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// version reads HTTP/1.1 or HTTP/1.0, with the line end. Another well-formed version has a refusal of its own.
+// version reads HTTP/1.1 or HTTP/1.0 and the line end. Other valid versions get 505.
 func (f *framer) version(b []byte) (int, *Refusal) {
 	const want = "HTTP/1.1\r\n"
 	for i, c := range b {
@@ -298,7 +290,7 @@ func (f *framer) version(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// line begins a header line, or the empty line that ends the section.
+// line starts a header line, or the empty line that ends the section.
 func (f *framer) line(b []byte) (int, *Refusal) {
 	switch c := b[0]; {
 	case c == '\r':
@@ -336,7 +328,7 @@ func (f *framer) nameOf(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// understood returns the field the name at hand stands for.
+// understood returns the field for the current name.
 func (f *framer) understood() field {
 	if f.pos > nameRoom || f.trailer {
 		return other
@@ -379,9 +371,8 @@ func (f *framer) text(b []byte) (int, *Refusal) {
 	}
 }
 
-// keep remembers a byte of a value that is understood. One space before such a
-// value is how everyone writes it; any other white space stays part of it, and
-// so makes it wrong.
+// keep stores a byte of an interpreted value. One leading space is normal and dropped. Other white space remains part of the value and
+// makes it invalid.
 func (f *framer) keep(c byte) {
 	if c == ' ' && f.vlen == 0 && !f.spaced {
 		f.spaced = true
@@ -389,7 +380,7 @@ func (f *framer) keep(c byte) {
 	}
 	if f.field == host {
 		if class[c]&authority == 0 {
-			f.hosts = 2 // as wrong as a second one
+			f.hosts = 2 // treated like a second Host
 		}
 		f.vlen = 1
 		return
@@ -400,7 +391,7 @@ func (f *framer) keep(c byte) {
 	f.vlen++
 }
 
-// closeField judges the value of a field that is understood.
+// closeField checks the value of an interpreted field.
 func (f *framer) closeField() *Refusal {
 	switch f.field {
 	case host:
@@ -425,13 +416,12 @@ func (f *framer) closeField() *Refusal {
 	return nil
 }
 
-// valueIs reports whether the value is one word, in any case.
+// valueIs reports whether the value equals word, ignoring case.
 func (f *framer) valueIs(word string) bool {
 	return f.vlen <= valueRoom && strings.EqualFold(string(f.value[:f.vlen]), word)
 }
 
-// length reads a Content-Length: plain digits without a sign, a list or zeros
-// in front (RFC 9112, section 6.3, narrowed).
+// length parses a Content-Length: plain digits without sign, list or leading zeros (RFC 9112, section 6.3, narrowed).
 func (f *framer) length() *Refusal {
 	if f.vlen == 0 || f.vlen > maxDigits || f.value[0] == '0' && f.vlen > 1 {
 		return errLength

@@ -19,7 +19,7 @@ type verdict struct {
 	Rest string
 }
 
-// check scans a stream in pieces of at most size bytes.
+// judge scans a stream in pieces of at most size bytes.
 func judge(stream string, size int) verdict {
 	var v verdict
 	start, end := 0, 0

@@ -2,8 +2,7 @@ package wire
 
 import "golang.org/x/sys/unix"
 
-// hungUp reports whether the other end of a socket has closed it, or its sending half,
-// although bytes from before may wait to be read.
+// hungUp reports whether the other end has closed a socket or its sending half, even if earlier data is still unread.
 func hungUp(fd uintptr) bool {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(p, 0)

@@ -2,5 +2,5 @@
 
 package wire
 
-// hungUp cannot tell: other systems have no such event.
+// hungUp returns false, because other systems do not report this event.
 func hungUp(uintptr) bool { return false }

@@ -9,15 +9,13 @@ import (
 	"time"
 )
 
-// Config bounds heads and tells what to do besides refusing. The zero value is
-// ready to use.
+// Config configures a listener. The zero value is ready to use.
 type Config struct {
-	// MaxHead bounds a request line with its headers, in bytes; 0 is 32 KiB.
+	// MaxHead is the maximum size of the request line and headers in bytes; 0 means 32 KiB.
 	MaxHead int
-	// MaxFields bounds the number of header lines; 0 is 100.
+	// MaxFields is the maximum number of header lines; 0 means 100.
 	MaxFields int
-	// Refused is told of each refusal, from the goroutine that serves the
-	// connection; it may be nil.
+	// Refused, if not nil, is called for each refusal by the goroutine that serves the connection.
 	Refused func(client net.Addr, r *Refusal)
 }
 
@@ -27,8 +25,7 @@ const (
 	defaultMaxFields = 100
 )
 
-// NewListener returns a listener whose connections pass only requests that
-// have exactly one reading, for a server of package net/http. inner may speak TLS.
+// NewListener returns a listener for an http.Server. Its connections pass only requests with exactly one interpretation. inner may use TLS.
 func NewListener(inner net.Listener, cfg Config) net.Listener {
 	if cfg.MaxHead == 0 {
 		cfg.MaxHead = defaultMaxHead
@@ -53,20 +50,19 @@ func (l *listener) Accept() (net.Conn, error) {
 	return newConn(c, &l.cfg), nil
 }
 
-// conn is one judged connection. As net/http does, it must be read by one
-// goroutine at a time.
+// conn is a connection whose requests are checked. It must be read by one goroutine at a time, as net/http does.
 type conn struct {
 	net.Conn
 	cfg       *Config
 	framer    framer
 	deadlines readDeadlines
-	// spare holds bytes read beyond the end of a message and not judged yet.
+	// spare contains bytes read beyond the end of a message that have not been checked yet.
 	spare []byte
-	// fault is the refusal that was found and not yet answered.
+	// fault is an error that was found but not yet answered.
 	fault *Refusal
-	// refused says that the last answer was written.
+	// refused reports that the final response has been written.
 	refused atomic.Bool
-	// released says that nothing is judged any more.
+	// released reports that data is no longer checked.
 	released bool
 }
 
@@ -74,12 +70,10 @@ func newConn(inner net.Conn, cfg *Config) *conn {
 	return &conn{Conn: inner, cfg: cfg, framer: framer{maxHead: cfg.MaxHead, maxFields: cfg.MaxFields}, deadlines: readDeadlines{inner: inner}}
 }
 
-// Read implements net.Conn. No call returns bytes of two messages, and a fault
-// is answered by the call after the one that found it. Both together keep the
-// order of answers: while a handler works, the server of net/http reads one byte
-// ahead, and that read must neither fail nor write, because the handler's answer
-// is not out yet. The call that answers comes from the server's own loop, when
-// every earlier answer is. The read ahead is parked for a while before it reads.
+// Read implements net.Conn. It never returns bytes of two messages, and it answers an error only in the call after the one that found it.
+// This preserves the order of responses: while a handler runs, net/http reads one byte ahead, and that read must neither fail nor write,
+// because the handler's response has not been sent yet. The read that answers comes from the server's main loop, after all earlier
+// responses. The read ahead is delayed for a while.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.released {
 		return c.Conn.Read(p)
@@ -96,7 +90,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		if len(c.spare) > 0 {
 			n = copy(p, c.spare)
 			if c.spare = c.spare[n:]; len(c.spare) == 0 {
-				c.spare = nil // an idle connection keeps no buffer
+				c.spare = nil // idle connections keep no buffer
 			}
 		} else {
 			n, err = c.receive(p)
@@ -106,7 +100,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			if c.fault == nil {
 				c.spare = slices.Concat(p[to:n], c.spare)
 			}
-			err = nil // an error the inner connection has left comes again
+			err = nil // a pending error of the inner connection will be returned again
 		}
 		if dropped := from == to && from > 0; dropped && c.fault == nil && err == nil {
 			continue
@@ -115,9 +109,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// receive reads from the network. The read ahead is parked before it reads, and again when the client of a GET or HEAD has half-closed the
-// connection: its request is to be answered (RFC 9112, section 9.6). Of other requests the server learns at once that the client has left: what
-// they create must not be taken for delivered.
+// receive reads from the network. It delays the read ahead, and delays it again after the client of a GET or HEAD has half-closed the
+// connection, so that the request is answered (RFC 9112, section 9.6). For other requests, the server sees the disconnect immediately,
+// because resources they create must not be considered delivered.
 func (c *conn) receive(p []byte) (int, error) {
 	ahead := len(p) == 1 && c.framer.state == atStart
 	if ahead {
@@ -131,11 +125,9 @@ func (c *conn) receive(p []byte) (int, error) {
 	return n, err
 }
 
-// Release lets everything that follows on a connection of a Listener pass unjudged,
-// because it is not HTTP any more. It reports whether the client has sent some of
-// that already, which is dropped: a client waits for the answer to its upgrade (RFC 6455,
-// section 4.1). Only the handler that has hijacked the connection may call Release, before it reads;
-// other connections are left as they are.
+// Release stops checking a connection that no longer carries HTTP. It reports whether the client has already sent further data, which is
+// dropped; clients must wait for the response to an upgrade (RFC 6455, section 4.1). Release must be called by the handler that hijacked
+// the connection, before it reads. Other connections are not changed.
 func Release(c net.Conn) (ahead bool) {
 	j, judged := c.(*conn)
 	if !judged {
@@ -143,11 +135,11 @@ func Release(c net.Conn) (ahead bool) {
 	}
 	ahead = len(j.spare) > 0 || j.fault != nil
 	j.released, j.spare, j.fault = true, nil, nil
-	_ = j.deadlines.begin() // what is wrong with the connection, reading it tells
+	_ = j.deadlines.begin() // errors will be returned by reads
 	return ahead
 }
 
-// check returns the part of b that may pass now and notes a fault behind it. What is before that part is dropped.
+// check returns the part of b that may pass now and records an error found after it. Bytes before that part are dropped.
 func (c *conn) check(b []byte) (from, to int) {
 	from, c.fault = c.framer.leading(b)
 	if c.fault != nil || from == len(b) {
@@ -158,8 +150,7 @@ func (c *conn) check(b []byte) (from, to int) {
 	return from, from + n
 }
 
-// refuse ends the connection. In a head it answers by itself, since there is no
-// handler; in a body the handler gets the fault as its read error.
+// refuse ends the connection. For an error in a head it writes the response itself. For an error in a body, the handler receives the error.
 func (c *conn) refuse() error {
 	first := c.refused.CompareAndSwap(false, true)
 	if first && c.cfg.Refused != nil {
@@ -171,19 +162,18 @@ func (c *conn) refuse() error {
 	if first {
 		c.answer()
 	}
-	// The form of a read error on the network, to which net/http adds nothing.
+	// net/http adds no response of its own to network read errors.
 	return &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.fault}
 }
 
-// Bounds of a lingering close: the bytes that a client may still send so that it gets
-// to read the answer instead of a reset, and how long all of it may take.
+// Limits of a lingering close: how much data the client may still send so that it can read the response instead of getting a reset, and for
+// how long.
 const (
 	lingerBytes = 4 << 20
 	lingerTime  = 500 * time.Millisecond
 )
 
-// answer writes the refusal and waits for the client to take it. Errors are of
-// no interest: the connection is given up either way.
+// answer writes the refusal and waits until the client has received it. Errors are ignored, because the connection is closed anyway.
 func (c *conn) answer() {
 	now := time.Now()
 	_ = c.Conn.SetDeadline(now.Add(lingerTime))
@@ -195,8 +185,7 @@ func (c *conn) answer() {
 	}
 }
 
-// Write implements net.Conn. Behind a refusal of a head nothing is written any
-// more: it was the last answer.
+// Write implements net.Conn. After a refused head it fails, because the refusal is the final response.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.refused.Load() && c.framer.inHead() {
 		return 0, net.ErrClosed
@@ -204,8 +193,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// CloseWrite shuts down the sending half, as net/http does before it hangs up
-// on a client that is still sending.
+// CloseWrite closes the sending half, as net/http does before it closes a connection whose client is still sending.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -18,15 +18,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// Checked has the findings of a check that are not faults.
+// Checked holds the findings of Check other than errors.
 type Checked struct {
-	// Policies are the organisation's own policies that were found.
+	// Policies are the organisation's own policies found in the directory.
 	Policies []compiler.OwnPolicy
 }
 
-// Check checks the Rego and data below dir. Its error joins every fault,
-// each a *section.Error, in the order of their places. Faults of compiling
-// are found when all files can be parsed.
+// Check checks the Rego and data below dir. The returned error joins all faults, each a *policyconfig.Error, sorted by position.
+// Compile errors are only reported if every file can be parsed.
 func Check(dir string) (*Checked, error) {
 	w, err := compiler.ReadWorkspace(dir)
 	faults := Faults(err)
@@ -43,8 +42,7 @@ func Check(dir string) (*Checked, error) {
 	return report, Join(faults)
 }
 
-// Faults takes a joined error apart. An error of another type becomes a *section.Error
-// without a place.
+// Faults splits a joined error. An error of another type is converted to a *policyconfig.Error without a position.
 func Faults(err error) []*policyconfig.Error {
 	if err == nil {
 		return nil
@@ -62,8 +60,7 @@ func Faults(err error) []*policyconfig.Error {
 	return []*policyconfig.Error{{Message: err.Error()}}
 }
 
-// Join sorts faults by place, leaves out those found twice, and joins them; nil
-// for none.
+// Join sorts faults by position, removes duplicates, and joins them. It returns nil if there are none.
 func Join(faults []*policyconfig.Error) error {
 	faults = slices.SortedStableFunc(slices.Values(faults), func(a, b *policyconfig.Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Message, b.Message))
@@ -78,14 +75,13 @@ func Join(faults []*policyconfig.Error) error {
 	return errors.Join(out...)
 }
 
-// formatted is a file as it should be; ok is false when it does not parse.
+// formatted returns the formatted content of a file. ok is false if the file cannot be parsed.
 func formatted(name, text string) (want string, ok bool) {
 	b, err := format.SourceWithOpts(name, []byte(text), format.Opts{RegoVersion: ast.RegoV1})
 	return string(b), err == nil
 }
 
-// unformatted reports files that are not formatted, at the first line that
-// differs.
+// unformatted reports files that are not formatted, at the first line that differs.
 func unformatted(w *compiler.Workspace) []*policyconfig.Error {
 	var out []*policyconfig.Error
 	sources := w.Sources()
@@ -96,14 +92,13 @@ func unformatted(w *compiler.Workspace) []*policyconfig.Error {
 		}
 		row, line := firstDifference(want, sources[name])
 		out = append(out, &policyconfig.Error{
-			File: name, Row: row, Col: 1, Message: fmt.Sprintf("rego_format: not formatted, want %q here", line),
+			File: name, Row: row, Col: 1, Message: fmt.Sprintf("rego_format: not formatted, want %q", line),
 		})
 	}
 	return out
 }
 
-// firstDifference is the first row, from 1, where got is not want, and the line
-// wanted there.
+// firstDifference returns the number of the first line in which got differs from want, starting at 1, and the wanted line.
 func firstDifference(want, got string) (row int, line string) {
 	wants, gots := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i, line := range wants {
@@ -114,10 +109,9 @@ func firstDifference(want, got string) (row int, line string) {
 	return len(wants), ""
 }
 
-// Format rewrites the files below dir that are not formatted, and lists them. A
-// file that does not parse is left alone.
+// Format rewrites the unformatted files below dir and returns their names. It skips files that cannot be parsed.
 func Format(dir string) (changed []string, err error) {
-	w, _ := compiler.ReadWorkspace(dir) // what does not parse is told by Directory
+	w, _ := compiler.ReadWorkspace(dir) // ReadDirectory reports files that cannot be parsed
 	sources := w.Sources()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		want, ok := formatted(name, sources[name])

@@ -33,7 +33,7 @@ func TestDirectory(t *testing.T) {
 		want  []string // beginnings of the faults, in order
 	}{
 		{"nothing wrong", map[string]string{"a.rego": good, "sub/data.json": `{"a": 1}`}, nil},
-		{"nothing there", nil, []string{".: holds no policy"}},
+		{"nothing there", nil, []string{".: contains no policy"}},
 		{"a slip in a rule's name", map[string]string{"a.rego": good, "b.rego": "package policies.b\n\ndenied contains \"x\" if false\n"}, []string{
 			"b.rego:3:1: policy b: rule denied is no answer",
 		}},
@@ -43,12 +43,12 @@ func TestDirectory(t *testing.T) {
 			"a.rego:4:1: rego_parse_error", "a.rego:4:1: rego_parse_error", "b.rego:1:1: rego_parse_error", "c_test.rego:4:1: rego_parse_error",
 		}},
 		{"format", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if   1 == 1\n"}, []string{"a.rego:3:1: rego_format: "}},
-		{"format of a test", map[string]string{"a_test.rego": "package a_test\ntest_a if true\n"}, []string{".: holds no policy", "a_test.rego:2:1: rego_format: "}},
+		{"format of a test", map[string]string{"a_test.rego": "package a_test\ntest_a if true\n"}, []string{".: contains no policy", "a_test.rego:2:1: rego_format: "}},
 		{"strict", map[string]string{"a.rego": "package policies.a\n\nimport data.b\n\ndeny contains \"x\" if {\n\ty := 1\n}\n"}, []string{
 			"a.rego:3:1: rego_compile_error: import data.b unused", "a.rego:6:2: rego_compile_error: assigned var y unused",
 		}},
 		{"capabilities", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if http.send({}).a\n"}, []string{
-			"a.rego:3:22: rego_type_error: function http.send is switched off (the network): use data beside the policies (data.json, data.yaml)",
+			"a.rego:3:22: rego_type_error: function http.send is disabled (the network): use data beside the policies (data.json, data.yaml)",
 		}},
 		{"types of the input", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.caller.teem == \"x\"\n"}, []string{
 			`a.rego:3:22: rego_type_error: undefined ref: input.caller.teem, did you mean "team"?`,
@@ -90,7 +90,7 @@ deny contains "y" if {
 }
 `}, nil},
 		{"a policy of the library", map[string]string{"a.rego": "package policies.roles\n\ndeny contains \"x\" if false\n"}, []string{
-			"a.rego:1:1: policy roles: has the name of a policy of the library",
+			"a.rego:1:1: policy roles: has the same name as a library policy",
 		}},
 		{"packages of the library", map[string]string{"a.rego": "package tollgate.gpu\n\nx := 1\n"}, []string{"a.rego:1:1: package tollgate.gpu is reserved"}},
 		{"a name twice in JSON", map[string]string{"data.json": `{"a": 1, "a": 2}`}, []string{`data.json: not valid data: jsontext: duplicate object member name "a"`}},
@@ -100,7 +100,7 @@ deny contains "y" if {
 			"data.yaml": "day: 2026-11-01\n", "b/data.json": `{"n": 12345678901234567890123, "s": "\ud83d\ude00", "none": null}`,
 			"x.rego": "package policies.x\n\ndeny contains \"x\" if {\n\tdata.day == \"2026-11-01\"\n\tdata.b.n == 12345678901234567890123\n\tis_null(data.b.none)\n}\n",
 		}, nil},
-		{"data twice", map[string]string{"data.json": `{"a": 1}`, "data.yaml": "a: 2\n"}, []string{"data.yaml: data.a is given twice"}},
+		{"data twice", map[string]string{"data.json": `{"a": 1}`, "data.yaml": "a: 2\n"}, []string{"data.yaml: data.a is defined twice"}},
 		{"data where a rule is", map[string]string{"a.rego": good, "policies/good/data.json": `{"deny": 1}`}, []string{
 			"a.rego:3:1: rego_compile_error: conflicting rule",
 		}},

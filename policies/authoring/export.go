@@ -10,9 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// Export returns, by path, what OPA's own tools and editors need to work on an
-// organisation's Rego: the library with its inputs for tests, the schema of the
-// input, and the capabilities of the engine.
+// Export returns the files, by path, that OPA's tools and editors need to work on an organisation's Rego: the library with its test
+// inputs, the schema of the input, and the capabilities of the engine.
 //
 //	opa check --strict --schema input.schema.json --capabilities capabilities.json library my
 //	opa test library my

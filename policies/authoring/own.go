@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// OwnPolicies renders the reference of an organisation's own policies from their METADATA: a
-// Markdown page per policy, named <policy>.md, and README.md that lists them. A policy
-// without METADATA has a page too, with the facts of the Rego itself.
+// OwnPolicies renders the reference of an organisation's own policies from their METADATA annotations: one Markdown page per
+// policy, named <policy>.md, and an index in README.md. A policy without METADATA gets a page with the information in the Rego
+// itself.
 func OwnPolicies(w *compiler.Workspace) (map[string][]byte, error) {
 	own, err := w.Policies()
 	if err != nil {
@@ -19,7 +19,7 @@ func OwnPolicies(w *compiler.Workspace) (map[string][]byte, error) {
 	}
 	pages := map[string][]byte{}
 	var index bytes.Buffer
-	index.WriteString("# Own policies\n\nGenerated from Rego.\n\n| policy | what it does | answers |\n|---|---|---|\n")
+	index.WriteString("# Own policies\n\nGenerated from Rego.\n\n| policy | description | rules |\n|---|---|---|\n")
 	for _, p := range own {
 		if len(p.Rules) == 0 {
 			continue
@@ -40,16 +40,16 @@ func title(p *compiler.OwnPolicy) string {
 	return p.Name
 }
 
-// ownPage is the reference of one own policy.
+// ownPage renders the page of one policy.
 func ownPage(p *compiler.OwnPolicy) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\nPolicy `%s`, generated from `%s`.\n\n", title(p), p.Name, strings.Join(p.Files, "`, `"))
 	if p.Description != "" {
 		b.WriteString(p.Description + "\n\n")
 	}
-	fmt.Fprintf(&b, "Answers with `%s`.\n", strings.Join(p.Rules, "`, `"))
+	fmt.Fprintf(&b, "Defines the rules `%s`.\n", strings.Join(p.Rules, "`, `"))
 	if slices.Contains(p.Rules, "mutate") || slices.Contains(p.Rules, "mutations") {
-		b.WriteString("\nIt may change the body of a call; the caller is told.\n")
+		b.WriteString("\nIt can change the body of a call. The response tells the caller what was changed.\n")
 	}
 	if len(p.Params) == 0 {
 		return b.Bytes(), nil

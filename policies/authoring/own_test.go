@@ -47,13 +47,13 @@ violations(params) := {"too many" | input.resource.after.gpu.count > params.most
 		got[name] = string(text)
 	}
 	want := map[string]string{
-		"README.md": "# Own policies\n\nGenerated from Rego.\n\n| policy | what it does | answers |\n|---|---|---|\n" +
+		"README.md": "# Own policies\n\nGenerated from Rego.\n\n| policy | description | rules |\n|---|---|---|\n" +
 			"| [`limits`](limits.md) | Few GPUs \\| here | violations |\n| [`sizes`](sizes.md) | sizes | deny, mutate |\n",
-		"limits.md": "# Few GPUs | here\n\nPolicy `limits`, generated from `limits.rego`.\n\nNo more than a team needs.\n\nAnswers with `violations`.\n\n" +
-			"## Parameters\n\n| parameter | type | required | default | meaning |\n|---|---|---|---|---|\n" +
-			"| `most` | integer | yes |  | Most GPUs of one pod. |\n",
-		"sizes.md": "# sizes\n\nPolicy `sizes`, generated from `sizes.rego`.\n\nAnswers with `deny`, `mutate`.\n\n" +
-			"It may change the body of a call; the caller is told.\n",
+		"limits.md": "# Few GPUs | here\n\nPolicy `limits`, generated from `limits.rego`.\n\nNo more than a team needs.\n\nDefines the rules `violations`.\n\n" +
+			"## Parameters\n\n| parameter | type, default | meaning |\n|---|---|---|\n" +
+			"| `most` | integer, **required** | Most GPUs of one pod. |\n",
+		"sizes.md": "# sizes\n\nPolicy `sizes`, generated from `sizes.rego`.\n\nDefines the rules `deny`, `mutate`.\n\n" +
+			"It can change the body of a call. The response tells the caller what was changed.\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pages (-want +got):\n%s", diff)

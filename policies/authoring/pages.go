@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// Library renders the reference of the library: a Markdown page per policy, named
-// <policy>.md, and README.md that lists them.
+// Library renders the reference of the library: one Markdown page per policy, named <policy>.md, and an index in README.md.
 func Library() (map[string][]byte, error) {
 	lib, err := compiler.Library()
 	if err != nil {
@@ -20,27 +19,27 @@ func Library() (map[string][]byte, error) {
 	}
 	pages := map[string][]byte{}
 	var index bytes.Buffer
-	index.WriteString("# Built-in policies\n\nGenerated from `policies/rego`. How to switch them on: [policies](../policies.md).\n\n" +
-		"| policy | what it does |\n|---|---|\n")
+	index.WriteString("# Built-in policies\n\nGenerated from `policies/rego`. How to enable them: [policies](../policies.md).\n\n" +
+		"| policy | description |\n|---|---|\n")
 	for _, p := range lib {
 		if pages[p.Name+".md"], err = page(&p); err != nil {
 			return nil, fmt.Errorf("page of %s: %w", p.Name, err)
 		}
 		fmt.Fprintf(&index, "| [`%s`](%s.md) | %s |\n", p.Name, p.Name, cell(p.Title))
 	}
-	index.WriteString("\nWhat they judge: [the input](input.md). What own policies may not call: [functions](functions.md).\n")
+	index.WriteString("\nTheir input: [the input document](input.md). Functions that policies cannot call: [disabled functions](functions.md).\n")
 	pages["README.md"] = index.Bytes()
 	pages["input.md"] = input()
 	pages["functions.md"] = functions()
 	return pages, nil
 }
 
-// page is the reference of one policy.
+// page renders the page of one policy.
 func page(p *compiler.Policy) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\nPolicy `%s`, generated from `policies/rego/%s.rego`.\n\n%s\n\n", p.Title, p.Name, p.Name, p.Description)
 	if p.Mutates {
-		b.WriteString("It may change the body of a call; the caller is told.\n\n")
+		b.WriteString("It can change the body of a call. The response tells the caller what was changed.\n\n")
 	}
 	if err := writeParams(&b, p.Params); err != nil {
 		return nil, err
@@ -56,57 +55,106 @@ func page(p *compiler.Policy) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// input is the reference of the input document.
+// input renders the reference of the input document.
 func input() []byte {
 	var b bytes.Buffer
-	b.WriteString("# The input\n\nWhat a policy may know about a call, version 1. Members may be added; none changes its meaning within a version.\n\n" +
-		"Generated from `policies/policyinput`, as is its [JSON Schema](../../policies/input.schema.json), which policies are type-checked against.\n\n" +
+	b.WriteString("# The input\n\nThe document that policies receive for each call, version 1. Later releases may add members, but do not change the meaning of existing ones within a version.\n\n" +
+		"Generated from `policies/policyinput`, like its [JSON Schema](../../policies/input.schema.json), which policies are type-checked against.\n\n" +
 		"| member | type | meaning |\n|---|---|---|\n")
 	for _, m := range policyinput.Members() {
+		switch {
+		case m.Path == "spend.org" || m.Path == "spend.team":
+			m.Doc += " Has the members of `input.spend.key`."
+		case strings.HasPrefix(m.Path, "spend.org.") || strings.HasPrefix(m.Path, "spend.team."):
+			continue
+		}
 		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
 	}
-	b.WriteString("\n## Resources\n\nWhat `input.resource.current`, `input.resource.after` and `input.resource.template.record` hold, of all kinds of resources together, " +
-		"by the description of the platform's API. Each may be absent or null. Own policies that name " +
-		"members that nothing has, or take members for something of another type, are refused with line and column.\n\n| member | type |\n|---|---|\n")
-	for _, m := range policyinput.StateMembers() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", m.Path, m.Type)
+	b.WriteString("\n## Resources\n\nThe members of `input.resource.current`, `input.resource.after` and `input.resource.template.record` for all kinds of resources, " +
+		"from the description of the platform's API. Each may be absent or null. An organisation's own policy are rejected, with line and column, " +
+		"if they name members that do not exist or use them with the wrong type.\n\n<!-- not run: a list of members -->\n```text\n")
+	members := policyinput.StateMembers()
+	for i, m := range members {
+		path, kind := m.Path, m.Type
+		if kind == "array" && i+1 < len(members) && members[i+1].Path == path+"[]" {
+			continue // the line of the item says it
+		}
+		if array, ok := strings.CutSuffix(path, "[]"); ok && members[i-1].Path == array && members[i-1].Type == "array" {
+			path, kind = array, "array of "+kind
+		}
+		fmt.Fprintf(&b, "%-34s %s\n", path, kind)
 	}
+	b.WriteString("```\n")
 	return b.Bytes()
 }
 
-// functions is the reference of the functions that policies cannot call.
+// functions renders the reference of the functions that policies cannot call.
 func functions() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Functions that are switched off\n\nPolicies call the functions of Rego but these: a decision hangs on the call and on data alone, and is bounded.\n\n" +
-		"Generated from `policies/regosandbox`.\n\n| functions | would bring in | use instead |\n|---|---|---|\n")
+	b.WriteString("# Disabled functions\n\nPolicies can call all functions of Rego except these. A decision depends only on the call and on data, and its cost is bounded.\n\n" +
+		"Generated from `policies/regosandbox`.\n\n| functions | reason | use instead |\n|---|---|---|\n")
 	for _, off := range regosandbox.SwitchedOff() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(off.Names, "`, `"), off.Why, off.Instead)
 	}
-	b.WriteString("\nOf these groups `crypto.sha256`, `regex.match`, `regex.split` and `regex.is_valid` are there.\n")
+	b.WriteString("\nExceptions: `crypto.sha256`, `regex.match`, `regex.split` and `regex.is_valid` can be called.\n")
 	return b.Bytes()
 }
 
 // writeParams writes the table of a policy's parameters.
 func writeParams(b *bytes.Buffer, params []compiler.Param) error {
-	b.WriteString("## Parameters\n\n| parameter | type | required | default | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString("## Parameters\n\n| parameter | type, default | meaning |\n|---|---|---|\n")
 	for _, param := range params {
-		required, def := "", ""
+		kind := cell(typeOf(param.Schema))
 		if param.Required {
-			required = "yes"
+			kind += ", **required**"
 		}
 		if d, ok := param.Schema["default"]; ok {
 			text, err := json.Marshal(d)
 			if err != nil {
 				return err
 			}
-			def = "`" + string(text) + "`"
+			kind += ", `" + string(text) + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", param.Name, cell(param.TypeName()), required, def, cell(param.Description))
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", param.Name, kind, cell(param.Description))
 	}
 	return nil
 }
 
-// cell keeps text within a table cell.
+// typeOf describes a parameter's schema in a few words.
+func typeOf(schema map[string]any) string {
+	if values, ok := schema["enum"].([]any); ok {
+		return words(values)
+	}
+	name, _ := schema["type"].(string)
+	switch name {
+	case "array":
+		items, _ := schema["items"].(map[string]any)
+		return "list of " + typeOf(items)
+	case "object":
+		inner, _ := schema["additionalProperties"].(map[string]any)
+		if inner == nil {
+			return "map"
+		}
+		return "map of " + typeOf(inner)
+	case "":
+		return "any"
+	default:
+		if format, ok := schema["format"].(string); ok {
+			return name + " (" + format + ")"
+		}
+		return name
+	}
+}
+
+func words(values []any) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = fmt.Sprint(v)
+	}
+	return "one of " + strings.Join(out, ", ")
+}
+
+// cell escapes text for a table cell.
 func cell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "\\|")
 }

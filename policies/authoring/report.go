@@ -6,69 +6,68 @@ import (
 	"time"
 )
 
-// Outcome is how a test ended.
+// Outcome is the outcome of a test.
 type Outcome string
 
-// The outcomes.
+// Outcomes.
 const (
-	// Pass: the rule is true.
+	// Pass means that the rule is true.
 	Pass Outcome = "pass"
-	// Fail: it is undefined or anything but true.
+	// Fail means that the rule is undefined or not true.
 	Fail Outcome = "fail"
-	// Error: it could not be evaluated: an error of a built-in function, a
-	// conflict, too much time.
+	// Error means that the rule could not be evaluated because of an error of a built-in function, a conflict, or a timeout.
 	Error Outcome = "error"
-	// Skip: its name begins with todo_.
+	// Skip means that the name of the test starts with todo_.
 	Skip Outcome = "skip"
 )
 
-// Place is a place in a file. Row and Col begin with 1.
+// Place is a position in a file. Row and Col start at 1.
 type Place struct {
 	File string `json:"file"`
 	Row  int    `json:"row"`
 	Col  int    `json:"col"`
 }
 
-// String is file:row:col.
+// String returns the position in the form file:row:col.
 func (p Place) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Row, p.Col) }
 
-// Result is one test.
+// Result is the result of one test.
 type Result struct {
-	// Name is the test's package and rule, e.g. policies.quiet_test.test_allow.
+	// Name is the package and rule of the test, such as policies.quiet_test.test_allow.
 	Name string `json:"name"`
-	// Place is where the rule is.
+	// Place is the position of the rule.
 	Place Place `json:"place"`
-	// Outcome is how it ended.
+	// Outcome is the outcome of the test.
 	Outcome Outcome `json:"outcome"`
-	// Took is how long it ran.
+	// Took is how long the test ran.
 	Took time.Duration `json:"took_ns"`
-	// FailedAt is the expression that did not hold, with its text; nil when the
-	// test did not fail or no single expression is to blame.
+	// FailedAt is the expression that failed. It is nil if the test did not fail, or if the failure cannot be attributed to one
+	// expression.
 	FailedAt *Failed `json:"failed_at,omitempty"`
 	// Cases lists the failed cases of a test with cases, test_x[name].
 	Cases []string `json:"cases,omitempty"`
-	// Message is the error.
+	// Message is the error message.
 	Message string `json:"message,omitempty"`
 	// Output is the output of print.
 	Output string `json:"output,omitempty"`
 }
 
-// Failed is an expression that did not hold.
+// Failed is an expression that was undefined or false.
 type Failed struct {
 	Place
-	// Text is the expression as written.
+	// Text is the source of the expression.
 	Text string `json:"text"`
-	// Values is the expression with the values of its parts below it, for people.
+	// Values is the expression annotated with the values of its parts, in plain text.
 	Values string `json:"values"`
 }
 
-// Lines are the rows First to Last of a file.
+// Lines is a range of lines, First to Last inclusive.
 type Lines struct {
 	First int `json:"first"`
 	Last  int `json:"last"`
 }
 
-// String is "7" or "7-9".
+// String returns the range in the form "7" or "7-9".
 func (l Lines) String() string {
 	if l.First == l.Last {
 		return strconv.Itoa(l.First)
@@ -76,29 +75,29 @@ func (l Lines) String() string {
 	return fmt.Sprintf("%d-%d", l.First, l.Last)
 }
 
-// File is how much of a file the tests reach.
+// File is the test coverage of one file.
 type File struct {
-	// Name is the file's path.
+	// Name is the path of the file.
 	Name string `json:"name"`
-	// Covered and Missed count the lines that hold a rule or an expression.
+	// Covered and Missed count the lines that contain a rule or an expression.
 	Covered int `json:"covered"`
 	Missed  int `json:"missed"`
-	// NotCovered lists the missed lines, in order.
+	// NotCovered lists the missed lines in order.
 	NotCovered []Lines `json:"not_covered,omitempty"`
 }
 
-// Percent is the share of lines covered; 100 for a file without any.
+// Percent returns the percentage of covered lines, or 100 if the file has no lines to cover.
 func (f File) Percent() float64 { return percent(f.Covered, f.Missed) }
 
-// Report is the result of a run.
+// Report is the result of a test run.
 type Report struct {
-	// Results are the tests by place.
+	// Results lists the tests, sorted by position.
 	Results []Result `json:"results"`
-	// Files are the policies by name, tests and library left out.
+	// Files lists the coverage of the policies, sorted by name. Tests and library are not included.
 	Files []File `json:"files"`
 }
 
-// Count is how many tests ended so.
+// Count returns the number of tests with an outcome.
 func (r *Report) Count(o Outcome) int {
 	n := 0
 	for _, t := range r.Results {
@@ -109,12 +108,12 @@ func (r *Report) Count(o Outcome) int {
 	return n
 }
 
-// Passed tells that there was a test, and none failed.
+// Passed reports whether there was at least one test and no test failed.
 func (r *Report) Passed() bool {
 	return r.Count(Pass) > 0 && r.Count(Fail) == 0 && r.Count(Error) == 0
 }
 
-// Coverage is the share of lines covered over all files, in percent.
+// Coverage returns the percentage of covered lines in all files.
 func (r *Report) Coverage() float64 {
 	covered, missed := 0, 0
 	for _, f := range r.Files {

@@ -18,22 +18,21 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// Options narrow and bound a run.
+// Options configures a test run.
 type Options struct {
 	// Run selects tests by name (package and rule); nil selects all.
 	Run *regexp.Regexp
-	// Timeout bounds each test. Default 5s.
+	// Timeout limits each test. Default: 5s.
 	Timeout time.Duration
 }
 
-// Run runs the tests below dir. Its error joins all faults of reading and
-// compiling; tests that fail are no error.
+// Run runs the tests below dir. The error joins all faults found when reading and compiling; failing tests are not an error.
 func Run(ctx context.Context, dir string, opts Options) (*Report, error) {
 	w, err := compiler.ReadWorkspace(dir)
 	if err != nil {
 		return nil, err
 	}
-	// The runner says less about where a fault is.
+	// Compile first: its errors are more precise than those of the runner.
 	if err := w.Compile(); err != nil {
 		return nil, err
 	}
@@ -65,7 +64,7 @@ func Run(ctx context.Context, dir string, opts Options) (*Report, error) {
 	return report, nil
 }
 
-// run runs the workspace's own tests that filter selects, by place.
+// run runs the workspace's own tests that filter selects and returns them sorted by position.
 func run(ctx context.Context, w *compiler.Workspace, opts Options, filter string, with func(*tester.Runner)) ([]*tester.Result, error) {
 	modules, err := w.Modules()
 	if err != nil {
@@ -119,8 +118,7 @@ func resultOf(r *tester.Result) Result {
 
 func placeOf(l *ast.Location) Place { return Place{File: l.File, Row: l.Row, Col: l.Col} }
 
-// blame runs failed tests again with a trace, which coverage excludes, and
-// finds the expression that did not hold.
+// blame runs the failed tests again with tracing, which cannot be combined with coverage, and finds the expression that failed.
 func (r *Report) blame(ctx context.Context, w *compiler.Workspace, opts Options, names []string) error {
 	quoted := make([]string, len(names))
 	for i, n := range names {
@@ -139,8 +137,7 @@ func (r *Report) blame(ctx context.Context, w *compiler.Workspace, opts Options,
 	return nil
 }
 
-// failedAt finds the expression of a test's own body that was reached last and
-// did not hold.
+// failedAt returns the expression in the test's own body that was evaluated last and failed.
 func failedAt(r *tester.Result) *Failed {
 	var queries []uint64 // evaluations of the test's rule
 	var found *ast.Expr
@@ -165,12 +162,12 @@ func failedAt(r *tester.Result) *Failed {
 	}
 	var values strings.Builder
 	if topdown.PrettyEvent(&values, at, topdown.PrettyEventOpts{PrettyVars: true}) != nil {
-		values.Reset() // a strings.Builder takes all
+		values.Reset() // strings.Builder never returns an error
 	}
 	return &Failed{Place: placeOf(found.Loc()), Text: strings.TrimSpace(string(found.Loc().Text)), Values: flush(values.String())}
 }
 
-// flush removes the indentation of the source from the lines of a text.
+// flush removes the source's indentation from the lines of text.
 func flush(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i := range lines {
@@ -179,11 +176,11 @@ func flush(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// covered reports the parts of the workspace's policies that tests reach.
+// covered returns the coverage of the workspace's policies.
 func covered(w *compiler.Workspace, tracer *cover.Cover) []File {
 	modules, err := w.Modules()
 	if err != nil {
-		return nil // Run has had them before
+		return nil // Run has already parsed the modules
 	}
 	maps.DeleteFunc(modules, func(file string, _ *ast.Module) bool {
 		return !w.IsOwn(file) || strings.HasSuffix(file, "_test.rego")
@@ -204,7 +201,7 @@ func covered(w *compiler.Workspace, tracer *cover.Cover) []File {
 	return out
 }
 
-// add notes missed lines; neighbours become one.
+// add adds missed lines and merges adjacent ranges.
 func (f *File) add(l Lines) {
 	if n := len(f.NotCovered); n > 0 && f.NotCovered[n-1].Last >= l.First-1 {
 		f.NotCovered[n-1].Last = max(f.NotCovered[n-1].Last, l.Last)

@@ -21,18 +21,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// The largest bundle.
+// Limits of a bundle, in bytes unless stated otherwise.
 const (
-	maxBundleBytes   = 32 << 20 // as sent
+	maxBundleBytes   = 32 << 20 // compressed
 	maxUnpackedBytes = 64 << 20 // all files together
 	maxBundleFiles   = 2000
 )
 
-// Admit decides whether the Rego of a bundle, by file, is parsed. nil admits all.
+// Admit decides whether the Rego of a bundle, by file, may be parsed. A nil Admit allows all.
 type Admit func(rego map[string]string) error
 
-// parse verifies a bundle and parses its Rego, which must be admitted. Rego that is not
-// admitted fails with Admit's error.
+// parse verifies a bundle and parses its Rego if admit allows it. Otherwise it returns the error of admit.
 func (b *Config) parse(org string, raw []byte, admit Admit) (compiler.OrgRego, string, error) {
 	rego, err := checkArchive(raw)
 	if err != nil {
@@ -64,9 +63,8 @@ func (b *Config) parse(org string, raw []byte, admit Admit) (compiler.OrgRego, s
 	return mine, got.Manifest.Revision, err
 }
 
-// checkArchive bounds the unpacked size of a bundle, and refuses entries that have no
-// place in one: links, devices, the same path twice, paths that lead out. It returns the text
-// of the Rego by path.
+// checkArchive limits the unpacked size of a bundle and rejects entries that do not belong in one: links, devices, duplicate paths
+// and paths outside the bundle. It returns the contents of the Rego files by path.
 func checkArchive(raw []byte) (rego map[string]string, err error) {
 	zip, err := gzip.NewReader(bytes.NewReader(raw))
 	if err != nil {
@@ -91,9 +89,9 @@ func checkArchive(raw []byte) (rego map[string]string, err error) {
 		case h.Typeflag != tar.TypeReg:
 			return nil, fmt.Errorf("%q is not a regular file", h.Name)
 		case slices.Contains(strings.Split(h.Name, "/"), ".."):
-			return nil, fmt.Errorf("%q leads out of the bundle", h.Name)
+			return nil, fmt.Errorf("%q is outside the bundle", h.Name)
 		case seen[name]:
-			return nil, fmt.Errorf("%q is there twice", name)
+			return nil, fmt.Errorf("duplicate file %q", name)
 		case len(seen) >= maxBundleFiles:
 			return nil, fmt.Errorf("more than %d files", maxBundleFiles)
 		}
@@ -105,7 +103,7 @@ func checkArchive(raw []byte) (rego map[string]string, err error) {
 		}
 		n, err := io.Copy(into, archive) //nolint:gosec // the archive reads from a limited reader
 		if total += n; err != nil || total > maxUnpackedBytes {
-			return nil, fmt.Errorf("more than %d bytes, or a damaged archive", maxUnpackedBytes)
+			return nil, fmt.Errorf("larger than %d bytes unpacked, or damaged", maxUnpackedBytes)
 		}
 		if into != io.Discard {
 			rego[name] = text.String()
@@ -113,13 +111,13 @@ func checkArchive(raw []byte) (rego map[string]string, err error) {
 	}
 }
 
-// orgRegoOf takes over modules and data of a bundle that was read.
+// orgRegoOf converts the modules and data of a bundle.
 func orgRegoOf(org, digest string, b *opabundle.Bundle) (compiler.OrgRego, error) {
 	switch {
 	case b.Type() == opabundle.DeltaBundleType:
-		return compiler.OrgRego{}, &policyconfig.Error{Org: org, Path: "bundle", Message: "delta bundles cannot be verified, send whole ones"}
+		return compiler.OrgRego{}, &policyconfig.Error{Org: org, Path: "bundle", Message: "delta bundles cannot be verified: send full bundles"}
 	case len(b.WasmModules) > 0 || len(b.Wasm) > 0 || len(b.PlanModules) > 0:
-		return compiler.OrgRego{}, &policyconfig.Error{Org: org, Path: "bundle", Message: "compiled policies are not taken, send Rego"}
+		return compiler.OrgRego{}, &policyconfig.Error{Org: org, Path: "bundle", Message: "compiled policies are not supported: send Rego"}
 	}
 	rego := make(map[string]string, len(b.Modules))
 	for _, m := range b.Modules {
@@ -128,22 +126,22 @@ func orgRegoOf(org, digest string, b *opabundle.Bundle) (compiler.OrgRego, error
 	return compiler.Parse(org, digest, rego, b.Data)
 }
 
-// admit refuses a bundle that would switch policies off by not holding them.
-// last is the last good bundle's Rego, the zero value before the first.
+// admit returns an error if the new Rego would disable policies because it does not contain them. last is the Rego of the last
+// valid bundle, or the zero value before the first.
 func (b *Config) admit(org string, last, next compiler.OrgRego) error {
 	if b.MayDrop {
 		return nil
 	}
 	have := next.Policies()
 	refuse := func(what string) error {
-		return &policyconfig.Error{Org: org, Path: "bundle", Message: what + "; bundle.may_drop takes it all the same"}
+		return &policyconfig.Error{Org: org, Path: "bundle", Message: what + "; set bundle.may_drop to allow this"}
 	}
 	if len(have) == 0 {
-		return refuse("holds no policy, " + compiler.PolicyForms)
+		return refuse("contains no policy, " + compiler.PolicyForms)
 	}
 	lost := slices.DeleteFunc(last.Policies(), func(name string) bool { return slices.Contains(have, name) })
 	if len(lost) > 0 {
-		return refuse("lacks what the last good one had: policies." + strings.Join(lost, ", policies."))
+		return refuse("no longer contains policies." + strings.Join(lost, ", policies."))
 	}
 	return nil
 }

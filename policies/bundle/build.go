@@ -20,20 +20,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// Signing says how a bundle is signed. The zero Signing does not sign.
+// Signing configures the signature of a bundle. The zero Signing creates no signature.
 type Signing struct {
 	// Key is the private key in PEM, or the secret of an HMAC.
 	Key []byte
-	// Algorithm is that of the signature; "" is ES256, ES384 or ES512 for a key on that
-	// curve and RS256 for an RSA key.
+	// Algorithm is the signature algorithm. "" selects ES256, ES384 or ES512 by the curve of an EC key, and RS256 for an RSA key.
 	Algorithm string
-	// ID names the key in the signature; "" is "default".
+	// ID is the key ID in the signature; "" means "default".
 	ID string
 }
 
-// Build packs the Rego and data below a directory, without its tests, as a bundle that a
-// gateway takes, and returns its policies. The same files make the same bundle, but for
-// the signature. Revision "" is the digest of the files.
+// Build packs the Rego and data below a directory, without tests, into a bundle that a gateway accepts, and returns the names of
+// its policies. Builds are reproducible except for the signature. An empty revision is replaced by the digest of the files.
 func Build(dir, revision string, s *Signing) (archive []byte, names []string, err error) {
 	own, err := compiler.ReadDirectory("", files.UnrestrictedPath(dir))
 	if err != nil {
@@ -63,7 +61,7 @@ func Build(dir, revision string, s *Signing) (archive []byte, names []string, er
 			algorithm, err = algorithmOf(s.Key)
 		}
 		if err == nil && !keys.IsSupportedAlgorithm(algorithm) {
-			err = fmt.Errorf("the algorithm %q is not supported", algorithm)
+			err = fmt.Errorf("algorithm %q is not supported", algorithm)
 		}
 		if err == nil {
 			err = b.GenerateSignature(opabundle.NewSigningConfig(string(s.Key), algorithm, ""), cmp.Or(s.ID, "default"), false)
@@ -80,11 +78,11 @@ func Build(dir, revision string, s *Signing) (archive []byte, names []string, er
 	return out.Bytes(), read.Policies(), err
 }
 
-// algorithmOf is the algorithm for a private key in PEM.
+// algorithmOf returns the algorithm for a private key in PEM.
 func algorithmOf(text []byte) (string, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return "", errors.New("the key is not in PEM: name the algorithm")
+		return "", errors.New("key is not in PEM: specify the algorithm")
 	}
 	var key any
 	var err error
@@ -107,5 +105,5 @@ func algorithmOf(text []byte) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("no algorithm signs with a %T", key)
+	return "", fmt.Errorf("key type %T is not supported", key)
 }

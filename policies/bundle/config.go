@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// Config is the bundle section, which knows how it is fetched and verified.
+// Config is the configuration of a bundle, with methods that fetch and verify it.
 type Config policyconfig.Bundle
 
-// Validate reports the faults of the section; nil has none.
+// Validate joins all errors in the configuration. A nil b is valid.
 func Validate(b *policyconfig.Bundle) error {
 	if b == nil {
 		return nil
@@ -31,9 +31,9 @@ func Validate(b *policyconfig.Bundle) error {
 	errs.If(b.Timeout < 0, "timeout", "must not be negative, got %s", b.Timeout)
 	switch {
 	case b.Key == nil && !b.AllowUnsigned:
-		errs.Add("key", "is required, or allow_unsigned must say that signatures do not matter")
+		errs.Add("key", "is required unless allow_unsigned is set")
 	case b.Key != nil && b.AllowUnsigned:
-		errs.Add("allow_unsigned", "contradicts key")
+		errs.Add("allow_unsigned", "cannot be combined with key")
 	case b.Key != nil:
 		errs.If(b.Key.File.IsZero(), "key.file", "is required")
 		errs.If(b.Key.Algorithm != "" && !keys.IsSupportedAlgorithm(b.Key.Algorithm), "key.algorithm", "%q is not supported", b.Key.Algorithm)
@@ -41,13 +41,13 @@ func Validate(b *policyconfig.Bundle) error {
 	return fault.At("bundle", errors.Join(errs...))
 }
 
-// The defaults of a bundle section.
+// Default values.
 const (
 	defaultPoll    = time.Minute
 	defaultTimeout = 30 * time.Second
 )
 
-// verification loads the key. The keyless config verifies nothing.
+// verification loads the verification key. Without a key it returns a configuration that verifies nothing.
 func (b *Config) verification() (*opabundle.VerificationConfig, error) {
 	if b.Key == nil {
 		return nil, nil

@@ -1,7 +1,6 @@
-// Package bundle gets an organisation's Rego from an OPA bundle: it fetches the
-// bundle, or reads it from a file, verifies its signature, refuses one that would
-// switch policies off by lacking them, and keeps the last good one for the next
-// start.
+// Package bundle loads an organisation's Rego from an OPA bundle. It downloads the bundle or reads it from a file, verifies its
+// signature, rejects a bundle that would disable policies because it does not contain them, and stores the last valid bundle for
+// the next start.
 //
-// A bundle that cannot be taken changes nothing; see [Source.Status].
+// A bundle that is rejected changes nothing; see [Source.Status].
 package bundle

@@ -12,21 +12,21 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// look is the answer of a place.
+// look is the response of a bundle's location.
 type look struct {
 	raw       []byte
 	etag      string
 	unchanged bool
 }
 
-// open reads a bundle on disk; the zero Path names none.
+// open reads a bundle from disk. It returns no Rego for the zero Path.
 func (b *Config) open(org string, file files.Path, admit Admit) (compiler.OrgRego, string, error) {
 	if file.IsZero() {
 		return compiler.OrgRego{}, "", nil
 	}
 	raw, err := file.Read(maxBundleBytes)
 	if err != nil {
-		return compiler.OrgRego{}, "", err // it names the file
+		return compiler.OrgRego{}, "", err // the error names the file
 	}
 	return b.parse(org, raw, admit)
 }
@@ -39,7 +39,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return raw, err
 }
 
-// fetch looks at the bundle's place once.
+// fetch requests the bundle once.
 func (b *Config) fetch(ctx context.Context, etag string) (look, error) {
 	if !b.File.IsZero() {
 		raw, err := b.File.Read(maxBundleBytes)
@@ -74,6 +74,6 @@ func (b *Config) fetch(ctx context.Context, etag string) (look, error) {
 		raw, err := readBounded(resp.Body)
 		return look{raw: raw, etag: resp.Header.Get("ETag")}, err
 	default:
-		return look{}, fmt.Errorf("the bundle server answered %d", resp.StatusCode)
+		return look{}, fmt.Errorf("bundle server responded with status %d", resp.StatusCode)
 	}
 }

@@ -15,43 +15,40 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// Source follows one organisation's bundle. It may be used from several
-// goroutines at once.
+// Source polls the bundle of one organisation. It is safe for concurrent use.
 type Source struct {
 	org string
 	cfg Config
 
 	mu       sync.Mutex
 	etag     string
-	mine     compiler.OrgRego // of the last good bundle
-	revision string           // as its manifest says
-	have     bool             // mine is set
-	// persisted is the digest of what cfg.Persist holds, as far as known.
+	mine     compiler.OrgRego // Rego of the last valid bundle
+	revision string           // revision in its manifest
+	have     bool             // whether mine is set
+	// persisted is the digest of the file cfg.Persist, as far as known.
 	persisted string
 	fetched   time.Time
 	failures  int
 	err       error
-	next      time.Time // when to look again
+	next      time.Time // when to poll again
 }
 
-// Open takes the persisted bundle, or the file itself, so that the organisation
-// can be served at once. A bundle that is only to be had over the network leaves
-// the source without Rego until it is fetched, and so does a persisted bundle
-// that cannot be read or verified any more: Status says why. A bundle whose Rego is not yet
-// known to compile ([isolate.ErrCompiling]) is an error.
+// Open reads the persisted bundle, or the bundle file, so that the organisation can be served immediately. The source has no Rego
+// if the bundle must be downloaded first, or if the persisted bundle cannot be read or verified; Status returns the reason. If the
+// Rego has not been compiled yet, Open returns an error that wraps [isolate.ErrCompiling].
 func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	s := &Source{org: org, cfg: cfg}
 	kept, revision, err := cfg.open(org, cfg.Persist.Path, admit)
 	if errors.Is(err, os.ErrNotExist) {
-		kept, err = compiler.OrgRego{}, nil // nothing persisted yet
+		kept, err = compiler.OrgRego{}, nil // nothing has been persisted yet
 	} else if err != nil && cfg.File.IsZero() && !errors.Is(err, isolate.ErrCompiling) {
-		s.err = &policyconfig.Error{Org: org, File: cfg.Persist.String(), Message: "the persisted bundle cannot be used: " + err.Error()}
+		s.err = &policyconfig.Error{Org: org, File: cfg.Persist.String(), Message: "cannot use the persisted bundle: " + err.Error()}
 		kept, err = compiler.OrgRego{}, nil
 	}
 	s.persisted = kept.Digest()
 	if !cfg.File.IsZero() {
-		// Beside the file, the kept bundle only tells which policies there were; one that cannot
-		// be read any more tells nothing.
+		// If there is a bundle file, the persisted bundle is only used to detect dropped policies. If it cannot be read, that check
+		// is skipped.
 		last := kept
 		if kept, revision, err = cfg.open(org, cfg.File, admit); err == nil {
 			err = cfg.admit(org, last, kept)
@@ -69,15 +66,14 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	if cfg.File.IsZero() {
 		s.err = cfg.admit(org, compiler.OrgRego{}, kept)
 	}
-	if s.err == nil { // otherwise it is as if there were none
+	if s.err == nil { // otherwise treat it as missing
 		s.mine, s.revision, s.have = kept, revision, true
 	}
 	return s, nil
 }
 
-// Unfit takes back the persisted bundle that Open found, since its Rego does not
-// compile: it counts as none, and Status says why. It returns err if the Rego is not
-// of such a bundle.
+// Unfit discards the persisted bundle found by Open because its Rego does not compile; Status returns the reason. It returns err if
+// the Rego is not from a persisted bundle.
 func (s *Source) Unfit(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,20 +81,18 @@ func (s *Source) Unfit(err error) error {
 		return err
 	}
 	s.mine, s.revision, s.have = compiler.OrgRego{}, "", false
-	s.err = &policyconfig.Error{Org: s.org, File: s.cfg.Persist.String(), Message: "the persisted bundle cannot be used: " + err.Error()}
+	s.err = &policyconfig.Error{Org: s.org, File: s.cfg.Persist.String(), Message: "cannot use the persisted bundle: " + err.Error()}
 	return nil
 }
 
-// Current returns the Rego of the last good bundle; ok is false when there has
-// been none.
+// Current returns the Rego of the last valid bundle. ok is false if there has been none.
 func (s *Source) Current() (mine compiler.OrgRego, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mine, s.have
 }
 
-// Follows returns the source for a section: s itself if it gets its bundle from the same
-// place, with its present one; nil if it does not. s may be nil.
+// Follows returns s with the given configuration if both get their bundle from the same location, and otherwise nil. s may be nil.
 func (s *Source) Follows(cfg Config) *Source {
 	if s == nil {
 		return nil
@@ -110,12 +104,12 @@ func (s *Source) Follows(cfg Config) *Source {
 		return nil
 	case s.cfg.MayDrop == cfg.MayDrop:
 		return s
-	default: // a look under way keeps the old one
+	default: // a poll in progress keeps the old value
 		return &Source{org: s.org, cfg: cfg, mine: s.mine, revision: s.revision, have: true, persisted: s.persisted, fetched: s.fetched}
 	}
 }
 
-// samePlace reports whether two sections get their bundle from the same place.
+// samePlace reports whether two configurations get their bundle from the same location.
 func samePlace(a, b Config) bool {
 	var ka, kb policyconfig.BundleKey
 	if a.Key != nil {
@@ -130,9 +124,9 @@ func samePlace(a, b Config) bool {
 	return a == b && ka == kb && hadKeys
 }
 
-// Found is the result of a look.
+// Found is the result of a poll.
 type Found struct {
-	// Rego is the organisation's, and New whether it is not that of the last good bundle.
+	// Rego is the organisation's Rego. New reports whether it differs from that of the last valid bundle.
 	Rego compiler.OrgRego
 	New  bool
 
@@ -140,8 +134,7 @@ type Found struct {
 	revision string
 }
 
-// Look fetches the bundle, verifies it and parses it if admit lets it. It changes nothing: see
-// Took.
+// Look fetches and verifies the bundle, and parses it if admit allows it. It does not change s; see Took.
 func (s *Source) Look(ctx context.Context, admit Admit) (*Found, error) {
 	s.mu.Lock()
 	etag, last := s.etag, s.mine
@@ -157,16 +150,16 @@ func (s *Source) Look(ctx context.Context, admit Admit) (*Found, error) {
 	return &Found{Rego: mine, New: mine.Digest() != last.Digest(), look: got, revision: revision}, err
 }
 
-// Admits returns why s may not take a bundle that another source of the same place found, nil if it may.
+// Admits returns an error if s may not use a bundle that another source of the same location found.
 func (s *Source) Admits(found *Found) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cfg.admit(s.org, s.mine, found.Rego)
 }
 
-// Took ends a look: with err, the found bundle is not in force. It keeps a new bundle and
-// sets when to look again. It returns how the look before ended, how this one did, and
-// whether the bundle was sent.
+// Took ends a poll. A non-nil err means that the bundle was not put in force. Otherwise Took persists a new bundle. In both cases
+// it schedules the next poll. It returns the error of the previous poll, the error of this one, and whether the server sent the
+// bundle.
 func (s *Source) Took(found *Found, err error, now time.Time) (before, after error, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,13 +173,13 @@ func (s *Source) Took(found *Found, err error, now time.Time) (before, after err
 		if s.err = s.cfg.Persist.Replace(found.raw); s.err == nil {
 			s.persisted = found.Rego.Digest()
 		} else {
-			s.err = fmt.Errorf("keeping the bundle: %w", s.err)
+			s.err = fmt.Errorf("persist bundle: %w", s.err)
 		}
 	}
 	return before, s.err, true
 }
 
-// wait sets when the next look is due.
+// wait schedules the next poll.
 func (s *Source) wait(now time.Time) {
 	poll := cmp.Or(s.cfg.Poll, defaultPoll)
 	if s.err != nil {
@@ -195,28 +188,28 @@ func (s *Source) wait(now time.Time) {
 	} else {
 		s.failures, s.fetched = 0, now
 	}
-	spread := int64(poll / 5) // a tenth more or less, so that gateways do not poll in step
+	spread := int64(poll / 5) // vary by up to 10%, so that gateways do not poll in step
 	s.next = now.Add(poll - time.Duration(spread/2) + time.Duration(rand.Int64N(spread+1)))
 }
 
-// Next is when the next look is due.
+// Next returns when the next poll is due.
 func (s *Source) Next() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next
 }
 
-// Status is how a source is doing.
+// Status describes the state of a source.
 type Status struct {
-	// Revision is the one in the manifest of the last good bundle.
+	// Revision is the revision in the manifest of the last valid bundle.
 	Revision string
-	// Fetched is when the bundle was last seen to be current.
+	// Fetched is when the bundle was last confirmed to be current.
 	Fetched time.Time
-	// Err is why the last look failed; nil when it did not.
+	// Err is the error of the last poll, or nil.
 	Err error
 }
 
-// Status returns how the source is doing.
+// Status returns the state of the source.
 func (s *Source) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

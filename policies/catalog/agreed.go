@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Prices are what an organisation has agreed with the platform, where that is not
-// its list. The zero Prices change nothing.
+// Prices holds the prices an organisation has negotiated with the platform where they differ from the price list. The zero Prices
+// changes nothing.
 type Prices struct {
-	Discount int64            `yaml:"discount" doc:"what compute costs less than on the platform's list" unit:"percent"`
-	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by id of the type, in both clouds and of serverless workers, instead of the list's and without the discount; of types, too, that have no price there. 0 is free" unit:"USD"`
-	CPUs     map[string]Money `yaml:"cpus" doc:"the same of CPU flavours, per vCPU and hour" unit:"USD"`
-	Runs     RunPrices        `yaml:"runs" doc:"costs of runs, by name of the public model or id of the endpoint, instead of the platform's published ones: reserved against budgets for accrued cost, and judged by run_cost. A price of 0 means free"`
+	Discount int64            `yaml:"discount" doc:"discount on the platform's list prices of compute" unit:"percent"`
+	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by GPU type id, for pods in both clouds and for serverless workers. It replaces the list price and is not discounted; the type need not have a list price. 0 means free" unit:"USD"`
+	CPUs     map[string]Money `yaml:"cpus" doc:"price per vCPU and hour by CPU flavour id, with the same rules as gpus" unit:"USD"`
+	Runs     RunPrices        `yaml:"runs" doc:"prices of runs by public model name or endpoint id. They replace the platform's published prices, are reserved against budgets for accrued cost, and are checked by the policy run_cost. 0 means free"`
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate joins all errors in p, each with its path.
 func (p Prices) Validate() error {
 	var errs fault.Found
 	errs.If(p.Discount < 0 || p.Discount > 99, "discount", "must be from 0 to 99, got %d", p.Discount)
@@ -35,15 +35,15 @@ func (p Prices) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Equal reports whether two agreements are the same.
+// Equal reports whether p and o are the same.
 func (p Prices) Equal(o Prices) bool {
 	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs) && maps.EqualFunc(p.Runs, o.Runs, func(a, b RunPrice) bool { return reflect.DeepEqual(a, b) })
 }
 
-// Apply puts the agreed prices into a price list.
+// Apply returns l with the negotiated prices applied.
 func (p Prices) Apply(l Lists) Lists {
 	if p.Equal(Prices{Runs: p.Runs}) {
-		return l // runs are not on the list
+		return l // the price list has no prices of runs
 	}
 	l.ListPrices = &Lists{GPUs: slices.Clone(l.GPUs), CPUs: slices.Clone(l.CPUs), Tiers: l.Tiers}
 	listed := make(map[string]bool)
@@ -69,7 +69,7 @@ func (p Prices) Apply(l Lists) Lists {
 	return l
 }
 
-// of is a price of the list as it was agreed, if it was, or with the discount, rounded up.
+// of returns the negotiated price if isAgreed is set, and otherwise the list price less the discount, rounded up.
 func (p Prices) of(listed Price, agreed Money, isAgreed bool) Price {
 	if isAgreed {
 		return Price{Known: true, PerHour: agreed}

@@ -6,22 +6,21 @@ import (
 	"strconv"
 )
 
-// TokenRequest is the request of a run to a language model: the one account of it, which budgets
-// and policies go by.
+// TokenRequest describes the output that a run requests from a language model. Budgets and policies both use it.
 type TokenRequest struct {
-	// Tokens is the most that each choice may have, 0 if the body does not say. Choices is
-	// how many there are at most, of all prompts.
+	// Tokens is the largest number of tokens each choice may have, or 0 if the body does not limit it. Choices is the largest
+	// number of choices, for all prompts together.
 	Tokens, Choices int64
-	// Batch reports that input.batch has several items.
+	// Batch reports whether input.batch has more than one item.
 	Batch bool
-	// Pointer is the JSON Pointer (RFC 6901) of the member that says Tokens, or that is Wrong. Of
-	// a body that does not say it is where it would, "" where models do not look for it.
+	// Pointer is the JSON Pointer (RFC 6901) of the member that sets Tokens, or of the invalid member. If the body does not set the
+	// number, Pointer is where it could be set, or empty if models do not read it anywhere in this body.
 	Pointer string
-	// Invalid says that the body says one of them by something else than a number above 0.
+	// Invalid is set if a member that limits tokens or choices is not a number above 0.
 	Invalid bool
 }
 
-// The names by which models are told.
+// Member names that models read.
 func tokenNames() [4]string {
 	return [...]string{"max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"}
 }
@@ -31,15 +30,15 @@ func choiceNames() [4]string {
 }
 func promptNames() [2]string { return [...]string{"prompt", "prompts"} }
 
-// ReadsMember reports whether AskedOf looks at members of a name, or below them.
+// ReadsMember reports whether ParseTokenRequest reads members with the given name, or members below them.
 func ReadsMember(name string) bool {
 	tokens, choices := tokenNames(), choiceNames()
 	prompts, places := promptNames(), []string{"input", "openai_input", "sampling_params", "batch", "requests"}
 	return slices.Contains(slices.Concat(tokens[:], choices[:], prompts[:], places), name)
 }
 
-// ParseTokenRequest reads the body of a completion or a job of a model or endpoint. A body may say
-// the same in any of several places, of which each model reads some: the most counts.
+// ParseTokenRequest reads the body of a completion, or of a job for a model or endpoint. A body may state the same number in
+// several places, and models differ in which they read; the largest value counts.
 func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 	a, prompts, batch := TokenRequest{Choices: 1}, int64(1), int64(1)
 	see := func(at string, item int, in map[string]any) {
@@ -47,7 +46,7 @@ func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 		a.readPlace(place{at, item, "/sampling_params", object(in, "sampling_params")})
 		for _, name := range promptNames() {
 			prompt := member(in, name)
-			_, long := prompt.(error) // too long to be counted
+			_, long := prompt.(error) // too long to count
 			prompts, a.Invalid = max(prompts, promptsIn(prompt)), a.Invalid || long
 		}
 	}
@@ -62,7 +61,7 @@ func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 			in, _ := decoded(item).(map[string]any)
 			see("/input/batch/", i, in)
 		}
-	case error: // too long to be counted
+	case error: // too long to count
 		a.Invalid = true
 	case json.Number:
 		if n, ok := countOr(given, 0); ok {
@@ -82,7 +81,7 @@ func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 	return a
 }
 
-// place is an object of a body, and where it is: an item of a list unless that is none.
+// place is an object in a body with its location. If the location is a list, it is an item of that list.
 type place struct {
 	at    string
 	item  int
@@ -100,7 +99,7 @@ func (p *place) pointer(name string) string {
 	return at + p.below + "/" + name
 }
 
-// readPlace takes note of the value at a place.
+// readPlace updates a with the members of the object at p.
 func (a *TokenRequest) readPlace(p place) {
 	if len(p.in) == 0 {
 		return
@@ -115,7 +114,7 @@ func (a *TokenRequest) readPlace(p place) {
 	}
 }
 
-// count raises most to the value of a member, and reports whether it did.
+// count raises most to the value of a member and reports whether it did.
 func (a *TokenRequest) count(p *place, name string, most *int64) (raised bool) {
 	given := member(p.in, name)
 	if given == nil || a.Invalid {
@@ -131,8 +130,8 @@ func (a *TokenRequest) count(p *place, name string, most *int64) (raised bool) {
 	return raised
 }
 
-// tokensAt is where a body that does not say how many tokens it wants would: of a job,
-// where models read it whose input looks like its.
+// tokensAt returns the pointer at which a body without a token limit could set one. For a job, it depends on the form of the input,
+// because models read different members.
 func tokensAt(id string, body map[string]any) string {
 	if _, isJob := body["input"]; !isJob {
 		return "/max_tokens"
@@ -154,7 +153,7 @@ func tokensAt(id string, body map[string]any) string {
 	return ""
 }
 
-// promptsIn is how many prompts there are to complete: a list of numbers is one.
+// promptsIn returns the number of prompts to complete. A list of numbers is one prompt.
 func promptsIn(given any) int64 {
 	list, _ := given.([]any)
 	for _, item := range list {

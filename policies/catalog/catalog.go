@@ -14,74 +14,68 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Deps are the live things a Catalog needs.
+// Deps holds the dependencies of a Catalog.
 type Deps struct {
-	// Fetch reads an organisation's lists from the platform, with that
-	// organisation's credential. last is the list in use, nil for none.
-	// The Parse functions read the answers. It is called by several
-	// goroutines at once; required.
+	// Fetch reads an organisation's price lists from the platform with the organisation's credential. last is the snapshot in use,
+	// or nil. The Parse functions decode the responses. Fetch is called concurrently. It is required.
 	Fetch func(ctx context.Context, org string, last *Snapshot) (Lists, error)
-	// Now is the clock; nil is time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
-	// Logger hears when reads begin to fail, and when they succeed again; nil is
-	// silence.
+	// Logger logs the first failure of each series and the recovery; nil disables logging.
 	Logger *slog.Logger
 }
 
-// ErrUnavailable is wrapped by the errors of Snapshot: there is no price list
-// that may be believed.
+// ErrUnavailable is wrapped by errors of Snapshot: there is no price list recent enough to use.
 var ErrUnavailable = errors.New("no current price list")
 
-// Catalog keeps one price list per organisation. It may be used from several
-// goroutines at once.
+// Catalog caches one price list per organisation. It is safe for concurrent use.
 type Catalog struct {
 	cfg    Config
 	rates  Rates
 	deps   Deps
 	flight singleflight.Group
-	stale  chan struct{} // wakes Run for a list that is out of date
+	stale  chan struct{} // wakes Run to refresh an outdated list
 
 	mu     sync.Mutex // guards the fields below
 	orgs   map[string]*record
-	latest *Snapshot // read for any organisation
+	latest *Snapshot // latest snapshot of any organisation
 }
 
-// record is the state of one organisation's list.
+// record is the cache entry of one organisation.
 type record struct {
-	last    *Snapshot // nil until the first good read
-	tried   time.Time // when the last read began
-	lastErr error     // why the last read failed; nil when it did not
-	failed  int       // reads that have failed since the last good one
-	raised  []charged // the prices in last that the platform charged above its list
-	charged time.Time // when the platform last charged more than the list, zero for never
+	last    *Snapshot // nil before the first successful read
+	tried   time.Time // start of the last read
+	lastErr error     // error of the last read, or nil
+	failed  int       // consecutive failed reads
+	raised  []charged // prices in last raised to what the platform charged
+	charged time.Time // when the platform last charged more than the list price; zero if never
 }
 
-// firstRetry is how long after a failure the list is read again. The pause doubles with
-// each further failure, up to Config.Retry.
+// firstRetry is the pause after the first failed read. It doubles with each further failure, up to Config.Retry.
 const firstRetry = 100 * time.Millisecond
 
-// resting reports whether a read has failed so lately that there is none at now.
+// resting reports whether the pause after the last failed read has not passed yet.
 func (r *record) resting(now time.Time, most time.Duration) bool {
 	return r.failed > 0 && now.Sub(r.tried) < min(most, firstRetry<<min(r.failed-1, 16))
 }
 
-// Status tells how an organisation's price list is doing.
+// Status describes the price list of one organisation.
 type Status struct {
-	// Org is the organisation.
+	// Org is the ID of the organisation.
 	Org string
-	// Fetched is when the list in use was read; zero when there is none.
+	// Fetched is when the list in use was read, or the zero time if there is none.
 	Fetched time.Time
-	// Err is why the last read failed; nil when it did not.
+	// Err is the error of the last read, or nil.
 	Err error
 }
 
-// New builds a catalog. It reads nothing: the first Snapshot does, or Run.
+// New returns a Catalog. It reads nothing; lists are read by the first call of Snapshot, or by Run.
 func New(cfg Config, deps Deps) (*Catalog, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	if deps.Fetch == nil {
-		return nil, errors.New("catalog: no function that reads the lists")
+		return nil, errors.New("catalog: Deps.Fetch is required")
 	}
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -95,11 +89,10 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 	return &Catalog{cfg: cfg, rates: rates, deps: deps, stale: make(chan struct{}, 1), orgs: map[string]*record{}}, nil
 }
 
-// Snapshot is the organisation's current price list. It comes from memory
-// unless there is none or it is older than MaxAge; then it is read, once for
-// all who wait. After a failure it is read again after 100 ms, and after twice the last
-// pause with each further one, Retry at most. The error wraps
-// ErrUnavailable; a nil Snapshot prices nothing, so it may be used as it is.
+// Snapshot returns the organisation's current price list. It returns the cached list unless there is none or it is older than
+// MaxAge; in that case it reads the list, once for all concurrent callers. After a failed read it waits 100 ms before the next one,
+// and twice as long after each further failure, up to Retry. The error wraps ErrUnavailable. A nil Snapshot is safe to use and
+// treats every price as unknown.
 func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	snap, known, err := c.look(org)
 	if err != nil {
@@ -109,7 +102,7 @@ func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 		return snap, nil
 	}
 	return c.wait(ctx, org, func(ctx context.Context) (*Snapshot, error) {
-		// Another read may have ended since.
+		// Another read may have finished in the meantime.
 		if snap, known, err := c.look(org); known || err != nil {
 			return snap, err
 		}
@@ -117,8 +110,7 @@ func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	})
 }
 
-// look tells what Snapshot answers without a read: a list that is young enough, or
-// an error that is. If there is neither, the list is not known.
+// look returns the cached list, or a recent error. known is false if the list has to be read.
 func (c *Catalog) look(org string) (snap *Snapshot, known bool, err error) {
 	c.mu.Lock()
 	r := c.orgs[org]
@@ -139,8 +131,8 @@ func (c *Catalog) look(org string) (snap *Snapshot, known bool, err error) {
 	}
 }
 
-// wait gets the list by read, sharing its call with all others that ask meanwhile. It
-// outlives the caller that began it, under its own deadline.
+// wait reads the list, sharing the read with concurrent callers. The read has its own deadline and continues if the caller that
+// started it leaves.
 func (c *Catalog) wait(ctx context.Context, org string, read func(context.Context) (*Snapshot, error)) (*Snapshot, error) {
 	done := c.flight.DoChan(org, func() (any, error) {
 		return read(context.WithoutCancel(ctx))
@@ -157,8 +149,7 @@ func (c *Catalog) wait(ctx context.Context, org string, read func(context.Contex
 	}
 }
 
-// read fetches the lists and keeps them if all are good. The time of a list
-// is when its reading began: it is at least that old.
+// read fetches the lists and caches them if all are valid. The list is dated to the start of the read.
 func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -168,16 +159,16 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	switch {
 	case (before == nil) == (err == nil):
 	case err != nil:
-		c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "price list not read, the last one stays until it is too old",
+		c.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "cannot read price list, using the last one until it reaches max_age",
 			slog.String("org", org), slog.String("fault", err.Error()))
 	default:
-		c.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "price list read again", slog.String("org", org))
+		c.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "price list read after earlier failures", slog.String("org", org))
 	}
 	return snap, err
 }
 
-// keep notes how a read went. It returns the list with the prices that are raised, and how the read before went. A list that equals the
-// organisation's last one or the one read before it, for another organisation, shares its memory: most organisations have the same prices.
+// keep stores the result of a read. It returns the list with raised prices applied, and the error of the previous read. If the list
+// equals the organisation's previous list, or the last one read for any organisation, it shares that list's memory.
 func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,14 +194,14 @@ func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snap
 		return nil, err
 	}
 	if len(lists.GPUs) == 0 {
-		return nil, errors.New("the list of GPU types is empty")
+		return nil, errors.New("list of GPU types is empty")
 	}
 	return NewSnapshot(lists, c.rates, began), nil
 }
 
-// RunPrice keeps the lists of the given organisations, and of every one asked for
-// later, younger than Refresh. It returns when the context ends, with its
-// cause. A failed read leaves the last good list in use until MaxAge.
+// Run refreshes the lists of the given organisations, and of each organisation passed to Snapshot, before they are older than
+// Refresh. It returns the cause of ctx when ctx ends. After a failed read, the last valid list stays in use until it reaches
+// MaxAge.
 func (c *Catalog) Run(ctx context.Context, orgs ...string) error {
 	c.mu.Lock()
 	for _, org := range orgs {
@@ -239,7 +230,7 @@ func (c *Catalog) refresh(ctx context.Context) {
 			return
 		}
 		read := func(ctx context.Context) (*Snapshot, error) { return c.read(ctx, org) }
-		_, _ = c.wait(ctx, org, read) // read logs what went wrong, Status has it
+		_, _ = c.wait(ctx, org, read) // read logs the error, and Status returns it
 	}
 }
 
@@ -252,7 +243,7 @@ func (c *Catalog) due() []string {
 		r := c.orgs[org]
 		young := r.last != nil && now.Sub(r.last.fetched) < c.cfg.Refresh
 		if young && !r.charged.Before(r.last.fetched) {
-			young = now.Sub(r.tried) < c.cfg.Retry // the list is out of date
+			young = now.Sub(r.tried) < c.cfg.Retry // the list is outdated
 		}
 		if !young && !r.resting(now, c.cfg.Retry) {
 			due = append(due, org)
@@ -261,15 +252,15 @@ func (c *Catalog) due() []string {
 	return due
 }
 
-// Forget drops an organisation's list, when the organisation is gone or its
-// credential now belongs to another platform account.
+// Forget drops an organisation's list. Call it when the organisation is removed or its credential changes to another platform
+// account.
 func (c *Catalog) Forget(org string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.orgs, org)
 }
 
-// Last is the list of an organisation that was read last, however old, nil for none.
+// Last returns the list of an organisation that was read last, regardless of its age, or nil.
 func (c *Catalog) Last(org string) *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -279,7 +270,7 @@ func (c *Catalog) Last(org string) *Snapshot {
 	return nil
 }
 
-// Status lists how the price lists are doing, by organisation.
+// Status returns the status of all price lists, sorted by organisation.
 func (c *Catalog) Status() []Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()

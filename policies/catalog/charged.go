@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// charged is a price per hour of one GPU or vCPU at which the platform created a pod, above its price list.
+// charged is an hourly price of one GPU or vCPU that the platform charged for a new pod and that exceeds its price list.
 type charged struct {
-	// id is that of a GPU type or, if cloud is "", of a CPU flavour.
+	// id is the ID of a GPU type or, if cloud is "", of a CPU flavour.
 	id, cloud    string
 	unit, listed Money
 	at           time.Time
 }
 
-// ObserveCharge compares the price of a pod that the platform has just created, from the platform's record, with the price list. A
-// price above the list raises the price of the machine at once, and has Run read the list again, at most once in
-// [Config.Retry]. The raise ends when the list shows another price than before, or after [Config.Refresh]. Where other
-// prices were agreed, the list is read again and no price is raised: the platform's record does not have agreed prices.
+// ObserveCharge compares the price in the platform's record of a newly created pod with the price list. If the price is higher, it
+// raises the price in the list immediately and makes Run read the list again, at most once in [Config.Retry]. The raised price
+// applies until the list shows another price than before, or until [Config.Refresh] has passed. If prices were negotiated, the list
+// is read again and no price is raised, because the platform's record does not reflect negotiated prices.
 func (c *Catalog) ObserveCharge(org string, pod map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,11 +37,11 @@ func (c *Catalog) ObserveCharge(org string, pod map[string]any) {
 	}
 	select {
 	case c.stale <- struct{}{}:
-	default: // RunPrice is about to look
+	default: // Run is already due to look
 	}
 }
 
-// raise applies the raises that a new list does not end.
+// raise reapplies the raised prices that the new list does not supersede.
 func (r *record) raise(s *Snapshot, now time.Time, longest time.Duration) *Snapshot {
 	r.raised = slices.DeleteFunc(r.raised, func(x charged) bool {
 		listed, known := s.unit(x.id, x.cloud)
@@ -53,7 +53,7 @@ func (r *record) raise(s *Snapshot, now time.Time, longest time.Duration) *Snaps
 	return s
 }
 
-// above returns the price of a pod's GPU or vCPU, and whether it is above the list. A difference by rounding is not.
+// above returns the hourly price of a pod's GPU or vCPU and reports whether it exceeds the list by more than rounding.
 func (s *Snapshot) above(pod map[string]any) (x charged, above bool) {
 	listed := s.pod(pod)
 	hourly, err := moneyOf(pod["cost"])
@@ -77,7 +77,7 @@ func (s *Snapshot) above(pod map[string]any) (x charged, above bool) {
 	return x, above
 }
 
-// unit is the list price of one GPU of a type in a cloud or, if cloud is "", of one vCPU of a flavour.
+// unit returns the list price of one GPU of a type in a cloud or, if cloud is "", of one vCPU of a flavour.
 func (s *Snapshot) unit(id, cloud string) (price Money, known bool) {
 	if cloud == "" {
 		c, ok := s.CPU(id)
@@ -87,7 +87,7 @@ func (s *Snapshot) unit(id, cloud string) (price Money, known bool) {
 	return price, reason == ""
 }
 
-// raise returns the list with a price that is no lower than x.
+// raise returns a copy of the list in which the price of x is at least the charged price.
 func (s *Snapshot) raise(x charged) *Snapshot {
 	l := Lists{GPUs: slices.Clone(s.gpus), CPUs: slices.Clone(s.cpus), Tiers: s.tiers}
 	higher := func(p *Price) { p.PerHour = max(p.PerHour, x.unit) }

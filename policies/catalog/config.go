@@ -8,41 +8,38 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// hoursPerMonth turns a monthly storage rate into an hourly one: a month of
-// storage is 730 hours, a twelfth of a year.
+// hoursPerMonth converts monthly storage rates into hourly ones: a month is 730 hours, a twelfth of a year.
 const hoursPerMonth = 730
 
-// Config is how price lists are kept.
+// Config configures how price lists are cached and which rates complete them.
 type Config struct {
-	Storage     Storage `yaml:"storage" doc:"the rates the platform's catalog does not list"`
-	SandboxRate Money   `yaml:"sandbox_rate" doc:"the highest rate of any sandbox per hour, which a create reserves for the lifetime of the sandbox: the platform's catalog has no rate of sandboxes, and a response states it only once the sandbox runs; 0 refuses creates of sandboxes" unit:"USD"`
+	Storage     Storage `yaml:"storage" doc:"storage rates, which the platform's catalog does not list"`
+	SandboxRate Money   `yaml:"sandbox_rate" doc:"the highest hourly rate of any sandbox, reserved for the lifetime of each new sandbox. The platform's catalog does not list the rate, and responses state it only once the sandbox runs. 0 refuses to create sandboxes" unit:"USD"`
 
-	// Refresh is how old a list may get before it is read again.
+	// Refresh is the age at which a list is read again.
 	Refresh time.Duration `yaml:"-"`
-	// MaxAge is how old a list may be and still be believed. Beyond it every price is
-	// unknown and calls that cost money are refused.
+	// MaxAge is the age at which a list is no longer used. From then on every price is unknown and calls that cost money are
+	// refused.
 	MaxAge time.Duration `yaml:"-"`
-	// Timeout bounds one read of a list.
+	// Timeout limits one read of a list.
 	Timeout time.Duration `yaml:"-"`
-	// Retry is the longest pause between two failing reads of one organisation's list.
+	// Retry is the longest pause between failing reads of one organisation's list.
 	Retry time.Duration `yaml:"-"`
 }
 
-// Storage is the price of storage in USD per GB and month of 730 hours. An
-// empty rate of network volumes is an unknown one: volumes of that kind are then
-// refused where a price is needed. Disks always have a rate; "0" leaves them out
-// of the price.
+// Storage holds the storage prices in USD per GB and month (730 hours). An empty rate of network volumes is unknown, and calls that
+// need it are refused. Disks always have a rate; "0" excludes them from prices.
 type Storage struct {
-	Standard          string `yaml:"standard" doc:"the rate of the first 1000 GB of STANDARD network volumes"`
-	StandardAbove     string `yaml:"standard_above" doc:"the rate of what such a volume has above 1000 GB; empty is the same rate"`
-	HighPerformance   string `yaml:"high_performance" doc:"the rate of HIGH_PERFORMANCE network volumes, which differs by data centre: set the highest in use; the default is the platform's list price when this was built"`
-	Container         string `yaml:"container" doc:"the rate of the container disks of pods, workers and cluster members, which cost while they run"`
-	Persistent        string `yaml:"persistent" doc:"the rate of storage on the host of a running pod"`
-	PersistentStopped string `yaml:"persistent_stopped" doc:"the rate of the same while the pod is stopped"`
-	DefaultDisk       int64  `yaml:"default_disk" doc:"size of a container disk whose size neither a request nor its template says; the platform does not name the size it gives then" unit:"GB"`
+	Standard          string `yaml:"standard" doc:"rate of the first 1000 GB of a STANDARD network volume"`
+	StandardAbove     string `yaml:"standard_above" doc:"rate of the part above 1000 GB; empty means the same rate"`
+	HighPerformance   string `yaml:"high_performance" doc:"rate of HIGH_PERFORMANCE network volumes. It differs by data centre: set the highest one you use. The default is the platform's list price at build time"`
+	Container         string `yaml:"container" doc:"rate of the container disks of pods, workers and cluster members, billed while they run"`
+	Persistent        string `yaml:"persistent" doc:"rate of persistent storage on the host of a running pod"`
+	PersistentStopped string `yaml:"persistent_stopped" doc:"rate of that storage while the pod is stopped"`
+	DefaultDisk       int64  `yaml:"default_disk" doc:"assumed size of a container disk if neither the request nor its template sets one; the platform does not document its default" unit:"GB"`
 }
 
-// DefaultConfig is the configuration used where nothing is said.
+// DefaultConfig returns the default configuration.
 func DefaultConfig() Config {
 	return Config{
 		Refresh: 5 * time.Minute,
@@ -53,22 +50,22 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate joins all errors in c, each with its path.
 func (c Config) Validate() error {
 	_, err := c.Storage.rates()
 	return err
 }
 
-// Rates are the parsed storage rates, per GB and month.
+// Rates holds the parsed storage rates, per GB and month.
 type Rates struct {
-	// Standard and HighPerformance are of network volumes; 0 is unknown. StandardAbove is of
-	// the size of a standard one above firstTier; 0 is Standard.
+	// Standard and HighPerformance are the rates of network volumes; 0 means unknown. StandardAbove is the rate of the part of a
+	// standard volume above firstTier; 0 means the same as Standard.
 	Standard, StandardAbove, HighPerformance Money
-	// Container, Persistent and PersistentStopped are of disks; 0 costs nothing.
+	// Container, Persistent and PersistentStopped are the rates of disks; 0 means free.
 	Container, Persistent, PersistentStopped Money
-	// Sandbox is the highest rate of a sandbox per hour; 0 is unknown.
+	// Sandbox is the highest hourly rate of a sandbox; 0 means unknown.
 	Sandbox Money
-	// DefaultDisk is the size in GB of a container disk that is left out.
+	// DefaultDisk is the size in GB of a container disk if neither the request nor its template sets one.
 	DefaultDisk int64
 }
 
@@ -103,13 +100,11 @@ func (s Storage) rates() (Rates, error) {
 	return r, errors.Join(errs...)
 }
 
-// firstTier is how many GB of a standard network volume cost the rate of the first
-// terabyte.
+// firstTier is the size in GB up to which the first rate of a standard network volume applies.
 const firstTier = 1000
 
-// volume is the cost per month of a network volume of a kind, and its rates. One that is
-// left to a data centre of which nothing is known could be either kind, so the dearer
-// counts.
+// volume returns the monthly cost of a network volume and a description of how it was computed. If neither the request nor the data
+// centre determines the type, the more expensive one is assumed.
 func (r Rates) volume(kind string, size int64) (monthly Money, basis string, known bool) {
 	switch kind {
 	case "STANDARD":

@@ -1,15 +1,13 @@
-// Package catalog knows what things cost. It keeps the platform's price list
-// per organisation (GPU types and CPU flavours, read through Deps.Fetch with
-// the organisation's own credential) and prices a call from it.
+// Package catalog computes prices. It caches the platform's price list of GPU types and CPU flavours for each organisation, read
+// through Deps.Fetch with the organisation's credential, and prices calls with it.
 //
-// A price is the worst case over every placement the call allows, in micro-USD per hour, rounded to the nearest.
-// It is made of GPUs or vCPUs at the list's prices and of disks at the configured rates (Storage), which no list
-// has. A call that cannot be priced is not cheap but unknown: Cost.Known is false and the caller of this package
-// must refuse the call if it could cost anything. A price list that is missing, older than Config.MaxAge or
-// implausible makes every price unknown.
+// A price is the highest price over every placement the call allows, in micro-USD per hour, rounded to the nearest. It consists of
+// GPUs or vCPUs at list prices, and of disks at the configured rates (Storage), which the platform does not list. If a call cannot
+// be priced, Cost.Known is false, and callers must refuse the call if it could cost anything. If the price list is missing, older
+// than Config.MaxAge or implausible, every price is unknown.
 //
-// The package neither reserves nor counts money, and it does not decide: the
-// policies read a Cost as input.cost, the ledger reserves it.
+// The package neither reserves nor counts money and makes no decisions: policies read a Cost as input.cost, and the ledger reserves
+// it.
 //
 //	c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetch: f})
 //	...

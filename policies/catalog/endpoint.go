@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// endpoint prices a serverless endpoint as if every worker it may have ran on
-// the dearest hardware it may run on.
+// endpoint prices a serverless endpoint as if all its workers ran on the most expensive hardware allowed.
 func (s *Snapshot) endpoint(after map[string]any) Cost {
 	workers, ok := maxWorkers(after["workers"])
 	if !ok {
@@ -26,14 +25,14 @@ func (s *Snapshot) endpoint(after map[string]any) Cost {
 	return s.cpuEndpoint(list, workers)
 }
 
-// Defaults of the platform for members a create may leave out.
+// The platform's defaults for optional members of a create.
 const (
 	defaultMinWorkers = 0
 	defaultMaxWorkers = 3
 )
 
-// maxWorkers is the most workers the endpoint can have at once. The platform
-// does not check that min is below max, so the larger of the two counts.
+// maxWorkers returns the highest number of workers the endpoint can have at once. The platform does not check that min is at most
+// max, so the larger of the two counts.
 func maxWorkers(v any) (n int64, ok bool) {
 	if v == nil {
 		return defaultMaxWorkers, true
@@ -77,20 +76,20 @@ func (s *Snapshot) gpuEndpoint(gpu map[string]any, workers int64) Cost {
 		return unknown("too many GPUs")
 	}
 	unit := dearest.Serverless.PerHour
-	c := total(unit, gpus, gpus, fmt.Sprintf("%d workers x %d x %s (dearest of %s) at %s",
+	c := total(unit, gpus, gpus, fmt.Sprintf("%d workers x %d x %s (most expensive of %s) at %s",
 		workers, count, dearest.ID, join(pools), unit))
 	if c.Known {
-		c.PerGPU = unit // also when no worker may run yet
+		c.PerGPU = unit // set even if no worker may run yet
 	}
 	return c
 }
 
-// dearest is the most expensive GPU type the pools still hold after the
-// exclusions. One member without a price makes the answer unknown.
+// dearest returns the most expensive GPU type left in the pools after the exclusions. If one of the types has no price, the result
+// is unknown.
 func (s *Snapshot) dearest(pools, excluded []string) (g *GPU, reason string) {
 	out := make(map[string]bool, len(excluded))
 	for _, id := range excluded {
-		out[strings.TrimSpace(id)] = true // the platform trims them too
+		out[strings.TrimSpace(id)] = true // the platform trims them, too
 	}
 	for _, pool := range pools {
 		members := s.pools[pool]
@@ -110,7 +109,7 @@ func (s *Snapshot) dearest(pools, excluded []string) (g *GPU, reason string) {
 		}
 	}
 	if g == nil {
-		return nil, "the exclusions leave no GPU type"
+		return nil, "the exclusions leave no GPU type in the pools"
 	}
 	return g, ""
 }
@@ -151,7 +150,7 @@ func (s *Snapshot) cpuEndpoint(flavours []any, workers int64) Cost {
 	return total(worst, workers, 0, basis)
 }
 
-// stringList reads a list of strings; nil is an empty one.
+// stringList reads a list of strings. A nil value is an empty list.
 func stringList(v any) (list []string, ok bool) {
 	if v == nil {
 		return nil, true

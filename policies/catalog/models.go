@@ -1,11 +1,10 @@
 package catalog
 
-// RunPrices are what an organisation has declared that runs cost, by name of the public
-// model or id of the endpoint.
+// RunPrices maps the names of public models and the IDs of endpoints to declared prices.
 type RunPrices map[string]RunPrice
 
-// For is the price of a run of a public model or on an endpoint: as declared, or as the
-// platform publishes it, or unknown.
+// For returns the price of a run of a public model or on an endpoint: the declared price, otherwise the platform's published price,
+// otherwise an unknown price.
 func (r RunPrices) For(id string) RunPrice {
 	if declared, ok := r[id]; ok {
 		return declared
@@ -13,23 +12,22 @@ func (r RunPrices) For(id string) RunPrice {
 	return models[id]
 }
 
-// IsPublicModel reports whether the platform publishes a public model of that name.
+// IsPublicModel reports whether the platform publishes a public model with that name.
 func IsPublicModel(id string) bool {
 	_, ok := models[id]
 	return ok
 }
 
-// usd makes amounts of dollars, which are exact as constants.
+// usd converts exact dollar constants into amounts.
 const usd = microPerUSD
 
-// models holds the platform's published facts about its public models: prices and the
-// defaults that they go by (reference platform-v2, section 12.9). Of a range it is the
-// upper end; where that is open, the price is unknown.
+// models holds the prices and defaults the platform publishes for its public models (reference platform-v2, section 12.9). For a
+// price range it holds the upper end; if the range is open, the price is unknown.
 var models = map[string]RunPrice{
 	"black-forest-labs-flux-1-dev":         image(0.02 * usd),
 	"black-forest-labs-flux-1-kontext-dev": {PerImage: 0.025 * usd},
 	"black-forest-labs-flux-1-schnell":     image(0.0024 * usd),
-	"chatterbox-turbo":                     {PerCharacters: 1 * usd}, // 0.001 a second of speech; no character takes longer
+	"chatterbox-turbo":                     {PerCharacters: 1 * usd}, // 0.001 USD per second of speech; no character takes longer
 	"cogito-671b-v2-1-fp8-dynamic":         language(0.5*usd, 0.5*usd, 512),
 	"google-nano-banana-2-edit": {
 		PerImage: 0.175 * usd, ByResolution: map[string]Money{"1k": 0.0875 * usd, "2k": 0.13 * usd}, DefaultResolution: "1k",
@@ -38,7 +36,7 @@ var models = map[string]RunPrice{
 	"granite-4-0-h-small":           language(10*usd, 10*usd, 512),
 	"infinitetalk":                  {PerRun: 0.5 * usd},
 	"kling-v2-1-i2v-pro":            fives(0.45 * usd),
-	"kling-v2-6-std-motion-control": {}, // from 0.21 to more than 0.63 a video
+	"kling-v2-6-std-motion-control": {}, // from 0.21 to over 0.63 USD per video
 	"kling-video-o1-r2v":            video(0.112 * usd),
 	"minimax-speech-02-hd":          {PerCharacters: 0.05 * usd},
 	"moonshot-kimi":                 language(15*usd, 3*usd, 2048),
@@ -65,7 +63,7 @@ var models = map[string]RunPrice{
 	"vidu-q3-t2v":               video(0.15 * usd),
 	"wan-2-1-i2v-720":           fives(0.3 * usd),
 	"wan-2-2-i2v-720":           {PerRun: 0.9 * usd},
-	"wan-2-2-t2v-720-lora":      video(0.07 * usd), // 0.35 for 5 s, 0.56 for 8 s
+	"wan-2-2-t2v-720-lora":      video(0.07 * usd), // 0.35 USD for 5 s, 0.56 USD for 8 s
 	"wan-2-5":                   {PerRun: 1.5 * usd},
 	"wan-2-6-i2v": {
 		PerSecond: 0.15 * usd, ByResolution: map[string]Money{"1280*720": 0.1 * usd, "720*1280": 0.1 * usd}, DefaultResolution: "1280*720",
@@ -76,22 +74,22 @@ var models = map[string]RunPrice{
 	"z-image-turbo": {PerImage: 0.005 * usd},
 }
 
-// image is a price by megapixel.
+// image returns a price per megapixel.
 func image(megapixel Money) RunPrice {
 	return RunPrice{PerMegapixel: megapixel, DefaultWidth: 1024, DefaultHeight: 1024, AtLeastDefault: true}
 }
 
-// video is a price by second.
+// video returns a price per second.
 func video(second Money) RunPrice {
 	return RunPrice{PerSecond: second, DefaultSeconds: 5, AtLeastDefault: true}
 }
 
-// fives is a price of each five seconds that have begun.
+// fives returns a price per started five seconds.
 func fives(five Money) RunPrice {
 	return RunPrice{PerSecond: five / 5, RoundSeconds: 5, DefaultSeconds: 5, AtLeastDefault: true}
 }
 
-// language is a price by million tokens of the completion and of the prompt.
+// language returns a price per million output tokens and per million input tokens.
 func language(output, input Money, defaultTokens int64) RunPrice {
 	return RunPrice{PerTokens: output, PerInput: input, DefaultTokens: defaultTokens, AtLeastDefault: true}
 }

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// Money is an amount of US dollars in millionths (micro-USD). Amounts of this
-// package are never negative.
+// Money is an amount of US dollars in millionths (micro-USD). Amounts in this package are never negative.
 type Money int64
 
-// microPerUSD is how many units of Money make one dollar.
+// microPerUSD is the number of units of Money in one dollar.
 const microPerUSD = 1_000_000
 
-// maxMoney bounds every amount: a billion dollars an hour is a mistake.
+// maxMoney limits every amount; an amount above a billion dollars is an error.
 const maxMoney Money = 1_000_000_000 * microPerUSD
 
 var (
@@ -24,10 +23,8 @@ var (
 	errTooMuch  = errors.New("amount out of range")
 )
 
-// ParseMoney reads a decimal number of dollars, as a price list or a
-// configuration spells it ("0.44", "1.1e-1"), and rounds up to the next
-// millionth. It refuses signs, NaN, infinities, absurd exponents and anything
-// above a billion dollars.
+// ParseMoney parses a decimal number of dollars such as "0.44" or "1.1e-1" and rounds it up to the next millionth. It returns an
+// error for signs, NaN, infinities, very large exponents, and amounts above a billion dollars.
 func ParseMoney(s string) (Money, error) {
 	if !plausibleNumber(s) {
 		return 0, errNotMoney
@@ -47,8 +44,8 @@ func ParseMoney(s string) (Money, error) {
 	return Money(q.Int64()), nil
 }
 
-// plausibleNumber keeps big.Rat away from tokens whose expansion would be
-// large (1e1000000) and from its other notations (fractions, hexadecimal).
+// plausibleNumber rejects tokens that big.Rat would expand to many digits (1e1000000) and its other notations (fractions,
+// hexadecimal).
 func plausibleNumber(s string) bool {
 	if s == "" || len(s) > 40 || strings.Trim(s, "0123456789.eE+-") != "" || s[0] == '+' {
 		return false
@@ -61,7 +58,7 @@ func plausibleNumber(s string) bool {
 	return err == nil && n >= -30 && n <= 30
 }
 
-// moneyOf reads a decoded JSON number.
+// moneyOf parses a decoded JSON number.
 func moneyOf(v any) (Money, error) {
 	switch n := v.(type) {
 	case json.Number:
@@ -80,8 +77,8 @@ func moneyOf(v any) (Money, error) {
 	}
 }
 
-// String is the amount in dollars with no more decimals than it needs, e.g.
-// "0.44" or "-0.05". It is a JSON number.
+// String returns the amount in dollars with as few decimals as possible, such as "0.44" or "-0.05". The result is a valid JSON
+// number.
 func (m Money) String() string {
 	whole := strconv.FormatInt(int64(m/microPerUSD), 10)
 	frac := m % microPerUSD
@@ -98,8 +95,7 @@ func (m Money) String() string {
 	return whole + "." + strings.TrimRight(digits, "0")
 }
 
-// times multiplies without overflow; ok is false when the product is out of
-// range or n is negative.
+// times returns m*n. ok is false if the product is out of range or n is negative.
 func (m Money) times(n int64) (product Money, ok bool) {
 	if n < 0 || m < 0 {
 		return 0, false
@@ -110,8 +106,7 @@ func (m Money) times(n int64) (product Money, ok bool) {
 	return m * Money(n), true
 }
 
-// UnmarshalNumber reads an amount of dollars as a configuration has it, 1.50 for
-// instance; see [ParseMoney].
+// UnmarshalNumber parses a dollar amount in a configuration file, such as 1.50; see [ParseMoney].
 func (m *Money) UnmarshalNumber(text string) error {
 	parsed, err := ParseMoney(text)
 	if err != nil {

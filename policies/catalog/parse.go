@@ -7,17 +7,15 @@ import (
 	"strconv"
 )
 
-// maxEntries bounds a catalog answer; the platform has some fifty types.
+// maxEntries limits the entries of a catalog response; the platform has about fifty types.
 const maxEntries = 2000
 
-// maxUnitPrice is what no GPU or vCPU hour costs; above it a list price is
-// taken for a mistake, hence unknown.
+// maxUnitPrice is the highest plausible hourly price of a GPU or vCPU. A higher list price is treated as unknown.
 const maxUnitPrice Money = 1000 * microPerUSD
 
-// ParseGPUs reads the decoded answer of GET /v2/catalog/gpus. Members it does
-// not know are ignored. An answer that cannot be a catalog (no list, an empty
-// one, an entry without id, one id twice) is an error, so that the last good
-// list stays; a price that cannot be right makes only that price unknown.
+// ParseGPUs parses the decoded response to GET /v2/catalog/gpus. It ignores unknown members. If the response is not a catalog (the
+// list is missing or empty, an entry has no ID, an ID occurs twice), it returns an error, so that the last valid list stays in use.
+// An implausible price makes only that price unknown.
 func ParseGPUs(answer any) ([]GPU, error) {
 	items, err := list(answer, "gpus")
 	if err != nil {
@@ -46,8 +44,7 @@ func ParseGPUs(answer any) ([]GPU, error) {
 	return out, nil
 }
 
-// ParseCPUs reads the decoded answer of GET /v2/catalog/cpus, by the rules of
-// ParseGPUs.
+// ParseCPUs parses the decoded response to GET /v2/catalog/cpus, with the same rules as ParseGPUs.
 func ParseCPUs(answer any) ([]CPU, error) {
 	items, err := list(answer, "cpus")
 	if err != nil {
@@ -75,9 +72,8 @@ func ParseCPUs(answer any) ([]CPU, error) {
 	return out, nil
 }
 
-// ParseTiers reads which kind of network volume a data centre makes when a request
-// names none, the first it offers or "", from the decoded answer of GET
-// /v2/catalog/datacenters.
+// ParseTiers parses the decoded response to GET /v2/catalog/datacenters. For each data centre it returns the type of a network
+// volume whose request names none: the first type that the data centre offers, or "".
 func ParseTiers(answer any) (map[string]string, error) {
 	items, err := list(answer, "dataCenters")
 	if err != nil {
@@ -101,16 +97,16 @@ func ParseTiers(answer any) (map[string]string, error) {
 func list(answer any, member string) ([]any, error) {
 	m, ok := answer.(map[string]any)
 	if !ok {
-		return nil, errors.New("the catalog answer is not an object")
+		return nil, errors.New("catalog response is not an object")
 	}
 	items, ok := m[member].([]any)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("the catalog answer has no list %q", member)
+		return nil, fmt.Errorf("catalog response has no list %q", member)
 	case len(items) == 0:
-		return nil, fmt.Errorf("the catalog answer has an empty list %q", member)
+		return nil, fmt.Errorf("catalog response has an empty list %q", member)
 	case len(items) > maxEntries:
-		return nil, fmt.Errorf("the catalog answer has %d entries in %q", len(items), member)
+		return nil, fmt.Errorf("catalog response has %d entries in %q", len(items), member)
 	}
 	return items, nil
 }
@@ -118,14 +114,14 @@ func list(answer any, member string) ([]any, error) {
 func entry(item any, seen map[string]bool) (map[string]any, string, error) {
 	m, ok := item.(map[string]any)
 	if !ok {
-		return nil, "", errors.New("not an object")
+		return nil, "", errors.New("entry is not an object")
 	}
 	id, ok := m["id"].(string)
 	if !ok || id == "" {
-		return nil, "", errors.New("no id")
+		return nil, "", errors.New("entry has no id")
 	}
 	if seen[id] {
-		return nil, "", fmt.Errorf("%q is listed twice", id)
+		return nil, "", fmt.Errorf("duplicate id %q", id)
 	}
 	seen[id] = true
 	return m, id, nil
@@ -149,8 +145,7 @@ func text(v any) string {
 	return s
 }
 
-// integer reads a decoded JSON number that must be a whole, non-negative one;
-// anything else is 0, "not said".
+// integer reads a decoded JSON number that must be whole and non-negative. It returns 0, meaning "not given", for any other value.
 func integer(v any) int64 {
 	n, ok := whole(v)
 	if !ok || n < 0 {
@@ -159,8 +154,7 @@ func integer(v any) int64 {
 	return n
 }
 
-// whole reads a decoded JSON number as an int64; ok is false for anything that
-// is not a whole number in range.
+// whole reads a decoded JSON number as an int64. ok is false if the value is not a whole number in range.
 func whole(v any) (n int64, ok bool) {
 	switch x := v.(type) {
 	case json.Number:

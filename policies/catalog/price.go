@@ -9,52 +9,50 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Cost is the most that a call could cost per hour once it was carried out.
+// Cost is the highest possible price of a call.
 type Cost struct {
-	// Known is false when the price could not be established; every other
-	// amount is then meaningless, and a call that could cost must be refused.
+	// Known is false if the price cannot be determined. Then all other amounts are meaningless, and a call that could cost money
+	// must be refused.
 	Known bool
-	// Hourly is the worst case of the whole resource per hour; 0 for a call that costs
-	// nothing by the hour.
+	// Hourly is the highest price of the whole resource per hour, or 0 for a call that is not billed by the hour.
 	Hourly Money
-	// PerGPU is the dearest GPU-hour the call allows; 0 when no GPU is involved.
+	// PerGPU is the highest price of one GPU per hour, or 0 without GPUs.
 	PerGPU Money
-	// RunPrice is the most that a run can cost, the dearest one of a batch; 0 when its price
-	// is not known, and for other calls.
+	// Run is the highest price of a run, or of the most expensive run of a batch. It is 0 if the price is unknown and for other
+	// calls.
 	Run Money
-	// FreeRun says that the organisation has declared runs of this kind free.
+	// FreeRun is set if the organisation has declared such runs free.
 	FreeRun bool
-	// GPUs is how many GPUs the resource could hold at once.
+	// GPUs is the highest number of GPUs the resource could hold at once.
 	GPUs int64
-	// Basis says how Hourly came about, for people and for the decision log, e.g. "2 x NVIDIA
-	// L4 (SECURE) at 0.43". Empty for a free call.
+	// Basis explains how Hourly was computed, for people and for the decision log, such as "2 x NVIDIA L4 (SECURE) at 0.43". It is
+	// empty for a free call.
 	Basis string
-	// Reason says why Known is false.
+	// Reason explains why Known is false.
 	Reason string
-	// AsOf is when the prices were read; zero for a free call.
+	// AsOf is when the prices were read, or the zero time for a free call.
 	AsOf time.Time
 }
 
-// Price is the worst case per hour of an operation whose resource will look like after:
-// the body with defaults filled in for a create, the merged object for an update, the
-// current pod for an action. verb is the effect of the call; see operation.Spec.EffectiveVerb.
+// Price returns the highest price per hour of an operation. after is the resulting state: the body with defaults for a create, the
+// merged object for an update, the current pod for an action. verb is the effect of the call; see operation.Spec.EffectiveVerb.
 //
-// A value that makes no sense is unknown, never free: a missing or mistyped count, a GPU
-// type the cloud does not offer, an unknown pool.
+// An invalid value (a missing or mistyped count, a GPU type the cloud does not offer, an unknown pool) makes the price unknown,
+// never free.
 func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) Cost {
 	row, ok := operation.Lookup(id)
 	rule := row.Price
 	switch {
 	case !ok:
-		return unknown("no price rule for operation %q", id)
+		return unknown("operation %q has no price rule", id)
 	case rule == operation.PriceFree, verb == operation.VerbStop, verb == operation.VerbDelete:
 		return Cost{Known: true}
 	case !verb.HasResultState():
-		return unknown("no price rule for operation %q with verb %q", id, verb)
+		return unknown("operation %q with verb %q has no price rule", id, verb)
 	case after == nil:
-		return unknown("the resource is not known")
+		return unknown("the current resource is unknown")
 	case s == nil && rule != operation.PriceVolume:
-		return unknown("the price list is not available")
+		return unknown("the price list is unavailable")
 	}
 	var c Cost
 	switch rule { //nolint:exhaustive // what is free was answered above
@@ -97,15 +95,15 @@ func (s *Snapshot) pod(after map[string]any) Cost {
 	return s.cpuPod(c, cloud)
 }
 
-// hardware returns the GPU or the CPU member of a pod or an endpoint, which has one of them; otherwise it returns the problem.
+// hardware returns the GPU or the CPU member of a pod or endpoint. If it does not have exactly one of them, problem explains why.
 func hardware(after map[string]any) (gpu map[string]any, cpu any, problem string) {
 	given, cpu := after["gpu"], after["cpu"]
 	gpu, isObject := given.(map[string]any)
 	switch {
 	case given != nil && cpu != nil:
-		return nil, nil, "both gpu and cpu are given"
+		return nil, nil, "gpu and cpu are both set"
 	case given == nil && cpu == nil:
-		return nil, nil, "neither gpu nor cpu is given"
+		return nil, nil, "neither gpu nor cpu is set"
 	case given != nil && (!isObject || gpu == nil):
 		return nil, nil, "gpu is not an object"
 	}
@@ -125,7 +123,7 @@ func (s *Snapshot) gpuPod(gpu map[string]any, cloud string) Cost {
 	return total(price, count, count, strconv.FormatInt(count, 10)+" x "+id+" ("+cloud+") at "+price.String())
 }
 
-// gpuPrice is the price of one GPU-hour of a type in a cloud.
+// gpuPrice returns the price of one GPU-hour of a type in a cloud.
 func (s *Snapshot) gpuPrice(id, cloud string) (price Money, reason string) {
 	g, ok := s.gpuByID[id]
 	if !ok {
@@ -169,16 +167,15 @@ func (s *Snapshot) cpuPod(cpu map[string]any, cloud string) Cost {
 	return total(c.Secure.PerHour, vcpus, 0, fmt.Sprintf("%d vCPU of %s at %s", vcpus, id, c.Secure.PerHour))
 }
 
-// atLeastNamed is the vCPU count, or the one in the flavour's id where that is
-// larger. No request gets here with the two apart, but what exists may have
-// them, and the platform could go by either.
+// atLeastNamed returns the vCPU count, or the count in the flavour's ID if it is larger. Requests cannot contain different values,
+// but existing resources may, and the platform could use either.
 func atLeastNamed(vcpus int64, flavour string) int64 {
 	_, named := sizeOf(flavour)
 	return max(vcpus, named)
 }
 
-// cluster has no list price of its own: its members are pods, and the dearer
-// of the two clouds is assumed because the body cannot choose one.
+// cluster prices the members of a cluster as pods, because clusters have no list price. It assumes the more expensive of the two
+// clouds, because the body cannot select one.
 func (s *Snapshot) cluster(after map[string]any) Cost {
 	compute, ok := after["compute"].(map[string]any)
 	if !ok {
@@ -213,8 +210,7 @@ func (s *Snapshot) cluster(after map[string]any) Cost {
 	return total(price, gpus, gpus, fmt.Sprintf("%d pods x %d x %s at %s", pods, perPod, id, price))
 }
 
-// total multiplies a unit price; the GPU price is the unit price when GPUs are
-// involved.
+// total multiplies a unit price. If GPUs are involved, the unit price is also the price per GPU.
 func total(unit Money, units, gpus int64, basis string) Cost {
 	hourly, ok := unit.times(units)
 	if !ok {
@@ -227,7 +223,7 @@ func total(unit Money, units, gpus int64, basis string) Cost {
 	return c
 }
 
-// stringOr is a string member with its default; ok is false for another type.
+// stringOr returns a string member or its default. ok is false for any other type.
 func stringOr(v any, def string) (s string, ok bool) {
 	if v == nil {
 		return def, true
@@ -236,7 +232,7 @@ func stringOr(v any, def string) (s string, ok bool) {
 	return s, ok
 }
 
-// countOr is a positive whole number with its default (0: it must be there).
+// countOr returns a positive whole number or its default. A default of 0 means that the member is required.
 func countOr(v any, def int64) (n int64, ok bool) {
 	if v == nil {
 		return def, def > 0
@@ -245,7 +241,7 @@ func countOr(v any, def int64) (n int64, ok bool) {
 	return n, ok && n > 0
 }
 
-// maxGPUs is a bound no request comes near; it keeps products in range.
+// maxGPUs keeps products in range; no request comes near it.
 const maxGPUs = 1_000_000_000
 
 func product(a, b int64) (n int64, ok bool) {
@@ -256,7 +252,7 @@ func product(a, b int64) (n int64, ok bool) {
 	return n, n <= maxGPUs
 }
 
-// join names at most a few things for people.
+// join lists the first few names and the number of the others.
 func join(names []string) string {
 	const most = 5
 	if len(names) <= most {

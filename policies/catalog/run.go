@@ -11,34 +11,35 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// RunPrice is the cost of runs of one public model or endpoint, by exactly one of its prices.
-// The zero Run is an unknown price. Its members are called as those of the policy
-// run_cost.
+// RunPrice is the price of runs of one public model or endpoint, of which exactly one unit price must be set. The zero RunPrice is
+// an unknown price. Its members have the same names as those of the policy run_cost.
 type RunPrice struct {
-	PerRun         Money `yaml:"usd_per_run" doc:"each run costs this" unit:"USD"`
-	PerImage       Money `yaml:"usd_per_image" doc:"each image costs this: one, or input.num_images, num_outputs, batch_size and n, multiplied" unit:"USD"`
-	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"a million pixels of each image cost this: input.width by input.height or input.size, or default_width by default_height" unit:"USD"`
-	DefaultWidth   int64 `yaml:"default_width" doc:"how wide an image is that does not say" unit:"pixels"`
-	DefaultHeight  int64 `yaml:"default_height" doc:"how high an image is that does not say" unit:"pixels"`
-	PerSecond      Money `yaml:"usd_per_second" doc:"a second of the result costs this: input.duration, or default_seconds" unit:"USD"`
-	RoundSeconds   int64 `yaml:"round_seconds" doc:"lengths are rounded up to a multiple of this" unit:"seconds"`
-	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"a thousand characters of input.prompt cost this; a character counts as its bytes in UTF-8" unit:"USD"`
-	PerHour        Money `yaml:"usd_per_execution_hour" doc:"an hour of execution costs this: at most policy.executionTimeout of the job, or default_seconds, or 600 s" unit:"USD"`
-	DefaultSeconds int64 `yaml:"default_seconds" doc:"how long a run makes or takes that does not say" unit:"seconds"`
-	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"a million tokens cost this: at most max_tokens for each choice, or default_tokens, and those of the prompt" unit:"USD"`
-	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"what those of the prompt cost instead" unit:"USD"`
-	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"what tokens of the prompt cost instead that the model server reports as read from its prompt cache" unit:"USD"`
-	DefaultTokens  int64 `yaml:"default_tokens" doc:"how many tokens a choice has that does not say" unit:"tokens"`
+	PerRun         Money `yaml:"usd_per_run" doc:"price of a run" unit:"USD"`
+	PerImage       Money `yaml:"usd_per_image" doc:"price of an image. A run makes one image, or the product of input.num_images, num_outputs, batch_size and n" unit:"USD"`
+	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price of a million pixels of each image. The size is input.width by input.height, input.size, or default_width by default_height" unit:"USD"`
+	DefaultWidth   int64 `yaml:"default_width" doc:"width of an image if the body does not set one" unit:"pixels"`
+	DefaultHeight  int64 `yaml:"default_height" doc:"height of an image if the body does not set one" unit:"pixels"`
+	PerSecond      Money `yaml:"usd_per_second" doc:"price of a second of the result. The length is input.duration or default_seconds" unit:"USD"`
+	RoundSeconds   int64 `yaml:"round_seconds" doc:"lengths are rounded up to a multiple of this number" unit:"seconds"`
+	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"price of a thousand characters of input.prompt; a character counts as its number of bytes in UTF-8" unit:"USD"`
+	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price of an hour of execution. The longest execution is policy.executionTimeout of the job, default_seconds, or 600 s" unit:"USD"`
+	DefaultSeconds int64 `yaml:"default_seconds" doc:"length of the result or of the execution if the body does not set one" unit:"seconds"`
+	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price of a million tokens. The tokens of a run are max_tokens or default_tokens for each choice, and those of the prompt" unit:"USD"`
+	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price of a million tokens of the prompt, if it differs" unit:"USD"`
+	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price of a million tokens of the prompt that the model server reports as read from its prompt cache, if it differs" unit:"USD"`
+	DefaultTokens  int64 `yaml:"default_tokens" doc:"tokens of a choice if the body does not limit them" unit:"tokens"`
 
-	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"what an image or second costs instead, by input.resolution or input.size as it is written; the price itself, which none is above, is that of any other" unit:"USD"`
-	DefaultResolution string           `yaml:"default_resolution" doc:"the resolution of a run that does not say"`
-	AtLeastDefault    bool             `yaml:"at_least_default" doc:"a smaller or shorter run, or one of fewer tokens, is reserved as the default"`
+	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"prices of an image or second by resolution, as written in input.resolution or input.size. None may exceed usd_per_image or usd_per_second, which applies to all other resolutions" unit:"USD"`
+	DefaultResolution string           `yaml:"default_resolution" doc:"resolution of a run if the body does not set one"`
+	AtLeastDefault    bool             `yaml:"at_least_default" doc:"reserve at least the default size, length or number of tokens, even if the body asks for less"`
 
-	// Free says that the price of a run is given, and is 0. FreeInput and FreeCached say so of the tokens of its prompt and of its cached ones.
+	// Free is set if the configured price is 0. FreeInput and FreeCached are set if the price of input tokens or of cached input
+	// tokens is 0.
 	Free, FreeInput, FreeCached bool `yaml:"-"`
 }
 
-// NoteKeys sets Free, FreeInput and FreeCached: a price of 0 means free. present reports whether the configuration has a key.
+// NoteKeys sets Free, FreeInput and FreeCached: a configured price of 0 means free, while an absent one means unknown. present
+// reports whether the configuration contains a key.
 func (r *RunPrice) NoteKeys(present func(key string) bool) {
 	for key, price := range r.prices() {
 		r.Free = r.Free || present(key) && price == 0
@@ -47,7 +48,7 @@ func (r *RunPrice) NoteKeys(present func(key string) bool) {
 	r.FreeCached = present("usd_per_million_cached_tokens") && r.PerCached == 0
 }
 
-// prices are the prices of which a run has exactly one, by their names.
+// prices returns the mutually exclusive unit prices, by name.
 func (r *RunPrice) prices() map[string]Money {
 	return map[string]Money{
 		"usd_per_run": r.PerRun, "usd_per_image": r.PerImage, "usd_per_megapixel": r.PerMegapixel, "usd_per_second": r.PerSecond,
@@ -55,11 +56,10 @@ func (r *RunPrice) prices() map[string]Money {
 	}
 }
 
-// maxCount bounds what prices and bodies may say of lengths and numbers, so that
-// products of two are in range.
+// maxCount limits lengths and counts in prices and bodies, so that products of two of them are in range.
 const maxCount = 1 << 31
 
-// Validate reports every fault.
+// Validate joins all errors in r.
 func (r RunPrice) Validate() error {
 	var errs fault.Found
 	rules := 0
@@ -72,20 +72,20 @@ func (r RunPrice) Validate() error {
 		rules++
 	}
 	if rules != 1 {
-		errs = append(errs, errors.New("needs exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
+		errs = append(errs, errors.New("requires exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
 	}
-	errs.If((r.PerInput > 0 || r.FreeInput) && r.PerTokens == 0 && !r.Free, "usd_per_million_input_tokens", "needs usd_per_million_tokens beside it")
-	errs.If((r.PerCached > 0 || r.FreeCached) && r.PerTokens == 0 && !r.Free, "usd_per_million_cached_tokens", "needs usd_per_million_tokens beside it")
-	errs.If(r.PerTokens > 0 && r.PerCached > r.prompt(), "usd_per_million_cached_tokens", "must not be above the price of other tokens of the prompt: runs are reserved at that price")
+	errs.If((r.PerInput > 0 || r.FreeInput) && r.PerTokens == 0 && !r.Free, "usd_per_million_input_tokens", "requires usd_per_million_tokens")
+	errs.If((r.PerCached > 0 || r.FreeCached) && r.PerTokens == 0 && !r.Free, "usd_per_million_cached_tokens", "requires usd_per_million_tokens")
+	errs.If(r.PerTokens > 0 && r.PerCached > r.prompt(), "usd_per_million_cached_tokens", "must not exceed the price of other prompt tokens, at which runs are reserved")
 	for name, n := range map[string]int64{
 		"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens, "round_seconds": r.RoundSeconds,
 		"default_width": r.DefaultWidth, "default_height": r.DefaultHeight,
 	} {
 		errs.If(n < 0 || n > maxCount, name, "must be from 0 to %d", maxCount)
 	}
-	errs.If(len(r.ByResolution) > 0 && r.PerImage == 0 && r.PerSecond == 0, "usd_by_resolution", "needs usd_per_image or usd_per_second beside it")
+	errs.If(len(r.ByResolution) > 0 && r.PerImage == 0 && r.PerSecond == 0, "usd_by_resolution", "requires usd_per_image or usd_per_second")
 	for name, price := range r.ByResolution {
-		errs.If(price > max(r.PerImage, r.PerSecond), "usd_by_resolution."+name, "must not be above the price itself")
+		errs.If(price > max(r.PerImage, r.PerSecond), "usd_by_resolution."+name, "must not exceed usd_per_image or usd_per_second")
 	}
 	return errors.Join(errs...)
 }
@@ -95,13 +95,11 @@ func (r RunPrice) Known() bool {
 	return max(r.PerRun, r.PerImage, r.PerMegapixel, r.PerSecond, r.PerCharacters, r.PerHour, r.PerTokens) > 0
 }
 
-// defaultExecution is how long the platform lets a job run that does not say
-// (reference platform-v2, section 12.2).
+// defaultExecution is the platform's default execution timeout of a job (reference platform-v2, section 12.2).
 const defaultExecution = 10 * time.Minute
 
-// MaxCost is the most that a run with a body can cost; known is false if the body does
-// not say, or is nil because it cannot be seen. size is the length of the body in
-// bytes, which no prompt has more tokens than.
+// MaxCost returns the highest cost of a run with the given body. known is false if the body does not determine it, or if body is
+// nil because it is not visible. size is the length of the body in bytes, which is an upper bound of the tokens in the prompt.
 func (r RunPrice) MaxCost(body map[string]any, size int64) (most Money, known bool) {
 	input := object(body, "input")
 	switch {
@@ -136,8 +134,7 @@ func (r RunPrice) MaxCost(body map[string]any, size int64) (most Money, known bo
 	return 0, false
 }
 
-// at is a price by the resolution of the result. A resolution that is not on the list is
-// the dearest.
+// at returns the price for the resolution of the result. A resolution that is not listed has the highest price.
 func (r RunPrice) at(price Money, input map[string]any) Money {
 	if len(r.ByResolution) == 0 {
 		return price
@@ -164,7 +161,7 @@ func (r RunPrice) resolution(text string, other Money) Money {
 	return other
 }
 
-// images is how many images a run makes: the product of its numbers by any name.
+// images returns the number of images a run makes: the product of all members that state a number.
 func images(input map[string]any) (n int64, known bool) {
 	n = 1
 	for _, name := range []string{"num_images", "num_outputs", "batch_size", "n"} {
@@ -179,7 +176,7 @@ func images(input map[string]any) (n int64, known bool) {
 	return n, true
 }
 
-// pixels is how large an image is: by its sides, or its size, whichever is larger.
+// pixels returns the size of an image from its width and height or from its size member, whichever is larger.
 func (r RunPrice) pixels(input map[string]any) (n int64, known bool) {
 	w, h, ok := sides(member(input, "size"))
 	width, ok1 := countOr(member(input, "width"), cmp.Or(r.DefaultWidth, w))
@@ -193,7 +190,7 @@ func (r RunPrice) pixels(input map[string]any) (n int64, known bool) {
 	return n, true
 }
 
-// sides reads a size, "1024*768" for instance. A missing one has none.
+// sides parses a size such as "1024*768". A missing size returns zeros.
 func sides(size any) (width, height int64, ok bool) {
 	if size == nil {
 		return 0, 0, true
@@ -205,7 +202,7 @@ func sides(size any) (width, height int64, ok bool) {
 	return width, height, ok1 && ok2
 }
 
-// length is a length in millionths of a second. A number of a body may be a fraction.
+// length returns a duration in millionths of a second. The body may contain a fraction.
 func (r RunPrice) length(given any) (micro int64, known bool) {
 	least := r.DefaultSeconds * microPerUSD
 	switch n, isNumber := given.(json.Number); {
@@ -226,7 +223,7 @@ func (r RunPrice) length(given any) (micro int64, known bool) {
 	return micro, micro > 0
 }
 
-// tokens is the most tokens that the choices may have together.
+// tokens returns the highest number of tokens of all choices together.
 func (r RunPrice) tokens(body map[string]any) (n int64, known bool) {
 	a := ParseTokenRequest("", body)
 	most := a.Tokens
@@ -236,7 +233,7 @@ func (r RunPrice) tokens(body map[string]any) (n int64, known bool) {
 	return most * a.Choices, most > 0 && !a.Invalid
 }
 
-// member is a member of an object of a body, which may be decoded only now.
+// member returns a member of an object in a body. It decodes values whose decoding was deferred.
 func member(in map[string]any, name string) any { return decoded(in[name]) }
 
 func decoded(v any) any {
@@ -251,17 +248,17 @@ func object(in map[string]any, name string) map[string]any {
 	return m
 }
 
-// TokenCost is what tokens of a prompt and of its completion cost.
+// TokenCost returns the cost of prompt tokens and completion tokens.
 func (r RunPrice) TokenCost(prompt, completion int64) Money {
 	return r.UsageCost(prompt, 0, completion)
 }
 
-// UsageCost is what tokens of a prompt and of its completion cost, where cached tokens of the prompt were read from a cache.
+// UsageCost returns the cost of prompt and completion tokens, where cached of the prompt tokens were read from a cache.
 func (r RunPrice) UsageCost(prompt, cached, completion int64) Money {
 	return min(maxMoney, r.prompt().share(prompt-cached, microPerUSD)+r.cached().share(cached, microPerUSD)+r.PerTokens.share(completion, microPerUSD))
 }
 
-// prompt returns the price of a million tokens of a prompt.
+// prompt returns the price of a million prompt tokens.
 func (r RunPrice) prompt() Money {
 	if r.FreeInput {
 		return 0
@@ -269,7 +266,7 @@ func (r RunPrice) prompt() Money {
 	return cmp.Or(r.PerInput, r.PerTokens)
 }
 
-// cached returns the price of a million tokens of a prompt that were read from a cache.
+// cached returns the price of a million prompt tokens that were read from a cache.
 func (r RunPrice) cached() Money {
 	if r.FreeCached {
 		return 0
@@ -277,12 +274,12 @@ func (r RunPrice) cached() Money {
 	return cmp.Or(r.PerCached, r.prompt())
 }
 
-// TimeCost is what an execution costs.
+// TimeCost returns the cost of an execution of duration d.
 func (r RunPrice) TimeCost(d time.Duration) Money {
 	return r.PerHour.share(d.Milliseconds(), time.Hour.Milliseconds())
 }
 
-// share is m * n / per, rounded up and at most maxMoney. Neither n nor per is negative.
+// share returns m*n/per, rounded up and at most maxMoney. n and per must not be negative.
 func (m Money) share(n, per int64) Money {
 	hi, lo := bits.Mul64(uint64(m), uint64(n))
 	if hi >= uint64(per) {

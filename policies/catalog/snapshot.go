@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Snapshot is one organisation's price list at one time. It never changes;
-// a nil Snapshot is an unknown one and prices nothing.
+// Snapshot is an organisation's price list at one point in time. It is immutable. A nil Snapshot is valid and treats every price as
+// unknown.
 type Snapshot struct {
 	gpus     []GPU
 	cpus     []CPU
@@ -30,8 +30,8 @@ type Snapshot struct {
 	poolList []string
 }
 
-// NewSnapshot indexes a price list fetched at the given time. Types are kept
-// in order of their ids, so equal lists make equal snapshots.
+// NewSnapshot returns a snapshot of a price list fetched at the given time. Types are sorted by ID, so equal lists make equal
+// snapshots.
 func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	s := &Snapshot{
 		tiers:   l.Tiers,
@@ -67,7 +67,7 @@ func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	return s
 }
 
-// sharing returns s with the contents of other, if both list the same.
+// sharing returns s with the memory of other if both have the same contents.
 func (s *Snapshot) sharing(other *Snapshot) *Snapshot {
 	if other == nil || s.digest != other.digest || s.listed.Digest() != other.listed.Digest() {
 		return s
@@ -77,9 +77,8 @@ func (s *Snapshot) sharing(other *Snapshot) *Snapshot {
 	return &shared
 }
 
-// nameFlavours makes bare flavours known that the list has as instances only.
-// Prices are per vCPU, so the instances of one flavour should not differ: if
-// they do the dearer counts, and an unknown price makes the flavour's unknown.
+// nameFlavours adds entries for bare CPU flavours that the list contains only as instances. Prices are per vCPU, so all instances
+// of a flavour should cost the same: otherwise the highest price counts, and an unknown price makes the flavour's price unknown.
 func (s *Snapshot) nameFlavours() {
 	made := map[string]*CPU{}
 	for i := range s.cpus {
@@ -105,7 +104,7 @@ func dearer(a, b Price) Price {
 	return Price{Known: true, PerHour: max(a.PerHour, b.PerHour)}
 }
 
-// GPUs lists the GPU types by id. The caller must not change the list.
+// GPUs returns the GPU types, sorted by ID. Callers must not modify the slice.
 func (s *Snapshot) GPUs() []GPU {
 	if s == nil {
 		return nil
@@ -113,7 +112,7 @@ func (s *Snapshot) GPUs() []GPU {
 	return s.gpus
 }
 
-// CPUs lists the CPU flavours by id. The caller must not change the list.
+// CPUs returns the CPU flavours, sorted by ID. Callers must not modify the slice.
 func (s *Snapshot) CPUs() []CPU {
 	if s == nil {
 		return nil
@@ -121,9 +120,8 @@ func (s *Snapshot) CPUs() []CPU {
 	return s.cpus
 }
 
-// CPU finds a CPU flavour by its id: the bare flavour (cpu5c) or the
-// instance-style spelling that carries vCPUs and memory (cpu5c-4-8). Where the
-// catalog itself lists instances, a bare flavour is the dearest of its own.
+// CPU returns a CPU flavour by its ID: the bare flavour (cpu5c), or the instance form with vCPUs and memory (cpu5c-4-8). If the
+// catalog lists instances, a bare flavour is the most expensive of its instances.
 func (s *Snapshot) CPU(id string) (CPU, bool) {
 	if s == nil {
 		return CPU{}, false
@@ -138,11 +136,11 @@ func (s *Snapshot) CPU(id string) (CPU, bool) {
 	return CPU{}, false
 }
 
-// sizedFlavour is the instance-style spelling of a flavour.
+// sizedFlavour matches the instance form of a CPU flavour ID.
 var sizedFlavour = regexp.MustCompile(`^([A-Za-z0-9]+)-([0-9]+)-[0-9]+$`)
 
-// sizeOf splits the instance-style spelling of a flavour. vcpus is 0 for a bare
-// one, and out of every range for a number too long to read.
+// sizeOf splits the instance form of a CPU flavour ID. vcpus is 0 for a bare flavour, and out of range for a number that is too
+// long.
 func sizeOf(id string) (flavour string, vcpus int64) {
 	m := sizedFlavour.FindStringSubmatch(id)
 	if m == nil {
@@ -155,7 +153,7 @@ func sizeOf(id string) (flavour string, vcpus int64) {
 	return m[1], n
 }
 
-// Pools lists the serverless pools by name. The caller must not change it.
+// Pools returns the serverless pools, sorted by name. Callers must not modify the slice.
 func (s *Snapshot) Pools() []string {
 	if s == nil {
 		return nil
@@ -163,7 +161,7 @@ func (s *Snapshot) Pools() []string {
 	return s.poolList
 }
 
-// PoolMembers lists the ids of the GPU types in a serverless pool, in order.
+// PoolMembers returns the sorted IDs of the GPU types in a serverless pool.
 func (s *Snapshot) PoolMembers(pool string) []string {
 	if s == nil {
 		return nil
@@ -175,10 +173,9 @@ func (s *Snapshot) PoolMembers(pool string) []string {
 	return ids
 }
 
-// Unlisted reports whether the lists have nothing of a kind (gpu, pool, cpu_flavor or
-// data_center, the kinds of parameters) under an id. An id of data centres that ends in *
-// stands for every centre whose id begins with the rest. meant are the ids of the GPU types
-// that id abbreviates, or of their pools.
+// Unlisted reports whether the catalog has no entry with an ID. kind is gpu, pool, cpu_flavor or data_center, as in policy
+// parameters. A data centre ID that ends in * matches every data centre with that prefix. meant suggests the GPU types that id
+// abbreviates, or their pools.
 func (s *Snapshot) Unlisted(kind, id string) (meant []string, lacks bool) {
 	switch {
 	case s == nil:
@@ -201,7 +198,7 @@ func (s *Snapshot) Unlisted(kind, id string) (meant []string, lacks bool) {
 	return nil, false
 }
 
-// abbreviated returns what of gives of the GPU types whose id, name or pool a short name abbreviates, without duplicates.
+// abbreviated returns the distinct values of get for the GPU types whose ID, name or pool starts with a short name.
 func (s *Snapshot) abbreviated(short string, of func(*GPU) string) []string {
 	var names []string
 	var types []*GPU
@@ -219,8 +216,7 @@ func (s *Snapshot) abbreviated(short string, of func(*GPU) string) []string {
 	return meant
 }
 
-// ListPrices is the platform's own list where other prices were agreed, and else the list
-// itself.
+// ListPrices returns the platform's own price list if the organisation has negotiated prices, and s otherwise.
 func (s *Snapshot) ListPrices() *Snapshot {
 	if s == nil || s.listed == nil {
 		return s
@@ -228,7 +224,7 @@ func (s *Snapshot) ListPrices() *Snapshot {
 	return s.listed
 }
 
-// Fetched is when the list was read from the platform.
+// Fetched returns when the list was read from the platform.
 func (s *Snapshot) Fetched() time.Time {
 	if s == nil {
 		return time.Time{}
@@ -236,8 +232,8 @@ func (s *Snapshot) Fetched() time.Time {
 	return s.fetched
 }
 
-// Digest names the content: two snapshots with equal digests hold the same
-// types, prices and rates, whenever they were fetched. "" for a nil Snapshot.
+// Digest identifies the content: snapshots with equal digests have the same types, prices and rates, regardless of when they were
+// fetched. It is "" for a nil Snapshot.
 func (s *Snapshot) Digest() string {
 	if s == nil {
 		return ""

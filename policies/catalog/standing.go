@@ -2,13 +2,12 @@ package catalog
 
 import "github.com/tollgate-dev/tollgate/policies/operation"
 
-// ResourceCost is the cost per hour of a resource as it stands: the platform's record of it,
-// or the state that a call leads to. A pod that is stopped costs its storage, and one that
-// runs its billed price by the platform's word, if there is one and nothing else was
-// agreed.
+// ResourceCost returns the hourly cost of a resource: the platform's record of it, or the state that results from a call. A stopped
+// pod costs its storage. A running pod costs the billed price in the platform's record, if it has one and no prices were
+// negotiated.
 func (s *Snapshot) ResourceCost(kind operation.Kind, resource map[string]any) Cost {
 	if s == nil && kind != operation.KindVolume {
-		return unknown("the price list is not available")
+		return unknown("the price list is unavailable")
 	}
 	switch kind { //nolint:exhaustive // nothing else is billed by the hour
 	case operation.KindPod:
@@ -16,7 +15,7 @@ func (s *Snapshot) ResourceCost(kind operation.Kind, resource map[string]any) Co
 			d, reason := s.disksOf(resource)
 			monthly, ok := s.rates.PersistentStopped.times(d.persistent)
 			if reason != "" || !ok {
-				return unknown("the size of its storage is not known")
+				return unknown("the size of its storage is unknown")
 			}
 			return Cost{Known: true, Hourly: perHour(monthly)}
 		}
@@ -37,14 +36,13 @@ func (s *Snapshot) ResourceCost(kind operation.Kind, resource map[string]any) Co
 	return Cost{Known: true}
 }
 
-// PodStopped reports whether a pod holds no machine.
+// PodStopped reports whether a pod is stopped and holds no machine.
 func PodStopped(pod map[string]any) bool {
 	return pod["status"] == "EXITED" || pod["status"] == "TERMINATED"
 }
 
-// ResourceCounts are the counts that a resource holds besides money, at any price: the GPUs, pods
-// and workers it may have at once, and the size of a network volume in GB. A value that
-// cannot be read counts for nothing.
+// ResourceCounts returns the number of GPUs, pods and workers that a resource may have at once, and the size of a network volume in
+// GB. A value that cannot be read counts as 0.
 func ResourceCounts(kind operation.Kind, resource map[string]any) (gpus, pods, workers, volumeGB int64) {
 	perUnit := func(section, count string, def int64) int64 {
 		s, ok := resource[section].(map[string]any)
@@ -72,8 +70,8 @@ func ResourceCounts(kind operation.Kind, resource map[string]any) (gpus, pods, w
 	return gpus, pods, workers, volumeGB
 }
 
-// ImplausibleMember returns the member of a platform's record that a resource cannot have, such as "gpu.count", "" if
-// its counts can be read. A pod has GPUs or a CPU, and counts of GPUs, pods and gigabytes are whole and positive.
+// ImplausibleMember returns the name of a member with an impossible value in a platform record, such as "gpu.count", or "" if all
+// counts are valid: a pod has GPUs or a CPU, and numbers of GPUs, pods and gigabytes are whole and positive.
 func ImplausibleMember(kind operation.Kind, resource map[string]any) string {
 	positive := func(section, count string) bool {
 		s, _ := resource[section].(map[string]any)

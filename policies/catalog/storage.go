@@ -16,7 +16,7 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 		return unknown("type is not a string")
 	}
 	if s == nil {
-		return unknown("the storage rates are not available")
+		return unknown("the storage rates are unavailable")
 	}
 	kind = cmp.Or(kind, s.tiers[text(after["dataCenter"])])
 	monthly, basis, ok := s.rates.volume(kind, size)
@@ -26,19 +26,17 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 	return Cost{Known: true, Hourly: perHour(monthly), Basis: basis}
 }
 
-// perHour is the hourly part of a monthly amount, rounded to the nearest: the sum of a
-// month over many resources is then neither more nor less than the bill.
+// perHour returns the hourly part of a monthly amount, rounded to the nearest, so that the sum over a month and many resources
+// matches the bill.
 func perHour(monthly Money) Money { return (monthly + hoursPerMonth/2) / hoursPerMonth }
 
-// Monthly is the monthly equivalent of an hourly amount, for 730 hours.
+// Monthly converts an hourly amount into an amount per month of 730 hours.
 func Monthly(hourly Money) Money { return hourly * hoursPerMonth }
 
-// disks are the sizes of one machine's disks on its host, in GB: the
-// container's disk and the persistent mount.
+// disks holds the sizes in GB of the disks on a machine's host: the container disk and the persistent mount.
 type disks struct{ container, persistent int64 }
 
-// disksOf reads the sizes. A container disk that is left out has the size the
-// platform gives it; a persistent mount that is left out is none.
+// disksOf reads the disk sizes. A missing container disk has the default size; a missing persistent mount has none.
 func (s *Snapshot) disksOf(after map[string]any) (d disks, reason string) {
 	var ok bool
 	if d.container, ok = nonNegativeOr(after["disk"], s.rates.DefaultDisk); !ok {
@@ -64,8 +62,7 @@ func (s *Snapshot) disksOf(after map[string]any) (d disks, reason string) {
 	return d, ""
 }
 
-// withDisks adds to a price the cost of the disks of a number of machines while these run.
-// The costs of GPUs stay as they are.
+// withDisks adds the cost of the disks of running machines to a price. The price per GPU does not change.
 func (s *Snapshot) withDisks(c Cost, after map[string]any, machines int64) Cost {
 	if !c.Known {
 		return c
@@ -93,8 +90,8 @@ func (s *Snapshot) withDisks(c Cost, after map[string]any, machines int64) Cost 
 	return c
 }
 
-// orStopped is the price of a pod that may be stopped any time: its persistent
-// storage is dearer then, which can be more than all of it costs running.
+// orStopped returns the price of a pod that may be stopped at any time. The rate of its persistent storage is higher then, so a
+// stopped pod can cost more than a running one.
 func (s *Snapshot) orStopped(c Cost, after map[string]any) Cost {
 	d, reason := s.disksOf(after)
 	if !c.Known || reason != "" {
@@ -111,9 +108,9 @@ func (s *Snapshot) orStopped(c Cost, after map[string]any) Cost {
 	return c
 }
 
-// machines is how many machines a priced resource has at once.
+// machines returns how many machines a priced resource has at once.
 func machines(v any, count func(any) (int64, bool)) int64 {
-	n, _ := count(v) // what cannot be read has no price already
+	n, _ := count(v) // an unreadable count has already made the price unknown
 	return n
 }
 

@@ -1,64 +1,61 @@
 package catalog
 
-// Lists are the platform's catalog.
+// Lists holds the platform's catalog.
 type Lists struct {
 	GPUs []GPU
 	CPUs []CPU
-	// Tiers holds the kind of a network volume whose kind a request leaves out, by
-	// data centre; that of a centre without network volumes is "".
+	// Tiers maps data centres to the type of a network volume whose request names none. It is "" for data centres without network
+	// volumes.
 	Tiers map[string]string
-	// ListPrices is the platform's own list where the prices are those agreed with the
-	// organisation, which the platform may not know where it states the cost of a pod; nil
-	// where nothing was agreed.
+	// ListPrices is the platform's own price list if this one contains negotiated prices, and otherwise nil. The platform may
+	// report list prices in the records of pods.
 	ListPrices *Lists
 }
 
-// GPU is one GPU type of the platform's catalog.
+// GPU is a GPU type in the platform's catalog.
 type GPU struct {
-	// ID is the type's identifier, matched byte for byte.
+	// ID is the identifier of the type. It is compared byte by byte.
 	ID string
-	// Name is its display name.
+	// Name is the display name.
 	Name string
-	// Pool is the serverless pool the type belongs to; "" for none.
+	// Pool is the serverless pool of the type, or "".
 	Pool string
 	// Manufacturer is NVIDIA, AMD or UNKNOWN.
 	Manufacturer string
-	// MemoryGB is its video memory in GB; 0 when the catalog did not say.
+	// MemoryGB is the video memory in GB, or 0 if the catalog does not state it.
 	MemoryGB int64
 	// Secure and Community are the offers in the two clouds, per GPU and hour.
 	Secure, Community Offer
-	// Serverless is the price per GPU and hour of a serverless worker.
+	// Serverless is the price of a serverless worker, per GPU and hour.
 	Serverless Price
 }
 
-// Offer is the price of a cloud for a GPU type.
+// Offer is the offer of a GPU type in one cloud.
 type Offer struct {
-	// Offered reports whether the cloud has the type at all.
+	// Offered reports whether the cloud offers the type.
 	Offered bool
-	// MaxCount is the most GPUs of the type one pod can have there; 0 when the
-	// catalog did not say.
+	// MaxCount is the highest number of GPUs of the type in one pod, or 0 if the catalog does not state it.
 	MaxCount int64
-	// Price is per GPU and hour.
+	// Price is the price per GPU and hour.
 	Price Price
 }
 
-// Price is a list price per hour that may be unknown.
+// Price is an hourly list price that may be unknown.
 type Price struct {
-	// Known is false when the list had no price, or one that cannot be right
-	// (zero, negative, not a number).
+	// Known is false if the list has no price or an impossible one (zero, negative, not a number).
 	Known bool
-	// PerHour is the price of one unit for one hour.
+	// PerHour is the price of one unit per hour.
 	PerHour Money
 }
 
-// CPU is one CPU flavour of the platform's catalog.
+// CPU is a CPU flavour in the platform's catalog.
 type CPU struct {
-	// ID is the bare flavour, e.g. cpu5c.
+	// ID is the bare flavour, such as cpu5c.
 	ID string
-	// Name and Group are for people.
+	// Name and Group are display names.
 	Name, Group string
-	// MinVCPU and MaxVCPU bound the vCPU count; 0 when the catalog did not say.
+	// MinVCPU and MaxVCPU limit the number of vCPUs; 0 means that the catalog does not state it.
 	MinVCPU, MaxVCPU int64
-	// Secure and Serverless are per vCPU and hour, for pods and workers.
+	// Secure and Serverless are the prices of pods and serverless workers, per vCPU and hour.
 	Secure, Serverless Price
 }

@@ -9,16 +9,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// quick is how a call is found to say nothing without an evaluation.
+// quick determines without an evaluation that a call has an empty result.
 type quick struct {
-	guard  *Rule // undefined where the entry does not apply; nil applies always
+	guard  *Rule // undefined if the entry does not apply; a nil guard always applies
 	rule   *Rule
 	params *ast.Term
 }
 
-// programOf makes the program that finds out quickly what calls of the library say
-// nothing; nil if there are none. Rego that may be hostile has none: what bounds it is
-// in the evaluation.
+// programOf returns the program that quickly detects calls of library policies with an empty result, or nil if there are none.
+// Untrusted Rego has no program, because only evaluations limit its cost.
 func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*Program, error) {
 	var rules []string
 	for i, call := range calls {
@@ -32,7 +31,7 @@ func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*Program, er
 	return CompileProgram(ctx, c, rules, reservedRoot, regosandbox.Function)
 }
 
-// bind gives calls their parts of the form. It returns the data that the entrypoint reads.
+// bind assigns the calls their parts of the compiled form. It returns the data that the entrypoint reads.
 func (l *linked) bind(calls []Call) (map[string]any, error) {
 	given := make([]any, len(calls))
 	for i := range calls {
@@ -53,11 +52,11 @@ func (l *linked) bind(calls []Call) (map[string]any, error) {
 	return map[string]any{"params": given}, nil
 }
 
-// HasProgram reports whether there are calls that Silent can find.
+// HasProgram reports whether EachSilent can find any calls.
 func (c *Compiled) HasProgram() bool { return c.program != nil }
 
-// EachSilent finds the calls among some that say nothing about an input. Of those it leaves
-// out, only an evaluation can tell. Its work is bounded for every input.
+// EachSilent calls silent for each call selected by among that has an empty result for the input. It may miss some, for which an
+// evaluation is needed. Its work is limited for every input.
 func (c *Compiled) EachSilent(input *ast.Term, among func(call int) bool, silent func(call int)) {
 	run := c.program.Begin(input, c.patterns)
 	defer run.End()

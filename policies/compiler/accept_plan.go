@@ -12,13 +12,13 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 )
 
-// target is the name under which package rego hands out plans.
+// target is the name under which package rego returns plans.
 const target = "tollgate.accept"
 
-// planKey is the key of the context under which the plan is put down.
+// planKey is the context key under which the plan is stored.
 type planKey struct{}
 
-// planTarget is the target: it puts the plan down and evaluates nothing.
+// planTarget is a target plugin that stores the plan and evaluates nothing.
 type planTarget struct{}
 
 // IsTarget implements rego.TargetPlugin.
@@ -28,7 +28,7 @@ func (planTarget) IsTarget(name string) bool { return name == target }
 func (planTarget) PrepareForEval(ctx context.Context, p *ir.Policy, _ ...rego.PrepareOption) (rego.TargetPluginEval, error) {
 	out, ok := ctx.Value(planKey{}).(*ir.Policy)
 	if !ok {
-		return nil, errors.New("accept: a plan that was not asked for")
+		return nil, errors.New("accept: unexpected plan")
 	}
 	*out = *p
 	return nil, nil
@@ -36,8 +36,7 @@ func (planTarget) PrepareForEval(ctx context.Context, p *ir.Policy, _ ...rego.Pr
 
 var register = sync.OnceFunc(func() { rego.RegisterPlugin(target, planTarget{}) })
 
-// planOf is the plan of the rules, references below data, and of those that they depend
-// on.
+// planOf returns the plan of the rules, given as references below data, and of their dependencies.
 func planOf(ctx context.Context, c *ast.Compiler, rules []string) (*ir.Policy, error) {
 	register()
 	var query strings.Builder

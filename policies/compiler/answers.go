@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// answers reports own rules whose type is none that an answer can have, which
-// evaluation would only find out about when they are called. c has compiled them.
+// answers reports rules of an organisation's own Rego whose type cannot be a policy result. Otherwise the error would only appear
+// when they are evaluated. c must have compiled them.
 func (o OrgRego) answers(org string, c *ast.Compiler) error {
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
@@ -45,14 +45,14 @@ func (o OrgRego) answers(org string, c *ast.Compiler) error {
 	return errors.Join(faults...)
 }
 
-// wrongAnswer says why a type is none of an answer; "" if it may be one.
+// wrongAnswer explains why a type cannot be a policy result, or returns "".
 func wrongAnswer(rule string, t types.Type) string {
 	switch t.(type) {
-	case nil, types.Any: // of several types, or not known
+	case nil, types.Any: // several types, or unknown
 		return ""
 	case *types.Set, *types.Array:
 	default:
-		return "must be a set or an array, and is " + types.Sprint(t)
+		return "must be a set or an array, not " + types.Sprint(t)
 	}
 	changes := rule == "mutate" || rule == "mutations"
 	items := []types.Type{types.Values(t)}
@@ -64,27 +64,27 @@ func wrongAnswer(rule string, t types.Type) string {
 		case nil, types.Any:
 		case types.String:
 			if changes {
-				return "must hold objects with op, pointer and value, and holds a string"
+				return "must contain objects with op, pointer and value, not strings"
 			}
 		case *types.Object:
 			if x.DynamicProperties() != nil {
 				continue
 			}
 			if changes && (x.Select("op") == nil || x.Select("pointer") == nil || x.Select("value") == nil) {
-				return "must hold objects with op, pointer and value, and holds " + types.Sprint(x)
+				return "must contain objects with op, pointer and value, not " + types.Sprint(x)
 			}
 			if !changes && x.Select("message") == nil && x.Select("msg") == nil {
-				return "must hold strings, or objects with a message, and holds " + types.Sprint(x)
+				return "must contain strings, or objects with a message, not " + types.Sprint(x)
 			}
 		default:
-			return "must hold strings or objects, and holds " + types.Sprint(item)
+			return "must contain strings or objects, not " + types.Sprint(item)
 		}
 	}
 	return ""
 }
 
-// constants reports strings in own Rego that the member of the input they are
-// compared with never has, and changes of a kind there is not.
+// constants reports strings in an organisation's own Rego that can never equal the input member they are compared with, and
+// mutations with an unknown op.
 func (o OrgRego) constants(org string) error {
 	known := vocabulary()
 	var faults []error
@@ -127,7 +127,7 @@ func (o OrgRego) constants(org string) error {
 						return false
 					}
 					if word, isString := op.Value.(ast.String); isString && policy != "" && word != "default" && word != "force" {
-						fault(v.Location, fmt.Errorf("the op %q is neither default nor force", string(word)))
+						fault(v.Location, fmt.Errorf("op is %q, want default or force", string(word)))
 					}
 				}
 			}
@@ -137,7 +137,7 @@ func (o OrgRego) constants(org string) error {
 	return errors.Join(faults...)
 }
 
-// literals are the strings of a term: itself, or the items of a list or set.
+// literals returns the strings in a term: the term itself, or the items of a list or set.
 func literals(t *ast.Term) []string {
 	var out []string
 	add := func(item *ast.Term) {
@@ -156,7 +156,7 @@ func literals(t *ast.Term) []string {
 	return out
 }
 
-// vocabulary lists what members of the input can be, by their path.
+// vocabulary maps paths of the input to the possible values of the member.
 func vocabulary() map[string][]string {
 	kinds, verbs, ids := map[string]bool{}, map[string]bool{}, []string{}
 	for _, row := range append(operation.All(), operation.Undescribed()...) {

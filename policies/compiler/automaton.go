@@ -8,41 +8,38 @@ import (
 	"sync/atomic"
 )
 
-// automaton finds out whether a regular expression matches a text, in one step per
-// letter. It is deterministic: a state is the set of all places in the program of the
-// expression that the letters so far may lead to. States are made when a text first
-// comes to them.
+// automaton matches a regular expression against a text in one step per character. It is a deterministic automaton whose states are
+// sets of positions in the compiled expression. States are created when first reached.
 //
-// It reads texts of ASCII only, and answers like regexp.MatchString.
+// It only accepts ASCII texts and has the same results as regexp.MatchString.
 type automaton struct {
 	program *syntax.Prog
-	class   [128]uint8 // of letters: those of one class lead from every state to the same
+	class   [128]uint8 // class of each character: characters of one class have the same transitions
 	classes int
 	start   atomic.Pointer[state]
 
 	mu     sync.Mutex
-	states map[string]*state // by what distinguishes them
+	states map[string]*state // by their contents
 }
 
 // state is a state of an automaton.
 type state struct {
-	at     []uint32 // places in the program, in order
-	before rune     // stands for the letter before, -1 at the beginning
+	at     []uint32 // positions in the program, sorted
+	before rune     // represents the previous character, -1 at the beginning
 	next   []atomic.Pointer[state]
 }
 
-// matching and failed are the states in which the rest of a text does not matter.
+// matching and failed are the states in which the rest of the text does not matter.
 var matching, failed = new(state), new(state)
 
 const (
-	// maxExpression bounds the expressions that automata are made of, in bytes, and
-	// maxProgram their programs, in instructions.
+	// maxExpression limits the length of expressions in bytes, and maxProgram the number of instructions.
 	maxExpression, maxProgram = 1 << 10, 1 << 11
-	// maxStates bounds the states that are kept; they begin anew with the next.
+	// maxStates limits the number of cached states; when it is reached, all are discarded.
 	maxStates = 1 << 9
 )
 
-// newAutomaton makes the automaton of an expression; nil if it is not fit for one.
+// newAutomaton returns the automaton of an expression, or nil if the expression is not supported.
 func newAutomaton(expression string) *automaton {
 	if len(expression) > maxExpression {
 		return nil
@@ -61,8 +58,7 @@ func newAutomaton(expression string) *automaton {
 	return a
 }
 
-// classify finds the classes of letters: what no instruction and no assertion
-// distinguishes is one.
+// classify computes the character classes: characters that no instruction or assertion distinguishes.
 func (a *automaton) classify() {
 	known := map[string]uint8{}
 	for letter := range a.class {
@@ -83,12 +79,12 @@ func (a *automaton) classify() {
 	a.classes = len(known)
 }
 
-// reads reports whether an instruction takes a letter.
+// reads reports whether an instruction consumes a character.
 func reads(in *syntax.Inst) bool {
 	return in.Op == syntax.InstRune || in.Op == syntax.InstRune1 || in.Op == syntax.InstRuneAny || in.Op == syntax.InstRuneAnyNotNL
 }
 
-// standsFor is one letter for all that assertions do not distinguish.
+// standsFor returns a representative of the characters that assertions do not distinguish.
 func standsFor(r rune) rune {
 	switch {
 	case r == '\n':
@@ -99,13 +95,13 @@ func standsFor(r rune) rune {
 	return ' '
 }
 
-// reset forgets all states.
+// reset discards all states.
 func (a *automaton) reset() {
 	a.states = map[string]*state{}
 	a.start.Store(a.state([]uint32{uint32(a.program.Start)}, -1))
 }
 
-// state finds a state, or makes it.
+// state returns an existing state or creates it.
 func (a *automaton) state(at []uint32, before rune) *state {
 	key := []byte{byte(before)}
 	for _, i := range at {
@@ -119,11 +115,11 @@ func (a *automaton) state(at []uint32, before rune) *state {
 	return s
 }
 
-// match reports whether a text matches; sure is false if that is not found out.
+// match reports whether a text matches. sure is false if that cannot be determined.
 func (a *automaton) match(text string) (matches, sure bool) {
 	s := a.start.Load()
 	for i := 0; i <= len(text) && s != matching && s != failed; i++ {
-		letter, class := rune(-1), a.classes // the end
+		letter, class := rune(-1), a.classes // end of text
 		if i < len(text) {
 			if text[i] >= 128 {
 				return false, false
@@ -142,8 +138,7 @@ func (a *automaton) match(text string) (matches, sure bool) {
 	return s == matching, true
 }
 
-// step is the state that a letter leads to, or the end, which is -1; nil if there are
-// too many.
+// step returns the state reached with a character, or with -1 for the end of the text. It returns nil if there are too many states.
 func (a *automaton) step(from *state, letter rune) *state {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,7 +146,7 @@ func (a *automaton) step(from *state, letter rune) *state {
 		a.reset()
 		return nil
 	}
-	to := []uint32{uint32(a.program.Start)} // a match may begin anywhere
+	to := []uint32{uint32(a.program.Start)} // a match may start anywhere
 	here, flags := slices.Clone(from.at), syntax.EmptyOpContext(from.before, letter)
 	seen := map[uint32]bool{}
 	for len(here) > 0 {
@@ -179,7 +174,7 @@ func (a *automaton) step(from *state, letter rune) *state {
 	slices.Sort(to)
 	to = slices.Compact(to)
 	if len(to) == 1 && a.program.StartCond()&syntax.EmptyBeginText != 0 {
-		return failed // it could only begin at the beginning
+		return failed // a match could only start at the beginning
 	}
 	return a.state(to, standsFor(letter))
 }

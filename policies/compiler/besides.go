@@ -12,8 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// redundancies reports where an entry contradicts others for the same callers, or never applies because of them. Its errors have paths below
-// the section. params are the parameters of the entries, nil for entries whose policy the library does not have.
+// redundancies reports where an entry conflicts with others for the same callers, or never has an effect because of them. The
+// errors have paths below the organisation's configuration. params are the parameters of the entries, or nil for entries of
+// policies not in the library.
 func redundancies(entries []policyconfig.Entry, params []map[string]any, i int) []error {
 	var out fault.Found
 	e, given := &entries[i], params[i]
@@ -35,7 +36,7 @@ func redundancies(entries []policyconfig.Entry, params []map[string]any, i int) 
 			out = append(out, readOnly(at, given, theirs["allow_stopping"] == true, j)...)
 		case e.Policy != other.Policy || len(e.Params) == 0:
 		case e.Approvable == other.Approvable && e.Ratchet == other.Ratchet && everyone(other) && (j < i || !everyone(e)) && p.params.asStrict(theirs, given):
-			out.Add(at, "never applies: policies[%d] is for all callers and at least as strict; delete one of the two", j)
+			out.Add(at, "has no effect: policies[%d] applies to all callers and is at least as strict; delete one of them", j)
 		case j < i && e.Mode.OrDefault() == policyconfig.ModeEnforce:
 			out = append(out, p.params.nothingCommon(at, given, theirs, j)...)
 		}
@@ -43,7 +44,7 @@ func redundancies(entries []policyconfig.Entry, params []map[string]any, i int) 
 	return out
 }
 
-// asStrict reports whether what strict lets pass is let pass by loose, too.
+// asStrict reports whether everything that strict allows is also allowed by loose.
 func (p params) asStrict(strict, loose map[string]any) bool {
 	for name, v := range loose {
 		w, given := strict[name]
@@ -73,10 +74,10 @@ func (p params) asStrict(strict, loose map[string]any) bool {
 	return true
 }
 
-// nothingCommon reports allow-lists and hours that have nothing in common with those of an earlier entry.
+// nothingCommon reports allow-lists and hours that do not overlap with those of an earlier entry.
 func (p params) nothingCommon(at string, given, theirs map[string]any, j int) []error {
 	var out fault.Found
-	const text = "has nothing in common with policies[%d], which is for the same callers: nothing passes both; put them into one entry"
+	const text = "does not overlap with policies[%d] for the same callers: together they refuse everything; combine them in one entry"
 	for _, name := range p.allowLists {
 		mine, _ := given[name].([]any)
 		list, _ := theirs[name].([]any)
@@ -106,12 +107,12 @@ func readOnly(at string, given map[string]any, stopping bool, j int) []error {
 	for i, v := range allowed {
 		row, ok := operation.Lookup(fmt.Sprint(v))
 		saves := stopping && slices.Contains([]operation.Verb{operation.VerbDelete, operation.VerbStop, operation.VerbCancel, operation.VerbAction}, row.Verb)
-		out.If(ok && row.Verb.Changes() && !saves, fault.Index(at+".params.allow", i), "%q changes something, and policies[%d] (read_only) refuses it", v, j)
+		out.If(ok && row.Verb.Changes() && !saves, fault.Index(at+".params.allow", i), "%q is not a read: policies[%d] (read_only) refuses it", v, j)
 	}
 	return out
 }
 
-// forced are the places of a body that other policies bound: at most a number, or one of a list.
+// forced lists the fields of a body that other policies limit to a maximum or to a list of values.
 var forced = []struct{ pointer, policy, param string }{ //nolint:gochecknoglobals // never changed
 	{"/gpu/count", "gpu_count", "max_per_pod"},
 	{"/gpu/id", "gpu_allow_list", "gpus"},
@@ -120,7 +121,7 @@ var forced = []struct{ pointer, policy, param string }{ //nolint:gochecknoglobal
 	{"/cpu/vcpuCount", "cpu_flavors", "max_vcpus"},
 }
 
-// forcedAgainst reports values that field_values puts into bodies and another policy refuses.
+// forcedAgainst reports values that field_values sets in bodies and that another policy refuses.
 func forcedAgainst(at string, given map[string]any, policy string, theirs map[string]any, j int) []error {
 	var out fault.Found
 	for _, how := range []string{"force", "defaults"} {

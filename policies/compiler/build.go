@@ -9,7 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// builder turns plans into closures.
+// builder compiles plans into closures.
 type builder struct {
 	plan      *ir.Policy
 	root      string
@@ -17,36 +17,34 @@ type builder struct {
 	functions map[string]*function
 	static    []*ast.Term
 
-	// Of the function that is built.
+	// State of the function being built.
 	now   *function
-	lists map[ir.Local]bool // are made by appending
-	data  bool              // it looks at the data, of which runs have none
+	lists map[ir.Local]bool // local arrays built by appending
+	data  bool              // set if it reads data, which runs do not have
 }
 
-// outcome is the end of a step, or of a block: it was left around that many others, or
-// one of those below.
+// outcome is the result of a step or a block: a number of enclosing blocks to leave, or one of the constants below.
 type outcome int
 
 const (
-	// next goes on behind the last step.
+	// next continues with the next step.
 	next outcome = -1 - iota
 	// returned leaves the function; its value is in the run.
 	returned
-	// unsure ends the run: only an evaluation can tell.
+	// unsure ends the run without a result; an evaluation is needed.
 	unsure
 )
 
-// leave ends the innermost block, as a statement does that is undefined. One more ends
-// the block around it, too.
+// leave ends the innermost block, like an undefined statement. leave+1 also ends the enclosing block.
 const leave outcome = 0
 
 type (
-	step  func(r *Run, f frame) outcome // does a statement
-	block []step                        // are done one after another
-	frame []*ast.Term                   // locals; nil is undefined
+	step  func(r *Run, f frame) outcome // executes a statement
+	block []step                        // executed in order
+	frame []*ast.Term                   // local variables; nil is undefined
 )
 
-// do does the steps of a block.
+// do executes the steps of a block.
 func (b block) do(r *Run, f frame) outcome {
 	for _, s := range b {
 		if o := s(r, f); o != next {
@@ -56,7 +54,7 @@ func (b block) do(r *Run, f frame) outcome {
 	return next
 }
 
-// within is the outcome of a nested block, as seen outside it.
+// within converts the outcome of a nested block into the outcome for the enclosing block.
 func within(o outcome) outcome {
 	if o == leave {
 		return next
@@ -87,7 +85,7 @@ func (b *builder) function(fn *ir.Func) error {
 		b.now.body = append(b.now.body, built)
 	}
 	if b.data {
-		return errors.New("it looks at data")
+		return errors.New("function reads data")
 	}
 	return nil
 }
@@ -123,7 +121,7 @@ func (b *builder) blocks(from []*ir.Block) ([]block, error) {
 	return out, nil
 }
 
-// statement builds one statement; nil does nothing.
+// statement builds one statement. A nil step does nothing.
 func (b *builder) statement(in *ir.Block, i int) (step, error) {
 	switch s := in.Stmts[i].(type) {
 	case *ir.NopStmt:
@@ -145,20 +143,20 @@ func (b *builder) statement(in *ir.Block, i int) (step, error) {
 	if s := b.construction(in.Stmts[i]); s != nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("a statement of type %T", in.Stmts[i])
+	return nil, fmt.Errorf("statement type %T is not supported", in.Stmts[i])
 }
 
-// local is the index of a local variable.
+// local returns the index of a local variable.
 func (b *builder) local(l ir.Local) int {
 	b.now.locals = max(b.now.locals, int(l)+1)
 	return int(l)
 }
 
-// operand is a value that a statement reads.
+// operand is a value read by a statement.
 type operand struct {
-	constant *ast.Term // or
+	constant *ast.Term // or local
 	local    int
-	list     bool // the local may be a list that is being made
+	list     bool // the local may be an array under construction
 }
 
 func (b *builder) operand(o ir.Operand) operand {
@@ -170,18 +168,18 @@ func (b *builder) operand(o ir.Operand) operand {
 	case ir.Bool:
 		return operand{constant: ast.InternedTerm(bool(v))}
 	default:
-		panic(fmt.Sprintf("accept: an operand of type %T", v)) // there are three
+		panic(fmt.Sprintf("accept: unexpected operand type %T", v)) // the IR has three operand types
 	}
 }
 
-// read is a local as an operand.
+// read returns a local variable as an operand.
 func (b *builder) read(l ir.Local) operand {
 	b.now.looks = b.now.looks || l == ir.Input
 	b.data = b.data || l == ir.Data
 	return operand{local: b.local(l), list: b.lists[l]}
 }
 
-// of is the value of an operand, nil if it is undefined.
+// of returns the value of an operand, or nil if it is undefined.
 func (o operand) of(f frame) *ast.Term {
 	if o.constant != nil {
 		return o.constant
@@ -192,7 +190,7 @@ func (o operand) of(f frame) *ast.Term {
 	return f[o.local]
 }
 
-// visit visits the statements of blocks and of those in them.
+// visit calls f for the statements of blocks, including nested ones.
 func visit(blocks []*ir.Block, f func(ir.Stmt)) {
 	for _, b := range blocks {
 		for _, s := range b.Stmts {

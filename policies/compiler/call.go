@@ -8,27 +8,27 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// call builds a call. Its result is put down; undefined leaves the block.
+// call builds a call that stores its result; an undefined result leaves the block.
 func (b *builder) call(s *ir.CallStmt) (step, error) {
 	to := b.local(s.Result)
 	if f := b.functions[s.Func]; f != nil {
 		b.now.calls = append(b.now.calls, s.Func)
-		return internal(f, b.operands(s.Args[2:]), to), nil // behind input and data
+		return internal(f, b.operands(s.Args[2:]), to), nil // the first two arguments are input and data
 	}
 	args := b.operands(s.Args)
 	for _, decl := range b.plan.Static.BuiltinFuncs {
 		if decl.Name == s.Func && (decl.Decl.Result() == nil || len(decl.Decl.FuncArgs().Args) != len(args)) {
-			return nil, fmt.Errorf("the function %s with %d arguments", s.Func, len(args))
+			return nil, fmt.Errorf("function %s with %d arguments is not supported", s.Func, len(args))
 		}
 	}
 	fn := b.builtins(s.Func)
 	if decl := ast.BuiltinMap[s.Func]; fn == nil || decl == nil || decl.Relation { // a relation has several values
-		return nil, fmt.Errorf("the function %s", s.Func)
+		return nil, fmt.Errorf("function %s is not supported", s.Func)
 	}
 	return external(fn, natives(s.Func), args, to), nil
 }
 
-// internal builds a call of a function.
+// internal builds a call of a function in the plan.
 func internal(f *function, args []operand, to int) step {
 	return func(r *Run, caller frame) outcome {
 		own, stack, top := r.frame(f)
@@ -44,7 +44,7 @@ func internal(f *function, args []operand, to int) step {
 	}
 }
 
-// external builds a call of a built-in function. An error in one ends the run.
+// external builds a call of a built-in function. An error of the function ends the run.
 func external(fn topdown.BuiltinFunc, own native, args []operand, to int) step {
 	return func(r *Run, caller frame) outcome {
 		stack, top := r.stack, r.top
@@ -68,7 +68,7 @@ func external(fn topdown.BuiltinFunc, own native, args []operand, to int) step {
 	}
 }
 
-// size is how much work a value is for a function.
+// size estimates the work of processing a value.
 func size(t *ast.Term) int {
 	if t != nil {
 		switch v := t.Value.(type) {

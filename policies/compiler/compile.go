@@ -25,17 +25,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// Compiled is an organisation's policies, ready to be evaluated. It never
-// changes.
+// Compiled holds the compiled policies of an organisation. It is immutable.
 type Compiled struct {
-	// Revision names the content of everything that decides.
+	// Revision identifies everything that decisions depend on.
 	Revision string
-	// Source is the entrypoint, and Calls are what its rules call, in order.
+	// Source is the entrypoint. Calls are the policy calls of its rules, in order.
 	Source string
 	Calls  []Call
-	// OwnPolicies lists the organisation's own policies by name.
+	// OwnPolicies lists the organisation's own policies, sorted by name.
 	OwnPolicies []string
-	// Reads is the part of the input that the calls can read together.
+	// Reads is the part of the input that all calls together can read.
 	Reads *policyinput.Projection
 
 	*linked
@@ -44,17 +43,16 @@ type Compiled struct {
 	patterns cache.InterQueryValueCache // compiled regular expressions and globs
 }
 
-// Options is the compiled section of one organisation.
+// Options describes what to compile for one organisation.
 type Options struct {
 	Org     string
 	Entries []policyconfig.Entry
 	Rego    OrgRego
-	// DocURL is put before the name of a policy's page.
+	// DocURL is the prefix of the links to policy pages.
 	DocURL string
-	// IsLibraryPolicySource is the digest of own Rego of which the members that it refers to were judged,
-	// as it was when it was compiled before; "" for none.
+	// KnownSource is the digest of own Rego whose references to input members have been checked by an earlier compilation, or "".
 	KnownSource string
-	// Prints keeps what print says; otherwise calls of it are left out.
+	// Prints keeps calls of print; otherwise they are removed.
 	Prints bool
 }
 
@@ -94,10 +92,10 @@ func Compile(ctx context.Context, s *Options) (*Compiled, error) {
 	}, ctx.Err()
 }
 
-// SameAs reports whether both have one compiled form.
+// SameAs reports whether both share one compiled form.
 func (c *Compiled) SameAs(other *Compiled) bool { return c.linked == other.linked }
 
-// beside returns copies of the organisation's modules and of some of the library's.
+// beside returns copies of the organisation's modules and of the given library modules.
 func (o OrgRego) beside(lib *library, files []string) map[string]*ast.Module {
 	modules := map[string]*ast.Module{}
 	for _, file := range files {
@@ -109,8 +107,8 @@ func (o OrgRego) beside(lib *library, files []string) map[string]*ast.Module {
 	return modules
 }
 
-// Evaluation is one evaluation of compiled policies. Its queries share their results on
-// the way; evaluating them apart keeps the stack shallow and shows which one failed.
+// Evaluation is one evaluation of compiled policies. Its queries share intermediate results. Evaluating them separately keeps the
+// stack shallow and shows which query failed.
 type Evaluation struct {
 	*Compiled
 
@@ -120,7 +118,7 @@ type Evaluation struct {
 	shared topdown.VirtualCache
 }
 
-// Begin starts an evaluation, which must be ended.
+// Begin starts an evaluation. Call End when it is finished.
 func (c *Compiled) Begin(ctx context.Context, input *ast.Term, now time.Time) (*Evaluation, error) {
 	txn, err := c.store.NewTransaction(ctx)
 	if err != nil {
@@ -132,7 +130,7 @@ func (c *Compiled) Begin(ctx context.Context, input *ast.Term, now time.Time) (*
 // End ends the evaluation.
 func (e *Evaluation) End(ctx context.Context) { e.store.Abort(ctx, e.txn) }
 
-// Query returns the query of a call, confined.
+// Query returns the query of a call, with restricted functions; see package regosandbox.
 func (e *Evaluation) Query(i int, cancel topdown.Cancel) *topdown.Query {
 	q := topdown.NewQuery(e.queries[i]).WithCompiler(e.compiler).WithStore(e.store).WithTransaction(e.txn).
 		WithInput(e.input).WithTime(e.now).WithInterQueryBuiltinValueCache(e.patterns).WithVirtualCache(e.shared).WithMetrics(metrics.NoOp())
@@ -142,10 +140,10 @@ func (e *Evaluation) Query(i int, cancel topdown.Cancel) *topdown.Query {
 	return q
 }
 
-// Answer is the variable that a query binds its answer to.
+// Answer is the variable to which a query binds its result.
 const Answer = ast.Var("answer")
 
-// patternCache keeps an organisation's compiled patterns apart from others'.
+// patternCache returns a separate cache of compiled patterns for an organisation.
 func patternCache(ctx context.Context) cache.InterQueryValueCache {
 	most := 256
 	return cache.NewInterQueryValueCache(ctx, &cache.Config{
@@ -153,7 +151,7 @@ func patternCache(ctx context.Context) cache.InterQueryValueCache {
 	})
 }
 
-// plan resolves an organisation's entries to calls.
+// plan resolves an organisation's entries to policy calls.
 func plan(lib *library, s *Options) (*planner, error) {
 	p := &planner{lib: lib, org: s.Org, mine: s.Rego.policies(), docs: s.DocURL}
 	for i, e := range s.Entries {
@@ -163,7 +161,7 @@ func plan(lib *library, s *Options) (*planner, error) {
 		if lib.policy(name) != nil {
 			at := p.mine[name].at
 			p.faults = append(p.faults, &policyconfig.Error{
-				Org: s.Org, Policy: name, File: at.File, Row: at.Row, Col: at.Col, Message: "has the name of a policy of the library",
+				Org: s.Org, Policy: name, File: at.File, Row: at.Row, Col: at.Col, Message: "has the same name as a library policy",
 			})
 			continue
 		}
@@ -174,7 +172,7 @@ func plan(lib *library, s *Options) (*planner, error) {
 	return p, errors.Join(p.faults...)
 }
 
-// revision names the content of everything that decides.
+// revision returns the digest of everything that decisions depend on.
 func revision(lib *library, files []string, source string, calls []Call, mine OrgRego) string {
 	h := sha256.New()
 	for _, f := range files {
@@ -182,12 +180,12 @@ func revision(lib *library, files []string, source string, calls []Call, mine Or
 	}
 	fmt.Fprintf(h, "|%d:%s|%s", len(source), source, mine.digest)
 	for _, c := range calls {
-		_ = json.NewEncoder(h).Encode(c.params) // what was decoded can be encoded
+		_ = json.NewEncoder(h).Encode(c.params) // decoded values can be encoded
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// policyOfFile names the policy a library file holds, for error messages.
+// policyOfFile returns the policy in a library file, for error messages.
 func policyOfFile(file string) string {
 	name, ok := strings.CutPrefix(file, "rego/")
 	if !ok || strings.Contains(name, "/") {
@@ -196,15 +194,14 @@ func policyOfFile(file string) string {
 	return strings.TrimSuffix(name, ".rego")
 }
 
-// newCompiler is a compiler as every organisation gets it. taken tells which
-// paths hold data.
+// newCompiler returns a compiler configured like that of every organisation. taken reports which paths contain data.
 func newCompiler(lib *library, taken func([]string) (bool, error)) *ast.Compiler {
 	return ast.NewCompiler().WithCapabilities(regosandbox.Capabilities()).WithStrict(true).SetErrorLimit(0).
 		WithEnablePrintStatements(false).WithDefaultRegoVersion(ast.RegoV1).
 		WithSchemas(lib.schemas).WithPathConflictsCheck(taken)
 }
 
-// newStore holds an organisation's data.
+// newStore returns a store with an organisation's data.
 func newStore(data map[string]any) storage.Store {
 	return inmem.NewFromObjectWithOpts(data, inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true))
 }

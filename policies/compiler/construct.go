@@ -5,15 +5,15 @@ import (
 	"github.com/open-policy-agent/opa/v1/ir"
 )
 
-// list is an array that is being made; it never leaves its frame.
+// list is an array under construction; it never leaves its frame.
 type list struct {
 	ast.Value
 
-	term  ast.Term // whose value it is
+	term  ast.Term // the term whose value it is
 	items []*ast.Term
 }
 
-// settled is the local, as an array if it was being made as one.
+// settled returns a local variable, converted to an array if it was under construction.
 func settled(f frame, l int) *ast.Term {
 	t := f[l]
 	if t == nil {
@@ -25,7 +25,7 @@ func settled(f frame, l int) *ast.Term {
 	return f[l]
 }
 
-// construction builds the maker of a composite value; nil is something else.
+// construction builds the step that creates a composite value, or returns nil for another statement.
 func (b *builder) construction(stmt ir.Stmt) step {
 	switch s := stmt.(type) {
 	case *ir.MakeArrayStmt:
@@ -64,7 +64,7 @@ func (b *builder) construction(stmt ir.Stmt) step {
 	return nil
 }
 
-// changed changes a value that is being made.
+// changed changes a value under construction.
 func changed[T ast.Value](t *ast.Term, change func(T)) outcome {
 	if t == nil {
 		return unsure
@@ -94,12 +94,10 @@ func (b *builder) insertOnce(s *ir.ObjectInsertOnceStmt) step {
 	}
 }
 
-// noItems is the set of a comprehension before there is anything in it. Most end with
-// nothing.
+// noItems is the initial value of set comprehensions, most of which stay empty.
 var noItems = ast.SetTerm()
 
-// makeSet builds an empty set. One that is filled by the block behind it, as in a
-// comprehension, is made with its first item.
+// makeSet builds an empty set. If the following block fills it, as in a comprehension, the set is created with its first item.
 func (b *builder) makeSet(s *ir.MakeSetStmt, behind []ir.Stmt) step {
 	to := b.local(s.Target)
 	if len(behind) > 0 {
@@ -113,8 +111,8 @@ func (b *builder) makeSet(s *ir.MakeSetStmt, behind []ir.Stmt) step {
 	}
 }
 
-// constantSet builds a set of constants, which is made once; n is how many statements
-// that takes, 0 for another statement.
+// constantSet builds a set of constants, which is created once. n is the number of statements it replaces, or 0 if it does not
+// apply.
 func (b *builder) constantSet(stmts []ir.Stmt) (s step, n int) {
 	first, ok := stmts[0].(*ir.MakeSetStmt)
 	if !ok {
@@ -143,6 +141,6 @@ func (b *builder) constantSet(stmts []ir.Stmt) (s step, n int) {
 	if grows {
 		return nil, 0
 	}
-	set.Slice() // sorted now, not by several goroutines at once
+	set.Slice() // sort now, because sorting is not safe for concurrent use
 	return put(b.local(first.Target), ast.NewTerm(set)), n
 }

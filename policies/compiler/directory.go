@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// maxDirectoryBytes bounds the files of a policy directory.
+// maxDirectoryBytes limits the total size of the files in a policy directory.
 const maxDirectoryBytes = 8 << 20
 
-// ReadDirectory reads and parses an organisation's own Rego and data. The zero Path is no directory.
+// ReadDirectory reads and parses an organisation's own Rego and data. The zero Path means that there is no directory.
 func ReadDirectory(org string, dir files.Path) (OrgRego, error) {
 	d, err := OpenDirectory(org, dir)
 	if err != nil || d == nil {
@@ -26,13 +26,13 @@ func ReadDirectory(org string, dir files.Path) (OrgRego, error) {
 	return d.Parse(org)
 }
 
-// Directory holds the files of an organisation's own Rego and data. None is parsed.
+// Directory holds the unparsed files of an organisation's own Rego and data.
 type Directory struct {
 	dir   files.Path
 	files map[string][]byte
 }
 
-// OpenDirectory reads the files of a directory. The zero Path is no directory, and nil.
+// OpenDirectory reads the files of a directory. It returns nil for the zero Path.
 func OpenDirectory(org string, dir files.Path) (*Directory, error) {
 	if dir.IsZero() {
 		return nil, nil //nolint:nilnil // there is none
@@ -44,7 +44,7 @@ func OpenDirectory(org string, dir files.Path) (*Directory, error) {
 	return &Directory{dir, texts}, nil
 }
 
-// Rego returns the text of the Rego, by the names of files that faults and OrgRego have.
+// Rego returns the contents of the Rego files by name, as used in errors and in OrgRego.
 func (d *Directory) Rego() map[string]string {
 	out := map[string]string{}
 	for name, text := range d.files {
@@ -55,27 +55,27 @@ func (d *Directory) Rego() map[string]string {
 	return out
 }
 
-// shown is the name of a file in faults.
+// shown returns the name of a file as used in errors.
 func (d *Directory) shown(name string) string { return below(d.dir)(name) }
 
-// Holds reports whether the files are those that o was parsed from.
+// Holds reports whether o was parsed from the same files.
 func (d *Directory) Holds(o OrgRego) bool {
 	return o.digest != "" && o.digest == digestOf(d.files) && maps.Equal(o.sources, d.Rego())
 }
 
-// Parse parses the files. Its error joins all faults, each a *section.Error.
+// Parse parses the files. The error joins all faults, each a *policyconfig.Error.
 func (d *Directory) Parse(org string) (OrgRego, error) {
 	o, err := parseOrgRego(org, d.shown, d.files)
 	if err == nil {
 		err = o.misplaced(org)
 	}
 	if err == nil && len(o.policies()) == 0 {
-		err = &policyconfig.Error{Org: org, File: d.dir.String(), Path: "rego", Message: "holds no policy, " + PolicyForms}
+		err = &policyconfig.Error{Org: org, File: d.dir.String(), Path: "rego", Message: "contains no policy, " + PolicyForms}
 	}
 	return o, err
 }
 
-// below names the files of a directory, by their slash-separated path there.
+// below returns a function that names the files of a directory by their slash-separated path in it.
 func below(dir files.Path) func(name string) string {
 	return func(name string) string { return filepath.Join(dir.String(), filepath.FromSlash(name)) }
 }
@@ -89,8 +89,8 @@ func isPolicyFile(base string) bool {
 	}
 }
 
-// parseOrgRego parses the files of a directory. Data files are mounted by the path of their
-// directory, as OPA does. Beside an error it returns what could be parsed.
+// parseOrgRego parses the files of a directory. Data files are mounted at the path of their directory, as in OPA. In addition to an
+// error it returns what could be parsed.
 func parseOrgRego(org string, shown func(string) string, files map[string][]byte) (OrgRego, error) {
 	o := newOrgRego()
 	var faults []error
@@ -113,7 +113,7 @@ func parseOrgRego(org string, shown func(string) string, files map[string][]byte
 	return o, nil
 }
 
-// digestOf names the content of files.
+// digestOf returns the digest of the files' contents.
 func digestOf(files map[string][]byte) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

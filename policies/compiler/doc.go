@@ -1,7 +1,6 @@
-// Package compiler makes of an organisation's policies what can be evaluated: it
-// reads the library and the organisation's own Rego, checks parameters and
-// places, links an entrypoint of constant calls and compiles it.
+// Package compiler compiles an organisation's policies. It reads the library and the organisation's own Rego, checks parameters and
+// rule names, and links and compiles an entrypoint of calls with constant parameters.
 //
-// A fault is an [Error] with its place; all of them are reported, joined.
-// Nothing here is changed once it is made, so results may be shared.
+// Faults are *policyconfig.Error values with a position; all faults are reported, joined. All results are immutable and may be
+// shared.
 package compiler

@@ -13,15 +13,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// Value is a text among the parameters of an entry whose schema names a format.
+// Value is a string parameter of an entry whose schema has a format.
 type Value struct {
-	// Path is its place below the organisation's section.
+	// Path is its path below the organisation's configuration.
 	Path string
-	// Format is the schema's name of it, Text the value.
+	// Format is the format in the schema. Text is the value.
 	Format, Text string
 }
 
-// Values lists such texts of the entries of the library's policies.
+// Values returns the string parameters with a format in entries of library policies.
 func Values(entries []policyconfig.Entry) []Value {
 	var out []Value
 	for i, e := range entries {
@@ -38,14 +38,14 @@ func Values(entries []policyconfig.Entry) []Value {
 	return out
 }
 
-// Warnings reports parameters that contradict themselves and yet do no harm, or that leave
-// a policy nothing to let pass. Each has its path below the section.
+// Warnings reports parameters that are contradictory but harmless, or that make a policy refuse everything. Each has its path below
+// the organisation's configuration.
 func Warnings(entries []policyconfig.Entry) []error {
 	var out []error
-	given := make([]map[string]any, len(entries)) // parameters of entries of the library, with defaults
+	given := make([]map[string]any, len(entries)) // parameters with defaults, for entries of library policies
 	for i, e := range entries {
 		if p, ok := Lookup(e.Policy); ok {
-			given[i], _ = p.params.check(e.Params) // its faults are Check's
+			given[i], _ = p.params.check(e.Params) // Check reports the errors
 			out = append(out, fault.At(fault.Index("policies", i)+".params", errors.Join(contradictions(p.params.doubts, given[i])...)))
 		}
 	}
@@ -61,41 +61,41 @@ func Warnings(entries []policyconfig.Entry) []error {
 	return out
 }
 
-// doubtful says why a text of a format is not one, "" if it can.
+// doubtful explains why a text cannot have the given format, or returns "".
 func doubtful(format, text string) string {
 	switch {
 	case format == "repository" && strings.Contains(text, "://"):
-		return "begins with a scheme, which no image does"
+		return "must not start with a URL scheme"
 	case format == "repository" && strings.Contains(text, "*"):
-		return fmt.Sprintf(`has a "*", which no image has: %q allows all below it`, strings.TrimRight(text, "/*"))
+		return fmt.Sprintf(`must not contain "*": use %q to allow all images below it`, strings.TrimRight(text, "/*"))
 	case format == "variable" && strings.ContainsAny(text, " \t="):
-		return "is not the name of a variable, which has no spaces and no equals sign: it never matches"
+		return "is not a variable name (no spaces, no equals sign) and never matches"
 	case format == "port" && !isPort(text):
-		return "has no port from 1 to 65535"
+		return "must contain a port from 1 to 65535"
 	case format == "grant" && !isGrant(text):
-		return "is the kind and verb of no operation"
+		return "is not the kind and verb of any operation"
 	case format == "gpu" && !gpuType.MatchString(text):
-		return `is not the id of a GPU type, as "NVIDIA GeForce RTX 4090" is`
+		return `is not the id of a GPU type, such as "NVIDIA GeForce RTX 4090"`
 	case format == "data_center" && !strings.HasSuffix(text, "*") && !dataCenter.MatchString(text):
-		return `is not the id of a data centre, as "EU-RO-1" is`
+		return `is not the id of a data centre, such as "EU-RO-1"`
 	}
 	return ""
 }
 
-// What ids of the platform's catalog look like.
+// Forms of IDs in the platform's catalog.
 var (
 	gpuType    = regexp.MustCompile(`^(NVIDIA|AMD|Tesla) .`)
 	dataCenter = regexp.MustCompile(`^[A-Z]+(-[A-Z]+)+-[0-9]+$`)
 )
 
-// isPort reports whether ports of the spelling 8888/http, or http for all, exist.
+// isPort reports whether a port such as 8888/http can exist, or http for all HTTP ports.
 func isPort(text string) bool {
 	number, _, one := strings.Cut(text, "/")
 	n, err := strconv.Atoi(number)
 	return !one || err == nil && n >= 1 && n <= 1<<16-1
 }
 
-// isGrant reports whether an operation is of a kind and verb, * for any.
+// isGrant reports whether any operation has the given kind and verb; * matches any.
 func isGrant(text string) bool {
 	kind, verb, _ := strings.Cut(text, ":")
 	is := func(wanted, given string) bool { return wanted == "*" || wanted == given }

@@ -9,22 +9,21 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// policyName is the form of a policy's name: a Rego package element.
+// policyName matches policy names, which are elements of Rego packages.
 var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Scope is where the policies of an organisation may come from.
+// Scope tells which policies an organisation's entries may name.
 type Scope int
 
-// The scopes.
+// Scopes.
 const (
-	// LibraryOnly is for an organisation without Rego of its own.
+	// LibraryOnly allows only library policies.
 	LibraryOnly Scope = iota
-	// WithOwn leaves names that the library does not have to Compile.
+	// WithOwn allows other names, which are checked by Compile.
 	WithOwn
 )
 
-// Check reports every fault of the entries that can be found without the
-// organisation's own Rego, each with its path below the section.
+// Check reports all errors in the entries that can be found without the organisation's own Rego, each with its path.
 func Check(entries []policyconfig.Entry, scope Scope) []error {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -47,7 +46,7 @@ func Check(entries []policyconfig.Entry, scope Scope) []error {
 	return errs
 }
 
-// validate reports the faults that need no library to see.
+// validate reports errors that can be found without the library.
 func validate(e *policyconfig.Entry, path string) []error {
 	var errs fault.Found
 	switch {
@@ -56,20 +55,20 @@ func validate(e *policyconfig.Entry, path string) []error {
 	case !policyName.MatchString(e.Policy):
 		errs = append(errs, fault.Errorf(path+".policy", "%q is not a policy name", e.Policy))
 	}
-	errs.If(!slices.Contains([]policyconfig.Mode{policyconfig.ModeEnforce, policyconfig.ModeWarn, policyconfig.ModeShadow}, e.Mode.OrDefault()), path+".mode", "%q is not one of enforce, warn, shadow", e.Mode)
-	errs.If(e.Approvable && e.Mode.OrDefault() != policyconfig.ModeEnforce, path+".approvable", "a policy in mode %s refuses nothing", e.Mode)
+	errs.If(!slices.Contains([]policyconfig.Mode{policyconfig.ModeEnforce, policyconfig.ModeWarn, policyconfig.ModeShadow}, e.Mode.OrDefault()), path+".mode", "%q must be enforce, warn or shadow", e.Mode)
+	errs.If(e.Approvable && e.Mode.OrDefault() != policyconfig.ModeEnforce, path+".approvable", "requires mode enforce: a policy in mode %s refuses nothing", e.Mode)
 	for _, l := range []struct {
 		name   string
 		values []string
 	}{{"teams", e.Teams}, {"except_teams", e.ExceptTeams}, {"roles", e.Roles}, {"except_roles", e.ExceptRoles}} {
-		errs.If(slices.Contains(l.values, ""), path+"."+l.name, "holds an empty name")
+		errs.If(slices.Contains(l.values, ""), path+"."+l.name, "contains an empty name")
 	}
 	for _, l := range []struct {
 		name         string
 		only, except []string
 	}{{"except_teams", e.Teams, e.ExceptTeams}, {"except_roles", e.Roles, e.ExceptRoles}} {
 		for i, name := range l.except {
-			errs.If(name != "" && slices.Contains(l.only, name), fault.Index(path+"."+l.name, i), "%q is both included and excepted", name)
+			errs.If(name != "" && slices.Contains(l.only, name), fault.Index(path+"."+l.name, i), "%q is both included and exempted", name)
 		}
 	}
 	return errs

@@ -12,13 +12,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// LocateErrors turns a fault of OPA's parser or compiler, which holds several,
-// into located ones.
+// LocateErrors converts an error of OPA's parser or compiler, which may contain several, into errors with positions.
 func LocateErrors(org string, err error) error {
 	return located(org, err, func(string) string { return "" })
 }
 
-// located names the policy as well; policyOf returns that of a file.
+// located also adds the policy; policyOf returns the policy in a file.
 func located(org string, err error, policyOf func(file string) string) error {
 	var all ast.Errors
 	if !errors.As(err, &all) {
@@ -37,7 +36,7 @@ func located(org string, err error, policyOf func(file string) string) error {
 			}
 		}
 		if e.Location != nil {
-			le.File, le.Row, le.Col = e.Location.File, e.Location.Row, max(e.Location.Col, 1) // the end of a file has none
+			le.File, le.Row, le.Col = e.Location.File, e.Location.Row, max(e.Location.Col, 1) // the end of a file has no column
 			le.Policy = policyOf(le.File)
 		}
 		out = append(out, le)
@@ -45,11 +44,10 @@ func located(org string, err error, policyOf func(file string) string) error {
 	return errors.Join(out...)
 }
 
-// maxWanted bounds the types that a fault lists, some of which are large.
+// maxWanted limits the number of types in an error; some are large.
 const maxWanted = 300
 
-// wanted words a fault of types, the found type and the right ones; "" where that is not
-// known.
+// wanted describes the found type and the accepted types of a type error, or returns "" if they are unknown.
 func wanted(e *ast.Error) string {
 	var parts []string
 	switch d := e.Details.(type) {
@@ -77,14 +75,14 @@ func wanted(e *ast.Error) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	text := strings.ReplaceAll(strings.Join(parts, ", "), ", ???)", ")") // the result, of which nothing is said
+	text := strings.ReplaceAll(strings.Join(parts, ", "), ", ???)", ")") // the result type, which is unknown
 	if len(text) > maxWanted {
 		text = strings.ToValidUTF8(text[:maxWanted], "") + "..."
 	}
 	return ": " + text
 }
 
-// nearest is the known name a typing mistake away from name, or "".
+// nearest returns the known name closest to a possibly misspelled name, or "".
 func nearest(name string, known []string) string {
 	best, least := "", 1+len(name)/3
 	for _, k := range known {

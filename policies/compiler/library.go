@@ -18,55 +18,55 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// Policy describes one policy of the library.
+// Policy describes a library policy.
 type Policy struct {
-	// Name is what Entry.Policy says, e.g. gpu_allow_list.
+	// Name is the name used in Entry.Policy, such as gpu_allow_list.
 	Name string
-	// Title and Description are for people.
+	// Title and Description are plain text.
 	Title, Description string
-	// Params are its parameters, by name.
+	// Params lists the parameters, sorted by name.
 	Params []Param
-	// AnyOf lists parameters of which at least one must be given.
+	// AnyOf lists parameters of which at least one is required.
 	AnyOf []string
-	// Mutates tells that it may change bodies.
+	// Mutates reports whether the policy may change bodies.
 	Mutates bool
-	// Example is a set of parameters that make sense.
+	// Example is a set of example parameters.
 	Example map[string]any
 
 	params params
-	judges bool // it has violations
+	judges bool // whether it has violations
 }
 
-// library is the embedded Rego. A file is parsed when it is first needed, once. Modules
-// are copied before they are compiled: the compiler rewrites them.
+// library is the embedded Rego. Each file is parsed once, when it is first needed. Modules are copied before compilation, because
+// the compiler modifies them.
 type library struct {
 	names    []string                // of the policies
 	files    map[string]func() *file // by name
-	policies map[string]func() *file // by the name of the policy that the file holds
+	policies map[string]func() *file // by the name of the policy in the file
 	sources  map[string]string       // by file
 	schemas  *ast.SchemaSet          // of the input
 }
 
-// file is a parsed file of the library.
+// file is a parsed library file.
 type file struct {
 	module *ast.Module
-	policy *Policy // nil if it holds none
+	policy *Policy // nil if it contains no policy
 }
 
-// The packages of the library.
+// Packages of the library.
 const (
 	libraryPackage = "tollgate.library." // one package per policy
-	supportPackage = "tollgate."         // what they share
-	reservedRoot   = "tollgate"          // of both, in data
-	libraryDir     = "rego/"             // put before the names of their files
+	supportPackage = "tollgate."         // shared functions
+	reservedRoot   = "tollgate"          // root of both in data
+	libraryDir     = "rego/"             // prefix of file names
 )
 
-// loadLibrary reads the embedded Rego. Its result is shared and immutable.
+// loadLibrary reads the embedded Rego. The result is shared and immutable.
 var loadLibrary = sync.OnceValues(func() (*library, error) {
 	return readLibrary(rego.Files)
 })
 
-// Library lists the policies of the library by name.
+// Library returns the library policies, sorted by name.
 func Library() ([]Policy, error) {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -79,7 +79,7 @@ func Library() ([]Policy, error) {
 	return out, nil
 }
 
-// Lookup finds a policy of the library by its name.
+// Lookup returns a library policy by its name.
 func Lookup(name string) (p Policy, ok bool) {
 	lib, err := loadLibrary()
 	if err != nil || lib.policy(name) == nil {
@@ -88,14 +88,13 @@ func Lookup(name string) (p Policy, ok bool) {
 	return *lib.policy(name), true
 }
 
-// IsLibraryPolicySource reports whether the library has a policy.
+// IsLibraryPolicy reports whether the library contains a policy.
 func IsLibraryPolicy(policy string) bool {
 	_, ok := Lookup(policy)
 	return ok
 }
 
-// LibraryEntries returns the entries without those that only an organisation's own
-// Rego can resolve.
+// LibraryEntries returns the entries that the library can resolve, without those that require the organisation's own Rego.
 func LibraryEntries(entries []policyconfig.Entry) []policyconfig.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e policyconfig.Entry) bool { return policyName.MatchString(e.Policy) && !IsLibraryPolicy(e.Policy) })
 }
@@ -113,7 +112,7 @@ func readLibrary(files fs.FS) (*library, error) {
 		lib.files[name] = sync.OnceValue(func() *file {
 			f, err := parseFile(name, string(text))
 			if err != nil {
-				panic(fmt.Sprintf("policy library: %s: %v", name, err)) // the binary was built from a broken one
+				panic(fmt.Sprintf("policy library: %s: %v", name, err)) // the embedded library is broken
 			}
 			return f
 		})
@@ -136,8 +135,7 @@ func readLibrary(files fs.FS) (*library, error) {
 	return lib, nil
 }
 
-// parseFile parses one file, which is called like its package. A package below
-// tollgate.library is a policy.
+// parseFile parses one file, whose name must match its package. A package below tollgate.library is a policy.
 func parseFile(name, text string) (*file, error) {
 	m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{
 		Capabilities: regosandbox.Capabilities(), ProcessAnnotation: true, RegoVersion: ast.RegoV1,
@@ -146,7 +144,7 @@ func parseFile(name, text string) (*file, error) {
 		return nil, LocateErrors("", err)
 	}
 	if fileOf(packageName(m)) != name {
-		return nil, fmt.Errorf("holds the package %s", packageName(m))
+		return nil, fmt.Errorf("contains the package %s", packageName(m))
 	}
 	policy, isPolicy := strings.CutPrefix(packageName(m), libraryPackage)
 	if !isPolicy {
@@ -156,7 +154,7 @@ func parseFile(name, text string) (*file, error) {
 	return &file{module: m, policy: p}, err
 }
 
-// fileOf is the file that a package of the library is in.
+// fileOf returns the file of a library package.
 func fileOf(pkg string) string {
 	if name, isPolicy := strings.CutPrefix(pkg, libraryPackage); isPolicy {
 		return libraryDir + name + ".rego"
@@ -164,7 +162,7 @@ func fileOf(pkg string) string {
 	return libraryDir + "support/" + strings.TrimPrefix(pkg, supportPackage) + ".rego"
 }
 
-// policy is a policy by its name, nil if there is none.
+// policy returns a policy by its name, or nil.
 func (l *library) policy(name string) *Policy {
 	if parsed := l.policies[name]; parsed != nil {
 		return parsed().policy
@@ -172,10 +170,10 @@ func (l *library) policy(name string) *Policy {
 	return nil
 }
 
-// module is the module of a file that there is.
+// module returns the module of an existing file.
 func (l *library) module(name string) *ast.Module { return l.files[name]().module }
 
-// modules are all modules by file.
+// modules returns all modules by file.
 func (l *library) modules() map[string]*ast.Module {
 	out := make(map[string]*ast.Module, len(l.files))
 	for name := range l.files {
@@ -202,15 +200,14 @@ func newPolicy(name string, m *ast.Module) (*Policy, error) {
 	p.Mutates = definesFunction(m, "mutations")
 	switch {
 	case p.Title == "" || p.Description == "":
-		return nil, errors.New("no METADATA with title and description")
+		return nil, errors.New("METADATA has no title or no description")
 	case !p.judges && !p.Mutates:
 		return nil, errors.New("neither violations(params) nor mutations(params) is defined")
 	}
 	return p, nil
 }
 
-// closure lists the files that policies need: their own and, step by step, those of
-// the packages they import.
+// closure returns the files that policies need: their own and, transitively, those of imported packages.
 func (l *library) closure(policies []string) []string {
 	seen := map[string]bool{}
 	var need func(name string)
@@ -231,12 +228,12 @@ func (l *library) closure(policies []string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// packageName is a module's package without the leading data.
+// packageName returns the package of a module without the leading data.
 func packageName(m *ast.Module) string {
 	return strings.TrimPrefix(m.Package.Path.String(), "data.")
 }
 
-// definesFunction reports whether a module has a function of one parameter.
+// definesFunction reports whether a module defines a function with one parameter.
 func definesFunction(m *ast.Module, name string) bool {
 	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool {
 		return r.Head.Ref().String() == name && len(r.Head.Args) == 1

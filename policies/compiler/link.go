@@ -10,38 +10,36 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// entryFile and entryPackage are those of the generated entrypoint.
+// File and package of the generated entrypoint.
 const (
 	entryFile    = "entrypoint.rego"
 	entryPackage = "tollgate.entrypoint"
 )
 
-// Call is one call of the entrypoint: a policy switched on with constant
-// parameters, or a rule of the organisation's own Rego.
+// Call is one policy call of the entrypoint: a library policy with constant parameters, or a rule of the organisation's own Rego.
 type Call struct {
 	Entry policyconfig.Entry
 	// Rule is violations, mutations, deny, warn or mutate.
 	Rule string
-	// Doc is where the policy is explained; "" for the organisation's own.
+	// Doc links to the policy's documentation; it is "" for an organisation's own policy.
 	Doc string
-	// Reads is the part of the input that it can read.
+	// Reads is the part of the input that the call can read.
 	Reads *policyinput.Projection
 
 	params map[string]any
 	from   string // package of the policy, without data.
-	path   string // of the entry, below the organisation's section
+	path   string // of the entry, below the organisation's configuration
 	quick  quick
 }
 
-// isFunction reports whether the rule takes the parameters.
+// isFunction reports whether the rule is a function of the parameters.
 func (c Call) isFunction() bool { return c.Rule == "violations" || c.Rule == "mutations" }
 
-// foreign reports whether the Rego is not the library's.
+// foreign reports whether the Rego is not from the library.
 func (c Call) foreign() bool { return strings.HasPrefix(c.from, ownPackage) }
 
-// entrypoint writes the Rego that calls the policies: one rule per call, whose parameters are
-// data. An undefined one is an error to the engine, so that a rule which ends nowhere
-// cannot allow.
+// entrypoint generates the Rego that calls the policies: one rule per call, with its parameters in data. The engine treats an
+// undefined rule as an error, so that it cannot allow a call.
 func entrypoint(calls []Call) string {
 	var b strings.Builder
 	b.WriteString("package " + entryPackage + "\n")
@@ -66,8 +64,7 @@ func (c Call) expression(i int) string {
 	return fmt.Sprintf("%s(data.%s.params[%d])", target, reservedRoot, i)
 }
 
-// guard is the condition under which an entry applies to a caller, as lines of
-// a rule body; nil for "always".
+// guard returns the conditions under which an entry applies to a caller, as lines of a rule body. nil means always.
 func guard(e *policyconfig.Entry) []string {
 	var g []string
 	if len(e.Teams) > 0 {

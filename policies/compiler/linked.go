@@ -17,26 +17,25 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// linked is the compiled form of calls. It has no parameters and no data, which the store
-// of an organisation holds, and never changes.
+// linked is the compiled form of policy calls. It is immutable and contains neither parameters nor data, which are in the
+// organisation's store.
 type linked struct {
 	compiler *ast.Compiler
-	program  *Program   // of the library's calls; nil without
+	program  *Program   // of the library's calls; may be nil
 	queries  []ast.Body // one per call, binding answer
-	// reads is the part of the input that each call can read, all the part that they can read together.
+	// reads is the part of the input that each call can read; all is the part that all calls can read.
 	reads []*policyinput.Projection
 	all   *policyinput.Projection
 }
 
-// linkedCache are compiled forms, weak pointers by their sources: each as long as an
-// organisation has it.
+// linkedCache holds weak pointers to compiled forms by their sources. A form lives as long as an organisation uses it.
 type linkedCache struct{ sync.Map }
 
-// standing are those of the process.
+// standing holds the compiled forms of the process.
 var standing linkedCache
 
-// formOf names the sources of an entrypoint's form beside the library: the
-// organisation's own Rego, and the files that faults are told by.
+// formOf identifies the sources of a compiled form besides the library: the organisation's own Rego, and its file names, which
+// errors contain.
 func (o OrgRego) formOf(source string) string {
 	if len(o.modules) == 0 {
 		return source
@@ -44,8 +43,7 @@ func (o OrgRego) formOf(source string) string {
 	return strings.Join(append(slices.Sorted(maps.Keys(o.modules)), o.digest, source), "\n")
 }
 
-// of returns a form, made by link if no organisation has it. Two that ask at once may each
-// make it.
+// of returns the compiled form for source, calling link if no organisation has it. Concurrent callers may each call link.
 func (f *linkedCache) of(source string, link func() (*linked, error)) (*linked, error) {
 	if known, ok := f.Load(source); ok {
 		if l := known.(weak.Pointer[linked]).Value(); l != nil {
@@ -62,7 +60,7 @@ func (f *linkedCache) of(source string, link func() (*linked, error)) (*linked, 
 	return l, nil
 }
 
-// link compiles the calls of a section, behind the checks of its own Rego.
+// link checks the organisation's own Rego and compiles the calls.
 func link(ctx context.Context, lib *library, s *Options, files []string, source string, calls []Call) (*linked, error) {
 	org, mine := s.Org, s.Rego
 	if faults := regosandbox.Check(mine.modules); len(faults) > 0 {

@@ -16,15 +16,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// members reports references of own Rego to members that nothing has, and members of
-// resources that are taken for something of another type: bodies and resources are as the
-// platform's API describes them. OPA's type checker finds them with a schema of the input
-// of its own, because null, which it cannot express beside another type, is compared with
-// things for good reasons: a fault about null does not count. What may be absent is still
-// asked for with object.get.
+// members reports references in an organisation's own Rego to input members that do not exist, and uses of resource members with
+// the wrong type, according to the description of the platform's API. It runs OPA's type checker with a special schema of the
+// input. That schema cannot combine null with another type, although comparisons with null are legitimate, so errors about null are
+// ignored. Members that may be absent must still be read with object.get.
 //
-// Members of a body itself may have any name, since those of jobs do. modules are
-// compiled, and changed.
+// Members of bodies may have any name, because those of jobs do. modules must be compiled and are modified.
 func (o OrgRego) members(org string, modules map[string]*ast.Module) error {
 	if len(o.modules) == 0 {
 		return nil
@@ -62,8 +59,7 @@ func (o OrgRego) members(org string, modules map[string]*ast.Module) error {
 	return errors.Join(faults...)
 }
 
-// isMoot reports whether a fault is that something is not null, or that an object has not
-// the members of another, as {} has none.
+// isMoot reports whether an error only states that a value is not null, or that an object lacks the members of another, such as {}.
 func isMoot(e *ast.Error) bool {
 	null := func(t types.Type) bool { return t != nil && types.Contains(t, types.Nl) }
 	switch d := e.Details.(type) {
@@ -77,8 +73,7 @@ func isMoot(e *ast.Error) bool {
 	return true
 }
 
-// described is the schema of the input with the known shapes of bodies and resources. It
-// is shared, and not changed.
+// described is the schema of the input with the known shapes of bodies and resources. It is shared and must not be modified.
 var described = sync.OnceValue(func() *ast.SchemaSet {
 	schema := policyinput.Described(operation.AllBodies().Schema(), operation.States().Schema())
 	set := ast.NewSchemaSet()

@@ -13,29 +13,27 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// PolicyForms is said where none was found.
+// PolicyForms is the hint for errors about missing policies.
 const PolicyForms = "a package policies.<name> with one of deny, warn, mutate, violations(params), mutations(params)"
 
-// ownRoot is the first element of the packages that are policies.
+// ownRoot is the first element of an organisation's policy packages.
 const ownRoot = "policies"
 
-// placement looks for Rego that its authors take for a policy and that would
-// never be evaluated: Rego in force is found by its place and its rules' names,
-// so a slip in either would switch it off in silence.
+// placement finds Rego that looks like a policy but would never be evaluated. Policies are found by their package and rule names,
+// so a typo in either would silently disable them.
 //
-// The rule for helpers follows from that: every package but policies.<name> is
-// one, as long as no rule in it has the name of an answer; policies.<name>
-// always is a policy.
+// The rules for helpers follow from that: every package other than policies.<name> is a helper, unless one of its rules has the
+// name of a policy rule; policies.<name> is always a policy.
 type placement struct {
 	org    string
-	used   map[string]bool // names that bodies, values or imports mention
+	used   map[string]bool // names mentioned in bodies, values or imports
 	faults []error
 }
 
-// misplaced reports such Rego, each fault located. Tests are not looked at.
+// misplaced reports such Rego, with positions. It ignores tests.
 func (o OrgRego) misplaced(org string) error {
 	p := &placement{org: org, used: map[string]bool{}}
-	packages := map[string][]*ast.Module{} // those of policies, by name
+	packages := map[string][]*ast.Module{} // modules of policies, by package name
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
 		m := o.modules[file]
 		if strings.HasSuffix(file, "_test.rego") {
@@ -47,7 +45,7 @@ func (o OrgRego) misplaced(org string) error {
 		case !ok:
 			p.outside(file, m)
 		case !policyName.MatchString(name):
-			p.fault(file, m.Package.Location, "", fmt.Sprintf("package %s is no policy: %q is not a policy name", packageName(m), name))
+			p.fault(file, m.Package.Location, "", fmt.Sprintf("package %s is not a policy: %q is not a valid policy name", packageName(m), name))
 		default:
 			p.inside(file, name, m)
 			packages[name] = append(packages[name], m)
@@ -65,9 +63,8 @@ func (p *placement) fault(file string, at *ast.Location, policy, message string)
 	p.faults = append(p.faults, &policyconfig.Error{Org: p.org, Policy: policy, File: file, Row: at.Row, Col: at.Col, Message: message})
 }
 
-// outside reports rules with the name of an answer in a package that is no
-// policy. Below policies no part of a rule's name may be one: policies.x.deny
-// written from above is not looked at either.
+// outside reports rules with the name of a policy rule in a package that is not a policy. In packages below policies, no part of a
+// rule's name may be one, because policies.x.deny defined from a parent package is not evaluated either.
 func (p *placement) outside(file string, m *ast.Module) {
 	pkg := elements(m.Package.Path)
 	for _, r := range m.Rules {
@@ -81,11 +78,11 @@ func (p *placement) outside(file string, m *ast.Module) {
 			message += fmt.Sprintf(", did you mean %q?", near)
 		}
 		p.fault(file, r.Location, "", message)
-		return // one fault a file tells enough
+		return // one error per file is enough
 	}
 }
 
-// inside reports answers of a policy that have not their form.
+// inside reports policy rules of the wrong form.
 func (p *placement) inside(file, name string, m *ast.Module) {
 	for _, r := range m.Rules {
 		ref := elements(r.Head.Ref())
@@ -97,17 +94,16 @@ func (p *placement) inside(file, name string, m *ast.Module) {
 		function := ref[i] == "violations" || ref[i] == "mutations"
 		switch {
 		case i > 0:
-			p.fault(file, r.Location, name, rule+" is never evaluated: answers have no name before theirs")
+			p.fault(file, r.Location, name, rule+" is never evaluated: policy rules must not be nested in another name")
 		case function && (len(ref) > 1 || len(r.Head.Args) != 1):
-			p.fault(file, r.Location, name, rule+" is never evaluated: it must be a function of one parameter, the entry's params")
+			p.fault(file, r.Location, name, rule+" is never evaluated: must be a function with one parameter, the entry's params")
 		case !function && len(r.Head.Args) > 0:
-			p.fault(file, r.Location, name, rule+" is never evaluated: it must be a set, not a function")
+			p.fault(file, r.Location, name, rule+" is never evaluated: must be a set, not a function")
 		}
 	}
 }
 
-// named reports a policy without any answer, and unused rules whose names
-// are nearly those of answers.
+// named reports a policy without any policy rule, and unused rules with names similar to policy rules.
 func (p *placement) named(name string, modules []*ast.Module, answers bool) {
 	before := len(p.faults)
 	for _, m := range modules {
@@ -117,17 +113,17 @@ func (p *placement) named(name string, modules []*ast.Module, answers bool) {
 			if near == "" || isAnswer(rule) || answers && (p.used[rule] || !slip(rule, near)) {
 				continue
 			}
-			p.fault(r.Location.File, r.Location, name, fmt.Sprintf("rule %s is no answer and never evaluated, did you mean %q?", rule, near))
+			p.fault(r.Location.File, r.Location, name, fmt.Sprintf("rule %s is never evaluated, did you mean %q?", rule, near))
 			break
 		}
 	}
 	if !answers && len(p.faults) == before {
 		at := modules[0].Package.Location
-		p.fault(at.File, at, name, "has no answer: "+strings.Join(rulesOfOwn(), ", ")+"; helpers belong in a package outside policies or below policies."+name)
+		p.fault(at.File, at, name, "has none of the rules "+strings.Join(rulesOfOwn(), ", ")+"; helpers belong in a package outside policies or below policies."+name)
 	}
 }
 
-// mentions notes every name a module can refer to a rule by.
+// mentions records every name by which a module can refer to a rule.
 func (p *placement) mentions(m *ast.Module) {
 	note := ast.NewGenericVisitor(func(x any) bool {
 		switch v := x.(type) {
@@ -153,8 +149,7 @@ func (p *placement) mentions(m *ast.Module) {
 	}
 }
 
-// slip reports whether written is a likely mistyping of name: an edit, two in a long
-// one, or two letters swapped.
+// slip reports whether written is probably a misspelling of name: one edit, two in a long name, or two swapped letters.
 func slip(written, name string) bool {
 	if levenshtein.ComputeDistance(written, name) <= max(1, len(name)/4) {
 		return true
@@ -169,7 +164,7 @@ func slip(written, name string) bool {
 
 func isAnswer(name string) bool { return slices.Contains(rulesOfOwn(), name) }
 
-// policyOfPackage is the <name> of a package policies.<name>.
+// policyOfPackage returns the <name> of a package policies.<name>.
 func policyOfPackage(m *ast.Module) (name string, ok bool) {
 	pkg := elements(m.Package.Path)
 	if len(pkg) != 2 || pkg[0] != ownRoot {
@@ -178,7 +173,7 @@ func policyOfPackage(m *ast.Module) (name string, ok bool) {
 	return pkg[1], true
 }
 
-// elements are the constant parts a reference begins with, without data.
+// elements returns the constant prefix of a reference, without data.
 func elements(ref ast.Ref) []string {
 	var out []string
 	for i, t := range ref {
@@ -199,7 +194,7 @@ func elements(ref ast.Ref) []string {
 	return out
 }
 
-// nearPackage is the policy's package that was probably meant, or "".
+// nearPackage returns the policy package that was probably meant, or "".
 func nearPackage(pkg, before []string) string {
 	path := slices.Concat(pkg, before)
 	switch {

@@ -11,14 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Names are what an organisation's section may refer to besides policies. A
-// name that does not exist would silently switch off an entry or an exception.
+// Names lists the names, other than policies, that an organisation's configuration may refer to. A misspelled name would silently
+// disable an entry or an exception.
 type Names struct {
 	Teams, Keys, Roles []string
 }
 
-// CheckNames reports every name in the entries that does not exist, each fault
-// with its path below the section.
+// CheckNames reports every name in the entries that does not exist, each with its path.
 func CheckNames(entries []policyconfig.Entry, known Names) []error {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -38,8 +37,7 @@ func CheckNames(entries []policyconfig.Entry, known Names) []error {
 	return errs
 }
 
-// UnknownNames reports which of the given names are not known. Empty names are
-// faults of another sort.
+// UnknownNames reports the given names that are not known. It ignores empty names, which are reported elsewhere.
 func UnknownNames(kind, path string, given, known []string) []error {
 	var errs []error
 	for i, name := range given {
@@ -50,8 +48,7 @@ func UnknownNames(kind, path string, given, known []string) []error {
 	return errs
 }
 
-// Unknown is the fault of a name that does not exist; it names the nearest one
-// that does, if one is near.
+// Unknown returns the error for a name that does not exist. It suggests the nearest known name, if there is one.
 func Unknown(kind, name string, known []string) error {
 	if near := nearest(name, known); near != "" {
 		return fmt.Errorf("unknown %s %q, did you mean %q?", kind, name, near)
@@ -63,13 +60,13 @@ func Unknown(kind, name string, known []string) error {
 	return fmt.Errorf("unknown %s %q", kind, name)
 }
 
-// roles reports the values of format role that are no role.
+// roles reports values with the format role that are not roles.
 func (p params) roles(given map[string]any, known []string) []error {
 	var faults fault.Found
 	for _, spec := range p.list {
 		v, err := policyinput.Plain(given[spec.Name])
 		if err != nil {
-			continue // a fault of its own
+			continue // reported elsewhere
 		}
 		eachFormat(spec.Name, spec.Schema, v, func(path, format, value string) {
 			faults.If(format == "role" && !slices.Contains(known, value), path, "%w", Unknown("role", value, known))

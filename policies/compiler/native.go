@@ -8,11 +8,11 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// native is the result of a built-in function whose operands are all there; nil is left to
-// the function itself.
+// native computes the result of a built-in function whose operands are all defined. A nil result leaves the call to the function
+// itself.
 type native func(r *Run, operands []*ast.Term) *ast.Term
 
-// natives are the functions that runs spend their time on.
+// natives returns the native implementation of a frequently called built-in function.
 func natives(name string) native {
 	switch name {
 	case ast.RegexMatch.Name:
@@ -41,7 +41,7 @@ func natives(name string) native {
 	return nil
 }
 
-// ofTexts makes a native of a function of two strings.
+// ofTexts returns a native for a function of two strings.
 func ofTexts(f func(r *Run, a, b string) *ast.Term) native {
 	return func(r *Run, operands []*ast.Term) *ast.Term {
 		a, ok1 := operands[0].Value.(ast.String)
@@ -53,7 +53,7 @@ func ofTexts(f func(r *Run, a, b string) *ast.Term) native {
 	}
 }
 
-// matched matches a text by an automaton.
+// matched matches a text with an automaton.
 func matched(r *Run, expression, text string) *ast.Term {
 	a, known := r.program.automata.Get(expression)
 	if !known {
@@ -70,18 +70,18 @@ func matched(r *Run, expression, text string) *ast.Term {
 	return ast.InternedTerm(matches)
 }
 
-// maxAutomata is how many automata a program keeps.
+// maxAutomata is the number of automata a program caches.
 const maxAutomata = 64
 
 func newAutomata() *lru.Cache[string, *automaton] {
 	c, err := lru.New[string, *automaton](maxAutomata)
-	if err != nil { // only a size below one is refused
+	if err != nil { // fails only for a size below 1
 		panic(err)
 	}
 	return c
 }
 
-// maxMade bounds the result of a native, in bytes. What would make more checks that first.
+// maxMade limits the result of a native in bytes. Larger results are left to the built-in function, which checks sizes.
 const maxMade = 1 << 14
 
 // parted splits a text at each separator.
@@ -96,7 +96,7 @@ func parted(_ *Run, text, separator string) *ast.Term {
 	return ast.ArrayTerm(parts...)
 }
 
-// joined joins a list of texts.
+// joined joins a list of strings.
 func joined(_ *Run, operands []*ast.Term) *ast.Term {
 	separator, ok1 := operands[0].Value.(ast.String)
 	list, ok2 := operands[1].Value.(*ast.Array)
@@ -136,7 +136,7 @@ func contained(_ *Run, operands []*ast.Term) *ast.Term {
 	return nil
 }
 
-// united unites sets, one of which is empty.
+// united returns the union of sets of which one is empty.
 func united(_ *Run, operands []*ast.Term) *ast.Term {
 	a, ok1 := operands[0].Value.(ast.Set)
 	b, ok2 := operands[1].Value.(ast.Set)

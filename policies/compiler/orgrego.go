@@ -20,8 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// OrgRego is an organisation's own Rego and data, from a directory or a bundle. The
-// zero OrgRego has neither.
+// OrgRego is an organisation's own Rego and data, from a directory or a bundle. The zero OrgRego contains neither.
 type OrgRego struct {
 	modules map[string]*ast.Module // by file; copied before use
 	sources map[string]string      // by file
@@ -29,16 +28,15 @@ type OrgRego struct {
 	digest  string
 }
 
-// ownPackage is where an organisation's own policies live: policies.<name>.
+// ownPackage is the package prefix of an organisation's own policies: policies.<name>.
 const ownPackage = "policies."
 
 func newOrgRego() OrgRego {
 	return OrgRego{modules: map[string]*ast.Module{}, sources: map[string]string{}, data: map[string]any{}}
 }
 
-// Parse reads the Rego, by file, and the data of a bundle. digest names their
-// content. Files of tests are parsed and left out. Its error joins all faults, each an
-// *Error.
+// Parse parses the Rego files and the data of a bundle. digest identifies their contents. Test files are parsed and excluded. The
+// error joins all faults, each a *policyconfig.Error.
 func Parse(org, digest string, rego map[string]string, data map[string]any) (OrgRego, error) {
 	o := newOrgRego()
 	o.digest = digest
@@ -70,8 +68,8 @@ func Parse(org, digest string, rego map[string]string, data map[string]any) (Org
 	return o, o.misplaced(org)
 }
 
-// With returns the same with one more file, in the place of the files of the same policy. policy is the one that the file is of. Its error is
-// an *Error.
+// With returns a copy of o with one more file, which replaces the files of the same policy. It also returns the name of that
+// policy. The error is a *policyconfig.Error.
 func (o OrgRego) With(org, file, text string) (with OrgRego, policy string, err error) {
 	draft := newOrgRego()
 	if err := draft.addModule(org, file, text); err != nil {
@@ -79,7 +77,7 @@ func (o OrgRego) With(org, file, text string) (with OrgRego, policy string, err 
 	}
 	policy, ok := policyOfPackage(draft.modules[file])
 	if !ok || draft.policies()[policy].rules == nil {
-		return OrgRego{}, "", &policyconfig.Error{Org: org, File: file, Message: "holds no policy, " + PolicyForms}
+		return OrgRego{}, "", &policyconfig.Error{Org: org, File: file, Message: "contains no policy, " + PolicyForms}
 	}
 	with = OrgRego{modules: maps.Clone(draft.modules), sources: maps.Clone(draft.sources), data: o.data, digest: o.digest + "|" + text}
 	for name, m := range o.modules {
@@ -90,7 +88,7 @@ func (o OrgRego) With(org, file, text string) (with OrgRego, policy string, err 
 	return with, policy, with.misplaced(org)
 }
 
-// Module returns a copy of a file as it was parsed, nil for none.
+// Module returns a copy of a parsed file, or nil.
 func (o OrgRego) Module(file string) *ast.Module {
 	if m := o.modules[file]; m != nil {
 		return m.Copy()
@@ -98,20 +96,19 @@ func (o OrgRego) Module(file string) *ast.Module {
 	return nil
 }
 
-// Digest names the content; "" for none.
+// Digest identifies the contents; it is "" for the zero OrgRego.
 func (o OrgRego) Digest() string { return o.digest }
 
-// Sources returns the Rego, by file.
+// Sources returns the contents of the Rego files by name.
 func (o OrgRego) Sources() map[string]string { return maps.Clone(o.sources) }
 
-// Data returns the data beside it, which is not to be changed.
+// Data returns the data. It must not be modified.
 func (o OrgRego) Data() map[string]any { return o.data }
 
-// Policies lists the names of the policies by name.
+// Policies returns the names of the policies, sorted.
 func (o OrgRego) Policies() []string { return slices.Sorted(maps.Keys(o.policies())) }
 
-// refersToLibrary reports whether anything in the organisation's Rego refers to packages of
-// the library, or to data without saying where.
+// refersToLibrary reports whether the Rego refers to packages of the library, or to data with an unknown path.
 func (o OrgRego) refersToLibrary() bool {
 	found := false
 	for _, m := range o.modules {
@@ -126,8 +123,7 @@ func (o OrgRego) refersToLibrary() bool {
 	return found
 }
 
-// taken reports whether there is data at a path, or a value on the way that has no
-// members.
+// taken reports whether there is data at a path, or a value without members on the way to it.
 func (o OrgRego) taken(path []string) (bool, error) {
 	var v any = o.data
 	for _, name := range path {
@@ -142,8 +138,8 @@ func (o OrgRego) taken(path []string) (bool, error) {
 	return true, nil
 }
 
-// MissingTeams reports data that has an entry for some of the teams, is looked up by what
-// only a call says, and has none for others.
+// MissingTeams reports data objects that have entries for some of the teams, are indexed by a value of the call, and lack entries
+// for the other teams.
 func (o OrgRego) MissingTeams(teams []string) []error {
 	var out fault.Found
 	seen := map[string]bool{}
@@ -174,7 +170,7 @@ func (o *OrgRego) addModule(org, file, text string) error {
 		return LocateErrors(org, err)
 	}
 	if m == nil {
-		return &policyconfig.Error{Org: org, File: file, Message: "the file is empty"}
+		return &policyconfig.Error{Org: org, File: file, Message: "file is empty"}
 	}
 	if name := packageName(m) + "."; strings.HasPrefix(name, supportPackage) {
 		return &policyconfig.Error{
@@ -186,7 +182,7 @@ func (o *OrgRego) addModule(org, file, text string) error {
 	return nil
 }
 
-// addData mounts a data file. Two files may not give one path.
+// addData mounts a data file. Two files must not define the same path.
 func (o *OrgRego) addData(name string, text []byte) error {
 	v, err := readData(name, text)
 	if err != nil {
@@ -201,7 +197,7 @@ func (o *OrgRego) addData(name string, text []byte) error {
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return errors.New("the data is not an object")
+		return errors.New("data is not an object")
 	}
 	if _, reserved := object[reservedRoot]; reserved {
 		return errors.New("data.tollgate is reserved for the library")
@@ -209,8 +205,7 @@ func (o *OrgRego) addData(name string, text []byte) error {
 	return merge(o.data, object, "")
 }
 
-// readData reads a data file: JSON, or YAML by the rules of the configuration. A name given
-// twice is a fault in both.
+// readData parses a data file: JSON, or YAML with the rules of the configuration. Duplicate names are errors in both.
 func readData(name string, text []byte) (v any, err error) {
 	if filepath.Ext(name) == ".json" {
 		if err = json.Unmarshal(text, new(jsontext.Value)); err == nil {
@@ -234,7 +229,7 @@ func merge(into, from map[string]any, at string) error {
 		a, okA := have.(map[string]any)
 		b, okB := from[k].(map[string]any)
 		if !okA || !okB {
-			return fmt.Errorf("data%s.%s is given twice", at, k)
+			return fmt.Errorf("data%s.%s is defined twice", at, k)
 		}
 		if err := merge(a, b, at+"."+k); err != nil {
 			return err

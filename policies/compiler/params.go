@@ -17,33 +17,32 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Param describes one parameter of a policy.
+// Param describes a parameter of a policy.
 type Param struct {
-	// Name is the parameter's name below params.
+	// Name is the name below params.
 	Name string
-	// Description says it in words.
+	// Description describes the parameter in plain text.
 	Description string
-	// Required reports whether it must be given.
+	// Required reports whether the parameter is required.
 	Required bool
-	// Schema is its JSON Schema (2020-12), default included.
+	// Schema is its JSON Schema (2020-12), including the default.
 	Schema map[string]any
 }
 
-// params are the parameters of one policy, with the compiled schema of each.
+// params holds the parameters of one policy with their compiled schemas.
 type params struct {
 	list   []Param
 	byName map[string]*jsonschema.Schema
-	anyOf  []string // at least one of these must be given
-	// allowLists are the parameters that list what is allowed; absent allows everything, but for a list with a default.
+	anyOf  []string // at least one of these is required
+	// allowLists are the parameters that list allowed values. If one is absent and has no default, everything is allowed.
 	allowLists []string
-	// rules hold between parameters; what contradicts doubts is no fault, and yet
-	// never applies or refuses everything.
+	// rules are relations between parameters; violating one is an error. Violating a doubt is a warning: the entry never applies or
+	// refuses everything.
 	rules, doubts []relation
 }
 
-// newParams reads a policy's METADATA: custom.params maps names to JSON
-// Schemas, custom.required and custom.any_of list names. The relations map a parameter
-// to the one that it has to do with; those below custom.doubt lead to warnings.
+// newParams reads the parameters in a policy's METADATA. custom.params maps names to JSON Schemas; custom.required and
+// custom.any_of list names. Relations map a parameter to the one it depends on; those below custom.doubt cause warnings.
 func newParams(policy string, custom map[string]any) (params, error) {
 	p := params{byName: map[string]*jsonschema.Schema{}}
 	specs, _ := custom["params"].(map[string]any)
@@ -94,12 +93,12 @@ func newParams(policy string, custom map[string]any) (params, error) {
 	return p, nil
 }
 
-// emptyEnum refuses a schema that no value can pass.
+// emptyEnum rejects a schema that no value can match.
 func emptyEnum(schema any) error {
 	switch x := schema.(type) {
 	case map[string]any:
 		if list, ok := x["enum"].([]any); ok && len(list) == 0 {
-			return errors.New("an enum without values")
+			return errors.New("enum has no values")
 		}
 		for _, v := range x {
 			if err := emptyEnum(v); err != nil {
@@ -116,8 +115,8 @@ func emptyEnum(schema any) error {
 	return nil
 }
 
-// compileSchema compiles the schema of one parameter. Formats are checked, so
-// that a bad pattern is found when it is configured.
+// compileSchema compiles the schema of one parameter. It enables format checks, so that a bad pattern is found when it is
+// configured.
 func compileSchema(name, text string) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat = true
@@ -146,9 +145,8 @@ func names(v any) ([]string, error) {
 	return out, nil
 }
 
-// check holds given parameters against the schemas. It returns them as plain
-// JSON values with defaults filled in, or the faults, each beginning with its
-// path below params.
+// check validates parameters against the schemas. It returns them as decoded JSON with defaults, or the errors, each with its path
+// below params.
 func (p params) check(given map[string]any) (map[string]any, []error) {
 	var faults fault.Found
 	out := make(map[string]any, len(p.list))
@@ -189,9 +187,9 @@ func (p params) check(given map[string]any) (map[string]any, []error) {
 	return out, append(faults, contradictions(p.rules, out)...)
 }
 
-// formatFaults checks the formats JSON Schema does not know: timezone, operation, and
-// body_pointer, of which the object's name is the operation. An unknown name would otherwise switch a rule off silently; so
-// would an unknown role, which params.roles looks for.
+// formatFaults checks formats that JSON Schema does not define: timezone, operation, and body_pointer, for which the enclosing
+// object's name is the operation. An unknown name would otherwise silently disable a rule. Unknown roles are checked by
+// params.roles.
 func formatFaults(path string, schema map[string]any, v any) []error {
 	var faults []error
 	eachFormat(path, schema, v, func(path, format, value string) {
@@ -211,8 +209,7 @@ func formatFaults(path string, schema map[string]any, v any) []error {
 	return faults
 }
 
-// eachFormat visits the texts in a value whose schema names a format. A member's
-// name is visited at the place of its object.
+// eachFormat calls visit for each string whose schema has a format. A member's name is visited with the path of its object.
 func eachFormat(path string, schema map[string]any, v any, visit func(path, format, value string)) {
 	switch x := v.(type) {
 	case string:
@@ -239,8 +236,7 @@ func eachFormat(path string, schema map[string]any, v any, visit func(path, form
 	}
 }
 
-// bodyPointer reports a pointer to a member that the body of an operation cannot have.
-// Those of jobs may have anything.
+// bodyPointer returns an error if the body of an operation cannot have the member at a pointer. Bodies of jobs may have any member.
 func bodyPointer(id, pointer string) error {
 	path, err := policyinput.SplitPointer(pointer)
 	if err != nil {
@@ -248,7 +244,7 @@ func bodyPointer(id, pointer string) error {
 	}
 	row, ok := operation.Lookup(id)
 	if shape := operation.BodyShape(id); ok && row.Kind != operation.KindJob && (shape == nil || !shape.Has(path)) {
-		return fmt.Errorf("the body of %s has no %s", id, pointer)
+		return fmt.Errorf("the body of %s has no member %s", id, pointer)
 	}
 	return nil
 }
@@ -265,7 +261,7 @@ func unknownParam(name string, known []string) error {
 	return fault.Errorf(name, "unknown parameter")
 }
 
-// schemaFaults locates each fault of a value.
+// schemaFaults returns the errors in a value, each with its path.
 func schemaFaults(name string, schema *jsonschema.Schema, v any) []error {
 	err := schema.Validate(v)
 	if err == nil {
@@ -282,7 +278,7 @@ func schemaFaults(name string, schema *jsonschema.Schema, v any) []error {
 	return faults
 }
 
-// leaves are the innermost causes: those above only say that there are some.
+// leaves returns the innermost causes; the outer errors only summarise them.
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return []*jsonschema.ValidationError{e}
@@ -294,7 +290,7 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return out
 }
 
-// pathOf is a configuration path with a JSON pointer below it.
+// pathOf returns a configuration path with a JSON Pointer appended.
 func pathOf(path, pointer string) string {
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if i, err := strconv.Atoi(part); err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// planner collects the calls of an organisation and the faults met.
+// planner collects the policy calls of an organisation and the errors found.
 type planner struct {
 	lib    *library
 	org    string
@@ -23,20 +23,18 @@ type planner struct {
 	faults []error
 }
 
-// ownPolicy is a package policies.<name> of an organisation: which of the
-// known rules it has, and where.
+// ownPolicy is a package policies.<name> of an organisation: the policy rules it defines, and its position.
 type ownPolicy struct {
 	at    *ast.Location // of its package
 	rules []string
-	// custom is the part of the package's METADATA about parameters; nil for nothing, which
-	// takes any.
+	// custom is the part of the package's METADATA that describes parameters. If nil, any parameters are allowed.
 	custom map[string]any
 }
 
-// rulesOfOwn are the rules an organisation's package may answer with.
+// rulesOfOwn returns the names of the rules that make a package a policy.
 func rulesOfOwn() []string { return []string{"violations", "mutations", "deny", "warn", "mutate"} }
 
-// policies finds the organisation's packages and the rules they answer with.
+// policies returns the organisation's policy packages with their policy rules.
 func (o OrgRego) policies() map[string]ownPolicy {
 	out := map[string]ownPolicy{}
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
@@ -65,7 +63,7 @@ func (o OrgRego) policies() map[string]ownPolicy {
 	return out
 }
 
-// defines reports whether a module has a rule, or a function of one parameter.
+// defines reports whether a module defines a rule, or a function with one parameter.
 func defines(m *ast.Module, name string, function bool) bool {
 	if function {
 		return definesFunction(m, name)
@@ -76,14 +74,14 @@ func defines(m *ast.Module, name string, function bool) bool {
 	})
 }
 
-// fault records a fault of the organisation's section.
+// fault records an error in the organisation's configuration.
 func (p *planner) fault(policy string, err error) {
 	for _, f := range fault.List(err) {
 		p.faults = append(p.faults, &policyconfig.Error{Org: p.org, Policy: policy, Path: f.Path, Message: f.Err.Error()})
 	}
 }
 
-// entry adds the calls of one configured policy.
+// entry adds the calls of one configured entry.
 func (p *planner) entry(path string, e policyconfig.Entry) {
 	if faults := validate(&e, path); len(faults) > 0 {
 		p.fault("", errors.Join(faults...))
@@ -122,7 +120,7 @@ func (p *planner) own(path string, e policyconfig.Entry, mine ownPolicy) {
 	}
 }
 
-// params are the parameters of an entry, held against the METADATA.
+// params returns the parameters of an entry, validated against the METADATA.
 func (mine ownPolicy) params(e *policyconfig.Entry) (map[string]any, error) {
 	if mine.custom == nil {
 		v, err := policyinput.Plain(orEmpty(e.Params))
@@ -146,8 +144,8 @@ func orEmpty(m map[string]any) map[string]any {
 
 func (p *planner) doc(policy string) string { return p.docs + policy + ".md" }
 
-// files lists the library files the calls need; all of them when the organisation's own
-// Rego refers to the library, or may.
+// files returns the library files that the calls need, or all files if the organisation's own Rego refers to the library, or may do
+// so.
 func (p *planner) files(all bool) []string {
 	if all {
 		return slices.Sorted(maps.Keys(p.lib.files))

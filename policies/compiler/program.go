@@ -13,54 +13,53 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// Program finds out quickly that a rule denies nothing. Nearly all calls violate nothing, and a full evaluation spends most of its time on
-// finding that out. OPA's planner makes a plan of the same Rego: functions of simple statements over local variables (package ir of OPA).
-// A Program turns the plan into closures, which work on the values of package ast with the built-in functions of topdown.
+// Program quickly detects that a rule has an empty result. Nearly all calls violate no policy, and a full evaluation spends most of
+// its time finding that out. OPA's planner translates Rego into a plan: functions of simple statements over local variables
+// (package ir of OPA). A Program compiles the plan into closures, which operate on the values of package ast with the built-in
+// functions of topdown.
 //
-// A Program decides nothing else. It answers whether the value of a rule is the empty set or list; everything else, such as an error, a
-// conflict or an undefined value, is left to the evaluation of the Rego, which words the refusal. The work of a run is bounded for every
-// input, and more work is left to the evaluation, too. Regular expressions are matched by automata, some other functions without topdown.
+// A Program only determines whether the value of a rule is the empty set or list. Everything else, such as an error, a conflict or
+// an undefined value, is left to the evaluation of the Rego, which also produces the messages. The work of a run is limited for
+// every input; runs that exceed the limit are left to the evaluation, too. Regular expressions are matched by automata, and some
+// other functions are implemented without topdown.
 //
-// A Program never changes and is safe for concurrent use.
+// A Program is immutable and safe for concurrent use.
 type Program struct {
-	// Unsupported says which functions there is no program for. A run that comes to one
-	// cannot tell.
+	// Unsupported lists the functions that could not be compiled. A run that reaches one has no result.
 	Unsupported []error
 
-	functions map[string]*function // by path, joined by dots
-	memos     int                  // how many functions have something remembered of them
+	functions map[string]*function // by path, joined with dots
+	memos     int                  // number of functions whose last result is cached
 	runs      sync.Pool
-	automata  *lru.Cache[string, *automaton] // by regular expression, nil for those that have none
+	automata  *lru.Cache[string, *automaton] // by regular expression; nil for unsupported ones
 }
 
-// function is a rule, or several of one name.
+// function is a rule, or several rules with the same name.
 type function struct {
 	name   string
 	params []int
-	locals int // how many there are, parameters included
+	locals int // number of local variables, including parameters
 	body   []block
-	memo   int // its place in Run.memo, -1 with more arguments than are remembered
+	memo   int // index in Run.memo, or -1 if it has too many arguments
 
-	looks bool     // at the input
+	looks bool     // whether it reads the input
 	calls []string // the functions it calls
 
-	// constant is set if the function depends on nothing, in which case its value is
-	// found once.
+	// constant is set if the function depends on nothing. Its value is then computed once.
 	constant bool
 	value    atomic.Pointer[known]
 }
 
-// known is the result of a function with arguments: the same, not equal ones.
+// known is the result of a function for identical (not merely equal) arguments.
 type known struct {
 	set  bool
 	args [2]*ast.Term
-	term *ast.Term // nil if it is undefined
+	term *ast.Term // nil if the result is undefined
 }
 
-// CompileProgram returns the program of rules, references below data, and of all that they
-// depend on. root is the root of data that holds rules only: the program sees no data.
-// functions resolves the built-in functions by name. The compiler's modules are as it
-// left them.
+// CompileProgram returns the program for rules, given as references below data, and their dependencies. root is the root of data
+// that contains only rules: the program cannot read data. functions resolves built-in functions by name. c must have compiled the
+// modules.
 func CompileProgram(ctx context.Context, c *ast.Compiler, rules []string, root string, functions func(name string) topdown.BuiltinFunc) (*Program, error) {
 	plan, err := planOf(ctx, c, rules)
 	if err != nil {
@@ -99,7 +98,7 @@ func CompileProgram(ctx context.Context, c *ast.Compiler, rules []string, root s
 	return p, nil
 }
 
-// Rule finds a rule by its path below data; nil is none.
+// Rule returns a rule by its path below data, or nil.
 func (p *Program) Rule(path string) *Rule {
 	f := p.functions[path]
 	if f == nil {
@@ -111,8 +110,7 @@ func (p *Program) Rule(path string) *Rule {
 // Rule is a rule of a program.
 type Rule struct{ *function }
 
-// constants marks the functions without arguments that depend on nothing: neither they
-// nor those they call look at the input.
+// constants marks functions without arguments that depend on nothing: neither they nor the functions they call read the input.
 func (b *builder) constants() {
 	for _, f := range b.functions {
 		f.constant = len(f.params) == 2 && !f.looks

@@ -11,9 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// readsOf finds what each call can come to read of the input, and returns what all
-// of them can: of the rules that can be reached from it, each reference cut at its
-// first variable.
+// readsOf determines what each call can read of the input, and what all of them together can read. It collects the references of
+// all reachable rules, cut at the first variable.
 func readsOf(c *ast.Compiler, calls int) (each []*policyinput.Projection, together *policyinput.Projection) {
 	ofRule := map[*ast.Rule][][]string{}
 	var all [][]string
@@ -31,22 +30,22 @@ func readsOf(c *ast.Compiler, calls int) (each []*policyinput.Projection, togeth
 	return each, policyinput.NewProjection(all)
 }
 
-// ratchets reports entries with ratchet whose policies do not read the state after a call:
-// they deny the same before it as well.
+// ratchets reports entries with ratchet whose policies do not read the resulting state: they would have denied the previous state
+// as well.
 func ratchets(org string, calls []Call) error {
 	var faults []error
 	for _, c := range calls {
 		judges := func(other Call) bool { return other.path == c.path && other.Reads.Touches("resource", "after") }
 		if c.Entry.Ratchet && !slices.ContainsFunc(calls, judges) {
 			faults = append(faults, &policyconfig.Error{
-				Org: org, Policy: c.Entry.Policy, Path: c.path + ".ratchet", Message: "the policy judges calls, not what becomes of resources",
+				Org: org, Policy: c.Entry.Policy, Path: c.path + ".ratchet", Message: "has no effect: the policy does not read the resulting state of resources",
 			})
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// reachable returns the rules and all that they depend on.
+// reachable returns the rules and their dependencies.
 func reachable(c *ast.Compiler, rules []*ast.Rule) map[*ast.Rule]bool {
 	seen := map[*ast.Rule]bool{}
 	for queue := rules; len(queue) > 0; {
@@ -73,7 +72,7 @@ func readsOfRule(r *ast.Rule) (reads [][]string) {
 	return reads
 }
 
-// inputPath is the constant part of a reference into the input.
+// inputPath returns the constant part of a reference to the input.
 func inputPath(terms []*ast.Term) []string {
 	var path []string
 	for _, t := range terms {

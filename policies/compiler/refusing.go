@@ -11,24 +11,24 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// maxName is the length of the longest name that the platform takes (reference platform-v2).
+// maxName is the length of the longest resource name the platform accepts (reference platform-v2).
 const maxName = 191
 
-// refusing reports parameters with which an entry lets nothing pass, and audiences that mean something else than they seem to.
+// refusing reports parameters with which an entry refuses everything, and team or role lists that do not mean what they seem to.
 func refusing(e *policyconfig.Entry) []error {
 	var out fault.Found
 	for name, list := range map[string][]string{"teams": e.Teams, "except_teams": e.ExceptTeams, "roles": e.Roles, "except_roles": e.ExceptRoles} {
-		out.If(list != nil && len(list) == 0, name, "is empty, which is the same as absent: the entry is for everyone; delete it, or name someone")
+		out.If(list != nil && len(list) == 0, name, "is empty, which means that the entry applies to everyone; delete it or add a name")
 	}
 	p, ok := Lookup(e.Policy)
 	if !ok {
 		return out
 	}
-	given, _ := p.params.check(e.Params) // its faults are Check's
+	given, _ := p.params.check(e.Params) // Check reports the errors
 	for _, name := range p.params.allowLists {
 		list, isList := given[name].([]any)
 		_, written := e.Params[name]
-		out.If(isList && len(list) == 0 && written && e.Policy != "images" && e.Policy != "gpu_allow_list", "params."+name, "is empty: nothing passes; list what is allowed, or delete it")
+		out.If(isList && len(list) == 0 && written && e.Policy != "images" && e.Policy != "gpu_allow_list", "params."+name, "is empty: everything is refused; add the allowed values or delete it")
 	}
 	number := func(name string) (float64, bool) {
 		n, err := strconv.ParseFloat(fmt.Sprint(given[name]), 64)
@@ -42,12 +42,12 @@ func refusing(e *policyconfig.Entry) []error {
 	case "price_ceiling":
 		for _, name := range []string{"max_usd_per_hour", "max_usd_per_gpu_hour"} {
 			n, ok := number(name)
-			out.If(ok && n < policyconfig.MinPodPrice, "params."+name, "%v USD is below every price: nothing passes", given[name])
+			out.If(ok && n < policyconfig.MinPodPrice, "params."+name, "%v USD is below every price: everything is refused", given[name])
 		}
 	case "gpu_in_flight", "gpu_count":
 		for _, name := range []string{"max_per_team", "max_per_org", "max_per_pod"} {
 			n, ok := number(name)
-			out.If(ok && n == 0, "params."+name, "is 0: nothing with a GPU passes")
+			out.If(ok && n == 0, "params."+name, "is 0: everything with a GPU is refused")
 		}
 	case "naming":
 		out = append(out, fault.At("params", unnameable(given)))
@@ -68,14 +68,14 @@ func unnameable(given map[string]any) error {
 	}
 	switch least := shortest(pattern); {
 	case text == "":
-		return fault.Errorf("pattern", "is empty and matches no name: nothing passes; write a pattern such as [a-z][a-z0-9-]*")
+		return fault.Errorf("pattern", "is empty and matches no name: everything is refused; use a pattern such as [a-z][a-z0-9-]*")
 	case least > most:
-		return fault.Errorf("pattern", "matches names of at least %d characters, and a name has at most %d: nothing passes", least, most)
+		return fault.Errorf("pattern", "matches only names of at least %d characters, but names have at most %d: everything is refused", least, most)
 	}
 	return nil
 }
 
-// shortest returns the length of the shortest text that a pattern matches, in characters.
+// shortest returns the length in characters of the shortest text that a pattern matches.
 func shortest(r *syntax.Regexp) int {
 	switch r.Op { //nolint:exhaustive // the others match the empty text
 	case syntax.OpLiteral:
@@ -102,7 +102,7 @@ func shortest(r *syntax.Regexp) int {
 	return 0
 }
 
-// meets reports whether some caller may be in the audiences of both entries.
+// meets reports whether a caller can be subject to both entries.
 func meets(a, b *policyconfig.Entry) bool {
 	within := func(list, all []string) bool {
 		return len(list) > 0 && !slices.ContainsFunc(list, func(s string) bool { return !slices.Contains(all, s) })
@@ -114,7 +114,7 @@ func meets(a, b *policyconfig.Entry) bool {
 		!within(a.Teams, b.ExceptTeams) && !within(b.Teams, a.ExceptTeams) && !within(a.Roles, b.ExceptRoles) && !within(b.Roles, a.ExceptRoles)
 }
 
-// everyone reports whether an entry is for all callers.
+// everyone reports whether an entry applies to all callers.
 func everyone(e *policyconfig.Entry) bool {
 	return len(e.Teams)+len(e.ExceptTeams)+len(e.Roles)+len(e.ExceptRoles) == 0
 }

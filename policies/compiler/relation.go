@@ -11,19 +11,19 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// relation is a demand on a parameter by the value of another.
+// relation is a constraint on a parameter that depends on another parameter.
 type relation struct{ demand, name, other string }
 
-// demands are the relations there are, by their names in METADATA: a number that is
-// at most another, a list whose values are all in another or none of them, a value
-// that is not another's, and a text that matches a pattern. Each reports the values that contradict the other's.
+// demands maps the names of relations in METADATA to their checks: a number that is at most another, a list whose values are all
+// (or none of them) in another list, a value that differs from another, and a text that matches a pattern. Each reports the
+// violating values.
 func demands() map[string]func(*fault.Found, relation, any, any) {
 	return map[string]func(*fault.Found, relation, any, any){
 		"at_most": atMost, "among": among, "apart": apart, "differs": differs, "matches": matches,
 	}
 }
 
-// relationsOf reads the relations of METADATA, each a map of a parameter to another.
+// relationsOf reads the relations in METADATA, each of which maps parameters to other parameters.
 func relationsOf(custom, specs map[string]any) ([]relation, error) {
 	var out []relation
 	for _, demand := range slices.Sorted(maps.Keys(demands())) {
@@ -42,7 +42,7 @@ func relationsOf(custom, specs map[string]any) ([]relation, error) {
 	return out, nil
 }
 
-// contradictions reports values that contradict another parameter's.
+// contradictions reports values that violate a relation.
 func contradictions(relations []relation, given map[string]any) []error {
 	var found fault.Found
 	known := demands()
@@ -70,12 +70,12 @@ func apart(found *fault.Found, r relation, value, other any) {
 	wanted, _ := value.([]any)
 	refused, _ := other.([]any)
 	for i, v := range wanted {
-		found.If(coveredBy(refused, v), fault.Index(r.name, i), "%q is in %s, too: it never passes", v, r.other)
+		found.If(coveredBy(refused, v), fault.Index(r.name, i), "%q is also in %s: it is always refused", v, r.other)
 	}
 }
 
 func differs(found *fault.Found, r relation, value, other any) {
-	found.If(value != nil && value == other, r.name, "is %v, as %s is: nothing passes", value, r.other)
+	found.If(value != nil && value == other, r.name, "is %v, the same as %s: everything is refused", value, r.other)
 }
 
 func matches(found *fault.Found, r relation, value, other any) {
@@ -85,12 +85,12 @@ func matches(found *fault.Found, r relation, value, other any) {
 	found.If(err == nil && text != "" && pattern != "" && !whole.MatchString(text), r.name, "%q does not match %s", text, r.other)
 }
 
-// coveredBy reports whether a name is one of a list, of which each may end in *.
+// coveredBy reports whether a list contains a name. Items of the list may end in *.
 func coveredBy(list []any, name any) bool {
 	return slices.ContainsFunc(list, func(pattern any) bool { return covers(fmt.Sprint(pattern), fmt.Sprint(name)) })
 }
 
-// covers reports whether a name is a pattern's, which may end in *.
+// covers reports whether a name matches a pattern, which may end in *.
 func covers(pattern, name string) bool {
 	prefix, open := strings.CutSuffix(pattern, "*")
 	return pattern == name || open && strings.HasPrefix(name, prefix)

@@ -9,26 +9,25 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 )
 
-// Run asks the rules of a program about one input. It is for one goroutine. The result of
-// a function is not worked out again for the same arguments.
+// Run evaluates the rules of a program for one input. It is not safe for concurrent use. Results of functions are reused for
+// identical arguments.
 type Run struct {
 	program  *Program
 	builtins topdown.BuiltinContext
 	input    *ast.Term
 	memo     []known   // by function, of the last call
-	value    *ast.Term // of the function that returned, or of the built-in one
+	value    *ast.Term // result of the function or built-in that returned last
 	keep     func(*ast.Term) error
 	stack    []*ast.Term // frames
 	top      int
-	left     int // of maxWork
+	left     int // remaining part of maxWork
 }
 
-// stackSize is how many locals a run has room for before it allocates.
+// stackSize is the number of local variables for which a run has space without allocating.
 const stackSize = 512
 
-// maxWork is how much a run does before it leaves the rest to the evaluation: rounds of
-// loops, and the operands of built-in functions, items and eight bytes being one each. All
-// in all that takes a few milliseconds.
+// maxWork limits the work of a run; what exceeds it is left to an evaluation. It counts loop iterations and the operands of
+// built-in functions, where an item or eight bytes count as one. The limit is reached after a few milliseconds.
 const maxWork = 1 << 16
 
 func newRun(memos int) *Run {
@@ -44,11 +43,11 @@ func newRun(memos int) *Run {
 	return r
 }
 
-// Begin starts a run, which must be ended. patterns keeps compiled patterns.
+// Begin starts a run. Call End when it is finished. patterns caches compiled patterns.
 func (p *Program) Begin(input *ast.Term, patterns cache.InterQueryValueCache) *Run {
 	r, ok := p.runs.Get().(*Run)
 	if !ok {
-		panic("accept: the pool holds something else")
+		panic("accept: unexpected value in the pool")
 	}
 	r.program, r.input, r.left = p, input, maxWork
 	r.builtins.InterQueryBuiltinValueCache = patterns
@@ -63,8 +62,8 @@ func (r *Run) End() {
 	r.program.runs.Put(r)
 }
 
-// EachSilent reports whether a rule with arguments says the empty set or list. False may
-// mean that this run cannot tell.
+// Silent reports whether a rule with arguments has the empty set or list as its value. False may mean that the run cannot determine
+// it.
 func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
 	t, sure := r.Value(rule, args...)
 	if !sure || t == nil {
@@ -79,8 +78,7 @@ func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
 	return false
 }
 
-// Value is the value of a rule with arguments, nil if it is undefined; sure is false if
-// the run cannot tell.
+// Value returns the value of a rule with arguments, or nil if it is undefined. sure is false if the run cannot determine it.
 func (r *Run) Value(rule *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
 	f := rule.function
 	if len(args) != len(f.params)-2 {
@@ -95,7 +93,7 @@ func (r *Run) Value(rule *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
 	return r.value, o == next
 }
 
-// frame makes the frame of a function, and says where the stack was.
+// frame returns the frame of a function and the previous state of the stack.
 func (r *Run) frame(f *function) (own frame, stack []*ast.Term, top int) {
 	stack, top = r.stack, r.top
 	own = r.room(f.locals)
@@ -104,7 +102,7 @@ func (r *Run) frame(f *function) (own frame, stack []*ast.Term, top int) {
 	return own, stack, top
 }
 
-// room takes room for n values from the stack.
+// room returns space for n values on the stack.
 func (r *Run) room(n int) []*ast.Term {
 	if r.top+n > len(r.stack) {
 		r.stack, r.top = make([]*ast.Term, max(2*len(r.stack), n)), 0
@@ -113,8 +111,7 @@ func (r *Run) room(n int) []*ast.Term {
 	return r.stack[r.top-n : r.top : r.top]
 }
 
-// call calls a function on its frame: its value is then in the run, nil if it is
-// undefined.
+// call calls a function on its frame. The value is stored in the run, nil if it is undefined.
 func (r *Run) call(f *function, own frame) outcome {
 	if f.memo < 0 {
 		return r.do(f, own)
@@ -142,7 +139,7 @@ func (r *Run) call(f *function, own frame) outcome {
 	return o
 }
 
-// do does the body of a function.
+// do executes the body of a function.
 func (r *Run) do(f *function, own frame) outcome {
 	r.value = nil
 	for _, b := range f.body {
@@ -156,11 +153,11 @@ func (r *Run) do(f *function, own frame) outcome {
 	return next
 }
 
-// keep keeps the value of a constant function.
+// keep stores the value of a constant function.
 func (f *function) keep(k known) {
 	if k.term != nil {
 		if s, ok := k.term.Value.(ast.Set); ok {
-			s.Slice() // sorted now, not by several goroutines at once
+			s.Slice() // sort now, because sorting is not safe for concurrent use
 		}
 	}
 	f.value.Store(&k)

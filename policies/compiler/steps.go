@@ -5,9 +5,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ir"
 )
 
-// control builds the step that decides where to go on; nil is something else. How many
-// blocks each is for what leaves them follows OPA's compiler of plans: a scan is two,
-// its round and itself.
+// control builds a control-flow step, or returns nil for another statement. The number of blocks that each statement counts for
+// follows OPA's plan compiler: a scan counts as two, its iteration and itself.
 func (b *builder) control(stmt ir.Stmt) (step, error) {
 	switch s := stmt.(type) {
 	case *ir.BreakStmt:
@@ -43,7 +42,7 @@ func (b *builder) control(stmt ir.Stmt) (step, error) {
 	return nil, nil
 }
 
-// scan builds a loop over a value; one that has no members is none.
+// scan builds a loop over a value. A value without members is skipped.
 func (b *builder) scan(s *ir.ScanStmt) (step, error) {
 	from, key, value := b.read(s.Source), b.local(s.Key), b.local(s.Value)
 	inner, err := b.block(s.Block)
@@ -79,7 +78,7 @@ func (b *builder) scan(s *ir.ScanStmt) (step, error) {
 	}, err
 }
 
-// members visits the members of an object, until one is not to be gone on behind.
+// members calls visit for the members of an object until visit does not return next.
 func members(of ast.Object, visit func(k, v *ast.Term) outcome) outcome {
 	o := next
 	of.Until(func(k, v *ast.Term) bool {
@@ -89,8 +88,7 @@ func members(of ast.Object, visit func(k, v *ast.Term) outcome) outcome {
 	return o
 }
 
-// condition builds the step that leaves the block unless something holds; nil is something
-// else.
+// condition builds the step that leaves the block unless a condition holds, or returns nil for another statement.
 func (b *builder) condition(stmt ir.Stmt) step {
 	switch s := stmt.(type) {
 	case *ir.EqualStmt:
@@ -124,7 +122,7 @@ func when(holds func(frame) bool) step {
 	}
 }
 
-// is builds a check of the type of a value.
+// is builds a type check.
 func is[T ast.Value](o operand) step {
 	return when(func(f frame) bool {
 		t := o.of(f)
@@ -136,10 +134,10 @@ func is[T ast.Value](o operand) step {
 	})
 }
 
-// same reports whether two values are equal, numbers by value.
+// same reports whether two values are equal. Numbers are compared by value.
 func same(x, y *ast.Term) bool { return x == y || x != nil && y != nil && x.Equal(y) }
 
-// assignment builds the step that gives a local a value that is there; nil is something else.
+// assignment builds the step that assigns an existing value to a local variable, or returns nil for another statement.
 func (b *builder) assignment(stmt ir.Stmt) step {
 	switch s := stmt.(type) {
 	case *ir.AssignVarStmt:
@@ -184,7 +182,7 @@ func (b *builder) assignment(stmt ir.Stmt) step {
 	return nil
 }
 
-// length is how many members a value has; ok is false if it cannot have any.
+// length returns the number of members of a value. ok is false if it cannot have any.
 func length(t *ast.Term) (n int, ok bool) {
 	if t == nil {
 		return 0, false
@@ -203,7 +201,7 @@ func put(to int, v *ast.Term) step {
 	}
 }
 
-// dot builds a lookup.
+// dot builds a member lookup.
 func (b *builder) dot(s *ir.DotStmt) step {
 	if key, ok := s.Key.Value.(ir.StringIndex); ok && s.Source.Value == ir.Data && b.plan.Static.Strings[key].Value == b.root {
 		return func(*Run, frame) outcome { return leave } // there is no data below the root
@@ -218,7 +216,7 @@ func (b *builder) dot(s *ir.DotStmt) step {
 	}
 }
 
-// member is a value in another; nil is none.
+// member returns a member of a value, or nil.
 func member(of, key *ast.Term) *ast.Term {
 	if of == nil || key == nil {
 		return nil

@@ -15,20 +15,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/rego"
 )
 
-// Workspace is an organisation's Rego as its authors have it: a directory with
-// its tests, beside the library. It is for tools; an engine reads directories
-// itself and leaves the tests out.
+// Workspace is an organisation's Rego directory, with its tests, together with the library. It is meant for tools; an engine reads
+// directories itself and excludes the tests.
 type Workspace struct {
 	mine OrgRego
 }
 
-// testingFile holds data.tollgate.testing, inputs for tests, which
-// organisations' tests may use too.
+// testingFile contains data.tollgate.testing, test inputs that organisations' tests may use.
 const testingFile = libraryDir + "support/testing_test.rego"
 
-// ReadWorkspace reads the Rego, tests included, and the data files below dir.
-// Its error joins all faults, each a *Error; the workspace then holds what
-// could be read.
+// ReadWorkspace reads the Rego, including tests, and the data files below dir. The error joins all faults, each a
+// *policyconfig.Error; the workspace then contains what could be read.
 func ReadWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{mine: newOrgRego()}
 	path := files.UnrestrictedPath(dir)
@@ -41,7 +38,7 @@ func ReadWorkspace(dir string) (*Workspace, error) {
 	return w, err
 }
 
-// Sources returns the Rego of the library, with its inputs for tests, by path.
+// Sources returns the Rego of the library, including its test inputs, by path.
 func Sources() (map[string]string, error) {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -56,12 +53,11 @@ func Sources() (map[string]string, error) {
 	return out, nil
 }
 
-// Sources are the workspace's Rego files as they were read, by path. The caller
-// owns the map.
+// Sources returns the contents of the workspace's Rego files by path. The caller owns the map.
 func (w *Workspace) Sources() map[string]string { return maps.Clone(w.mine.sources) }
 
-// Modules are the workspace's files, parsed, and those of the library with its
-// inputs for tests, by path. The caller owns them: compilers change modules.
+// Modules returns the parsed files of the workspace, and those of the library with its test inputs, by path. The caller owns the
+// modules, which compilers modify.
 func (w *Workspace) Modules() (map[string]*ast.Module, error) {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -84,12 +80,11 @@ func (w *Workspace) Modules() (map[string]*ast.Module, error) {
 	return out, nil
 }
 
-// IsOwn reports whether a path of Modules is the workspace's, not the library's.
+// IsOwn reports whether a path returned by Modules belongs to the workspace and not to the library.
 func (w *Workspace) IsOwn(file string) bool { return w.mine.modules[file] != nil }
 
-// Compiler is one set up as the engine's own: strict, with the engine's
-// capabilities, and type-checking against the input schema. Faults are
-// reported without a limit.
+// Compiler returns a compiler configured like the engine's: strict, with the engine's capabilities, and type-checking against the
+// input schema. It reports all errors.
 func (w *Workspace) Compiler() (*ast.Compiler, error) {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -98,12 +93,11 @@ func (w *Workspace) Compiler() (*ast.Compiler, error) {
 	return newCompiler(lib, w.mine.taken), nil
 }
 
-// Store holds the workspace's data. Each call makes a new one.
+// Store returns a new store with the workspace's data.
 func (w *Workspace) Store() storage.Store { return newStore(w.mine.data) }
 
-// Compile compiles everything, tests included, and looks for policies in places
-// where they would never be evaluated. Its error joins all faults, each a
-// *Error.
+// Compile compiles everything, including tests, and finds policies in places where they would never be evaluated. The error joins
+// all faults, each a *policyconfig.Error.
 func (w *Workspace) Compile() error {
 	modules, err := w.Modules()
 	if err != nil {
@@ -123,22 +117,21 @@ func (w *Workspace) Compile() error {
 	return errors.Join(misplaced, w.mine.constants(""), w.mine.answers("", c), w.mine.members("", modules))
 }
 
-// OwnPolicy is one package policies.<name> of an organisation.
+// OwnPolicy is a package policies.<name> of an organisation.
 type OwnPolicy struct {
-	// Name is the policy's name.
+	// Name is the name of the policy.
 	Name string
-	// Files are the files the package is written in.
+	// Files lists the files of the package.
 	Files []string
-	// Rules lists the rules it answers with: deny, warn, mutate, violations,
-	// mutations.
+	// Rules lists its policy rules: deny, warn, mutate, violations, mutations.
 	Rules []string
-	// Title and Description are from the METADATA of the package, "" for none.
+	// Title and Description are from the package's METADATA; they may be empty.
 	Title, Description string
-	// Params are those its METADATA describes, by name.
+	// Params lists the parameters described in its METADATA, sorted by name.
 	Params []Param
 }
 
-// Policies lists the organisation's own policies by name.
+// Policies returns the organisation's own policies, sorted by name.
 func (w *Workspace) Policies() ([]OwnPolicy, error) {
 	found := map[string]*OwnPolicy{}
 	var faults []error
@@ -169,7 +162,7 @@ func (w *Workspace) Policies() ([]OwnPolicy, error) {
 	return out, errors.Join(faults...)
 }
 
-// describe takes over the METADATA of a module's package.
+// describe copies the METADATA of a module's package.
 func (p *OwnPolicy) describe(m *ast.Module) error {
 	for _, a := range m.Annotations {
 		if a.Scope != "package" {

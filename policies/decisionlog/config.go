@@ -5,18 +5,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// Warnings reports masks of members that no event has, each with its path below the section.
+// Warnings reports masks that match no member of any event, each with its path.
 func Warnings(c *Config) []error {
 	var out fault.Found
 	for i, m := range c.Mask {
 		path, err := policyconfig.ParseMask(m)
-		out.If(err == nil && !masksSomething(path), fault.Index("mask", i), "no event has %s", m)
+		out.If(err == nil && !masksSomething(path), fault.Index("mask", i), "no event has a member %s", m)
 	}
 	return out
 }
 
-// Config is the section of the decision log.
+// Config is the configuration of the decision log.
 type Config = policyconfig.DecisionLog
 
-// Service is a service that it posts to.
+// Service is an HTTP service that receives events.
 type Service = policyconfig.Service

@@ -1,11 +1,10 @@
-// Package decisionlog writes the decisions of policies, in the event format of OPA's
-// decision logs, to a file, to a stream and to an HTTP service.
+// Package decisionlog writes policy decisions, in the event format of OPA's decision logs, to a file, to a stream and to an HTTP
+// service.
 //
-// Recording never waits: events go into a bounded buffer for each sink, and when it is
-// full the oldest is dropped and counted. Masking, encoding and sending are the business
-// of Run. Events that the service does not take stay in its buffer, and are sent again
-// after a growing pause, of which the service may ask for more (Retry-After). Secrets are masked by rules that are always on (values of env,
-// passwords, storage credentials) and by configured ones.
+// Recording never blocks: each sink has a bounded buffer, and when it is full the oldest event is dropped and counted. Run masks,
+// encodes and sends the events. Events that the service does not accept stay in its buffer and are sent again after an increasing
+// pause, which the service can extend (Retry-After). Secrets (values of env, passwords, storage credentials) are always masked;
+// more masks can be configured.
 //
 //	log, err := decisionlog.New(cfg, decisionlog.Deps{Stdout: os.Stdout})
 //	go log.Run(ctx) // or in the gateway's errgroup

@@ -7,37 +7,36 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
-// Event is one decision.
+// Event describes one decision.
 type Event struct {
-	// DecisionID names the decision; every response carries it.
+	// DecisionID identifies the decision. Every response contains it.
 	DecisionID string
-	// RequestID, TraceID and SpanID connect it with other records.
+	// RequestID, TraceID and SpanID correlate the decision with other records.
 	RequestID, TraceID, SpanID string
-	// RequestedBy is the caller's address.
+	// RequestedBy is the address of the caller.
 	RequestedBy string
-	// Org is the organisation.
+	// Org is the ID of the organisation.
 	Org string
-	// Size is the length of the body in Input, as it was sent.
+	// Size is the length in bytes of the body in Input as it was sent.
 	Size int64
-	// Input is the judged input. It must not change any more.
+	// Input is the evaluated input. It must not be modified afterwards.
 	Input *policies.Input
-	// Decision is the decision; nil when Err is set.
+	// Decision is the decision, or nil if Err is set.
 	Decision *policies.Decision
-	// Err is why nothing could be decided.
+	// Err is the reason why no decision was made.
 	Err error
-	// Duration is how long deciding took.
+	// Duration is how long the decision took.
 	Duration time.Duration
 }
 
-// plain tells that there is nothing to say about the decision but that it was
-// made.
+// plain reports whether the call was allowed without any violation, exception or change.
 func (e *Event) plain() bool {
 	d := e.Decision
 	return e.Err == nil && d != nil &&
 		len(d.Deny)+len(d.Warn)+len(d.Shadow)+len(d.Excepted)+len(d.Mutate) == 0
 }
 
-// entry is an event as OPA's decision log has it.
+// entry is an event in the format of OPA's decision log.
 type entry struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	DecisionID  string            `json:"decision_id"`
@@ -55,15 +54,15 @@ type entry struct {
 	Custom      map[string]string `json:"custom,omitempty"`
 }
 
-// source names the deciding policies, where OPA names bundles.
+// source identifies the evaluated policies, in place of OPA's bundles.
 type source struct {
 	Revision string `json:"revision"`
 }
 
-// entryPath is the query, as OPA would name it.
+// entryPath is the path of the query in OPA's format.
 const entryPath = "tollgate/entrypoint/decision"
 
-// encode renders an event, masked.
+// encode encodes an event and masks secrets.
 func (l *Log) encode(e *Event) ([]byte, error) {
 	rules := l.rules.Load()
 	out := entry{
@@ -100,7 +99,7 @@ func (l *Log) encode(e *Event) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// result is a decision as decoded JSON, so that it can be masked.
+// result returns a decision as decoded JSON, so that it can be masked.
 func result(d *policies.Decision) map[string]any {
 	r := map[string]any{"allowed": len(d.Deny) == 0}
 	for name, list := range map[string][]policies.Violation{"deny": d.Deny, "warn": d.Warn, "shadow": d.Shadow} {

@@ -21,29 +21,29 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// Deps are the live things a Log needs.
+// Deps holds the dependencies of a Log.
 type Deps struct {
-	// Stdout is where Config.Stdout writes; required with it.
+	// Stdout is the stream for Config.Stdout. It is required if that is set.
 	Stdout io.Writer
-	// HTTPClient posts to the service; nil is one that follows no redirects.
+	// HTTPClient sends events to the service; nil means a client that does not follow redirects.
 	HTTPClient *http.Client
-	// Logger hears of sinks that fail; nil is silence.
+	// Logger logs failing sinks; nil disables logging.
 	Logger *slog.Logger
-	// Random is the source of sampling, from 0 to 1; nil is math/rand/v2.
+	// Random returns numbers from 0 to 1 for sampling; nil means math/rand/v2.
 	Random func() float64
 }
 
-// Stats count events since New. Dropped, Written and Failed are counted for each sink, and added up.
+// Stats counts events since New. Dropped, Written and Failed are sums over all sinks.
 type Stats struct {
-	// Recorded were to be written, Sampled were left out by SampleAllowed.
+	// Recorded counts events to be written. Sampled counts events left out because of SampleAllowed.
 	Recorded, Sampled int64
-	// Dropped made room for newer events before the sink had taken them.
+	// Dropped counts events discarded because the buffer was full.
 	Dropped int64
-	// Written were taken by the sink. Failed were refused, or not taken before Run ended.
+	// Written counts events that a sink accepted. Failed counts events that were rejected, or not accepted before Run returned.
 	Written, Failed int64
 }
 
-// Log takes events. It may be used from several goroutines at once.
+// Log records events. It is safe for concurrent use.
 type Log struct {
 	deps   Deps
 	rules  atomic.Pointer[rules]
@@ -52,14 +52,14 @@ type Log struct {
 	recorded, sampled atomic.Int64
 }
 
-// rules select the events to write, and their members.
+// rules select the events to write and their members.
 type rules struct {
 	cfg   Config
 	masks [][]string
 }
 
-// Apply has the events from now on written as cfg says: which, with what masked, and with
-// which labels. Where they are written, and how many may wait, stays.
+// Apply changes which events are recorded, their masks and their labels, from the next event on. Sinks and buffer sizes do not
+// change.
 func (l *Log) Apply(cfg Config) error {
 	r := &rules{cfg: cfg}
 	for _, m := range slices.Concat(builtinMasks(cfg.Inputs), commandMasks(), cfg.Mask) {
@@ -73,14 +73,14 @@ func (l *Log) Apply(cfg Config) error {
 	return nil
 }
 
-// sink writes encoded events somewhere. Writing none makes it look where that is.
+// sink writes encoded events. Writing no events makes it check its destination, for example a renamed file.
 type sink interface {
 	name() string
 	write(ctx context.Context, events [][]byte) error
 	io.Closer
 }
 
-// New opens the file, if one is configured; nothing is written before Run.
+// New opens the configured file. Events are only written by Run.
 func New(cfg Config, deps Deps) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("decision log: %w", err)
@@ -101,7 +101,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 	}
 	if cfg.Stdout {
 		if deps.Stdout == nil {
-			return nil, errors.New("decision log: no standard output")
+			return nil, errors.New("decision log: stdout is set, and Deps.Stdout is nil")
 		}
 		l.queues = append(l.queues, newQueue(&cfg, &streamSink{w: deps.Stdout}))
 	}
@@ -120,8 +120,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 	return l, nil
 }
 
-// Record takes an event. It never waits: where the buffer of a sink is full, the oldest
-// events make room and are counted as dropped.
+// Record queues an event. It never blocks: if the buffer of a sink is full, its oldest events are dropped and counted.
 func (l *Log) Record(e Event) {
 	of := &l.rules.Load().cfg
 	if e.plain() && of.SampleAllowed < 1 && l.deps.Random() >= of.SampleAllowed {
@@ -137,8 +136,7 @@ func (l *Log) Record(e Event) {
 	}
 }
 
-// Reopen makes the log follow a file that was renamed, without waiting for the next
-// event.
+// Reopen makes the log follow a renamed file without waiting for the next event.
 func (l *Log) Reopen() {
 	for _, q := range l.queues {
 		q.reopen.Store(true)
@@ -146,7 +144,7 @@ func (l *Log) Reopen() {
 	}
 }
 
-// Stats are the counts so far.
+// Stats returns the current counts.
 func (l *Log) Stats() Stats {
 	s := Stats{Recorded: l.recorded.Load(), Sampled: l.sampled.Load()}
 	for _, q := range l.queues {
@@ -156,7 +154,7 @@ func (l *Log) Stats() Stats {
 	return s
 }
 
-// Backlogs are the events that the sinks have not taken, one for each sink.
+// Backlogs returns the backlog of each sink.
 func (l *Log) Backlogs() []Backlog {
 	out := make([]Backlog, len(l.queues))
 	for i, q := range l.queues {
@@ -165,12 +163,11 @@ func (l *Log) Backlogs() []Backlog {
 	return out
 }
 
-// grace is how long Run goes on writing after its context has ended.
+// grace is how long Run continues to write after its context has ended.
 const grace = 3 * time.Second
 
-// Run writes events until the context ends, then the rest, for a few seconds at most, and
-// closes the sinks. A sink that takes nothing holds up no other. Its error is the context's
-// cause.
+// Run writes events until ctx ends. Then it writes the queued events for up to a few seconds, closes the sinks, and returns the
+// cause of ctx. A failing sink does not delay the others.
 func (l *Log) Run(ctx context.Context) error {
 	var all errgroup.Group
 	for _, q := range l.queues {
@@ -183,14 +180,14 @@ func (l *Log) Run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Close closes the sinks of a log that does not run. Run closes them at its end.
+// Close closes the sinks of a log on which Run is not called. Run closes them itself.
 func (l *Log) Close() {
 	for _, q := range l.queues {
-		_ = q.sink.Close() // nothing waits to be written, or Run has closed it
+		_ = q.sink.Close() // nothing is queued, or Run has closed it
 	}
 }
 
-// outlive returns a context with the values of ctx that ends d after it.
+// outlive returns a context with the values of ctx that ends d after ctx does.
 func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -203,7 +200,7 @@ func outlive(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return out, func() { stop(); cancel() }
 }
 
-// deliver writes the events of a queue until the context ends, and then the rest.
+// deliver writes the events of a queue until ctx ends, and then the remaining ones.
 func (l *Log) deliver(ctx context.Context, q *queue) {
 	writing, release := outlive(ctx, grace)
 	defer release()
@@ -218,18 +215,18 @@ func (l *Log) deliver(ctx context.Context, q *queue) {
 	}
 	l.drain(ctx, writing, q)
 	if left := q.abandon(); left > 0 {
-		l.deps.Logger.LogAttrs(writing, slog.LevelError, "decisions not written before the end", slog.String("sink", q.sink.name()), slog.Int("count", left))
+		l.deps.Logger.LogAttrs(writing, slog.LevelError, "decisions lost at shutdown", slog.String("sink", q.sink.name()), slog.Int("count", left))
 	}
 	if err := q.sink.Close(); err != nil {
 		l.failed(writing, q, err)
 	}
 }
 
-// maxPause bounds the time between two attempts to write to a sink, unless the sink asks for more.
+// maxPause is the longest time between two attempts to write to a sink, unless the sink asks for more.
 const maxPause = time.Minute
 
-// drain writes waiting events, batch by batch. Those that the sink may take later go back, and
-// are tried again after a pause, which the end of ctx cuts short.
+// drain writes the queued events in batches. Batches that the sink may accept later are queued again and retried after a pause,
+// which ends early if ctx ends.
 func (l *Log) drain(ctx, writing context.Context, q *queue) {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.MaxInterval = maxPause
@@ -244,7 +241,7 @@ func (l *Log) drain(ctx, writing context.Context, q *queue) {
 		switch {
 		case err == nil:
 			if q.took(len(events)) {
-				l.deps.Logger.LogAttrs(writing, slog.LevelInfo, "decision log sink works again",
+				l.deps.Logger.LogAttrs(writing, slog.LevelInfo, "decision log sink recovered",
 					slog.String("sink", q.sink.name()), slog.Int64("dropped", q.backlog().Dropped))
 			}
 			pauses.Reset()
@@ -260,7 +257,7 @@ func (l *Log) drain(ctx, writing context.Context, q *queue) {
 		if ctx.Err() != nil {
 			ended = nil
 		}
-		pause := time.NewTimer(max(min(pauses.NextBackOff(), maxPause), later.after)) // it may return half as much again
+		pause := time.NewTimer(max(min(pauses.NextBackOff(), maxPause), later.after)) // NextBackOff can exceed the maximum by half
 		select {
 		case <-pause.C:
 		case <-ended:
@@ -270,13 +267,13 @@ func (l *Log) drain(ctx, writing context.Context, q *queue) {
 	}
 }
 
-// encoded encodes events, and returns those that can be encoded.
+// encoded encodes events and returns those that could be encoded.
 func (l *Log) encoded(ctx context.Context, q *queue, events []*Event) (fit []*Event, texts [][]byte) {
 	for _, e := range events {
 		text, err := l.encode(e)
 		if err != nil {
 			q.lose(1)
-			l.deps.Logger.LogAttrs(ctx, slog.LevelError, "decision not encoded",
+			l.deps.Logger.LogAttrs(ctx, slog.LevelError, "cannot encode decision",
 				slog.String("decision_id", e.DecisionID), slog.String("error", err.Error()))
 			continue
 		}

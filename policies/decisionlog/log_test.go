@@ -368,7 +368,7 @@ func TestConfigFaults(t *testing.T) {
 	}
 	want := []string{
 		"sample_allowed: must be between 0 and 1, got 2",
-		`mask[0]: "input" is not a pointer`, `mask[1]: "/other" is neither below /input nor below /result`,
+		`mask[0]: "input" is not a JSON Pointer`, `mask[1]: "/other" does not start with /input/ or /result/`,
 		"file.path: is required", "file.max_bytes: must not be negative, got -1", "file.keep: must not be negative, got -1",
 		"service.url: must be http or https with a host and without credentials",
 	}

@@ -12,18 +12,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// hidden replaces a masked value.
+// hidden replaces masked values.
 const hidden = "***"
 
-// body is where the body of a call is in an event.
+// body is the pointer of the request body in an event.
 const body = "/input/request/body"
 
-// inputs are the members of bodies that hold the input of a job or a language model:
-// people's words and pictures, and most of the bytes.
+// inputs are the body members that contain the input of a job or a language model: user content, and most of the bytes.
 var inputs = []string{"input", "messages", "prompt", "requests"}
 
-// builtinMasks are always on: values that are secret by their place, and the inputs of
-// jobs unless they are wanted.
+// builtinMasks returns the masks that always apply: members that contain secrets and, unless withInputs is set, the inputs of jobs.
 func builtinMasks(withInputs bool) []string {
 	var out []string
 	if !withInputs {
@@ -42,8 +40,7 @@ func builtinMasks(withInputs bool) []string {
 	return append(out, "/input/request/unknown/*", "/result/mutate/*/value")
 }
 
-// commandMasks are always on in the log: programs are given passwords and tokens among
-// their arguments as they are in env.
+// commandMasks returns the masks for commands, which always apply in the log: passwords and tokens are often passed as arguments.
 func commandMasks() []string {
 	var out []string
 	for _, root := range roots() {
@@ -52,18 +49,17 @@ func commandMasks() []string {
 	return out
 }
 
-// roots are where an event has bodies and records of resources.
+// roots returns the pointers of bodies and resource records in an event.
 func roots() []string {
 	return []string{body, "/input/resource/after", "/input/resource/current", "/input/resource/template/record"}
 }
 
-// Masked returns the body of a call as operators may see it: without values that are
-// secret by their place, and without the inputs of jobs.
+// Masked returns the body of a call as operators may see it: without secrets and without the inputs of jobs.
 func Masked(given any) any {
 	var whole any = map[string]any{"input": map[string]any{"request": map[string]any{"body": given}}}
 	var masked []string
 	for _, p := range builtinMasks(false) {
-		if path, err := policyconfig.ParseMask(p); err == nil { // they are pointers
+		if path, err := policyconfig.ParseMask(p); err == nil { // the built-in masks are valid
 			whole = mask(whole, path, "", &masked)
 		}
 	}
@@ -74,15 +70,15 @@ func Masked(given any) any {
 	return whole
 }
 
-// masksSomething reports whether an event may have something at a path. Values below the
-// result, and bodies, which may be those of jobs, are not judged.
+// masksSomething reports whether an event can have a member at path. It returns true for any path below the result or a body,
+// because bodies of jobs may have any members.
 func masksSomething(path []string) bool {
 	if path[0] == "result" {
 		return true
 	}
 	var schema map[string]any
 	if err := json.Unmarshal(policyinput.Schema(), &schema); err != nil {
-		return true // it is embedded
+		return true // an embedded struct
 	}
 	for i, name := range path[1:] {
 		properties, ok := schema["properties"].(map[string]any)
@@ -101,8 +97,8 @@ func masksSomething(path []string) bool {
 	return true
 }
 
-// mask returns v with the values at the path hidden; only the way there is copied. at
-// collects the pointers of hidden values.
+// mask returns v with the values at path replaced, copying only the objects on the path. It appends the pointers of masked values
+// to masked.
 func mask(v any, path []string, at string, masked *[]string) any {
 	if len(path) == 0 {
 		*masked = append(*masked, at)
@@ -131,8 +127,8 @@ func mask(v any, path []string, at string, masked *[]string) any {
 	}
 }
 
-// light returns an event without the inputs of jobs, which are masked anyway, and with
-// memory of its own: the bytes of a large body must not wait with it.
+// light returns an event without the inputs of jobs, which are masked anyway, and with copied strings, so that a queued event does
+// not keep a large body in memory.
 func light(e *Event) {
 	given, ok := e.Input.Request.Body.(map[string]any)
 	if !ok || !slices.ContainsFunc(inputs, func(name string) bool { return given[name] != nil }) {
@@ -151,7 +147,7 @@ func light(e *Event) {
 	e.Input = &in
 }
 
-// own copies decoded JSON, strings included, and adds up their bytes.
+// own copies decoded JSON including its strings and adds their length to size.
 func own(v any, size *int64) any {
 	switch x := policyinput.Decoded(v).(type) {
 	case string:

@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// Backlog is the part of the log that a sink has not taken.
+// Backlog describes the events that a sink has not accepted.
 type Backlog struct {
 	// Sink is file, stdout or service.
 	Sink string
-	// Waiting is the number of events that wait, those of the batch that is being written left out.
+	// Waiting is the number of queued events, without the batch being written.
 	Waiting int
-	// Dropped is the number of events since New that made room for newer ones.
+	// Dropped is the number of events discarded since New because the buffer was full.
 	Dropped int64
-	// Err is why the sink takes nothing, nil while it does.
+	// Err is the reason why the sink is failing, or nil.
 	Err error
 
 	written, failed int64
 }
 
-// queue holds the events that wait for a sink.
+// queue holds the events queued for a sink.
 type queue struct {
 	sink sink
-	// batch is how many events are written together, delay how long an event waits for others.
+	// batch is the number of events written together. delay is how long an event waits for others.
 	batch int
 	delay time.Duration
-	// maxBytes bounds the sizes of the events together.
+	// maxBytes limits the total size of the events.
 	maxBytes int64
 	wake     chan struct{}
-	// reopen is set while the sink is to look where it writes.
+	// reopen is set if the sink should check its destination.
 	reopen atomic.Bool
 
 	mu    sync.Mutex
-	ring  []*Event // guarded by mu; first..first+count wait
+	ring  []*Event // guarded by mu; the elements first to first+count are queued
 	first int
 	count int
-	bytes int64 // their sizes
+	bytes int64 // total size
 	state Backlog
 }
 
-// defaultBatch is how many events are written together.
+// defaultBatch is the number of events written together.
 const defaultBatch = 500
 
 func newQueue(cfg *Config, s sink) *queue {
@@ -74,12 +74,12 @@ func (q *queue) add(e *Event) {
 	q.stir()
 }
 
-// fitsLocked reports whether there is room for an event. One that is larger than all the room waits alone.
+// fitsLocked reports whether there is space for an event. An event larger than the limit is only queued alone.
 func (q *queue) fitsLocked(e *Event) bool {
 	return q.count == 0 || q.count < len(q.ring) && q.bytes+e.Size <= q.maxBytes
 }
 
-// popLocked removes the oldest event; there must be one.
+// popLocked removes the oldest event; the queue must not be empty.
 func (q *queue) popLocked() *Event {
 	e := q.ring[q.first]
 	q.ring[q.first] = nil
@@ -89,7 +89,7 @@ func (q *queue) popLocked() *Event {
 	return e
 }
 
-// take removes a batch.
+// take removes and returns a batch.
 func (q *queue) take() []*Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,8 +101,8 @@ func (q *queue) take() []*Event {
 	return out
 }
 
-// giveBack puts a batch back that the sink did not take, the newest of its events first, as long as there is room. It reports whether the
-// sink has begun to fail.
+// giveBack queues a rejected batch again, newest events first, as long as there is space. It reports whether this is the first
+// failure in a row.
 func (q *queue) giveBack(events []*Event, why error) (begun bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -121,7 +121,7 @@ func (q *queue) giveBack(events []*Event, why error) (begun bool) {
 	return begun
 }
 
-// took counts events that the sink has taken. It reports whether the sink has failed before.
+// took counts accepted events and reports whether the sink had been failing.
 func (q *queue) took(n int) (again bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -131,14 +131,14 @@ func (q *queue) took(n int) (again bool) {
 	return again
 }
 
-// lose counts events that the sink does not get.
+// lose counts events that the sink will not receive.
 func (q *queue) lose(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.state.failed += int64(n)
 }
 
-// abandon drops the events that there was no time to write, and returns their number.
+// abandon drops the remaining events at shutdown and returns their number.
 func (q *queue) abandon() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -157,7 +157,7 @@ func (q *queue) backlog() Backlog {
 	return b
 }
 
-// gather waits for a batch, for a little while.
+// gather waits a short time for a full batch.
 func (q *queue) gather(ctx context.Context) {
 	if q.delay == 0 {
 		return

@@ -11,12 +11,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// maxLine bounds one event of a file, in bytes.
+// maxLine is the size of the largest event in a file, in bytes.
 const maxLine = 32 << 20
 
-// Copy writes the events of an organisation that a log and the files put aside hold, and
-// that are no older than since, oldest first, as they are: one JSON object per line. Lines
-// of another form are left out. The file may be written and put aside meanwhile.
+// Copy writes to w the events of an organisation in a log file and its rotated files that are not older than since, oldest first,
+// one JSON object per line. Other lines are skipped. The log may be written and rotated at the same time.
 func Copy(ctx context.Context, f *logfile.File, w io.Writer, org string, since time.Time) error {
 	files, err := f.Open()
 	defer func() {
@@ -48,7 +47,7 @@ func Copy(ctx context.Context, f *logfile.File, w io.Writer, org string, since t
 	return nil
 }
 
-// wanted reports whether a line is an event of an organisation and no older than since.
+// wanted reports whether a line is an event of an organisation and not older than since.
 func wanted(line []byte, org string, since time.Time) bool {
 	var e struct {
 		Timestamp time.Time         `json:"timestamp"`

@@ -187,7 +187,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 		}
 		record(5)
 		time.Sleep(8 * time.Second)
-		if b := backlog(l); b.Waiting != 5 || b.Dropped != 0 || b.Err == nil || b.Err.Error() != "the service answered 502" {
+		if b := backlog(l); b.Waiting != 5 || b.Dropped != 0 || b.Err == nil || b.Err.Error() != "service responded with status 502" {
 			t.Errorf("in the outage: %+v, want 5 events that wait for a service that answers 502", b)
 		}
 		if n := bytes.Count(out.Bytes(), []byte{'\n'}); n != 5 {

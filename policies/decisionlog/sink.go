@@ -28,7 +28,7 @@ func lines(events [][]byte) []byte {
 	return b.Bytes()
 }
 
-// streamSink writes to a stream it does not own.
+// streamSink writes to a stream that it does not own.
 type streamSink struct{ w io.Writer }
 
 func (*streamSink) name() string { return "stdout" }
@@ -41,17 +41,17 @@ func (s *streamSink) write(_ context.Context, events [][]byte) error {
 	return err
 }
 
-// Close leaves the stream alone.
+// Close does nothing; the stream stays open.
 func (*streamSink) Close() error { return nil }
 
-// fileSink writes to a file of its own.
+// fileSink writes to its own file.
 type fileSink struct{ *logfile.Writer }
 
 func (fileSink) name() string { return "file" }
 
 func (s fileSink) write(_ context.Context, events [][]byte) error { return s.WriteLines(lines(events)) }
 
-// serviceSink posts batches.
+// serviceSink sends batches to an HTTP service.
 type serviceSink struct {
 	cfg    Service
 	client *http.Client
@@ -59,10 +59,10 @@ type serviceSink struct {
 
 func (*serviceSink) name() string { return "service" }
 
-// laterError is the failure of a sink that may take the same events later.
+// laterError is a failure after which the same events can be sent again.
 type laterError struct {
 	error
-	// after is how long the sink asks to be left alone, 0 for no wish.
+	// after is the delay requested by the service, or 0.
 	after time.Duration
 }
 
@@ -77,7 +77,7 @@ func (s *serviceSink) write(ctx context.Context, events [][]byte) error {
 	return s.post(ctx, body)
 }
 
-// packed is a gzipped JSON array of encoded events.
+// packed returns a gzipped JSON array of encoded events.
 func packed(events [][]byte) (body []byte, err error) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
@@ -108,7 +108,7 @@ func (s *serviceSink) post(ctx context.Context, body []byte) error {
 	resp, err := s.client.Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // without the address, which may hold a token
+			err = e.Err // without the URL, which may contain a token
 		}
 		return &laterError{error: err}
 	}
@@ -116,15 +116,15 @@ func (s *serviceSink) post(ctx context.Context, body []byte) error {
 	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)); err != nil {
 		return &laterError{error: err}
 	}
-	err = fmt.Errorf("the service answered %d", resp.StatusCode)
+	err = fmt.Errorf("service responded with status %d", resp.StatusCode)
 	switch code := resp.StatusCode; {
 	case code >= 200 && code <= 299:
 		return nil
 	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
-		return err // it would refuse the same events again
+		return err // a retry would be rejected again
 	}
 	return &laterError{err, egress.RetryAfter(resp.Header, time.Now())}
 }
 
-// Close has nothing to close.
+// Close does nothing.
 func (*serviceSink) Close() error { return nil }

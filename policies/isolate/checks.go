@@ -12,31 +12,31 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// CompileJob is the job that compiles Rego and answers nothing: the parent compiles the same
-// bytes, and finds their faults itself.
+// CompileJob is the name of the job that compiles Rego. It returns nothing: the parent compiles the same Rego afterwards and finds
+// the errors itself.
 const CompileJob = "compile"
 
 const (
-	// maxKnown bounds how many results of compilations are kept.
+	// maxKnown limits the number of stored compilation results.
 	maxKnown = 1 << 14
-	// retry is how long a failed compilation is not tried again.
+	// retry is the time after which a failed compilation can be tried again.
 	retry = time.Minute
 )
 
-// digest names a request.
+// digest identifies a request.
 type digest [sha256.Size]byte
 
-// check is a compilation, under way until done is closed.
+// check is a compilation. It is in progress until done is closed.
 type check struct {
 	done chan struct{}
-	err  error     // nil if it ended by itself
-	at   time.Time // when it ended
-	left bool      // a caller stopped waiting for it
+	err  error     // nil if the compilation finished
+	at   time.Time // when it finished
+	left bool      // whether a caller stopped waiting for it
 }
 
-// checks holds the compilations under way, and the latest others, by request.
+// checks holds the compilations in progress and the most recent results, by request.
 type checks struct {
-	mu      sync.Mutex // guards the fields of every check, too
+	mu      sync.Mutex // also guards the fields of every check
 	closed  bool
 	running map[digest]*check
 	known   *lru.Cache[digest, *check]
@@ -44,11 +44,11 @@ type checks struct {
 }
 
 func (c *checks) init() {
-	c.known, _ = lru.New[digest, *check](maxKnown) // it fails only for a size below 1
+	c.known, _ = lru.New[digest, *check](maxKnown) // fails only for a size below 1
 	c.running, c.ended = map[digest]*check{}, make(chan struct{}, 1)
 }
 
-// begin returns the compilation of a request. It calls start for a new one, which does not wait.
+// begin returns the compilation of a request. For a new one it calls start, which must not block.
 func (c *checks) begin(key digest, start func(x *check)) *check {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *checks) begin(key digest, start func(x *check)) *check {
 	return x
 }
 
-// close lets no compilation begin any more.
+// close prevents new compilations.
 func (c *checks) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *checks) end(key digest, x *check, err error) {
 	if x.left {
 		select {
 		case c.ended <- struct{}{}:
-		default: // the receiver has yet to learn of an earlier one
+		default: // the receiver has not yet read an earlier value
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (c *checks) isLeft(x *check) bool {
 	return x.left
 }
 
-// leave notes that a caller stops waiting, and returns the result if there is one already.
+// leave records that a caller stops waiting, and returns the result if there already is one.
 func (c *checks) leave(x *check) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,12 +114,12 @@ func (c *checks) leave(x *check) error {
 	}
 }
 
-// Compile returns nil if a child has compiled the request, now or before, whether its Rego has
-// faults or not: the caller may compile the same bytes. The error of a request that takes too
-// long, takes too much memory or crashes the child is kept for a minute.
+// Compile returns nil if a child process has compiled the request, now or earlier, whether or not the Rego has errors: the caller
+// can then safely compile the same Rego. Requests that take too long, use too much memory or crash the child return an error, which
+// is cached for a minute.
 //
-// If ctx ends first, Compile fails with [ErrCompiling] and the compilation continues; see
-// [Runner.CompileEnded]. Later callers whose contexts have a deadline get that error at once. The compilation waits for a slot of org.
+// If ctx ends first, Compile returns [ErrCompiling] and the compilation continues; see [Runner.CompileEnded]. Later callers whose
+// context has a deadline get the same error immediately. The compilation waits for a slot of org.
 func (r *Runner) Compile(ctx context.Context, org string, request any) error {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Runner) Compile(ctx context.Context, org string, request any) error {
 		r.compiling.Go(func() { r.checks.end(key, x, r.compile(context.WithoutCancel(ctx), org, text)) })
 	})
 	if _, hurried := ctx.Deadline(); hurried && r.checks.isLeft(x) {
-		return r.checks.leave(x) // another such caller has waited
+		return r.checks.leave(x) // another caller with a deadline has already waited
 	}
 	select {
 	case <-x.done:
@@ -140,7 +140,7 @@ func (r *Runner) Compile(ctx context.Context, org string, request any) error {
 	}
 }
 
-// compile waits for a slot and compiles a request in a child.
+// compile waits for a slot and compiles a request in a child process.
 func (r *Runner) compile(ctx context.Context, org string, request []byte) error {
 	ctx, stop := r.open(ctx)
 	defer stop()
@@ -152,14 +152,14 @@ func (r *Runner) compile(ctx context.Context, org string, request []byte) error 
 	_, err = r.start(ctx, &Job{Org: org, Name: CompileJob, Deadline: r.cfg.Compile}, request)
 	switch {
 	case errors.Is(err, ErrDeadline):
-		return &compileError{fmt.Sprintf("the Rego does not compile within %s; simplify it", r.cfg.Compile), err}
+		return &compileError{fmt.Sprintf("Rego compilation exceeds %s of processor time: simplify it", r.cfg.Compile), err}
 	case errors.Is(err, ErrMemory):
-		return &compileError{fmt.Sprintf("compiling the Rego takes more than %d MiB of memory; simplify it", r.cfg.Memory>>20), err}
+		return &compileError{fmt.Sprintf("Rego compilation exceeds %d MiB of memory: simplify it", r.cfg.Memory>>20), err}
 	}
 	return err
 }
 
-// compileError is the error of a compilation, in words of its own.
+// compileError is a compilation error with its own message.
 type compileError struct {
 	text string
 	err  error
@@ -186,7 +186,7 @@ func (r *Runner) open(ctx context.Context) (open context.Context, stop func()) {
 	}
 }
 
-// Compiled reports whether a child has compiled the request.
+// Compiled reports whether a child process has compiled the request.
 func (r *Runner) Compiled(request any) bool {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -198,6 +198,5 @@ func (r *Runner) Compiled(request any) bool {
 	return ok && x.err == nil
 }
 
-// CompileEnded receives a value after the end of a compilation that a caller of Compile did not wait
-// for.
+// CompileEnded returns a channel that receives a value when a compilation ends that a caller of Compile stopped waiting for.
 func (r *Runner) CompileEnded() <-chan struct{} { return r.checks.ended }

@@ -1,14 +1,11 @@
-// Package isolate runs work on untrusted Rego in child processes. A [Runner] starts the
-// children, bounds their time and memory, and remembers which Rego has compiled. [Serve] is
-// the child's side.
+// Package isolate runs work on untrusted Rego in child processes. A [Runner] starts the children, limits their time and memory, and
+// remembers which Rego has been compiled. [Serve] implements the child.
 //
-// OPA's parser and compiler cannot be interrupted, and some small modules keep the type
-// checker busy for ever. The parent process therefore compiles such Rego only after a child
-// has compiled the same bytes.
+// OPA's parser and compiler cannot be interrupted, and for some small modules the type checker does not terminate. The parent
+// therefore compiles such Rego only after a child has compiled it.
 //
-// A child is the same executable with [Flag] as its only argument. It has an empty
-// environment, no descriptors but its standard streams, and / as its directory. It reads one
-// request from standard input, and the input of the job after it; it writes one line when it
-// has read the request, and then its answer. The package knows neither OPA nor policies: what
-// a job does is a [Handler].
+// A child is the same executable with [Flag] as its only argument. It has an empty environment, no file descriptors except the
+// standard streams, and / as its working directory. It reads one request and the job's input from standard input. It writes one
+// line after reading the request, and then its answer. The package depends on neither OPA nor policies: a [Handler] implements the
+// jobs.
 package isolate

@@ -20,32 +20,32 @@ import (
 type header struct {
 	Job      string        `json:"job"`
 	Deadline time.Duration `json:"deadline"`
-	// Memory is the bound of the job, in bytes, for a child that its parent cannot watch.
+	// Memory is the memory limit of the job in bytes, enforced by the child if the parent cannot measure its memory.
 	Memory int64 `json:"memory"`
-	// Size is the length of the request, which follows the header's line.
+	// Size is the length of the request, which follows the header line.
 	Size int `json:"size"`
 }
 
-// reply is the last line of a child.
+// reply is the last line written by a child.
 type reply struct {
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Error  *JobError       `json:"error,omitempty"`
 }
 
-// readyLine is what a child writes when it has read its request.
+// readyLine is written by a child after it has read its request.
 const readyLine = "ready\n"
 
 // Exit codes of children.
 const (
 	exitRequest = 2 // the parent did not send a request, or did not read the answer
-	exitOrphan  = 3 // the parent has ended, or should have killed the child
-	exitMemory  = 4 // the child took too much memory
+	exitOrphan  = 3 // the parent has exited, or failed to kill the child
+	exitMemory  = 4 // the child used too much memory
 )
 
-// perByte is how much memory a child may take to read one byte of a request.
+// perByte is the memory that a child may use per byte of the request while reading it.
 const perByte = 32
 
-// start runs a job in a child and returns its answer. The caller has a slot.
+// start runs a job in a child and returns its answer. The caller must hold a slot.
 func (r *Runner) start(ctx context.Context, j *Job, request []byte) ([]byte, error) {
 	ctx, stop := r.open(ctx)
 	defer stop()
@@ -72,7 +72,7 @@ func (r *Runner) start(ctx context.Context, j *Job, request []byte) ([]byte, err
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCrashed, err)
 	}
-	kill := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // it fails for a child that has ended
+	kill := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // fails if the child has exited
 	defer kill()
 	w := &watch{pid: cmd.Process.Pid, memory: r.cfg.Memory, deadline: j.Deadline, end: cancel}
 	w.bound.Store(r.cfg.Memory + perByte*int64(len(request)))
@@ -81,7 +81,7 @@ func (r *Runner) start(ctx context.Context, j *Job, request []byte) ([]byte, err
 	sent := make(chan error, 1)
 	go func() { sent <- send(ctx, stdin, j, r.cfg.Memory, request) }()
 	answer, readErr := receive(stdout, w.ready)
-	waitErr := cmd.Wait() // it closes stdin, too, so that send ends
+	waitErr := cmd.Wait() // also closes stdin, which ends send
 	cause := context.Cause(ctx)
 	cancel(nil)
 	<-watched
@@ -101,8 +101,7 @@ func (r *Runner) start(ctx context.Context, j *Job, request []byte) ([]byte, err
 	return answer.Answer, nil
 }
 
-// crash is the error of a child that ended without an answer. The first line that it wrote to
-// standard error says why.
+// crash returns the error for a child that exited without an answer. The first line on its standard error is the reason.
 func crash(err error, fatal *head) error {
 	line, _, _ := bytes.Cut(fatal.text, []byte("\n"))
 	if text := string(bytes.ToValidUTF8(bytes.TrimSpace(line), nil)); text != "" {
@@ -111,7 +110,7 @@ func crash(err error, fatal *head) error {
 	return fmt.Errorf("%w: %w", ErrCrashed, err)
 }
 
-// send writes a request and the input of its job. A child that ends early is no error.
+// send writes a request and the input of its job. It is not an error if the child exits early.
 func send(ctx context.Context, stdin io.WriteCloser, j *Job, memory int64, request []byte) error {
 	defer func() { _ = stdin.Close() }()
 	err := json.NewEncoder(stdin).Encode(header{Job: j.Name, Deadline: j.Deadline, Memory: memory, Size: len(request)})
@@ -127,24 +126,24 @@ func send(ctx context.Context, stdin io.WriteCloser, j *Job, memory int64, reque
 	return err
 }
 
-// receive reads what a child writes. It calls ready when the child has read its request.
+// receive reads the output of a child. It calls ready when the child has read its request.
 func receive(stdout io.Reader, ready func()) (reply, error) {
 	var out reply
 	in := bufio.NewReader(io.LimitReader(stdout, maxAnswer))
 	line, err := in.ReadString('\n')
 	if err != nil || line != readyLine {
-		return out, errors.Join(errors.New("no request was read"), err)
+		return out, errors.Join(errors.New("child did not read the request"), err)
 	}
 	ready()
 	err = json.NewDecoder(in).Decode(&out)
-	_, _ = io.Copy(io.Discard, stdout) // until it ends
+	_, _ = io.Copy(io.Discard, stdout) // until the child exits
 	return out, err
 }
 
-// head keeps the beginning of what is written to it.
+// head keeps the beginning of the data written to it.
 type head struct {
 	text []byte
-	left int // in bytes
+	left int // remaining bytes
 }
 
 // Write implements io.Writer.
@@ -154,29 +153,29 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// look is how often the memory of a child is read.
+// look is the interval at which a child's memory is measured.
 const look = 5 * time.Millisecond
 
-// slack is how many times its deadline a job may take on a machine that is busy.
+// slack is the factor by which the elapsed time of a job may exceed its processor time on a busy machine.
 const slack = 4
 
-// watch ends a job whose child takes too much memory or processor time.
+// watch ends a job whose child uses too much memory or processor time.
 type watch struct {
 	pid      int
-	memory   int64 // bound of the job
+	memory   int64 // memory limit of the job
 	bound    atomic.Int64
 	deadline time.Duration // of processor time
 	end      context.CancelCauseFunc
 }
 
-// ready moves the bound to what the child takes now and the job may take.
+// ready sets the memory limit to the child's current memory plus that of the job.
 func (w *watch) ready() {
 	if now, ok := private(w.pid); ok {
 		w.bound.Store(now + w.memory)
 	}
 }
 
-// begin watches until ctx ends. The returned channel is closed then.
+// begin watches the child until ctx ends, and then closes the returned channel.
 func (w *watch) begin(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
@@ -191,7 +190,7 @@ func (w *watch) begin(ctx context.Context) <-chan struct{} {
 			}
 			now, ok := private(w.pid)
 			switch {
-			case !ok: // it has ended, or watches itself
+			case !ok: // the child has exited, or limits itself
 			case now > w.bound.Load():
 				w.end(ErrMemory)
 				return
@@ -204,17 +203,17 @@ func (w *watch) begin(ctx context.Context) <-chan struct{} {
 	return ended
 }
 
-// perLook is how many looks at memory there are for one at processor time, which the system
-// counts in hundredths of a second.
+// perLook is the number of memory measurements per measurement of processor time, which the system counts in hundredths of a
+// second.
 const perLook = 4
 
-// processorTime returns how much processor time a process has taken, 0 if that is not known.
+// processorTime returns the processor time used by a process, or 0 if it is unknown.
 func processorTime(pid int) time.Duration {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return 0
 	}
-	// The name of the program, in parentheses, may hold spaces.
+	// The program's name, in parentheses, may contain spaces.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	const user, system = 11, 12 // fields 14 and 15 of proc_pid_stat(5)
 	if len(fields) <= system {
@@ -228,8 +227,8 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(ticks) * (time.Second / 100)
 }
 
-// private returns how many bytes of memory a process takes that it does not share with others,
-// such as its program. ok is false if the system has no /proc, or no such process.
+// private returns the memory in bytes that a process does not share with others. ok is false if the system has no /proc or no such
+// process.
 func private(pid int) (bytes int64, ok bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
@@ -242,8 +241,8 @@ func private(pid int) (bytes int64, ok bool) {
 	return (resident - shared) * int64(os.Getpagesize()), true
 }
 
-// closeInChildren marks all descriptors but the standard streams to be closed in children.
-// Those that Go has opened are marked already; others were inherited.
+// closeInChildren marks all descriptors except the standard streams as close-on-exec. Go does that for those it opens, but not for
+// inherited ones.
 func closeInChildren() {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		list, err := os.ReadDir(dir)

@@ -12,62 +12,60 @@ import (
 	"time"
 )
 
-// Flag is the only argument of a child. It has the form of a flag so that a test binary that
-// does not act as the child fails at once, instead of running its tests again.
+// Flag is the only argument of a child. It has the form of a flag so that a test binary that does not call the child's code fails
+// immediately instead of running its tests again.
 const Flag = "--run-isolated-rego"
 
-// Bounds of children.
+// Limits of children.
 const (
-	// Slots is how many children run at once; an organisation has one at most.
+	// Slots is the number of children that run at once; each organisation has at most one.
 	Slots = 2
-	// DefaultMemory is how many bytes of memory a job may take, in addition to what its
-	// child takes at rest, the request included.
+	// DefaultMemory is the memory in bytes that a job may use, including its request, in addition to what its child uses at rest.
 	DefaultMemory = 128 << 20
-	// DefaultCompile is the deadline of a compilation, in processor time.
+	// DefaultCompile is the processor time limit of a compilation.
 	DefaultCompile = 5 * time.Second
-	// maxAnswer bounds an answer, in bytes.
+	// maxAnswer is the size of the largest answer, in bytes.
 	maxAnswer = 64 << 20
 )
 
 // Errors of jobs.
 var (
-	// ErrMemory means that a job took more memory than it may.
-	ErrMemory = errors.New("more memory is needed than allowed")
-	// ErrDeadline means that a job did not end in time.
-	ErrDeadline = errors.New("the deadline is exceeded")
-	// ErrCrashed means that a child ended without an answer.
-	ErrCrashed = errors.New("the process that isolates Rego crashed")
-	// ErrBusy means that all slots, or the organisation's, are taken.
-	ErrBusy = errors.New("other Rego is being evaluated")
+	// ErrMemory means that a job exceeded its memory limit.
+	ErrMemory = errors.New("memory limit exceeded")
+	// ErrDeadline means that a job exceeded its time limit.
+	ErrDeadline = errors.New("time limit exceeded")
+	// ErrCrashed means that a child exited without an answer.
+	ErrCrashed = errors.New("isolated Rego process crashed")
+	// ErrBusy means that all slots, or the slot of the organisation, are in use.
+	ErrBusy = errors.New("another Rego job is running")
 	// ErrCompiling means that the caller stopped waiting for a compilation, which continues.
-	ErrCompiling = errors.New("the Rego is being compiled for the first time, and takes effect once that has succeeded")
+	ErrCompiling = errors.New("Rego is still being compiled; it takes effect after that succeeds")
 	// ErrClosed means that the Runner is closed.
-	ErrClosed = errors.New("the process is stopping")
+	ErrClosed = errors.New("process is shutting down")
 )
 
-// Config says how children are run.
+// Config configures the child processes.
 type Config struct {
-	// Command returns the command of a child, which is started with an empty environment.
-	// [Self] runs this executable.
+	// Command returns the command that starts a child. Its environment is emptied. [Self] runs this executable.
 	Command func() *exec.Cmd
-	// Memory is the bound of one job; 0 is DefaultMemory.
+	// Memory is the memory limit of a job in bytes; 0 means DefaultMemory.
 	Memory int64
-	// Compile is the deadline of a compilation, as in Job; 0 is DefaultCompile.
+	// Compile is the processor time limit of a compilation; 0 means DefaultCompile.
 	Compile time.Duration
 }
 
-// Runner runs jobs in child processes. It may be used from several goroutines at once.
+// Runner runs jobs in child processes. It is safe for concurrent use.
 type Runner struct {
 	cfg       Config
 	slots     slots
 	checks    checks
 	closing   chan struct{}
 	close     sync.Once
-	marked    sync.Once // inherited descriptors are closed in children
+	marked    sync.Once // whether inherited descriptors are marked close-on-exec
 	compiling sync.WaitGroup
 }
 
-// New returns a Runner, which must be closed.
+// New returns a Runner. Call Close when it is no longer needed.
 func New(cfg Config) *Runner {
 	if cfg.Memory == 0 {
 		cfg.Memory = DefaultMemory
@@ -80,8 +78,7 @@ func New(cfg Config) *Runner {
 	return r
 }
 
-// Close kills all children, and waits for the end of compilations that nobody waits for. Jobs
-// fail with [ErrClosed] from then on.
+// Close kills all children and waits for background compilations to end. Later jobs fail with [ErrClosed].
 func (r *Runner) Close() {
 	r.close.Do(func() {
 		r.checks.close()
@@ -90,8 +87,8 @@ func (r *Runner) Close() {
 	r.compiling.Wait()
 }
 
-// Self returns the command that runs this executable as a child. On Linux the running
-// executable is started even if its file has been replaced or removed.
+// Self returns the command that runs this executable as a child. On Linux it starts the running executable even if its file has
+// been replaced or removed.
 func Self() *exec.Cmd {
 	const self = "/proc/self/exe"
 	if _, err := os.Lstat(self); err == nil {
@@ -101,24 +98,24 @@ func Self() *exec.Cmd {
 	return &exec.Cmd{Path: path, Args: []string{os.Args[0], Flag}, Err: err}
 }
 
-// Job is work for a child.
+// Job describes work for a child.
 type Job struct {
-	// Org is the organisation whose slot the job takes.
+	// Org is the organisation whose slot the job uses.
 	Org string
 	// Name selects the work.
 	Name string
-	// Deadline bounds the processor time of the job's child, its start included. By the clock it may take
-	// four times as long, for the machine may be busy; on systems without /proc, only the clock counts.
+	// Deadline limits the child's processor time, including its start. The elapsed time may be four times as long, because the
+	// machine may be busy. On systems without /proc, only the elapsed time is limited.
 	Deadline time.Duration
-	// Request is encoded as JSON.
+	// Request is sent to the child as JSON.
 	Request any
-	// Input writes what the job reads after its request; nil is nothing. It is called in a
-	// goroutine of its own. The job fails with Input's error, and the context ends with the job.
+	// Input, if not nil, writes the data that the job reads after its request. It is called on its own goroutine. An error from
+	// Input fails the job, and its context ends with the job.
 	Input func(ctx context.Context, w io.Writer) error
 }
 
-// Run runs a job and decodes its answer into answer. It fails with [ErrBusy] if there is no
-// free slot. An error of the job itself is a *JobError.
+// Run runs a job and decodes its answer into answer. It returns [ErrBusy] if no slot is free, and a *JobError for an error of the
+// job itself.
 func (r *Runner) Run(ctx context.Context, j *Job, answer any) error {
 	request, err := json.Marshal(j.Request)
 	if err != nil {
@@ -136,11 +133,11 @@ func (r *Runner) Run(ctx context.Context, j *Job, answer any) error {
 	return json.Unmarshal(text, answer)
 }
 
-// JobError is an error that a job returned.
+// JobError is an error returned by a job.
 type JobError struct {
-	// Message is the error's text.
+	// Message is the text of the error.
 	Message string
-	// Detail is what the [Handler] added for its caller, as JSON; nil for nothing.
+	// Detail is additional JSON data from the [Handler], or nil.
 	Detail json.RawMessage
 }
 

@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// Handler does the work of a child. It decodes a job's request and calls ready, and then does
-// the work. It may read the job's input. detail is sent with an error; nil is nothing.
+// Handler does the work of a child. It decodes the request of a job, calls ready, and then does the work, for which it may read the
+// job's input. If it returns an error, detail is sent with it; nil means none.
 type Handler func(ctx context.Context, job string, request []byte, ready func(), input io.Reader) (answer, detail any, err error)
 
-// IsChild reports whether the arguments of the process are those of a child.
+// IsChild reports whether the process was started as a child.
 func IsChild() bool { return len(os.Args) == 2 && os.Args[1] == Flag }
 
-// grace is how long after the end of its time a child that was not killed ends.
+// grace is the time after its deadline at which a child exits if the parent has not killed it.
 const grace = time.Second
 
-// Serve does the one job of a child over the standard streams and returns its exit code. The
-// child ends soon after its parent, and soon after the job's deadline.
+// Serve runs the single job of a child over the standard streams and returns the exit code. The child exits soon after its parent
+// does, and soon after the job's deadline.
 func Serve(ctx context.Context, handle Handler) int {
-	runtime.GOMAXPROCS(1) // the gateway has the other processors
-	// Where memory runs out, the system ends the child and not the gateway. Other systems have no such file.
+	runtime.GOMAXPROCS(1) // leave the other processors to the gateway
+	// If memory runs out, the system then kills the child and not the gateway. Only Linux has this file.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	go endWith(os.Getppid())
 	in := bufio.NewReader(os.Stdin)
@@ -47,7 +47,7 @@ func Serve(ctx context.Context, handle Handler) int {
 	ready := func() {
 		debug.FreeOSMemory()
 		limit(h.Memory)
-		_, _ = io.WriteString(os.Stdout, readyLine) // nobody reads it if the parent has ended
+		_, _ = io.WriteString(os.Stdout, readyLine) // fails if the parent has exited
 	}
 	answer, detail, err := handle(ctx, h.Job, request, ready, in)
 	var r reply
@@ -57,7 +57,7 @@ func Serve(ctx context.Context, handle Handler) int {
 	if err != nil {
 		r = reply{Error: &JobError{Message: err.Error()}}
 		if detail != nil {
-			r.Error.Detail, _ = json.Marshal(detail) // the message remains
+			r.Error.Detail, _ = json.Marshal(detail) // on error, only the message is sent
 		}
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
@@ -66,8 +66,7 @@ func Serve(ctx context.Context, handle Handler) int {
 	return 0
 }
 
-// Elapsed returns a channel that is closed when the process has taken so much more processor
-// time, or when ctx ends.
+// Elapsed returns a channel that is closed when the process has used d of processor time from now, or when ctx ends.
 func Elapsed(ctx context.Context, d time.Duration) <-chan struct{} {
 	elapsed := make(chan struct{})
 	end := spent() + d
@@ -85,7 +84,7 @@ func Elapsed(ctx context.Context, d time.Duration) <-chan struct{} {
 	return elapsed
 }
 
-// spent returns the processor time of the process.
+// spent returns the processor time used by the process.
 func spent() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -94,7 +93,7 @@ func spent() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// endWith ends the process after its parent.
+// endWith exits the process after its parent has exited.
 func endWith(parent int) {
 	for range time.Tick(grace / 4) {
 		if os.Getppid() != parent {
@@ -103,9 +102,8 @@ func endWith(parent int) {
 	}
 }
 
-// limit makes the garbage collector keep the memory of the process below its present size and
-// the given bytes. Where the parent cannot read the child's memory, the child ends when it
-// takes more.
+// limit sets the garbage collector's memory limit to the current size of the process plus the given bytes. If the parent cannot
+// measure the child's memory, the child exits when it exceeds the limit.
 func limit(bytes int64) {
 	now := taken()
 	debug.SetMemoryLimit(now + bytes*3/4)
@@ -121,7 +119,7 @@ func limit(bytes int64) {
 	}()
 }
 
-// taken returns how many bytes the Go runtime has from the system.
+// taken returns the memory in bytes that the Go runtime has obtained from the system.
 func taken() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)

@@ -6,21 +6,20 @@ import (
 	"sync"
 )
 
-// slots are the places of children that run at once: [Slots] in all, one for each
-// organisation.
+// slots limits the children that run at once: [Slots] in total, one for each organisation.
 type slots struct {
 	mu      sync.Mutex
-	taken   []string // organisations
+	taken   []string // organisations holding a slot
 	waiting []*waiter
 }
 
-// waiter waits for a slot, which it has when ready is closed.
+// waiter waits for a slot. It holds the slot when ready is closed.
 type waiter struct {
 	org   string
 	ready chan struct{}
 }
 
-// try takes a slot if one is free and nobody waits for it.
+// try takes a slot if one is free and nothing else waits for it.
 func (s *slots) try(org string) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,8 +30,7 @@ func (s *slots) try(org string) (release func(), ok bool) {
 	return s.releaser(org), true
 }
 
-// wait takes a slot in the order of arrival. A waiter whose organisation has a slot does not
-// hold up those after it.
+// wait takes a slot in order of arrival. A waiter whose organisation already holds a slot does not delay those after it.
 func (s *slots) wait(ctx context.Context, org string) (release func(), err error) {
 	w := &waiter{org: org, ready: make(chan struct{})}
 	s.mu.Lock()
@@ -50,16 +48,16 @@ func (s *slots) wait(ctx context.Context, org string) (release func(), err error
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
 	s.mu.Unlock()
-	if i < 0 { // granted meanwhile
+	if i < 0 { // granted in the meantime
 		s.releaser(org)()
 	}
 	return nil, context.Cause(ctx)
 }
 
-// free reports whether an organisation may take a slot. Called with mu held.
+// free reports whether an organisation may take a slot. The caller must hold mu.
 func (s *slots) free(org string) bool { return len(s.taken) < Slots && !slices.Contains(s.taken, org) }
 
-// grant gives free slots to waiters. Called with mu held.
+// grant gives free slots to waiters. The caller must hold mu.
 func (s *slots) grant() {
 	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
 		if !s.free(w.org) {
@@ -71,7 +69,7 @@ func (s *slots) grant() {
 	})
 }
 
-// releaser returns a function that gives the slot of an organisation back.
+// releaser returns a function that releases the slot of an organisation.
 func (s *slots) releaser(org string) func() {
 	return func() {
 		s.mu.Lock()

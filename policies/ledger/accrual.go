@@ -10,21 +10,21 @@ import (
 // AccrualKind is the kind of an [AccrualAdjustment].
 type AccrualKind string
 
-// The kinds of adjustments.
+// Kinds of adjustments.
 const (
-	// Credit gives a positive amount back.
+	// Credit subtracts a positive amount.
 	Credit AccrualKind = "credit"
-	// Correction adds an amount, or subtracts a negative one.
+	// Correction adds an amount, which may be negative.
 	Correction AccrualKind = "correction"
-	// Reset sets the period and every shorter period within it to zero, and subtracts the amount of the period from longer periods and
-	// from a week that began before it, down to zero at most.
+	// Reset sets the period, and every shorter period within it, to zero. It subtracts the period's amount from longer periods, and from a
+	// week that began before the period, but not below zero.
 	Reset AccrualKind = "reset"
 )
 
-// AccrualPeriod is a calendar period in which costs accrue, or the total.
+// AccrualPeriod is a calendar period of accrued costs, or the total without a period.
 type AccrualPeriod string
 
-// The periods.
+// Accrual periods.
 const (
 	PeriodDay     AccrualPeriod = "day"
 	PeriodWeek    AccrualPeriod = "week"
@@ -33,22 +33,22 @@ const (
 	PeriodTotal   AccrualPeriod = "total"
 )
 
-// Index is the position of the period among the periods of an account, from 0. An unknown period is the day.
+// Index returns the position of the period in an account, from 0. It returns the index of the day for an unknown period.
 func (p AccrualPeriod) Index() int {
 	return max(day, slices.Index([]AccrualPeriod{PeriodDay, PeriodWeek, PeriodMonth, PeriodQuarter, PeriodTotal}, p))
 }
 
-// AccrualAdjustment is an operator's change of the cost that an owner has accrued in a current period. It changes
-// the owner's narrowest scope and the scopes that contain it, as a cost of the owner would. It changes each longer period
-// by the same amount; a month or quarter that began within the week falls to zero at most. The adjustment enters the history as an item of [KindAdjustment].
+// AccrualAdjustment changes the cost that an owner has accrued in a current period. It changes the owner's narrowest scope and all
+// scopes that contain it, as a cost of the owner would. Each longer period changes by the same amount, except that a month or quarter
+// that began within the week does not fall below zero. The adjustment is recorded in the history as an item of [KindAdjustment].
 type AccrualAdjustment struct {
-	// ID names the request: a repeat with the same ID changes nothing.
+	// ID identifies the request: repeating an adjustment with the same ID changes nothing.
 	ID string
-	// Owner names the scope: a key with its team, a team, or the organisation.
+	// Owner selects the scope: a key with its team, a team, or the organisation.
 	Owner  Owner
 	Kind   AccrualKind
 	Period AccrualPeriod
-	// Micro is the amount, in micro-dollars: above 0 for a Credit, not 0 for a Correction, 0 for a Reset.
+	// Micro is the amount in micro-dollars: positive for a Credit, nonzero for a Correction, 0 for a Reset.
 	Micro  int64
 	Reason string
 }
@@ -57,61 +57,63 @@ type AccrualAdjustment struct {
 type AccrualStatus uint8
 
 const (
-	// AccrualApplied means that the adjustment was made.
+	// AccrualApplied means that the adjustment was applied.
 	AccrualApplied AccrualStatus = iota
-	// AccrualRepeated means that the same adjustment was made before.
+	// AccrualRepeated means that the same adjustment was applied earlier.
 	AccrualRepeated
-	// AccrualConflict means that another adjustment has the ID; nothing was changed.
+	// AccrualConflict means that a different adjustment has the same ID; nothing was changed.
 	AccrualConflict
-	// AccrualBelowZero means that less has accrued than would be subtracted; nothing was changed.
+	// AccrualBelowZero means that the scope has accrued less than the adjustment would subtract; nothing was changed.
 	AccrualBelowZero
-	// AccrualClosed means that the ledger is not complete; nothing was changed.
+	// AccrualClosed means that the ledger is incomplete; nothing was changed.
 	AccrualClosed
 )
 
-// AccrualOutcome is the result of an [AccrualAdjustment], by the account of its narrowest scope, in micro-dollars.
+// AccrualOutcome is the result of an [AccrualAdjustment] for its narrowest scope, in micro-dollars.
 type AccrualOutcome struct {
 	Status AccrualStatus
-	// Change was added. Accrued are the accrued costs afterwards, or when the adjustment was first made.
+	// Change is the amount added. Accrued is the accrued cost afterwards; for a repeated adjustment, the values after it was first
+	// applied.
 	Change Accrued
 	Accrued
 }
 
-// AccrualStore changes accrued costs. Each method is one atomic step, and safe to repeat.
+// AccrualStore changes accrued costs. Each method is atomic and safe to repeat.
 type AccrualStore interface {
-	// AdjustAccrual makes an adjustment. Its ID is remembered for [AccrualRetention].
+	// AdjustAccrual applies an adjustment. The store remembers its ID for [AccrualRetention].
 	AdjustAccrual(ctx context.Context, org string, a *AccrualAdjustment) (AccrualOutcome, error)
 	// MoveAccrual moves accrued costs between teams.
 	MoveAccrual(ctx context.Context, org string, m *AccrualMove) (AccrualOutcome, error)
 }
 
-// AccrualRetention is how long the IDs of adjustments are remembered, and those of moves but for [AccrualMove.Permanent].
+// AccrualRetention is the retention time of the IDs of adjustments, and of moves that are not [AccrualMove.Permanent].
 const AccrualRetention = 90 * 24 * time.Hour
 
-// AccrualMove moves what a team has accrued in the current periods to another team. The organisation's account stays.
+// AccrualMove moves the costs that a team has accrued in the current periods to another team. The organisation's account does not
+// change.
 type AccrualMove struct {
 	From, To string // teams
-	// Key limits the move to what the key has accrued, as far as the team From has accrued it; "" moves everything, and
-	// removes an account that is empty then. The ID of a move with a Key is that of [AccrualAdjustment]; others need none.
+	// Key limits the move to the costs accrued by the key as a member of the team From. "" moves all costs of the team and removes its
+	// account if that is empty afterwards. A move with a Key needs an ID, as in [AccrualAdjustment]; other moves need none.
 	Key, ID string
-	// Permanent has the ID remembered without an end.
+	// Permanent keeps the ID without expiry.
 	Permanent bool
 }
 
-// KindAdjustment is the kind of adjustments in the history.
+// KindAdjustment is the item kind of adjustments in the history.
 const KindAdjustment = "adjustment"
 
-// Metadata describes the adjustment to the history; see [NewRunItem].
+// Metadata returns the description of the adjustment for the history; see [NewRunItem].
 func (a *AccrualAdjustment) Metadata() Metadata {
 	return Metadata{Name: string(a.Kind) + ": " + a.Reason, Operation: string(a.Period), Decision: a.ID}
 }
 
-// Fingerprint describes the adjustment without its reason: two with the same ID and Request are one.
+// Fingerprint encodes the adjustment without its reason. Two adjustments with the same ID and Fingerprint are the same request.
 func (a *AccrualAdjustment) Fingerprint() string {
 	return fmt.Sprintf("%q %q %s %s %d", a.Owner.Team, a.Owner.Key, a.Kind, a.Period, a.Micro)
 }
 
-// changes returns the amount that the adjustment adds to each period of an account.
+// changes returns the amount that the adjustment adds to each period of the account own.
 func (a *AccrualAdjustment) changes(own *account) (change [periods]int64) {
 	first, micro := a.Period.Index(), a.Micro
 	switch a.Kind {
@@ -123,9 +125,9 @@ func (a *AccrualAdjustment) changes(own *account) (change [periods]int64) {
 	}
 	for i, p := range own.periods {
 		switch {
-		case a.Kind == Reset && i < first && p.start >= own.periods[first].start: // within the period
+		case a.Kind == Reset && i < first && p.start >= own.periods[first].start: // a shorter period within the reset period
 			change[i] = -p.accrued
-		case a.Kind == Reset, first == week && (i == month || i == quarter): // the week may have begun before them
+		case a.Kind == Reset, first == week && (i == month || i == quarter): // the week may have begun before the month or quarter
 			change[i] = max(micro, -p.accrued)
 		case i >= first:
 			change[i] = micro
@@ -134,10 +136,10 @@ func (a *AccrualAdjustment) changes(own *account) (change [periods]int64) {
 	return change
 }
 
-// adjustments are those of the day, by day, with what is left of each.
+// adjustments holds the adjustments of each day, with the part of each that has not been superseded by bills.
 type adjustments map[time.Time][]*Rollup
 
-// adjustmentsIn returns the adjustments in roll-ups of days, but for those of longer periods: they changed no day.
+// adjustmentsIn returns the adjustments in daily roll-ups. It omits adjustments of longer periods, which changed no day.
 func adjustmentsIn(days []Rollup) adjustments {
 	all := make(adjustments)
 	for _, r := range days {
@@ -151,16 +153,16 @@ func adjustmentsIn(days []Rollup) adjustments {
 	return all
 }
 
-// superseded takes adjustments back that a bill makes as well. Bills correct a wrong price by themselves when its hour has
-// closed: a correction in the direction of an adjustment of the same day and scope replaces as much of the adjustment.
-// Otherwise the mistake would be corrected twice.
+// superseded reverses adjustments that a bill makes as well. When an hour closes, the bill corrects a wrong price by itself: a bill
+// correction in the same direction as an adjustment of the same day and scope replaces that part of the adjustment. Otherwise the
+// mistake would be corrected twice.
 func (a adjustments) superseded(hour time.Time, billed []Rollup) (back []Rollup) {
 	for _, b := range billed {
 		for _, left := range a[Daily.Start(hour)] {
 			if left.Micro < 0 != (b.Micro < 0) || !left.Item.covers(b.Item.Owner) {
 				continue
 			}
-			part := max(left.Micro, b.Micro) // of two negative amounts, the smaller one
+			part := max(left.Micro, b.Micro) // of two negative amounts, the one closer to zero
 			if b.Micro > 0 {
 				part = min(left.Micro, b.Micro)
 			}

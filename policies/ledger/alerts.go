@@ -9,53 +9,51 @@ import (
 	"time"
 )
 
-// Alert says that a budget has reached one of its organisation's thresholds, or that an
-// hour has cost a scope many times its usual.
+// Alert reports that a budget has reached one of its organisation's thresholds, or that an hour has cost a scope many times its usual
+// cost.
 type Alert struct {
-	// ID is the same for every report of the same alert.
+	// ID is the same each time the same alert is reported.
 	ID    string
 	Org   string
 	Scope Scope
-	// Ceiling says which of the scope's ceilings it is; those in money are in
-	// micro-dollars.
+	// Ceiling is the index of the scope's ceiling. Used and Limit are in micro-dollars for ceilings in money.
 	Ceiling int
 	// Percent is the highest threshold reached.
 	Percent     int64
 	Used, Limit int64
-	// Usual is the usual cost of such an hour, and Used its cost so far, in
-	// micro-dollars; nil for an alert about a budget.
+	// Usual is the usual cost of this hour in micro-dollars, and Used its cost so far. Usual is nil for a budget alert.
 	Usual *int64
 	At    time.Time
 
-	name string // its subject, in the store
-	rank string // of the alerts about it, later ones are larger
+	name string // key of the alert in the NoticeStore
+	rank string // orders alerts with the same name; a later alert has a larger rank
 }
 
-// NoticeStore remembers for all gateways the alerts that were given, and the idle resources.
+// NoticeStore records, for all gateways, which alerts were sent and which resources are idle.
 type NoticeStore interface {
-	// Noticed returns, by name, the last text given to Notice.
+	// Noticed returns all recorded values by name.
 	Noticed(ctx context.Context, org string) (map[string]string, error)
-	// Notice remembers a value under a name; "" forgets the name.
+	// Notice records a value under a name; "" deletes the name.
 	Notice(ctx context.Context, org, name, value string) error
 }
 
-// Alerts tells of budgets that reach a threshold: the highest one reached, once for
-// each period of the budget, or day for rates and counts, and once for each limit of a total; and of unusual hours, once a day. An alert that could not be
-// told of is repeated at the next look. It is safe for concurrent use.
+// Alerts sends an alert when a budget reaches a threshold or an hour is unusually expensive. It reports only the highest threshold
+// reached: once per period for budgets with a period, once per day for rates and counts, and once per limit for a total. It reports
+// unusual hours once a day. An alert that could not be sent is retried at the next check. Alerts is safe for concurrent use.
 type Alerts struct {
 	Notices NoticeStore
-	// History gives the usual costs.
+	// History provides the usual costs.
 	History *History
 	Logger  *slog.Logger
 
-	busy sync.Map // organisations that are being told of
+	busy sync.Map // organisations whose alerts are being sent
 }
 
-// alertTimeout bounds how long telling the alerts of one look may take.
+// alertTimeout limits the time to send the alerts of one check.
 const alertTimeout = 5 * time.Minute
 
-// Check compares the budgets of an organisation with the spend, and the hour with its usual, and calls tell with each new alert until tell
-// returns an error. It does nothing while another Tell about the organisation lasts.
+// Check compares an organisation's budgets with its ledger and the current hour with its usual cost. It calls tell for each new alert
+// until tell returns an error. Check does nothing while another Check of the same organisation is running.
 func (a *Alerts) Check(ctx context.Context, org string, p *Plan, state *State, tell func(context.Context, *Alert) error) error {
 	if _, busy := a.busy.LoadOrStore(org, true); busy {
 		return nil
@@ -67,7 +65,7 @@ func (a *Alerts) Check(ctx context.Context, org string, p *Plan, state *State, t
 	if p.Unusual.Times > 0 {
 		unusual, err := a.History.unusual(ctx, org, p.Unusual, state)
 		if err != nil {
-			a.Logger.WarnContext(ctx, "it is not known whether an hour is unusual", "org", org, "error", err.Error())
+			a.Logger.WarnContext(ctx, "cannot compare the current hour with its usual cost", "org", org, "error", err.Error())
 		}
 		alerts = append(alerts, unusual...)
 	}
@@ -93,7 +91,7 @@ func (a *Alerts) Check(ctx context.Context, org string, p *Plan, state *State, t
 	return nil
 }
 
-// alerts lists the budgets that have reached a threshold.
+// alerts returns an alert for each budget that has reached a threshold.
 func (p *Plan) alerts(org string, state *State) []Alert {
 	if len(p.Thresholds) == 0 {
 		return nil
@@ -114,7 +112,7 @@ func (p *Plan) alerts(org string, state *State) []Alert {
 			start, _ := calendar.bounds(which, state.Now.UnixMilli())
 			a := Alert{Org: org, Scope: b.Scope, Ceiling: i, Percent: percent, Used: used, Limit: limit, At: state.Now.UTC()}
 			a.name = strings.Join([]string{string(b.Scope.Kind), b.Scope.ID, CeilingName(i)}, ":")
-			if i == InTotal { // without another period, a higher limit is a new budget
+			if i == InTotal { // a total has no period, so a higher limit counts as a new budget
 				a.name += ":" + AmountText(i, limit)
 			}
 			a.rank = fmt.Sprintf("%s:%03d", time.UnixMilli(start).In(state.Zone.Location()).Format(time.DateOnly), percent)
@@ -125,7 +123,7 @@ func (p *Plan) alerts(org string, state *State) []Alert {
 	return out
 }
 
-// Threshold returns the highest threshold that is reached, in percent, 0 for none.
+// Reached returns the highest threshold reached, in percent; 0 if none.
 func (p *Plan) Reached(used, limit int64) int64 {
 	reached := int64(0)
 	for _, percent := range p.Thresholds {
@@ -136,7 +134,7 @@ func (p *Plan) Reached(used, limit int64) int64 {
 	return reached
 }
 
-// used is how much of a ceiling is used: committed and reserved, or accrued.
+// used returns the used amount of a ceiling: committed and reserved, or accrued.
 func (b *Balance) used(ceiling int) int64 {
 	dimension := [Ceilings]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB, MaxSandboxes: Sandboxes}
 	if Accrues(ceiling) {

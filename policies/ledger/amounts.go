@@ -1,39 +1,38 @@
 package ledger
 
-// The dimensions of [Amounts].
+// Dimensions of [Amounts].
 const (
-	// Burn is the cost of resources, in micro-dollars per hour.
+	// Burn is the burn rate: the cost of resources in micro-dollars per hour.
 	Burn = iota
-	// GPUs are those that resources hold or may hold. A stopped pod holds none.
+	// GPUs is the number of GPUs that resources hold or may hold. A stopped pod holds none.
 	GPUs
-	// Pods exist, running or stopped, members of clusters included.
+	// Pods is the number of pods, running or stopped, including members of clusters.
 	Pods
-	// Workers are those that serverless endpoints may have at once.
+	// Workers is the largest number of workers that serverless endpoints may run at once.
 	Workers
 	// VolumeGB is the size of network volumes.
 	VolumeGB
-	// Cost is a cost that is certain to end, in micro-dollars: the one-time cost of a run, or the cost that a resource with an
-	// expected end may still accrue. It counts in budgets for accrued cost. A one-time cost accrues when it is committed.
+	// Cost is a bounded cost in micro-dollars: the one-time cost of a run, or the cost that a resource with an expected end may still
+	// accrue. It counts against budgets for accrued cost. A one-time cost accrues when it is committed.
 	Cost
-	// Sandboxes exist and have not ended.
+	// Sandboxes is the number of sandboxes that have not ended.
 	Sandboxes
-	// Bounded is the part of Burn that has an expected end. It is not forecast: Cost is the rest of it.
+	// Bounded is the part of Burn that belongs to resources with an expected end. It is excluded from forecasts, because Cost already
+	// contains the rest of that cost.
 	Bounded
-	// Dimensions is how many there are.
+	// Dimensions is the number of dimensions.
 	Dimensions
 )
 
-// Amounts are the amounts that a resource takes, by dimension. None is negative.
+// Amounts are the amounts used by a resource or a scope, by dimension. No amount is negative.
 type Amounts [Dimensions]int64
 
 const (
-	// MaxBurn is the highest rate that is counted: a million dollars per hour. It
-	// keeps every product of the store's scripts below 2^53.
+	// MaxBurn is the highest rate that is counted: one million dollars per hour. It keeps every product in the store's scripts below 2^53.
 	MaxBurn = 1_000_000 * 1_000_000
-	// MaxCost is the most that is counted for something that costs once: ten thousand
-	// dollars.
+	// MaxCost is the highest one-time cost that is counted: ten thousand dollars.
 	MaxCost = 10_000 * 1_000_000
-	// MaxCount is the largest count of any other dimension.
+	// MaxCount is the highest value of every other dimension.
 	MaxCount = 1_000_000_000
 )
 
@@ -47,7 +46,7 @@ func (a Amounts) Above(b Amounts) bool {
 	return false
 }
 
-// MaxOverrunssonBudgetAction returns the excess of a above b, by dimension.
+// Excess returns a minus b in each dimension, but at least 0.
 func (a Amounts) Excess(b Amounts) Amounts {
 	for i := range a {
 		a[i] = max(0, a[i]-b[i])
@@ -55,10 +54,10 @@ func (a Amounts) Excess(b Amounts) Amounts {
 	return a
 }
 
-// PricedAs sets the costs of a to those of another state of the resource.
+// PricedAs sets the costs of a to the costs of b, another state of the same resource.
 func (a *Amounts) PricedAs(b Amounts) { a[Burn], a[Bounded], a[Cost] = b[Burn], b[Bounded], b[Cost] }
 
-// max is the larger of two amounts, by dimension.
+// max returns the larger amount in each dimension.
 func (a Amounts) max(b Amounts) Amounts {
 	for i := range a {
 		a[i] = max(a[i], b[i])
@@ -66,7 +65,7 @@ func (a Amounts) max(b Amounts) Amounts {
 	return a
 }
 
-// min is the smaller of two amounts, by dimension.
+// min returns the smaller amount in each dimension.
 func (a Amounts) min(b Amounts) Amounts {
 	for i := range a {
 		a[i] = min(a[i], b[i])
@@ -74,14 +73,14 @@ func (a Amounts) min(b Amounts) Amounts {
 	return a
 }
 
-// add changes a by b, and by -b if sign is negative.
+// add adds b to a, or subtracts it if sign is negative.
 func (a *Amounts) add(b Amounts, sign int64) {
 	for i := range a {
 		a[i] += sign * b[i]
 	}
 }
 
-// Clamped returns a within [MaxBurn] and [MaxCount].
+// Clamped returns a with each amount limited to [MaxBurn], [MaxCost] or [MaxCount].
 func (a Amounts) Clamped() Amounts {
 	for i := range a {
 		most := int64(MaxCount)

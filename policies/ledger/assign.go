@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// ErrNoResource means that neither the ledger nor the platform has a resource.
-var ErrNoResource = errors.New("spend: no such resource")
+// ErrNoResource means that neither the ledger nor the platform has the resource.
+var ErrNoResource = errors.New("ledger: no such resource")
 
-// Assign gives a resource to an owner, who pays for it from then on, and returns its
-// former owner. It looks for unknown resources at the platform.
+// Assign gives a resource to a new owner, who pays for it from now on, and returns the previous owner. It looks up resources missing
+// from the ledger at the platform.
 func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner) (was Owner, err error) {
 	for range assignTries {
 		state, err := r.Store.Show(ctx, org)
@@ -30,13 +30,13 @@ func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner)
 			return was, err
 		}
 	}
-	return was, fmt.Errorf("%w: calls about %s are under way", ErrUnavailable, resource)
+	return was, fmt.Errorf("%w: calls about %s are in progress", ErrUnavailable, resource)
 }
 
-// assignTries bounds how often a resource may change while it is assigned.
+// assignTries limits the number of retries when the resource changes during the assignment.
 const assignTries = 3
 
-// find fills in an adjustment for a resource that the platform has and the ledger does not.
+// find fills in an adjustment for a resource that the platform has and the ledger lacks.
 func (r *Reconciler) find(ctx context.Context, org string, a *Adjustment) error {
 	found, err := r.Platform.List(ctx, org, new(State).Has)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Bill is the platform's bill for a resource in the hour that began at Hour,
-// in micro-dollars.
+// Bill is the platform's bill for a resource in the hour beginning at Hour, in micro-dollars.
 type Bill struct {
 	Resource string
 	Kind     operation.Kind
@@ -21,48 +20,44 @@ type Bill struct {
 	Micro    int64
 }
 
-// Bills corrects the counted costs by the platform's bills of hours that are closed:
-// in the roll-ups of these hours, and in the accrued costs of the owners. The corrected
-// cost of an hour is in its roll-up: so a repeat finds nothing left to correct, and
-// [Posting.Version] keeps two gateways from posting the same difference. It is safe
-// for concurrent use.
+// Bills corrects counted costs to the platform's bills once an hour is closed. It corrects both the roll-ups of the hour and the
+// owners' accrued costs. A repeat finds nothing to correct, because the roll-up already contains the correction; [Posting.Version]
+// prevents two gateways from posting the same difference. Bills is safe for concurrent use.
 type Bills struct {
 	Store    Store
 	Platform Platform
-	// Delay is how long after its end an hour is closed; 0 corrects nothing.
+	// Delay is the time from the end of an hour until its bills are final; 0 disables corrections.
 	Delay     time.Duration
 	Retention Retention
 
-	lastAsked sync.Map // organisation to when its bills were asked for last
+	lastAsked sync.Map // organisation to the time of its latest bill request
 }
 
-// Corrections holds the changes of a comparison with bills.
+// Corrections sums the changes made by comparing counted costs with bills.
 type Corrections struct {
-	// Hours is how many were corrected, summed over resources.
+	// Hours is the number of corrected hours, summed over resources.
 	Hours int
-	// Added was added to the counted costs, and Less subtracted, in micro-dollars.
+	// Added was added to the counted costs and Subtracted was subtracted, in micro-dollars.
 	Added, Subtracted int64
 }
 
 const (
-	// billsNotice names the range that was compared: when it begins and ends.
+	// billsNotice is the name of the notice that stores the start and end of the compared range.
 	billsNotice = "bills"
-	// gapNotice names the range of hours whose roll-ups were lost while accrued costs were restored.
+	// gapNotice is the name of the notice for the hours whose roll-ups were lost although their accrued costs were restored.
 	gapNotice = "history gap"
-	// billsRevised is how long after it was compared an hour is compared again:
-	// platforms revise their bills.
+	// billsRevised is the time after which a compared hour is compared once more, because platforms revise their bills.
 	billsRevised = 24 * time.Hour
-	// billsStep bounds how much is compared at once.
+	// billsStep limits the time range compared at once.
 	billsStep = 24 * time.Hour
-	// billsPause is the least time between two questions about one organisation's bills.
+	// billsPause is the minimum time between two bill requests for one organisation.
 	billsPause = 5 * time.Minute
-	// billsSlack is by how much, in micro-dollars, the counted cost of an hour differs
-	// from a bill by rounding.
+	// billsSlack is the difference, in micro-dollars, that rounding alone can cause between a counted cost and a bill.
 	billsSlack = 2
 )
 
-// Follow compares the hours that have closed since the last time, and those that may
-// have been revised. It begins with the first whole hour after it was first called.
+// Follow compares the hours that have closed since the last call, and those that may have been revised. It starts with the first whole
+// hour after the first call.
 func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Corrections, err error) {
 	if b.Delay == 0 {
 		return c, nil
@@ -112,15 +107,15 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 			return c, b.compared(ctx, org, first, to)
 		}
 	}
-	return c, fmt.Errorf("bills of %s: %w: other gateways were quicker", org, ErrUnavailable)
+	return c, fmt.Errorf("bills of %s: %w: another gateway posted first", org, ErrUnavailable)
 }
 
-// compared remembers the range that was compared.
+// compared records the compared range.
 func (b *Bills) compared(ctx context.Context, org string, first, last time.Time) error {
 	return b.Store.Notice(ctx, org, billsNotice, span(first, last))
 }
 
-// lost is called before a ledger is rebuilt. It notes which roll-ups the store has lost with it: all since the latest that it has.
+// lost records, before a ledger is rebuilt, which roll-ups the store has lost: all hours after the latest one that it still has.
 func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 	if b.Delay == 0 || state.Lost != LostAll && state.Lost != LostChanges && state.Lost != LostServer {
 		return nil
@@ -135,7 +130,7 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 	}
 	end := Hourly.Start(state.Now).Add(time.Hour)
 	if to.Equal(end) {
-		return nil // an earlier attempt has noted it
+		return nil // recorded by an earlier attempt
 	}
 	since := quarterOf(state)
 	if !rolled.Until.IsZero() {
@@ -147,8 +142,8 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 	return b.Store.Notice(ctx, org, gapNotice, span(from, end))
 }
 
-// again has the hours since the beginning of the quarter compared, as far as roll-ups of hours are kept, after a ledger was rebuilt. Where no gateway remembered accrued
-// costs, the bills supply them.
+// again schedules a comparison of all hours since the start of the quarter, as far as hourly roll-ups are kept. It is called after a
+// rebuild: the bills supply accrued costs that no gateway remembered.
 func (b *Bills) again(ctx context.Context, org string, state *State) error {
 	if b.Delay == 0 {
 		return nil
@@ -162,14 +157,14 @@ func (b *Bills) again(ctx context.Context, org string, state *State) error {
 	return b.compared(ctx, org, first, first)
 }
 
-// quarterOf is the first hour of the quarter of a state.
+// quarterOf returns the first hour of the quarter that contains the state's time.
 func quarterOf(state *State) time.Time {
 	c := state.Zone.Calendar(state.Now)
 	start, _ := c.bounds(quarter, state.Now.UnixMilli())
 	return Hourly.Start(time.UnixMilli(start)).UTC()
 }
 
-// gap returns the range of hours whose roll-ups were lost; both are zero without one.
+// gap returns the hours whose roll-ups were lost, or two zero times.
 func (b *Bills) gap(ctx context.Context, org string) (from, to time.Time, err error) {
 	noticed, err := b.Store.Noticed(ctx, org)
 	if err != nil || noticed[gapNotice] == "" {
@@ -182,13 +177,12 @@ func (b *Bills) gap(ctx context.Context, org string) (from, to time.Time, err er
 	return from, to, err
 }
 
-// span is a range as notices have it.
+// span formats a range for the notice store.
 func span(from, to time.Time) string {
 	return from.UTC().Format(time.RFC3339) + " " + to.UTC().Format(time.RFC3339)
 }
 
-// correct posts the differences, hour by hour. It reports false if something else was
-// posted meanwhile.
+// correct posts the differences hour by hour. It returns false if another posting was made in the meantime.
 func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bills []Bill, c *Corrections) (bool, error) {
 	at, err := b.Store.RollupProgress(ctx, org)
 	if err != nil || at.Until.Before(to) {
@@ -219,7 +213,7 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 	items, made := itemsOf(&ledger, around), adjustmentsIn(around)
 	for _, hour := range hours {
 		diffs := differences(hour, counted, bills, items)
-		// What is added comes first: accrued costs do not fall below zero.
+		// Post additions first, because accrued costs cannot fall below zero.
 		diffs = append(diffs, made.superseded(hour, diffs)...)
 		slices.SortStableFunc(diffs, func(a, b Rollup) int { return cmp.Compare(b.Micro, a.Micro) })
 		for billed := range slices.Chunk(diffs, rollSize) {
@@ -241,8 +235,7 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 	return true, nil
 }
 
-// itemsOf are those that are known of resources: as the ledger has them, or as they
-// were counted before they were gone.
+// itemsOf returns the known items by resource: from the ledger, or from the roll-ups for resources that no longer exist.
 func itemsOf(ledger *State, counted []Rollup) map[string]Item {
 	items := make(map[string]Item)
 	for _, r := range counted {
@@ -256,12 +249,10 @@ func itemsOf(ledger *State, counted []Rollup) map[string]Item {
 	return items
 }
 
-// differences returns the billed cost of an hour above the counted one, negative if
-// it is less.
+// differences returns the billed cost minus the counted cost of an hour, for each item; it is negative if the bill is lower.
 //
-// A cost without a bill stays as it was counted, because bills come late, and a
-// correction that makes room in a budget must be certain. Endpoints alone may cost nothing: one that idled is
-// told from a missing bill by the bills of anything else.
+// A cost without a bill is left unchanged: bills arrive late, and a correction that frees budget must be certain. Only endpoints may
+// cost nothing. An idle endpoint is distinguished from a missing bill by the presence of other bills.
 func differences(hour time.Time, counted []Rollup, bills []Bill, items map[string]Item) []Rollup {
 	billed, closed := make(map[string]int64), false
 	was := make(map[string][]Rollup)
@@ -274,7 +265,7 @@ func differences(hour time.Time, counted []Rollup, bills []Bill, items map[strin
 	sums := make(map[string]int64)
 	for _, r := range counted {
 		if r.Start.Equal(hour) {
-			r.Item.Terms = Terms{} // bills know none
+			r.Item.Terms = Terms{} // bills have no rates
 			sums[r.Item.Resource] += r.Micro
 			rows := was[r.Item.Resource]
 			if i := slices.IndexFunc(rows, func(known Rollup) bool { return known.Item == r.Item }); i >= 0 {
@@ -287,7 +278,7 @@ func differences(hour time.Time, counted []Rollup, bills []Bill, items map[strin
 	for _, bill := range bills {
 		if id := bill.Resource; bill.Hour.Equal(hour) && was[id] == nil {
 			item, known := items[id]
-			if !known { // whose it was is not known: it is the organisation's
+			if !known { // unknown owner: charge the organisation
 				item = Item{Resource: id, Kind: string(bill.Kind)}
 			}
 			was[id] = []Rollup{{Start: hour, Item: item}}
@@ -305,15 +296,14 @@ func differences(hour time.Time, counted []Rollup, bills []Bill, items map[strin
 	return out
 }
 
-// share returns by how much each of a resource's roll-ups differs from its share of
-// the bill: its owners share that as they shared the counted cost.
+// share splits a resource's correction among its roll-ups, in proportion to the counted cost of each owner.
 func share(rows []Rollup, sum, billed int64) []Rollup {
 	slices.SortFunc(rows, func(a, b Rollup) int { return int(min(1, max(-1, b.Micro-a.Micro))) })
 	if sum == 0 {
 		rows = rows[:1]
 	}
 	out, left := make([]Rollup, 0, len(rows)), billed
-	for i, r := range slices.Backward(rows) { // the largest is last, and takes the rest
+	for i, r := range slices.Backward(rows) { // the largest comes last and takes the remainder
 		part := left
 		if i > 0 {
 			part = min(left, int64(float64(billed)*(float64(r.Micro)/float64(sum))))

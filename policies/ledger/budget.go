@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Budget bounds the amounts of a scope. A zero member is no limit.
+// Budget limits the amounts of a scope. A zero member means no limit.
 type Budget struct {
 	PerHour    catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD" zero:"omit"`
 	PerDay     catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
@@ -24,14 +24,14 @@ type Budget struct {
 	Workers    int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers" zero:"omit"`
 	VolumeGB   int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB" zero:"omit"`
 	Sandboxes  int64         `yaml:"sandboxes" doc:"sandboxes that exist and have not ended; 0 is no limit" unit:"sandboxes" zero:"omit"`
-	// Approvable is no ceiling.
+	// Approvable is not a ceiling.
 	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
 }
 
-// The ceilings of a Budget, in its order.
+// Ceilings of a Budget, in the order of its fields.
 const (
 	PerHour = iota
-	PerDay  // and the ceilings of the other periods, in the order of periods
+	PerDay  // followed by the ceilings of the other periods, in the order of periods
 	PerWeek
 	PerMonth
 	PerQuarter
@@ -44,18 +44,18 @@ const (
 	Ceilings
 )
 
-// CeilingName is the name of a ceiling in the configuration.
+// CeilingName returns the configuration name of a ceiling.
 func CeilingName(i int) string {
 	return [Ceilings]string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total", "gpus", "pods", "workers", "volume_gb", "sandboxes"}[i]
 }
 
-// IsMoney reports whether a ceiling is one in US dollars.
+// IsMoney reports whether a ceiling is in US dollars.
 func IsMoney(ceiling int) bool { return ceiling <= InTotal }
 
-// HasAccrualBudget reports whether a ceiling limits the cost that accrues in a period, or in total.
+// Accrues reports whether a ceiling limits the cost accrued in a period or in total.
 func Accrues(ceiling int) bool { return ceiling >= PerDay && ceiling <= InTotal }
 
-// AmountText writes an amount of a ceiling: dollars, or a count.
+// AmountText formats an amount of a ceiling: dollars or a count.
 func AmountText(ceiling int, n int64) string {
 	if IsMoney(ceiling) {
 		return catalog.Money(n).String()
@@ -63,16 +63,15 @@ func AmountText(ceiling int, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Limits returns the ceilings in their order, 0 for none. Those in money are in
-// micro-dollars.
+// Limits returns the limits in the order of the ceilings, 0 for no limit. Limits in money are in micro-dollars.
 func (b Budget) Limits() [Ceilings]int64 {
 	return [Ceilings]int64{int64(b.PerHour), int64(b.PerDay), int64(b.PerWeek), int64(b.PerMonth), int64(b.PerQuarter), int64(b.Total), b.GPUs, b.Pods, b.Workers, b.VolumeGB, b.Sandboxes}
 }
 
-// Validate reports every ceiling out of range.
+// Validate returns an error for each ceiling that is out of range, with its path.
 func (b Budget) Validate() error {
 	var errs fault.Found
-	errs.If(b == (Budget{Approvable: true}), "approvable", "a budget without a ceiling refuses nothing")
+	errs.If(b == (Budget{Approvable: true}), "approvable", "has no effect: the budget has no ceiling")
 	for i, limit := range b.Limits() {
 		switch {
 		case limit < 0:
@@ -86,15 +85,14 @@ func (b Budget) Validate() error {
 	return errors.Join(errs...)
 }
 
-// DefaultHorizon is how far ahead a period budget looks unless an organisation
-// says otherwise.
+// DefaultHorizon is the horizon of period budgets if the organisation configures none.
 const DefaultHorizon = Horizon(time.Hour)
 
-// UntilPeriodEnd is the Horizon that reaches to the end of the period. For a budget without a period it is DefaultHorizon.
+// UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use DefaultHorizon instead.
 const UntilPeriodEnd Horizon = -1
 
-// Horizon is how long running resources are assumed to go on when a call is checked against a
-// budget of a period. 0 is DefaultHorizon.
+// Horizon is the assumed remaining duration of running resources when a call is checked against a period budget. The zero value is
+// DefaultHorizon.
 type Horizon time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -122,10 +120,10 @@ func (h Horizon) MarshalText() ([]byte, error) {
 	return []byte(time.Duration(h).String()), nil
 }
 
-// Duration returns a horizon that is not Period.
+// Duration returns the horizon as a duration. It must not be called for UntilPeriodEnd.
 func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, DefaultHorizon)) }
 
-// ms is how far ahead to look at a time in a period that ends.
+// ms returns the horizon in milliseconds, at a time within a period that ends at end.
 func (h Horizon) ms(now, end int64) int64 {
 	if h == UntilPeriodEnd && end < forever {
 		return max(0, end-now)
@@ -136,33 +134,31 @@ func (h Horizon) ms(now, end int64) int64 {
 	return max(0, min(h.Duration().Milliseconds(), end-now))
 }
 
-// Plan is the budgets of one organisation. It is immutable.
+// Plan holds the budgets of one organisation. It is immutable.
 type Plan struct {
 	Org Budget
-	// Teams and Keys are by id. An id of Keys that ends with a colon is that of all keys
-	// whose ids begin so.
+	// Teams and Keys are indexed by ID. An entry of Keys whose ID ends with a colon applies to every key whose ID begins with it.
 	Teams, Keys map[string]Budget
-	// AdjustAppliedtedimeKey returns the budget of a key that was made at run time, false for other keys. It is nil where there are none.
+	// RuntimeKey returns the budget of a key that was created at run time, and false for other keys. It is nil if there are no such keys.
 	RuntimeKey func(id string) (Budget, bool)
-	// Endpoints says which workers are counted.
+	// Endpoints selects the workers that are counted.
 	Endpoints Counting
 	Runs      Runs
 	Horizon   Horizon
-	// Thresholds are the shares of a budget that are told of when they are reached,
-	// in percent.
+	// Thresholds are the used shares of a budget, in percent, that trigger an alert.
 	Thresholds []int64
-	// Unusual says which hours are told of.
+	// Unusual defines the hours that trigger an alert.
 	Unusual Unusual
-	// OrgAction and OverTeams are the actions on exceeded budgets.
+	// OrgAction and TeamActions are the actions taken when a budget is exceeded.
 	OrgAction   OverBudgetAction
 	TeamActions map[string]OverBudgetAction
 	// Idle defines idle resources and the action on them.
 	Idle Idle
-	// Moves are the teams that were renamed, and the keys that came from another team.
+	// Moves are the renamed teams, and the keys that came from another team.
 	Moves []Move
 }
 
-// Limited reports whether a budget limits anything, those of keys made at run time aside.
+// Limited reports whether any budget has a limit. It ignores keys created at run time.
 func (p *Plan) Limited() bool {
 	limited := p.Org != Budget{}
 	for _, m := range []map[string]Budget{p.Teams, p.Keys} {
@@ -173,7 +169,7 @@ func (p *Plan) Limited() bool {
 	return limited
 }
 
-// Budget returns that of a scope.
+// Budget returns the budget of a scope.
 func (p *Plan) Budget(s Scope) Budget {
 	switch s.Kind {
 	case KindKey:
@@ -194,7 +190,7 @@ func (p *Plan) Budget(s Scope) Budget {
 	return p.Org
 }
 
-// OverBudgetActiononssverrun returns the action on an exceeded budget of a scope.
+// Action returns the action to take when a budget of the scope is exceeded.
 func (p *Plan) Action(s Scope) OverBudgetAction {
 	switch s.Kind {
 	case KindTeam:
@@ -212,7 +208,7 @@ func (p *Plan) HasAccrualBudget(o Owner) bool { return p.applies(o, Accrues) }
 // HasCostBudget reports whether a budget in money applies to an owner's resources.
 func (p *Plan) HasCostBudget(o Owner) bool { return p.applies(o, IsMoney) }
 
-// applies reports whether one of some ceilings applies to an owner's resources.
+// applies reports whether an owner's resources are subject to a ceiling that which selects.
 func (p *Plan) applies(o Owner, which func(ceiling int) bool) bool {
 	for _, s := range o.Scopes() {
 		for i, limit := range p.Budget(s).Limits() {

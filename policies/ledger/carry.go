@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// Move gives everything that a team has to another team: the resources, and the costs accrued in the current periods.
+// Move transfers everything a team has to another team: its resources and the costs accrued in the current periods.
 type Move struct {
 	From, To string // teams
-	// Key limits the move to the resources of a key, and to what the key has accrued; "" moves the whole team.
+	// Key limits the move to the resources of a key and the costs the key has accrued; "" moves the whole team.
 	Key string
 }
 
-// id names the move of a key, which the store makes once.
+// id returns the ID of a key's move. The store applies each ID once.
 func (m Move) id() string {
 	if m.Key == "" {
 		return ""
@@ -24,21 +24,21 @@ func (m Move) id() string {
 	return fmt.Sprintf("move:%s:%s:%s", m.Key, m.From, m.To)
 }
 
-// of reports whether an owner's resources move.
+// of reports whether the move includes an owner's resources.
 func (m Move) of(o Owner) bool { return o.Team == m.From && (m.Key == "" || o.Key == m.Key) }
 
-// Executedult is the result of a [Move].
+// MoveResult is the result of a [Move].
 type MoveResult struct {
-	// Resources is how many moved, Pending how many resources and reservations did not, because calls about them are in
-	// progress: the next pass moves them.
+	// Resources is the number of moved resources. Pending is the number of resources and reservations that stay for now because calls
+	// about them are in progress; the next pass moves them.
 	Resources, Pending int
-	// Accrued are the accrued costs that moved.
+	// Accrued is the accrued cost that was moved.
 	Accrued
 }
 
-// Move makes a move, as far as no calls are in progress. It returns ErrUnavailable if the ledger is not complete. A repeat
-// moves what has come under the earlier name since. The accrued costs of a key move once for each request; "" is that of
-// the configuration.
+// Move applies a move, leaving out resources with calls in progress. It returns ErrUnavailable if the ledger is incomplete. A repeat
+// moves all entries recorded under the old name since. The accrued costs of a key are moved once per request; request is "" for a move
+// from the configuration.
 func (r *Reconciler) Move(ctx context.Context, org string, m Move, request string) (c MoveResult, err error) {
 	state, err := r.Store.Show(ctx, org)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Reconciler) Move(ctx context.Context, org string, m Move, request strin
 	return r.moveOwner(ctx, org, m, request, &state)
 }
 
-// moveNow makes a move of a plan. It rebuilds a ledger that is not complete.
+// moveNow applies a move of a plan. It rebuilds an incomplete ledger first.
 func (r *Reconciler) moveNow(ctx context.Context, org string, m Move) error {
 	_, err := r.Move(ctx, org, m, "")
 	if errors.Is(err, ErrUnavailable) {
@@ -61,7 +61,7 @@ func (r *Reconciler) moveNow(ctx context.Context, org string, m Move) error {
 
 func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request string, state *State) (c MoveResult, err error) {
 	if !state.Complete {
-		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
+		return c, fmt.Errorf("%w: the ledger is being rebuilt", ErrUnavailable)
 	}
 	var list []*Adjustment
 	for i := range state.Resources {
@@ -90,7 +90,7 @@ func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request 
 		return c, err
 	}
 	if out.Status == AccrualClosed {
-		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
+		return c, fmt.Errorf("%w: the ledger is being rebuilt", ErrUnavailable)
 	}
 	if out.Status == AccrualApplied {
 		c.Accrued = out.Change
@@ -98,7 +98,7 @@ func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request 
 	return c, nil
 }
 
-// left reports whether a ledger has anything under the earlier name of a move.
+// left reports whether the ledger still has entries under the old name of a move.
 func (m Move) left(state *State) bool {
 	return slices.ContainsFunc(state.Resources, func(r Record) bool { return m.of(r.Owner) }) ||
 		slices.ContainsFunc(state.Holds, func(h Hold) bool { return m.of(h.Owner) }) ||
@@ -107,7 +107,7 @@ func (m Move) left(state *State) bool {
 		})
 }
 
-// moveAll makes the moves of an organisation's plan of which anything is left, and reports whether any was.
+// moveAll applies the moves of an organisation's plan that are not finished, and reports whether there were any.
 func (p *pass) moveAll(ctx context.Context, state *State) (any bool, err error) {
 	if p.plan == nil || !state.Complete {
 		return false, nil
@@ -122,19 +122,19 @@ func (p *pass) moveAll(ctx context.Context, state *State) (any bool, err error) 
 			return any, err
 		}
 		if c.Resources > 0 || c.Total > 0 {
-			p.Logger.InfoContext(ctx, "ledger follows a renamed team or moved key", "org", p.org, "from", m.From, "team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
+			p.Logger.InfoContext(ctx, "moved resources and accrued costs to a renamed team or of a moved key", "org", p.org, "from", m.From, "team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
 		}
 	}
 	return any, nil
 }
 
-// doneMoves are the moves that a gateway has made since its start, before it reserved anything.
+// doneMoves records the moves that a gateway has applied since its start. They are applied before the gateway's first reservation.
 type doneMoves struct {
-	mu   sync.Mutex // held while moves are made
+	mu   sync.Mutex // held while moves are applied
 	done map[string]bool
 }
 
-// ensure makes the moves that have not been made yet.
+// ensure applies the moves that have not been applied yet.
 func (m *doneMoves) ensure(ctx context.Context, org string, moves []Move, books *Loop) error {
 	if len(moves) == 0 || books == nil {
 		return nil
@@ -157,17 +157,17 @@ func (m *doneMoves) ensure(ctx context.Context, org string, moves []Move, books 
 	return nil
 }
 
-// Orphan is what a ledger has of a team, or of a key in a team, that the configuration does not name.
+// Orphan summarizes the ledger entries of a team, or of a key of a team, that is missing from the configuration.
 type Orphan struct {
-	// Owner has a Key if only the key is in the team no longer.
+	// Owner has a Key if only the key is missing from the team.
 	Owner     Owner
 	Resources int
-	// Burn is in micro-dollars per hour. Accrued are 0 for a key.
+	// Burn is in micro-dollars per hour. Accrued is zero for a key.
 	Burn int64
 	Accrued
 }
 
-// Orphans lists what a ledger has under names for which known reports false: teams first, without their keys.
+// Orphans returns the ledger entries of owners that known rejects: missing teams first, without their keys.
 func (s *State) Orphans(known func(Owner) bool) []Orphan {
 	found := make(map[Owner]*Orphan)
 	of := func(o Owner) *Orphan {

@@ -7,22 +7,22 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Config is how ledgers are kept.
+// Config configures ledgers.
 type Config struct {
-	Reconcile  time.Duration `yaml:"reconcile" doc:"time between two comparisons of the ledger with the platform's lists"`
-	Unresolved time.Duration `yaml:"unresolved" doc:"how long the resource of a call without an answer is looked for before its reservation is released"`
-	Bills      time.Duration `yaml:"bills" doc:"how long after the end of an hour the platform's bill of it is complete: the counted amount is then corrected to the billed one; 0 corrects nothing"`
-	Reports    string        `yaml:"reports" doc:"directory that weekly reports are written to, a JSON file for each; empty writes none. See orgs[].alerts.report"`
-	History    Retention     `yaml:"history" doc:"how long it is kept what each resource has cost"`
+	Reconcile  time.Duration `yaml:"reconcile" doc:"time between two reconciliations of the ledger with the platform"`
+	Unresolved time.Duration `yaml:"unresolved" doc:"how long to search for the resource of a call without an answer before its reservation is released"`
+	Bills      time.Duration `yaml:"bills" doc:"delay after the end of an hour until the platform's bill for it is complete; the counted cost is then corrected to the bill. 0 disables corrections"`
+	Reports    string        `yaml:"reports" doc:"directory for weekly reports, one JSON file each; empty writes none. See orgs[].alerts.report"`
+	History    Retention     `yaml:"history" doc:"how long the cost of each resource is kept"`
 }
 
-// Retention is how long roll-ups are kept, in days.
+// Retention is the retention time of roll-ups, in days.
 type Retention struct {
-	Hourly int `yaml:"hourly" doc:"how long what each hour cost is kept" unit:"days"`
-	Daily  int `yaml:"daily" doc:"how long what each day cost is kept" unit:"days"`
+	Hourly int `yaml:"hourly" doc:"how long hourly costs are kept" unit:"days"`
+	Daily  int `yaml:"daily" doc:"how long daily costs are kept" unit:"days"`
 }
 
-// Of returns how long roll-ups of a unit are kept.
+// Of returns the retention of roll-ups of a unit.
 func (r Retention) Of(u Unit) time.Duration {
 	if u == Hourly {
 		return time.Duration(r.Hourly) * Daily.Length()
@@ -30,18 +30,18 @@ func (r Retention) Of(u Unit) time.Duration {
 	return time.Duration(r.Daily) * Daily.Length()
 }
 
-// End returns when the roll-up of a unit that began at a time is dropped.
+// End returns when the roll-up that began at start expires.
 func (r Retention) End(u Unit, start time.Time) time.Time { return start.Add(u.Length() + r.Of(u)) }
 
-// maxDays bounds a retention.
+// maxDays is the longest retention, in days.
 const maxDays = 3660
 
-// DefaultConfig is the configuration used where nothing is said.
+// DefaultConfig returns the default configuration.
 func DefaultConfig() Config {
 	return Config{Reconcile: time.Minute, Unresolved: 10 * time.Minute, Bills: 2 * time.Hour, History: Retention{Hourly: 35, Daily: 400}}
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate checks c and joins the errors it finds, each with its path.
 func (c Config) Validate() error {
 	var errs fault.Found
 	errs.If(c.Reconcile < time.Second, "reconcile", "must be at least %s, got %s", time.Second, c.Reconcile)

@@ -10,27 +10,26 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Counting says which workers of endpoints are counted.
+// Counting selects the workers of endpoints that are counted.
 type Counting string
 
-// Which workers are counted. The zero Counting is WorkersMax.
+// Ways of counting workers. The zero Counting is WorkersMax.
 const (
-	// WorkersMax counts all that an endpoint may have: its budgets cannot be passed.
+	// WorkersMax counts the largest number of workers an endpoint may run, so that its budgets cannot be exceeded.
 	WorkersMax Counting = "max"
-	// WorkersMin counts those that are kept running.
+	// WorkersMin counts the workers that are always running.
 	WorkersMin Counting = "min"
-	// WorkersActive counts those that the reconciler found, and at least WorkersMin.
+	// WorkersActive counts the workers found by the reconciler, but at least WorkersMin.
 	WorkersActive Counting = "active"
 )
 
-// Values lists the ways of counting.
+// Values returns the ways of counting.
 func (Counting) Values() []string {
 	return []string{string(WorkersMax), string(WorkersMin), string(WorkersActive)}
 }
 
-// Footprint is [Footprint] with those of an endpoint's workers that the plan counts.
-// active is how many there are, as far as that is known: workers that an endpoint is to
-// have no longer count while they are there.
+// Footprint is [Footprint] with the endpoint workers that the plan counts. active is the number of existing workers, if known: workers
+// that an endpoint no longer needs count as long as they exist.
 func (p *Plan) Footprint(kind operation.Kind, resource map[string]any, active int64, prices *catalog.Snapshot) (a Amounts, priced bool) {
 	counting := cmp.Or(p.Endpoints, WorkersMax)
 	if kind != operation.KindEndpoint || counting == WorkersMax {
@@ -45,8 +44,7 @@ func (p *Plan) Footprint(kind operation.Kind, resource map[string]any, active in
 	return footprintOf(resource, active, prices)
 }
 
-// Active are the amounts of an endpoint with the workers that are kept running, or those that
-// there are if these are more.
+// Active returns the amounts of an endpoint for the larger of two numbers of workers: those that are always running, and active.
 func Active(endpoint map[string]any, active int64, prices *catalog.Snapshot) Amounts {
 	a, _ := footprintOf(endpoint, active, prices)
 	return a
@@ -55,7 +53,7 @@ func Active(endpoint map[string]any, active int64, prices *catalog.Snapshot) Amo
 func footprintOf(endpoint map[string]any, active int64, prices *catalog.Snapshot) (a Amounts, priced bool) {
 	workers, ok := endpoint["workers"].(map[string]any)
 	if !ok && endpoint["workers"] != nil {
-		return Footprint(operation.KindEndpoint, endpoint, prices) // the number it may have is not known
+		return Footprint(operation.KindEndpoint, endpoint, prices) // the largest number of workers is unknown
 	}
 	least, _ := workers["min"].(json.Number)
 	n, err := strconv.ParseInt(cmp.Or(least.String(), "0"), 10, 64)

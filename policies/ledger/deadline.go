@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// deadlines stops and terminates the pods whose deadlines have passed, and reports the time until the next deadline.
-// A stop is made once: whoever starts the pod again keeps it. Each pass tries again what failed.
+// deadlines stops and terminates the pods whose deadlines have passed, and reports the time until the next deadline. It stops a pod
+// only once: a pod that is started again keeps running. Each pass retries failed actions.
 func (p *pass) deadlines(ctx context.Context) error {
 	now := p.state.Now.Unix()
 	var errs []error
@@ -39,7 +39,7 @@ func (p *pass) terminate(ctx context.Context, r *Record) error {
 	}
 	p.Events.Stopped(ctx, &Cause{Org: p.org, Deleted: true}, r)
 	_, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: true})
-	return err // the next pass will see it
+	return err // retried by the next pass
 }
 
 func (p *pass) stopAt(ctx context.Context, r *Record, f *PlatformResource) error {

@@ -29,17 +29,17 @@ func (a *acting) act(what, id string) error {
 	return nil
 }
 
-// StopPod implements spend.Platform.
+// StopPod implements ledger.Platform.
 func (a *acting) StopPod(_ context.Context, _, id string) (ledger.Amounts, error) {
 	return stopped, a.act("stop", id)
 }
 
-// Delete implements spend.Platform.
+// Delete implements ledger.Platform.
 func (a *acting) Delete(_ context.Context, _ string, _ operation.Kind, id string) error {
 	return a.act("terminate", id)
 }
 
-// Stopped implements spend.Events.
+// Stopped implements ledger.Events.
 func (a *acting) Stopped(_ context.Context, c *ledger.Cause, r *ledger.Record) {
 	a.acts = append(a.acts, fmt.Sprint("reached ", r.ID, " ", c.Deleted))
 }

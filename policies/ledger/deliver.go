@@ -12,33 +12,28 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// HoldStatus is the result of a look at the holds of an organisation.
+// HoldStatus summarizes the latest check of an organisation's holds.
 type HoldStatus struct {
-	// InFlight and Open are the ages of the oldest hold of a call that is under way, and
-	// of the oldest whose end is not known.
+	// InFlight is the age of the oldest hold whose call is in progress, and Open the age of the oldest hold whose outcome is unknown.
 	InFlight, Open time.Duration
-	// Overdue is how many calls of this gateway have settled nothing in the time that
-	// a call may take.
+	// Overdue is the number of calls of this gateway that have exceeded the longest call duration without a settlement.
 	Overdue int
-	// Queued is how many settlements wait for the store now.
+	// Queued is the number of settlements waiting for the store.
 	Queued int
 }
 
 const (
-	// firstPause is how long after a failure the store is asked again, lastPause the
-	// longest that it is left alone.
+	// firstPause is the pause before the first retry after a store failure, and lastPause the longest pause.
 	firstPause, lastPause = 100 * time.Millisecond, time.Second
-	// latePause is how long after a failure the store may still carry out an earlier
-	// request.
+	// latePause is the delay with which the store may still execute an earlier request after a failure.
 	latePause = 2 * time.Second
-	// deliverTime bounds one step of a delivery, deliverBatch how many settlements it
-	// has. The first step is one: it finds out whether the store takes any.
+	// deliverTime limits the duration of one delivery step, and deliverBatch its settlements. The first step sends a single settlement, to
+	// find out whether the store accepts any.
 	deliverTime, deliverBatch = 2 * time.Second, 128
 )
 
-// Run delivers queued settlements as soon as the store takes them, and releases the holds of
-// this gateway that it has not in hand: after each failure and at each Interval. It
-// returns when ctx has ended.
+// Run delivers queued settlements as soon as the store accepts them. After each failure and once per Interval it also releases holds of
+// this gateway whose calls are no longer in progress. It returns when ctx is done.
 func (o *Outbox) Run(ctx context.Context) error {
 	regular := time.NewTicker(o.Interval)
 	defer regular.Stop()
@@ -65,8 +60,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	}
 }
 
-// Drain delivers the queue, as long as ctx lasts. It returns how many settlements
-// are left.
+// Drain delivers the queue until ctx is done. It returns the number of settlements left.
 func (o *Outbox) Drain(ctx context.Context) (left int) {
 	for {
 		o.Deliver(ctx)
@@ -87,7 +81,7 @@ func (o *Outbox) Drain(ctx context.Context) (left int) {
 	}
 }
 
-// look has the holds of all organisations looked at.
+// look schedules a check of the holds of all organisations.
 func (o *Outbox) look() {
 	orgs := o.Gateway.Budgeted()
 	o.mu.Lock()
@@ -97,8 +91,7 @@ func (o *Outbox) look() {
 	}
 }
 
-// Deliver delivers the queue once, and reports whether the store has to be asked
-// again.
+// Deliver delivers the queue once, and reports whether another attempt is needed.
 func (o *Outbox) Deliver(ctx context.Context) (again bool) {
 	o.mu.Lock()
 	due := make(map[string]*box)
@@ -121,7 +114,8 @@ func (o *Outbox) Deliver(ctx context.Context) (again bool) {
 	return again
 }
 
-// Sweep delivers the queue of an organisation, and releases the holds in the store that belong to this gateway and to no call in flight.
+// Sweep delivers the queue of an organisation and releases the holds in the store that belong to this gateway but to no call in
+// progress.
 func (o *Outbox) Sweep(ctx context.Context, org string) error {
 	o.mu.Lock()
 	b := o.of(org)
@@ -134,7 +128,7 @@ func (o *Outbox) Sweep(ctx context.Context, org string) error {
 	return o.sweep(ctx, org, b)
 }
 
-// restore makes the store have no hold of this gateway that it should not have.
+// restore removes from the store the holds of this gateway that should not be there.
 func (o *Outbox) restore(ctx context.Context, org string, b *box) {
 	b.turn.Lock()
 	defer b.turn.Unlock()
@@ -164,8 +158,7 @@ func (o *Outbox) flush(ctx context.Context, org string) error {
 	return o.deliver(ctx, org, b)
 }
 
-// deliver delivers a queue, whose turn the caller holds, and returns the error of the settlements
-// not taken.
+// deliver delivers a queue and returns the errors of the settlements that were not accepted. The caller holds b.turn.
 func (o *Outbox) deliver(ctx context.Context, org string, b *box) error {
 	delivered := 0
 	for batch := o.batch(b, 1); len(batch) > 0; batch = o.batch(b, deliverBatch) {
@@ -175,13 +168,12 @@ func (o *Outbox) deliver(ctx context.Context, org string, b *box) error {
 		delivered += len(batch)
 	}
 	if delivered > 0 {
-		o.Logger.InfoContext(ctx, "queued settlements were delivered", "org", org, "count", delivered)
+		o.Logger.InfoContext(ctx, "queued settlements delivered", "org", org, "count", delivered)
 	}
 	return nil
 }
 
-// batch returns at most n of the oldest settlements of a queue, whose order does not
-// matter.
+// batch returns up to n of the oldest queued settlements whose order does not matter.
 func (o *Outbox) batch(b *box, n int) []*queued {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -198,7 +190,7 @@ func (o *Outbox) batch(b *box, n int) []*queued {
 	return slices.Clone(b.queue)
 }
 
-// current returns a queued settlement as it is to be delivered: the commit of a resource that was removed meanwhile removes it.
+// current returns the settlement to send for a queue entry: if the resource was removed in the meantime, its commit becomes a removal.
 func (o *Outbox) current(ctx context.Context, org string, q *queued) *Settlement {
 	s := q.Settlement
 	if s.End != Commit || s.Resource == "" || s.Gone || o.Now().Sub(q.since) < lag {
@@ -210,8 +202,7 @@ func (o *Outbox) current(ctx context.Context, org string, q *queued) *Settlement
 	return &s
 }
 
-// send sends settlements at once, takes those off their queue that were taken, and
-// returns the errors of the others.
+// send sends settlements in parallel, removes the accepted ones from the queue, and returns the errors of the others.
 func (o *Outbox) send(ctx context.Context, org string, b *box, batch []*queued) error {
 	ctx, cancel := context.WithTimeout(ctx, deliverTime)
 	defer cancel()
@@ -232,7 +223,7 @@ func (o *Outbox) send(ctx context.Context, org string, b *box, batch []*queued) 
 			continue
 		}
 		if errs[i] != nil {
-			o.Logger.ErrorContext(ctx, "a queued settlement was lost", "org", org, "hold", s.Hold, "error", errs[i].Error())
+			o.Logger.ErrorContext(ctx, "queued settlement lost", "org", org, "hold", s.Hold, "error", errs[i].Error())
 		}
 		delete(b.keys, s.key(true))
 		delete(b.keys, s.key(false))
@@ -251,8 +242,7 @@ func (o *Outbox) send(ctx context.Context, org string, b *box, batch []*queued) 
 	return errors.Join(errs...)
 }
 
-// sweep releases the holds of this gateway that no call has in hand. The caller holds
-// the turn.
+// sweep releases the holds of this gateway whose calls are no longer in progress. The caller holds b.turn.
 func (o *Outbox) sweep(ctx context.Context, org string, b *box) error {
 	ctx, cancel := context.WithTimeout(ctx, deliverTime)
 	defer cancel()
@@ -260,7 +250,7 @@ func (o *Outbox) sweep(ctx context.Context, org string, b *box) error {
 	for i := 0; err == nil && i < len(stray); i++ {
 		h := &stray[i]
 		if err = o.Store.Settle(ctx, org, &Settlement{Hold: h.ID, End: Release}); err == nil {
-			o.Logger.WarnContext(ctx, "a reservation was released that no call has in hand", "org", org, "hold", h.ID,
+			o.Logger.WarnContext(ctx, "released a reservation whose call is no longer in progress", "org", org, "hold", h.ID,
 				"operation", h.Metadata.Operation, "decision", h.Metadata.Decision)
 			o.Events.Released(org, h)
 		}
@@ -273,8 +263,7 @@ func (o *Outbox) sweep(ctx context.Context, org string, b *box) error {
 	return err
 }
 
-// strays returns the holds of this gateway that are not in hand, and were not when the
-// store began to be read.
+// strays returns the holds of this gateway without a call in progress, neither now nor when the read of the store began.
 func (o *Outbox) strays(ctx context.Context, org string, b *box) (stray []Hold, err error) {
 	o.mu.Lock()
 	b.gone = make(map[string]bool)
@@ -295,7 +284,7 @@ func (o *Outbox) strays(ctx context.Context, org string, b *box) (stray []Hold, 
 	return stray, nil
 }
 
-// status sums up holds. The caller holds mu.
+// status summarizes holds. The caller holds mu.
 func (o *Outbox) status(b *box, state *State) (s HoldStatus) {
 	for i := range state.Holds {
 		h := &state.Holds[i]
@@ -312,7 +301,7 @@ func (o *Outbox) status(b *box, state *State) (s HoldStatus) {
 	return s
 }
 
-// Status returns the results of the latest looks, by organisation.
+// Status returns the latest status of each organisation's holds.
 func (o *Outbox) Status() map[string]HoldStatus {
 	all := make(map[string]HoldStatus)
 	for _, org := range o.Gateway.Budgeted() {

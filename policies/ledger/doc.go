@@ -1,18 +1,12 @@
-// Package ledger is the ledger: it keeps the costs of an organisation's resources
-// and their number within its budgets.
+// Package ledger implements the spending ledger. It keeps the cost and the number of an organisation's resources within its budgets.
 //
-// Every change is two steps, as in a two-phase transfer. Before the platform is
-// asked, the worst case of the call is reserved against every budget that applies;
-// when the platform's answer is known, the reservation is committed under the
-// resource's id or released. A reservation whose call may have been carried out
-// stays, as an open hold, until the reconciler finds out. So the resources that
-// exist and those that may exist never take more than a budget, under any race or
-// failure.
+// Every change takes two steps, as in a two-phase transfer. Before a call is sent to the platform, its worst case is reserved against
+// every budget that applies. Once the platform has answered, the reservation is committed under the resource's ID, or released. If the
+// outcome of a call is unknown, its reservation remains as an open hold until the reconciler finds the outcome. Therefore existing
+// resources and possible ones together never exceed a budget, under any race or failure.
 //
-// Rates are micro-dollars per hour and amounts micro-dollars, both integers. A
-// [Store] makes each step atomic; package redisstore is the one gateways share,
-// [Memory] is the reference for it and serves dry runs.
+// Rates are in micro-dollars per hour and amounts in micro-dollars, both integers. A [Store] makes each step atomic. Package redisstore
+// is the store that gateways share; [Memory] is the reference implementation and serves dry runs.
 //
-// [New] makes the parts of a gateway's ledger in the order in which they depend on each other. What they need from outside are a
-// [Platform], a [Gateway] and receivers of [Events].
+// [New] creates the parts of a gateway's ledger. They depend on a [Platform], a [Gateway] and a receiver of [Events].
 package ledger

@@ -12,30 +12,29 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// MaxOverrunssonBudgetAction is the action on a budget that is exceeded all the same: because running
-// resources go on accruing, prices rose, or the budget was lowered. The zero Over does
-// nothing.
+// OverBudgetAction is the action taken when a budget is exceeded although calls are checked: because running resources keep accruing
+// cost, prices rose, or the budget was lowered. The zero value takes no action.
 type OverBudgetAction struct {
-	Stop   Order         `yaml:"stop" doc:"which of the pods and sandboxes that a passed budget counts are stopped until it holds, those made last or those that cost most first; empty is none. Locked pods go on. Sandboxes cannot be stopped: they are deleted; nothing else is"`
-	Notice time.Duration `yaml:"notice" doc:"how long before the first stop it is announced; 0 is 15m"`
+	Stop   Order         `yaml:"stop" doc:"order in which pods of an exceeded budget are stopped, and its sandboxes deleted, until the budget is met: newest first or most expensive first; empty stops nothing. Locked pods keep running"`
+	Notice time.Duration `yaml:"notice" doc:"time between the announcement and the first stop; 0 is 15m"`
 }
 
-// Order is the order in which resources are stopped.
+// Order is the order of stopping resources.
 type Order string
 
-// The orders.
+// Orders of stopping resources.
 const (
 	Newest        Order = "newest"
-	MostExpensive Order = "dearest"
+	MostExpensive Order = "most_expensive"
 )
 
-// Values lists the orders.
+// Values returns the orders.
 func (Order) Values() []string { return []string{string(Newest), string(MostExpensive)} }
 
-// defaultNotice is the notice unless an organisation says otherwise.
+// defaultNotice is the notice period if the organisation configures none.
 const defaultNotice = 15 * time.Minute
 
-// Validate reports a notice that is none.
+// Validate returns an error if the notice period is negative.
 func (o OverBudgetAction) Validate() error {
 	if o.Notice < 0 {
 		return fault.Errorf("notice", "must not be negative")
@@ -43,50 +42,48 @@ func (o OverBudgetAction) Validate() error {
 	return nil
 }
 
-// Excess is a budget that is passed.
+// Excess describes an exceeded budget.
 type Excess struct {
 	Scope Scope
-	// Ceiling says which of the scope's ceilings it is; Used and Limit of one in money
-	// are in micro-dollars.
+	// Ceiling is the index of the scope's ceiling. Used and Limit are in micro-dollars for ceilings in money.
 	Ceiling     int
 	Used, Limit int64
 }
 
-// Cause is why pods are stopped: a budget that is passed, or a pod that is idle. Other idle resources are only reported. Without either,
-// the deadline of a pod has passed.
+// Cause is the reason for stopping pods: an exceeded budget or an idle pod. Idle resources of other kinds are only reported. If both
+// Excess and Idle are nil, the pod's deadline has passed.
 type Cause struct {
 	Org    string
 	Excess *Excess
 	Idle   *IdleResource
-	// StopAt is when pods begin to be stopped, zero if none is.
+	// StopAt is the time of the first planned stop; zero if nothing will be stopped.
 	StopAt time.Time
-	// Deleted says that the pod or the sandbox was deleted instead.
+	// Deleted is set if the pod or sandbox was deleted instead of stopped.
 	Deleted bool
-	// FirstSent is when the notice of a stop was first sent; attempts to deliver it again have the same FirstSent and a
+	// FirstSent is the time when the notice of the stop was first sent. Later attempts to deliver the notice have the same FirstSent and a
 	// later StopAt.
 	FirstSent time.Time
 }
 
-// due is a cause with its consequences; without a cause, the notice under
-// its name is over.
+// due is a cause with the actions that follow from it. If it has no cause, the situation recorded under its name has ended.
 type due struct {
 	Cause
 
 	name   string
 	notice time.Duration
-	// pods are stopped in their order until the sum in use is enough.
+	// pods are stopped in order until the amounts in use are low enough.
 	pods []*Record
 	sum  Amounts
 }
 
-// enough reports whether the amounts in use no longer exceed the budget of the cause. Costs of a period stay: they are never enough.
+// enough reports whether the amounts in use no longer exceed the budget. It is always false for costs of a period, which stopping pods
+// does not reduce.
 func (d *due) enough() bool {
 	x := d.Excess
 	return x != nil && (x.Ceiling == PerHour && d.sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && d.sum[GPUs] <= x.Limit)
 }
 
-// enforce compares the platform's resources with the enforced budgets, and with
-// the idle resources.
+// enforce acts on exceeded budgets and idle resources.
 func (p *pass) enforce(ctx context.Context) error {
 	plan := p.plan
 	if plan == nil || !p.state.Complete {
@@ -115,10 +112,10 @@ func (p *pass) enforce(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// told is noticed of a cause that stops nothing.
+// told is the recorded value for a cause that stops nothing.
 const told = "told"
 
-// pursue announces a due action, does it when its time has come, or forgets it.
+// pursue announces an action, executes it when its time has come, or deletes its record.
 func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	at, err := time.Parse(time.RFC3339, noticed)
 	over := d.Excess == nil && d.Idle == nil
@@ -130,14 +127,14 @@ func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	case d.Idle != nil && (d.notice == 0 || err != nil):
 		return p.announce(ctx, d, noticed)
 	case err != nil:
-		// A receiver that is down does not lift a limit in money: the stop follows all the same.
+		// A stop for a limit in money is not delayed by a receiver that is down.
 		d.StopAt = p.state.Now.Add(d.notice).UTC()
 		next = d.StopAt.Format(time.RFC3339)
 		p.Events.Announce(ctx, &d.Cause, new(Record), func(error) {})
 	case !p.state.Now.Before(at):
 		d.StopAt = at
 		err := p.stop(ctx, d)
-		// The platform's lists may lag behind its answers.
+		// The platform's lists may lag behind its responses.
 		next = p.state.Now.Add(listSlack).UTC().Format(time.RFC3339)
 		return errors.Join(err, p.Store.Notice(ctx, p.org, d.name, next))
 	}
@@ -147,13 +144,11 @@ func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	return p.Store.Notice(ctx, p.org, d.name, next)
 }
 
-// sent begins the text that is noticed of an idle resource until its notice was delivered; the time of the first attempt
-// follows.
+// sent is the prefix of the value recorded for an idle resource until its notice is delivered. The time of the first attempt follows.
 const sent = "sent "
 
-// announce sends the notice of an idle resource, unless an attempt is in progress, and records it once it was delivered.
-// Until then every pass sends it again, and nothing is stopped: a pod is stopped when d.notice has passed since the
-// delivery.
+// announce sends the notice of an idle resource, unless an attempt is in progress, and records its delivery. Until the notice is
+// delivered, each pass sends it again and nothing is stopped: a pod is stopped once d.notice has passed since the delivery.
 func (p *pass) announce(ctx context.Context, d *due, noticed string) error {
 	key := p.org + " " + d.name
 	if _, busy := p.sending.LoadOrStore(key, true); busy {
@@ -168,7 +163,7 @@ func (p *pass) announce(ctx context.Context, d *due, noticed string) error {
 		}
 	}
 	if d.notice > 0 {
-		d.FirstSent, _ = time.Parse(time.RFC3339, first) // this function has written it
+		d.FirstSent, _ = time.Parse(time.RFC3339, first) // written by this function
 		d.StopAt = p.state.Now.Add(d.notice).UTC()
 	}
 	began := time.Now()
@@ -189,8 +184,7 @@ func (p *pass) announce(ctx context.Context, d *due, noticed string) error {
 	return nil
 }
 
-// record is that of a resource; one that was entered by this pass is the
-// organisation's.
+// record returns the record of a resource. A resource that this pass has added belongs to the organisation.
 func (p *pass) record(id string) Record {
 	if r := p.records[id]; r != nil {
 		return *r
@@ -199,7 +193,7 @@ func (p *pass) record(id string) Record {
 	return Record{ID: id, Kind: string(f.Kind), Metadata: Metadata{Name: f.Name}}
 }
 
-// passed lists the budgets whose pods are stopped when they are passed.
+// passed returns the exceeded budgets whose pods are to be stopped.
 func (p *pass) passed(plan *Plan) []due {
 	var all []due
 	var scopes map[Scope]*scoped
@@ -222,20 +216,19 @@ func (p *pass) passed(plan *Plan) []due {
 	return all
 }
 
-// scoped is the platform's resources in a scope, with their amounts by the
-// platform's word.
+// scoped holds the resources of a scope with their total amounts, as reported by the platform.
 type scoped struct {
 	list []*Record
 	sum  Amounts
 }
 
-// byScope returns those of all scopes.
+// byScope returns the resources of each scope.
 func (p *pass) byScope() map[Scope]*scoped {
 	all := make(map[Scope]*scoped)
 	for id, f := range p.found {
 		r := p.records[id]
 		if r == nil {
-			r = &Record{ID: id, Kind: string(f.Kind)} // entered by this pass, the organisation's
+			r = &Record{ID: id, Kind: string(f.Kind)} // added by this pass, owned by the organisation
 		}
 		for _, s := range r.Owner.Scopes() {
 			if all[s] == nil {
@@ -248,13 +241,12 @@ func (p *pass) byScope() map[Scope]*scoped {
 	return all
 }
 
-// excess returns the exceeded budget of a scope that stopping pods makes
-// good, nil for none. Sum are the amounts of the scope's resources.
+// excess returns an exceeded budget of the scope that can be met by stopping pods, or nil. sum is the total of the scope's resources.
 func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 	limits := plan.Budget(b.Scope).Limits()
 	accrued := b.Accrued.list()
 	for i, used := range slices.Backward(accrued[:]) {
-		if limit := limits[PerDay+i]; limit > 0 && used >= limit { // running resources go on accruing
+		if limit := limits[PerDay+i]; limit > 0 && used >= limit { // running resources keep accruing cost
 			return &Excess{Scope: b.Scope, Ceiling: PerDay + i, Used: used, Limit: limit}
 		}
 	}
@@ -273,8 +265,7 @@ func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 	return nil
 }
 
-// ordered returns those of some resources that can be stopped, in the order in which
-// they are.
+// ordered returns the resources that can be stopped, in the given order.
 func (p *pass) ordered(list []*Record, order Order) []*Record {
 	list = slices.DeleteFunc(list, func(r *Record) bool { return !p.found[r.ID].Stoppable })
 	slices.SortFunc(list, func(a, b *Record) int {
@@ -286,7 +277,7 @@ func (p *pass) ordered(list []*Record, order Order) []*Record {
 	return list
 }
 
-// stop stops pods until it is enough: all of them, if the budget is one of a period.
+// stop stops pods until the budget is met. For a period budget it stops all of them.
 func (p *pass) stop(ctx context.Context, d *due) error {
 	var errs []error
 	for _, r := range d.pods {
@@ -304,13 +295,13 @@ func (p *pass) stop(ctx context.Context, d *due) error {
 		why.Deleted = deleted
 		p.Events.Stopped(ctx, &why, r)
 		if _, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, Metadata: r.Metadata}); err != nil {
-			errs = append(errs, err) // the next pass will see it
+			errs = append(errs, err) // retried by the next pass
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// halt stops a pod, and deletes a sandbox. It returns the remaining amounts.
+// halt stops a pod or deletes a sandbox. It returns the remaining amounts.
 func (p *pass) halt(ctx context.Context, r *Record) (after Amounts, deleted bool, err error) {
 	if r.Kind == string(operation.KindSandbox) {
 		return after, true, p.Platform.Delete(ctx, p.org, operation.KindSandbox, r.ID)

@@ -10,69 +10,67 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// RunReserve is the part of a run's greatest cost that is reserved before it is sent.
+// RunReserve selects how much of a run's maximum cost is reserved before the run is sent.
 type RunReserve string
 
-// How much is reserved. The zero RunReserve is ReserveWorst.
+// Amounts to reserve. The zero RunReserve is ReserveWorst.
 const (
-	// ReserveWorst is the most that the run can cost: budgets cannot be passed.
+	// ReserveWorst reserves the maximum cost of the run, so that budgets cannot be exceeded.
 	ReserveWorst RunReserve = "worst"
-	// ReserveExpected is the recent cost of such runs; see [RunCosts].
+	// ReserveExpected reserves the recent cost of similar runs; see [RunCosts].
 	ReserveExpected RunReserve = "expected"
 )
 
-// Values lists the parts that can be reserved.
+// Values returns the amounts that can be reserved.
 func (RunReserve) Values() []string {
 	return []string{string(ReserveWorst), string(ReserveExpected)}
 }
 
-// Runs says how the runs of an organisation count.
+// Runs configures how the runs of an organisation are counted.
 type Runs struct {
-	Reserve RunReserve `yaml:"reserve" doc:"amount that a run reserves before it is sent: worst is the most it can cost, so that budgets are never passed; expected is the 99th percentile of the runs of the same key on the same model lately, the worst until 50 are known, and the rest is taken when the run has ended; empty is worst"`
+	Reserve RunReserve `yaml:"reserve" doc:"amount reserved before a run is sent: worst is its maximum cost, so that budgets are never exceeded; expected is the 99th percentile of recent runs of the same key on the same model (the maximum cost until 50 runs are known), and the rest is charged when the run ends; empty is worst"`
 }
 
-// Warnings says which promise does not hold.
+// Warnings returns a warning if budgets can be exceeded.
 func (r Runs) Warnings() []error {
 	var out fault.Found
-	out.If(r.Reserve == ReserveExpected, "reserve", "runs under way at once may pass a budget for accrued cost, by as much as they cost more than is expected: `tollgate spend show` says how much at most")
+	out.If(r.Reserve == ReserveExpected, "reserve", "concurrent runs that cost more than expected may exceed a budget for accrued cost: `tollgate spend show` shows the maximum excess")
 	return out
 }
 
-// RunCosts remembers the recent costs of runs, for each key and model by itself, in
-// the memory of one gateway. It is safe for concurrent use.
+// RunCosts records the costs of recent runs in the memory of one gateway, separately for each key and model. It is safe for concurrent
+// use.
 type RunCosts struct {
 	mu    sync.Mutex
 	known *lru.Cache[runsOf, *latest]
 }
 
-// runsOf are the runs of one key of an organisation on one model.
+// runsOf identifies the runs of one key of an organisation on one model.
 type runsOf struct{ org, key, model string }
 
-// latest holds the costs of the latest runs; next is the place of the oldest once it is
-// full.
+// latest holds the costs of the latest runs. next is the position of the oldest cost once the buffer is full.
 type latest struct {
 	costs []catalog.Money
 	next  int
 }
 
 const (
-	// enoughRuns is how many must be known before less than the most is expected.
+	// enoughRuns is the number of known runs required to expect less than the maximum cost.
 	enoughRuns = 50
-	// keptRuns is how many are remembered of a key and model, maxRunsOf of how many keys
-	// and models: 8 MB in all.
+	// keptRuns is the number of costs kept per key and model, and maxRunsOf the number of keys and models: 8 MB in all.
 	keptRuns, maxRunsOf = 200, 4096
 )
 
-// NewRunCosts returns a memory that knows nothing.
+// NewRunCosts returns an empty RunCosts.
 func NewRunCosts() *RunCosts {
 	known, err := lru.New[runsOf, *latest](maxRunsOf)
 	if err != nil {
-		panic(err) // the size is a constant above 0
+		panic(err) // the size is a positive constant
 	}
 	return &RunCosts{known: known}
 }
 
-// Add remembers the cost of a run that was carried out.
+// Add records the cost of a completed run.
 func (c *RunCosts) Add(org, key, model string, cost catalog.Money) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +87,8 @@ func (c *RunCosts) Add(org, key, model string, cost catalog.Money) {
 	}
 }
 
-// Expected is the greatest cost of 99 in 100 of the latest runs (the nearest rank), and
-// never above most, the greatest cost of the next one. Of few runs, it is most.
+// Expected returns the 99th percentile (nearest rank) of the costs of the latest runs, but at most the given maximum cost of the next
+// run. With too few recorded runs it returns that maximum.
 func (c *RunCosts) Expected(org, key, model string, most catalog.Money) catalog.Money {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,11 +100,10 @@ func (c *RunCosts) Expected(org, key, model string, most catalog.Money) catalog.
 	return min(most, sorted[(99*len(sorted)+99)/100-1])
 }
 
-// MaxCost is the greatest one-time cost of a hold's call, in micro-dollars.
+// MaxCost returns the maximum one-time cost of a hold's call, in micro-dollars.
 func (h *Hold) MaxCost() int64 { return max(h.Amounts[Cost], h.Metadata.MaxCost) }
 
-// Unreserved is the possible cost to a scope of runs under way beyond their reservations, in
-// micro-dollars.
+// Unreserved returns the cost, in micro-dollars, that the scope's runs in progress may incur beyond their reservations.
 func (s *State) Unreserved(scope Scope) (micro int64) {
 	for i := range s.Holds {
 		if h := &s.Holds[i]; slices.Contains(h.Owner.Scopes(), scope) {

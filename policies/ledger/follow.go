@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// follow makes the records agree with the platform.
+// follow adjusts the records to the platform's resources.
 func (p *pass) follow(ctx context.Context) error {
 	var list []*Adjustment
 	for _, r := range p.records {
@@ -28,11 +28,11 @@ func (p *pass) follow(ctx context.Context) error {
 	return err
 }
 
-// difference is the adjustment that makes a record agree with the platform, nil for nothing.
+// difference returns the adjustment that brings a record in line with the platform, or nil.
 func (p *pass) difference(ctx context.Context, r *Record) *Adjustment {
 	switch {
 	case r.Version < 0 || r.Pending > 0:
-		return nil // a call changes it
+		return nil // a call is changing the resource
 	case r.ended() && p.state.Now.Sub(r.Changed) < keepEnded:
 		return nil
 	case r.ended():
@@ -45,20 +45,20 @@ func (p *pass) difference(ctx context.Context, r *Record) *Adjustment {
 	return r.follow(f)
 }
 
-// keepEnded is how long a sandbox that has ended stays in the ledger, so that its owner can read it.
+// keepEnded is the time that an ended sandbox stays in the ledger, so that its owner can still read it.
 const keepEnded = time.Hour
 
-// ended reports whether the record is that of a sandbox that has ended.
+// ended reports whether the record belongs to a sandbox that has ended.
 func (r *Record) ended() bool {
 	return r.Kind == string(operation.KindSandbox) && r.Amounts == (Amounts{})
 }
 
-// Has reports whether the ledger has resources of a kind that have not ended.
+// Has reports whether the ledger contains active resources of a kind.
 func (s *State) Has(kind operation.Kind) bool {
 	return slices.ContainsFunc(s.Resources, func(r Record) bool { return r.Kind == string(kind) && !r.ended() })
 }
 
-// follow is the adjustment that makes the record agree with the platform's, nil for nothing. Without f, the resource is gone.
+// follow returns the adjustment that changes the record to f, or nil if they agree. A nil f means that the resource is gone.
 func (r *Record) follow(f *PlatformResource) *Adjustment {
 	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, Metadata: r.Metadata}
 	if f == nil {
@@ -79,8 +79,8 @@ func (r *Record) follow(f *PlatformResource) *Adjustment {
 	return a
 }
 
-// from is when the rate of a sandbox changed to the present one: when it ended, or, as the platform states a rate only later, when it began.
-// It is zero, which is now, for other resources, and for a sandbox that does not say when it ended.
+// from returns when the rate of a sandbox last changed: its end, or its start, because the platform reports the rate only later. It
+// returns the zero time, meaning now, for other resources and for sandboxes without an end time.
 func (f *PlatformResource) from() time.Time {
 	if f.Amounts[Sandboxes] == 0 {
 		return f.Ended
@@ -88,7 +88,7 @@ func (f *PlatformResource) from() time.Time {
 	return f.Started
 }
 
-// followed notes an adjustment that was made.
+// followed records an adjustment in the report.
 func (p *pass) followed(ctx context.Context, a *Adjustment) {
 	r := p.records[a.Resource]
 	if r.Kind == string(operation.KindSandbox) && !a.Amounts.Above(r.Amounts) {
@@ -100,11 +100,11 @@ func (p *pass) followed(ctx context.Context, a *Adjustment) {
 		p.report.Changed++
 	}
 	if p.gets.ended[r.ID] {
-		return // by a call
+		return // changed by a call
 	}
 	if !p.report.Rebuilt {
 		p.report.Drifted = append(p.report.Drifted, Drift{Record: *r, Now: a.Amounts, Gone: a.Gone})
 	}
-	p.Logger.WarnContext(ctx, "the ledger follows a change that was made without the gateway", "org", p.org, "kind", r.Kind, "resource", r.ID,
+	p.Logger.WarnContext(ctx, "ledger adjusted to a change made outside the gateway", "org", p.org, "kind", r.Kind, "resource", r.ID,
 		"gone", a.Gone, "before", r.Amounts, "now", a.Amounts)
 }

@@ -9,18 +9,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// IsCounted reports whether resources of a kind are in the ledger.
+// IsCounted reports whether the ledger contains resources of a kind.
 func IsCounted(kind operation.Kind) bool {
-	switch kind { //nolint:exhaustive // the others take nothing that is counted
+	switch kind { //nolint:exhaustive // other kinds are not counted
 	case operation.KindPod, operation.KindCluster, operation.KindEndpoint, operation.KindVolume, operation.KindSandbox:
 		return true
 	}
 	return false
 }
 
-// Footprint returns the amounts of a resource as it stands: the platform's record of it, or
-// the state that a call leads to. priced is false if its
-// cost is unknown and counts for nothing.
+// Footprint returns the amounts of a resource, given as the platform's record or as the state that a call will produce. If priced is
+// false, the cost is unknown and counted as 0.
 func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Snapshot) (a Amounts, priced bool) {
 	if catalog.SandboxEnded(kind, resource) {
 		return a, true
@@ -36,14 +35,14 @@ func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Sna
 	return a.Clamped(), c.Known
 }
 
-// Descriptionibe describes the parts of a resource, in the same words for the state that
-// a create leads to and for the platform's record of the result.
+// Describe summarizes the parts of a resource. The text for the state a create will produce equals the text for the platform's record
+// of the result.
 func Describe(kind operation.Kind, resource map[string]any) string {
 	section := func(name string) map[string]any {
 		s, _ := resource[name].(map[string]any)
 		return s
 	}
-	switch kind { //nolint:exhaustive // the others have nothing but a name
+	switch kind { //nolint:exhaustive // other kinds have only a name
 	case operation.KindPod:
 		gpus, _, _, _ := catalog.ResourceCounts(kind, map[string]any{"gpu": resource["gpu"]})
 		machine := section("gpu")["id"]
@@ -69,47 +68,44 @@ func Describe(kind operation.Kind, resource map[string]any) string {
 	return ""
 }
 
-// HoldsCommittedormResource is a resource as the platform lists it.
+// PlatformResource is a resource as listed by the platform.
 type PlatformResource struct {
 	Kind  operation.Kind
 	ID    string
 	Name  string
 	Print string
-	// Owner is its owner, as its labels say; zero if it has none.
+	// Owner is the owner named by the labels of the resource, or zero.
 	Owner Owner
-	// Call is the call that made it, as its label says; "" if it has none. See [operation.SupportsLabels].
+	// Call is the call named by the label of the resource, which created it, or "". See [operation.Label].
 	Call string
-	// GPU and DataCenter are those of [Machine].
+	// GPU and DataCenter are the results of [Machine].
 	GPU, DataCenter string
 	Amounts         Amounts
-	// ListRate is its cost per hour on the platform's list, in micro-dollars, 0 where
-	// nothing else was agreed.
+	// ListRate is the list price in micro-dollars per hour; 0 if no other price was agreed.
 	ListRate int64
-	// Priced is false if its cost is unknown.
+	// Priced is false if the cost is unknown.
 	Priced bool
-	// WorkersUnknown is true of an endpoint whose workers were not listed: there may be more than
-	// it is to have.
+	// WorkersUnknown is set for an endpoint whose workers could not be listed: it may have more workers than its current maximum.
 	WorkersUnknown bool
-	// Implausible is the member of the platform's record that the resource cannot have, "" for none; see [catalog.ImplausibleMember].
+	// Implausible is the member of the platform's record with an impossible value, or "". See [catalog.ImplausibleMember].
 	Implausible string
-	// Stoppable is true of a pod that can be stopped and is not locked.
+	// Stoppable is set for a pod that can be stopped and is not locked.
 	Stoppable bool
-	// Age is how old it is by the platform's clock, in milliseconds; -1 if the
-	// platform does not say.
+	// Age is the age in milliseconds by the platform's clock; -1 if the platform does not report it.
 	Age int64
-	// StartedTime is when the cost of a sandbox began, Ends when it ends at the latest, and Ended when it has ended, by the platform's clock;
-	// zero for other resources. A sandbox that has ended is not listed.
+	// Started is the time when the cost of a sandbox began, Expires the latest time of its end, and Ended the actual time, by the
+	// platform's clock. They are zero for other resources. Ended sandboxes are not listed.
 	Started, Expires, Ended time.Time
 	Use                     Usage
 }
 
-// LabelledOwner returns the owner that the labels of a record name. Only the gateway and holders of a platform key can set them.
+// LabelledOwner returns the owner named by the labels of a record. Only the gateway and holders of a platform key can set these labels.
 func LabelledOwner(record map[string]any) Owner {
 	return Owner{Team: operation.Label(record, operation.TeamLabel), Key: operation.Label(record, operation.KeyLabel)}
 }
 
-// ReadTimes reads Began, Ends and Ended from the platform's record of a sandbox. One that does not say when it ended is taken to have ended
-// with its last change, or else at the time of the answer.
+// ReadTimes sets Started, Expires and Ended from the platform's record of a sandbox. If the record of an ended sandbox has no end time,
+// Ended is the time of the last change or, failing that, of the answer.
 func (f *PlatformResource) ReadTimes(record map[string]any, answered time.Time) {
 	f.Started, f.Expires = catalog.TimeMember(record, "createdAt"), catalog.TimeMember(record, "expiresAt")
 	if !catalog.SandboxEnded(operation.KindSandbox, record) {
@@ -122,18 +118,19 @@ func (f *PlatformResource) ReadTimes(record map[string]any, answered time.Time) 
 	}
 }
 
-// drawStep is the step in which the remaining cost of a sandbox is lowered while it accrues, in milliseconds.
+// drawStep is the interval, in milliseconds, between reductions of the remaining cost of a sandbox.
 const drawStep = hour / 12
 
-// LowerRemaining lowers the remaining cost by the cost that has accrued so far.
+// LowerRemaining lowers the remaining cost by the cost accrued so far.
 func (f *PlatformResource) LowerRemaining() {
 	f.Amounts[Cost] = max(0, f.Amounts[Cost]-forecast(f.Amounts[Bounded], f.Age/drawStep*drawStep))
 }
 
-// maxSkew is the greatest difference between the clocks of the platform and the store that is taken for plausible.
+// maxSkew is the largest plausible difference between the clocks of the platform and the store.
 const maxSkew = 5 * time.Minute
 
-// StartTimeed returns when the cost of a new resource began by the platform's clock, zero if it cannot be the result of a call of that time.
+// StartTime returns when the cost of a new resource began by the platform's clock. It returns the zero time if that cannot be the
+// result of the call.
 func StartTime(platform, call time.Time) time.Time {
 	if call.Sub(platform) > maxSkew {
 		return time.Time{}
@@ -141,7 +138,7 @@ func StartTime(platform, call time.Time) time.Time {
 	return platform
 }
 
-// about is the description of a resource that no call is known to have made.
+// about returns the metadata of a resource whose creating call is unknown.
 func (f *PlatformResource) about() Metadata {
 	a := Metadata{Name: f.Name, Description: f.Print, GPU: f.GPU, DataCenter: f.DataCenter}
 	if !f.Expires.IsZero() {
@@ -150,8 +147,8 @@ func (f *PlatformResource) about() Metadata {
 	return a
 }
 
-// CreatedBy reports whether a resource can be the result of a create with an unknown outcome: its label names the call or, if resources of
-// its kind have no labels, it matches the request and is no older than the call.
+// CreatedBy reports whether a resource can be the result of a create with an unknown outcome. Either its label names the call or, for
+// kinds without labels, it matches the request and is no older than the call.
 func (f *PlatformResource) CreatedBy(call, kind string, about Metadata, age time.Duration) bool {
 	if operation.SupportsLabels(f.Kind) {
 		return kind == string(f.Kind) && f.Call == call

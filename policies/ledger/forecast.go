@@ -2,31 +2,28 @@ package ledger
 
 import "math"
 
-// Range is an estimate in micro-dollars: of ten that were made, the real value is between
-// Low and High of eight; docs/spend.md has how many in simulated months.
+// Range is an estimate in micro-dollars. The actual value lies between Low and High in about eight of ten forecasts; docs/spend.md
+// reports measurements over simulated months.
 type Range struct{ Low, Expected, High int64 }
 
 const (
-	// persists is the part of today's deviation that is left a day later.
+	// persists is the share of today's deviation that remains a day later.
 	persists = 0.8
-	// weeks is how much history forecasts use.
+	// weeks is the number of weeks of history that forecasts use.
 	weeks = 8
-	// trust is how many days of the same weekday weigh as much as all days together.
+	// trust is the number of days of one weekday that weigh as much as all days together.
 	trust = 2.0
-	// z is how many standard deviations a range reaches from the expected value: 80 % of a
-	// normal distribution.
+	// z is the half-width of a range in standard deviations: 80 % of a normal distribution.
 	z = 1.28
-	// vague is the standard deviation of a day of which there is no history, as a share.
+	// vague is the relative standard deviation assumed for a day without history.
 	vague = 0.25
 )
 
-// Forecast estimates what accrues in the days to come: accrued has already, burn is
-// the rate now in micro-dollars per hour, past are the costs of the whole days before
-// today, the latest last, and left is how many days are to come, the rest of today
-// first.
+// Forecast estimates the cost accrued at the end of a period. accrued is the cost accrued so far, burn the current rate in
+// micro-dollars per hour, past the costs of the whole days before today in chronological order, and left the number of days remaining,
+// including the rest of today.
 //
-// A day is taken to cost the average of its weekday, and the excess of the present
-// rate above or below that is taken to wear off.
+// Each day is expected to cost the average of its weekday. The deviation of the current rate from that average is expected to decay.
 func Forecast(accrued, burn int64, past []int64, left float64) Range {
 	now := float64(burn) * 24
 	p := profileOf(past, now)
@@ -41,11 +38,11 @@ func Forecast(accrued, burn int64, past []int64, left float64) Range {
 		middle := at + share/2
 		kept := math.Pow(persists, middle)
 		sum += share * max(0, p.mean(i)+kept*excess)
-		spread += share * p.deviation * math.Sqrt(max(1-kept*kept, middle/7)) // levels go on shifting
+		spread += share * p.deviation * math.Sqrt(max(1-kept*kept, middle/7)) // levels keep shifting
 		worn += share * (1 - kept) * excess
 		at, rest, share = at+share, rest-share, 1
 	}
-	// Days in a row differ in the same direction, and today's deviation may stay.
+	// Consecutive days deviate in the same direction, and today's deviation may persist.
 	sd := math.Hypot(spread, worn)
 	expected := float64(accrued) + sum
 	return Range{
@@ -55,13 +52,13 @@ func Forecast(accrued, burn int64, past []int64, left float64) Range {
 	}
 }
 
-// profile is the cost of days.
+// profile describes the cost of days.
 type profile struct {
-	days      []float64 // today first, and those of its weekday
+	days      []float64 // mean cost of each weekday, today first
 	deviation float64
 }
 
-// mean is the cost of a day, i days from today.
+// mean returns the expected cost of the day i days from today.
 func (p *profile) mean(i int) float64 { return p.days[i%7] }
 
 func profileOf(past []int64, now float64) profile {
@@ -88,16 +85,15 @@ func profileOf(past []int64, now float64) profile {
 	for i := range p.days {
 		p.days[i] = (p.days[i] + trust*all) / (count[i] + trust)
 	}
-	// The deviation of a day from its weekday a week before shows how levels shift, which
-	// its deviation from the mean does not. Of less than two weeks, shorter distances
-	// are scaled up, as variances of levels that shift grow with time.
+	// The deviation of a day from the same weekday a week earlier shows how levels shift, which its deviation from the mean does not. With
+	// less than two weeks of history, shorter distances are scaled up, because variances of shifting levels grow with time.
 	apart := min(7, max(1, len(past)/2))
 	squares := 0.0
 	for i := apart; i < len(past); i++ {
 		d := float64(past[i] - past[i-apart])
 		squares += d * d * 7 / float64(apart)
 	}
-	// A few days tell little: they count as so many more that deviate vaguely.
+	// A few days say little: add assumed days with a large deviation.
 	squares += trust * vague * all * vague * all
 	p.deviation = math.Sqrt(squares / (float64(max(0, len(past)-apart)) + trust))
 	return p

@@ -8,20 +8,18 @@ import (
 )
 
 const (
-	// lag is how long after a change a list may lack a resource, and a GET answer 404,
-	// although the resource is there.
+	// lag is the maximum delay after a change: until then a list may omit an existing resource, and a GET may return 404 for it.
 	lag = time.Minute
-	// maxGets bounds the GETs of one pass, and getsTime how long they take together.
+	// maxGets limits the number of GETs in one pass, and getsTime their total duration.
 	maxGets  = 100
 	getsTime = 30 * time.Second
 )
 
-// gets asks the platform for single resources, within the bounds of one pass.
+// gets looks up single resources at the platform, within the limits of one pass.
 type gets struct {
 	left int
 	end  time.Time
-	// gone has the resources whose GET was answered 404, and ended those of them that a
-	// call was to end.
+	// gone holds the resources whose GET returned 404. ended is the subset that a call was expected to end.
 	gone, ended map[string]bool
 }
 
@@ -29,8 +27,8 @@ func newGets() gets {
 	return gets{left: maxGets, end: time.Now().Add(getsTime), gone: make(map[string]bool), ended: make(map[string]bool)}
 }
 
-// look asks for a resource that changed last at a time. It returns nil if there is none;
-// known is false if that was not found out. A sandbox is asked for at once: its record says that it has ended.
+// look looks up a resource that last changed at the given time. It returns nil if the resource does not exist; known is false if that
+// could not be determined. Sandboxes are looked up at once, because their records report that they have ended.
 func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f *PlatformResource, known bool) {
 	g, early := &p.gets, p.state.Now.Sub(changed) < lag
 	switch {
@@ -44,16 +42,15 @@ func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f 
 	defer cancel()
 	f, err := p.Platform.Get(ctx, p.org, operation.Kind(kind), id)
 	if err != nil {
-		p.Logger.DebugContext(ctx, "it is not known whether a resource is gone", "org", p.org, "kind", kind, "resource", id, "error", err.Error())
+		p.Logger.DebugContext(ctx, "cannot determine whether a resource is gone", "org", p.org, "kind", kind, "resource", id, "error", err.Error())
 		return nil, false
 	}
 	g.gone[id] = f == nil && !early
 	return f, f != nil || !early
 }
 
-// now is the platform's state of a record, nil if the resource is gone. It is not
-// known while the list and a GET contradict each other: of a resource missing from the list, and of
-// an endpoint with fewer workers than counted, a GET has the last word.
+// now returns the platform's state of a recorded resource, or nil if it is gone. A GET decides for a resource missing from the list and
+// for an endpoint with fewer workers than counted. known is false while list and GET contradict each other.
 func (p *pass) now(ctx context.Context, r *Record) (f *PlatformResource, known bool) {
 	listed := p.found[r.ID]
 	if listed != nil && (!listed.WorkersUnknown || listed.Amounts[Workers] >= r.Amounts[Workers]) {
@@ -69,7 +66,7 @@ func (p *pass) now(ctx context.Context, r *Record) (f *PlatformResource, known b
 	return f, known
 }
 
-// short reports whether the list lacks most of the resources.
+// short reports whether the list omits most of the recorded resources.
 func (p *pass) short() bool {
 	counted := 0
 	for _, r := range p.records {

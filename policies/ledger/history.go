@@ -11,8 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Item is a source of costs: a resource while it belongs to one owner, and the facts known of
-// it.
+// Item is a source of costs: a resource during the time it belongs to one owner, with the known facts about it.
 type Item struct {
 	Resource string `json:"resource"`
 	Kind     string `json:"kind,omitempty"`
@@ -20,26 +19,25 @@ type Item struct {
 	Name       string `json:"name,omitempty"`
 	GPU        string `json:"gpu,omitempty"`
 	DataCenter string `json:"dc,omitempty"`
-	// Decision is that of the call that made the resource.
+	// Decision is the decision ID of the call that created the resource.
 	Decision string `json:"decision,omitempty"`
 	Labels   Labels `json:"labels,omitempty"`
-	// UntilPeriodEnd is the one whose accrued costs an adjustment changed.
+	// Period is the period whose accrued costs an adjustment changed.
 	Period AccrualPeriod `json:"period,omitempty"`
 	Terms
 }
 
-// Terms are the hourly costs of an item, in micro-dollars: of a series, those that the
-// reconciler found last; of a roll-up, those of its time. They are zero where they are not
-// known, in one-time costs, and where they are not asked for.
+// Terms are the prices of an item in micro-dollars per hour: the latest known prices for a series, the prices of its time for a
+// roll-up. They are zero if unknown, if not requested, and for one-time costs.
 type Terms struct {
 	Rate int64 `json:"rate,omitempty"`
-	// List is the rate of the platform's list instead, 0 if that is Rate.
+	// List is the list price; 0 if it equals Rate.
 	List int64 `json:"list,omitempty"`
 	// GB is the size of a network volume.
 	GB int64 `json:"gb,omitempty"`
 }
 
-// at is the terms at a rate: those that are known, or the rate alone.
+// at returns the known terms if they have the given rate, or else the rate alone.
 func (t Terms) at(rate int64) Terms {
 	if t.Rate == rate {
 		return t
@@ -47,7 +45,7 @@ func (t Terms) at(rate int64) Terms {
 	return Terms{Rate: rate}
 }
 
-// maxName bounds the kept part of a name, in bytes.
+// maxName is the number of bytes of a name that are kept.
 const maxName = 64
 
 // NewItem returns the item of a resource.
@@ -59,8 +57,8 @@ func NewItem(resource, kind string, o Owner, a Metadata) Item {
 	return Item{Resource: resource, Kind: kind, Owner: o, Name: name, GPU: a.GPU, DataCenter: a.DataCenter, Decision: a.Decision, Labels: a.Labels}
 }
 
-// NewRunItem returns the item of something that costs once, such as a run: all of an owner
-// on one endpoint or model are one item. Each adjustment is an item.
+// NewRunItem returns the item of a one-time cost, such as a run. All runs of an owner on one endpoint or model share an item; each
+// adjustment has its own item.
 func NewRunItem(kind string, o Owner, a Metadata) Item {
 	if kind == KindAdjustment {
 		item := NewItem(a.Decision, kind, o, Metadata{Name: a.Name})
@@ -75,9 +73,8 @@ func (i *Item) sameAs(other *Item) bool {
 	return i.Resource == other.Resource && i.Owner == other.Owner
 }
 
-// Change is one of an item's rate: Rate is the difference, in micro-dollars per hour,
-// which holds from At on. At may be before the change was entered. Or it is an
-// item's one-time cost Once, in micro-dollars, which is negative only of an adjustment.
+// Change is a change of an item's rate or a one-time cost. Rate is the difference in micro-dollars per hour, effective from At, which
+// may precede the time of recording. Once is a one-time cost in micro-dollars; only an adjustment can be negative.
 type Change struct {
 	Item Item
 	Rate int64
@@ -85,9 +82,8 @@ type Change struct {
 	At   time.Time
 }
 
-// Series is an item that costs money now: its rate, in micro-dollars per hour, and the
-// remainder of its cost, in micro-dollar milliseconds per hour. Its cost
-// until At, in Unix milliseconds, is rolled up.
+// Series is an item that is accruing cost: its rate in micro-dollars per hour and the remainder of its cost in micro-dollar
+// milliseconds per hour. Costs before At, in Unix milliseconds, have been rolled up.
 type Series struct {
 	Item  Item  `json:"item"`
 	Rate  int64 `json:"rate"`
@@ -98,13 +94,13 @@ type Series struct {
 // Unit is the length of a roll-up.
 type Unit string
 
-// The units of roll-ups, in UTC.
+// Units of roll-ups, in UTC.
 const (
 	Hourly Unit = "hour"
 	Daily  Unit = "day"
 )
 
-// Length is how long the unit is.
+// Length returns the duration of the unit.
 func (u Unit) Length() time.Duration {
 	if u == Hourly {
 		return time.Hour
@@ -112,97 +108,94 @@ func (u Unit) Length() time.Duration {
 	return 24 * time.Hour
 }
 
-// Start returns when the unit that a time is in began.
+// Start returns the start of the unit that contains t.
 func (u Unit) Start(t time.Time) time.Time { return t.UTC().Truncate(u.Length()) }
 
-// Rollup is the cost of an item in the unit of time that began at Start, in
-// micro-dollars.
+// Rollup is the cost of an item, in micro-dollars, in the unit of time that began at Start.
 type Rollup struct {
 	Start time.Time
 	Item  Item
 	Micro int64
 }
 
-// RollupProgress is how far roll-ups have been made.
+// RollupProgress describes how far costs have been rolled up.
 type RollupProgress struct {
-	// Version is another after each [RollupStore] Post.
+	// Version changes with each call of [RollupStore.Post].
 	Version int64
-	// Until is when roll-ups were made last of all series, zero before the first time.
+	// Until is the end of the time for which all series are rolled up; zero before the first roll-up.
 	Until time.Time
-	// Pending is how many changes are in none.
+	// Pending is the number of changes that are not rolled up yet.
 	Pending int64
 	// Now is the store's clock.
 	Now time.Time
 }
 
-// RollupInput is the source of roll-ups.
+// RollupInput is the input for computing roll-ups.
 type RollupInput struct {
 	RollupProgress
 
 	Series []Series
-	// Changes are those waiting, in the order in which they were entered.
+	// Changes are the pending changes, in the order of recording.
 	Changes []Change
 	// Resources is the whole ledger if Until is zero.
 	Resources []Record
 }
 
-// Posting adds to roll-ups.
+// Posting is a set of additions to roll-ups.
 type Posting struct {
-	// Version is that of the tally which the posting was made from. If another one was
-	// made meanwhile, nothing is done.
+	// Version is the version of the RollupInput that the posting was computed from. If another posting was made since then, nothing is
+	// changed.
 	Version int64
 	Until   time.Time
-	// Series take the place of those of the same item; one without a rate ends.
+	// Series replace the stored series of the same items. A series without a rate is deleted.
 	Series []Series
-	// Changes is how many of the tally's are in the posting.
+	// Changes is the number of input changes covered by the posting.
 	Changes int
-	// Rollups are hourly. They are added to those of the days, too.
+	// Rollups are hourly. The store adds them to the daily roll-ups too.
 	Rollups []Rollup
-	// Billed are hourly, too: by how much the bill differs from the counted cost.
-	// That is also added to the owner's accrued cost in the day and the month, as
-	// far as the hour is in them, unless Quiet: the store has lost the roll-ups of the hour, and the
-	// accrued cost was restored.
+	// Billed are hourly differences between bill and counted cost. They are also added to the owner's accrued cost in the periods that
+	// contain the hour, unless HistoryOnly is set: then the store had lost the hour's roll-ups, but the accrued cost was restored.
 	Billed      []Rollup
 	HistoryOnly bool
 	Retention   Retention
 }
 
-// RollupStore keeps roll-ups. It is one with the [Store] whose changes it counts: both are
-// lost together. Implementations are safe for concurrent use.
+// RollupStore stores roll-ups. It is the same database as the [Store] whose changes it counts, so that both are lost together.
+// Implementations are safe for concurrent use.
 type RollupStore interface {
 	RollupProgress(ctx context.Context, org string) (RollupProgress, error)
 	RollupInput(ctx context.Context, org string) (RollupInput, error)
-	// Post is one atomic step, safe to repeat, and reports whether the posting was made.
+	// Post applies a posting, and reports whether it was applied. It is atomic and safe to repeat.
 	Post(ctx context.Context, org string, p *Posting) (bool, error)
-	// Rollups returns those of the units that began at the given times, in no order.
+	// Rollups returns the roll-ups of the units that began at the given times, in no particular order.
 	Rollups(ctx context.Context, org string, u Unit, starts []time.Time) ([]Rollup, error)
 }
 
-// History rolls up the costs of resources. It is safe for concurrent use, and so are
-// histories of several gateways on one store.
+// History rolls up the costs of resources. It is safe for concurrent use, also by several gateways that share a store.
 type History struct {
 	Store     RollupStore
 	Retention Retention
 
-	found sync.Map // by organisation, the last argument of Learn
+	found sync.Map // organisation to the latest argument of SetResources
 }
 
-// SetResources takes the resources found of an organisation. They must not be changed.
+// SetResources sets the platform resources of an organisation, which provide facts about items. The map must not be modified
+// afterwards.
 func (h *History) SetResources(org string, found map[string]*PlatformResource) {
 	h.found.Store(org, found)
 }
 
-// known is the last argument of Learn, nil for none.
+// known returns the latest argument of SetResources, or nil.
 func (h *History) known(org string) map[string]*PlatformResource {
 	known, _ := h.found.Load(org)
 	found, _ := known.(map[string]*PlatformResource)
 	return found
 }
 
-// rollTries bounds how often another gateway may be quicker.
+// rollTries limits the retries when another gateway posts first.
 const rollTries = 5
 
-// RollUpHours is Roll if an hour has ended since the last time, or something has changed.
+// RollUpHours is RollUp, but only if an hour has ended or something has changed since the last roll-up.
 func (h *History) RollUpHours(ctx context.Context, org string) error {
 	at, err := h.Store.RollupProgress(ctx, org)
 	if err != nil {
@@ -214,7 +207,7 @@ func (h *History) RollUpHours(ctx context.Context, org string) error {
 	return h.RollUp(ctx, org)
 }
 
-// RollUp makes the roll-ups of an organisation up to date, in small postings.
+// RollUp rolls up the costs of an organisation until now, in small postings.
 func (h *History) RollUp(ctx context.Context, org string) error {
 	for range rollTries {
 		t, err := h.Store.RollupInput(ctx, org)
@@ -229,10 +222,10 @@ func (h *History) RollUp(ctx context.Context, org string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("roll up %s: %w: other gateways were quicker", org, ErrUnavailable)
+	return fmt.Errorf("roll up %s: %w: another gateway posted first", org, ErrUnavailable)
 }
 
-// post makes the postings of a tally. It reports false if another gateway was quicker.
+// post applies the postings of a RollupInput. It returns false if another gateway posted first.
 func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error) {
 	for !r.done {
 		if err := ctx.Err(); err != nil {
@@ -247,15 +240,14 @@ func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error
 	return true, nil
 }
 
-// learn takes over the platform's record of a resource.
+// learn copies the facts of the platform's record.
 func (i *Item) learn(f *PlatformResource) {
 	i.GPU = cmp.Or(f.GPU, i.GPU)
 	i.DataCenter = cmp.Or(f.DataCenter, i.DataCenter)
 	i.Terms = Terms{Rate: f.Amounts[Burn], List: f.ListRate, GB: f.Amounts[VolumeGB]}
 }
 
-// Machine returns the type of GPU, or of CPU, that a resource has, and its data
-// centre; each is "" if it has none or several, or if that is not known.
+// Machine returns the GPU or CPU type and the data centre of a resource. Each is "" if it is unknown, absent or ambiguous.
 func Machine(kind operation.Kind, resource map[string]any) (gpu, dataCenter string) {
 	text := func(m any, name string) string {
 		object, _ := m.(map[string]any)
@@ -271,7 +263,7 @@ func Machine(kind operation.Kind, resource map[string]any) (gpu, dataCenter stri
 		return s
 	}
 	dataCenter = cmp.Or(text(resource, "dataCenterId"), text(resource, "dataCenter"), one(resource["dataCenterIds"]))
-	switch kind { //nolint:exhaustive // the others have no machine
+	switch kind { //nolint:exhaustive // other kinds have no machine
 	case operation.KindPod:
 		gpu = cmp.Or(text(resource["gpu"], "id"), text(resource["cpu"], "id"))
 	case operation.KindSandbox:

@@ -15,28 +15,27 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Idle defines the idle resources of an organisation, and the action on them.
-// The zero Idle finds nothing.
+// Idle defines the idle resources of an organisation and the action on them. The zero Idle disables idle detection.
 type Idle struct {
-	For       time.Duration `yaml:"for" doc:"how long a running pod must be used less than the bounds, an endpoint with workers have no job, or a sandbox no activity, to be idle; at least 1m and twice spend.reconcile; 0 looks for nothing"`
-	GPUBelow  int64         `yaml:"gpu_below" doc:"bound of the use of a pod's busiest GPU; 0 is 5" unit:"percent"`
-	CPUBelow  int64         `yaml:"cpu_below" doc:"bound of the use of its processors; 0 is 10" unit:"percent"`
-	Forgotten time.Duration `yaml:"forgotten" doc:"how long a pod that pays for storage must be stopped, or a network volume be mounted by nothing, to be idle; 0 is 24h"`
-	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also tells the receiver of alerts, stop also stops pods after notice, but for those that are locked, that have no owner, or whose owner keeps them; empty is list. Nothing is deleted"`
-	Notice    time.Duration `yaml:"notice" doc:"minimum time between the delivery of the notice and the stop of a pod; a pod whose notice was not delivered is not stopped; 0 is 15m"`
+	For       time.Duration `yaml:"for" doc:"time after which a resource without work is idle: a running pod with usage below the thresholds, an endpoint with workers but no job, or a sandbox without activity; at least 1m and twice spend.reconcile; 0 disables idle detection"`
+	GPUBelow  int64         `yaml:"gpu_below" doc:"usage of a pod's busiest GPU below which it is unused; 0 is 5" unit:"percent"`
+	CPUBelow  int64         `yaml:"cpu_below" doc:"usage of a pod's processors below which it is unused; 0 is 10" unit:"percent"`
+	Forgotten time.Duration `yaml:"forgotten" doc:"time after which a stopped pod with storage cost or an unmounted network volume is idle; 0 is 24h"`
+	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also sends an alert, stop also stops pods after a notice, except for pods that are locked, snoozed or without an owner; empty is list. Nothing is deleted"`
+	Notice    time.Duration `yaml:"notice" doc:"minimum time between the delivery of the notice and the stop of a pod; a pod is not stopped before its notice is delivered; 0 is 15m"`
 }
 
-// Action is done to idle resources. The zero Action is ActionList.
+// Action is the action on idle resources. The zero Action is ActionList.
 type Action string
 
-// The actions, each including those before it.
+// Actions on idle resources. Each includes the actions before it.
 const (
 	ActionList   Action = "list"
 	ActionNotify Action = "notify"
 	ActionStop   Action = "stop"
 )
 
-// Values lists the actions.
+// Values returns the actions.
 func (Action) Values() []string {
 	return []string{string(ActionList), string(ActionNotify), string(ActionStop)}
 }
@@ -46,15 +45,15 @@ const (
 	defaultCPUBelow  = 10
 	defaultForgotten = 24 * time.Hour
 	minIdle          = time.Minute
-	// MaxSnooze is how long a resource can be kept at a time.
+	// MaxSnooze is the longest duration of a snooze.
 	MaxSnooze = 30 * 24 * time.Hour
 )
 
-// Validate reports every fault, each with its path below the section.
+// Validate checks i and joins the errors it finds, each with its path.
 func (i Idle) Validate() error {
 	var errs fault.Found
 	errs.If(i.For != 0 && i.For < minIdle, "for", "must be at least %s, got %s", minIdle, i.For)
-	errs.If(i.For == 0 && i != (Idle{}), "for", "is required beside the other members")
+	errs.If(i.For == 0 && i != (Idle{}), "for", "is required if any other member is set")
 	for name, percent := range map[string]int64{"gpu_below": i.GPUBelow, "cpu_below": i.CPUBelow} {
 		errs.If(percent < 0 || percent > 100, name, "must be from 0 to 100")
 	}
@@ -64,47 +63,44 @@ func (i Idle) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Usage is how much a resource is used, as the platform shows it.
+// Usage is the current usage of a resource as reported by the platform.
 type Usage struct {
-	// Stopped is true of a pod that holds no machine.
+	// Stopped is set for a pod that holds no machine.
 	Stopped bool
-	// SetCreated is true of a running pod that reports its use: GPU is that of its busiest
-	// GPU, 0 if it has none, CPU that of its processors; in percent.
+	// Known is set for a running pod that reports its usage. GPU is the usage of the busiest GPU, 0 if the pod has no GPU, and CPU the
+	// usage of the processors, both in percent.
 	Known    bool
 	GPU, CPU int64
-	// Uptime is how long ago a pod was last started, by the platform's clock; -1 if the
-	// platform does not say.
+	// Uptime is the time since a pod was last started, by the platform's clock; -1 if the platform does not report it.
 	Uptime time.Duration
-	// Workers is how many workers an endpoint has, Busy how many of them have a job or
-	// are being started for one.
+	// Workers is the number of workers of an endpoint. Busy is the number of workers that have a job or are being started for one.
 	Workers, Busy int64
-	// InactiveryOnly is true of a sandbox that was last active more than a minute ago.
+	// Inactive is set for a sandbox without activity for more than a minute.
 	Inactive bool
-	// Mounted is true of a network volume that a pod or an endpoint names.
+	// Mounted is set for a network volume that a pod or an endpoint uses.
 	Mounted bool
-	// Burn is the resource's cost as it stands, in micro-dollars per hour.
+	// Burn is the current cost of the resource in micro-dollars per hour.
 	Burn int64
 }
 
-// Reason says why a resource is idle.
+// Reason is why a resource is idle.
 type Reason string
 
-// The reasons.
+// Reasons for being idle.
 const (
-	// Unused is a running pod whose GPUs and processors are used less than the bounds.
+	// Unused is a running pod whose GPUs and processors are used less than the thresholds.
 	Unused Reason = "unused"
-	// NoJobs is an endpoint that has workers, none of which has a job.
+	// NoJobs is an endpoint with workers but no jobs.
 	NoJobs Reason = "no_jobs"
-	// Inactive is a sandbox without activity, which its own timeout has not ended yet.
+	// Inactive is a sandbox without activity that its own timeout has not ended yet.
 	Inactive Reason = "inactive"
-	// Stopped is a stopped pod that pays for storage.
+	// Stopped is a stopped pod that still costs storage.
 	Stopped Reason = "stopped"
 	// Unmounted is a network volume that nothing mounts.
 	Unmounted Reason = "unmounted"
 )
 
-// reason returns why a resource is idle at this moment, "" if it is not, or if that is
-// not known.
+// reason returns why a resource is idle at this moment. It returns "" if the resource is not idle or if that is unknown.
 func (i *Idle) reason(f *PlatformResource) Reason {
 	u := &f.Use
 	switch {
@@ -122,10 +118,10 @@ func (i *Idle) reason(f *PlatformResource) Reason {
 	return ""
 }
 
-// works reports whether the resource may work at any time, so that only the observed time without work counts.
+// works reports whether the resource may do work between two passes, so that only the observed idle time counts.
 func (r Reason) works() bool { return r == Unused || r == NoJobs || r == Inactive }
 
-// after is how long a reason must last.
+// after returns how long a reason must persist before the resource is idle.
 func (i *Idle) after(r Reason) time.Duration {
 	if r.works() {
 		return i.For
@@ -133,32 +129,31 @@ func (i *Idle) after(r Reason) time.Duration {
 	return cmp.Or(i.Forgotten, defaultForgotten)
 }
 
-// IdleResource is something that costs money and does not work.
+// IdleResource is a resource that costs money but does no work.
 type IdleResource struct {
 	ID     string    `json:"-"`
 	Kind   string    `json:"kind"`
 	Name   string    `json:"name,omitempty"`
 	Reason Reason    `json:"reason"`
-	Since  time.Time `json:"since"` // the first look that found it so
-	// Observed is the idle time since then that looks have covered; see [Idle.look].
+	Since  time.Time `json:"since"` // first pass that found the resource without work
+	// Observed is the idle time since then that passes have confirmed; see [Idle.look].
 	Observed time.Duration `json:"observed"`
 	Burn     int64         `json:"burn"` // micro-dollars per hour
-	// SnoozedUntil is until when its owner keeps it, StopAt when it will be stopped; zero for
-	// neither.
+	// SnoozedUntil is the end of the snooze, and StopAt the time of the planned stop; zero if not applicable.
 	SnoozedUntil time.Time `json:"-"`
 	StopAt       time.Time `json:"-"`
 }
 
-// sightings are the resources that did not work at the last look, whether for long enough or not.
+// sightings are the resources without work in the latest pass, including those not idle for long enough yet.
 type sightings struct {
 	At   time.Time               `json:"at"`
-	Idle map[string]IdleResource `json:"idle"` // by id
+	Idle map[string]IdleResource `json:"idle"` // by ID
 }
 
-// look compares the listed resources with the previous look, and returns the idle ones. interval is the regular time
-// between two looks. The idle time of pods and endpoints is the observed time alone: a look covers at most one interval
-// before it, and after more than two intervals without a look the idle time starts from zero, because the resource may
-// have worked meanwhile. It also starts from zero when a pod was started since the previous look.
+// look compares the listed resources with the previous pass and returns the resources without work. interval is the regular time
+// between two passes. For pods, endpoints and sandboxes only observed idle time counts. A pass covers at most one interval before it;
+// after more than two intervals without a pass the idle time restarts from zero, because the resource may have worked in between. It
+// also restarts from zero if a pod was started since the previous pass.
 func (i *Idle) look(before *sightings, found map[string]*PlatformResource, now time.Time, interval time.Duration) sightings {
 	next := sightings{At: now, Idle: make(map[string]IdleResource)}
 	gap := now.Sub(before.At)
@@ -183,25 +178,25 @@ func (i *Idle) look(before *sightings, found map[string]*PlatformResource, now t
 	return next
 }
 
-// Keys of Notices for idle resources, beside their alerts.
+// Keys for idle resources in the NoticeStore, next to the keys of alerts.
 const (
 	idleField  = "idle"
 	idlePrefix = "idle:"
 	keepPrefix = "keep:"
 )
 
-// Snoozer leaves resources alone although they are idle, because their owners say so.
+// Snoozer suppresses the idle handling of resources at the request of their owners.
 type Snoozer struct {
-	// Store is a [Store], or the part of one that a dry run reads.
+	// Store is a [Store], or the read-only part of one in a dry run.
 	Store interface {
 		Show(ctx context.Context, org string) (State, error)
 		Notice(ctx context.Context, org, name, value string) error
 	}
 }
 
-// Snooze leaves a resource alone for a time although it is idle, and returns until when;
-// 0 ends that. May refuses, with the error that Keep then returns. It returns
-// [ErrNoResource] for a resource missing from the ledger.
+// Snooze suppresses the idle handling of a resource for the given time, and returns when the snooze ends; a time of 0 ends the snooze
+// now. If may returns an error, Snooze changes nothing and returns that error. It returns [ErrNoResource] if the resource is not in the
+// ledger.
 func (k *Snoozer) Snooze(ctx context.Context, org, id string, length time.Duration, may func(*Record) error) (until time.Time, err error) {
 	state, err := k.Store.Show(ctx, org)
 	if err != nil {
@@ -210,7 +205,7 @@ func (k *Snoozer) Snooze(ctx context.Context, org, id string, length time.Durati
 	i := slices.IndexFunc(state.Resources, func(r Record) bool { return r.ID == id })
 	switch {
 	case i < 0 && !state.Complete:
-		return until, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
+		return until, fmt.Errorf("%w: the ledger is being rebuilt", ErrUnavailable)
 	case i < 0:
 		return until, ErrNoResource
 	}
@@ -225,8 +220,8 @@ func (k *Snoozer) Snooze(ctx context.Context, org, id string, length time.Durati
 	return until, k.Store.Notice(ctx, org, keepPrefix+id, value)
 }
 
-// List returns the resources that the last look found idle for long enough, and when that was, from
-// the organisation's Notices. The zero time means that there was no look.
+// List returns the idle resources and the time of the latest pass, given the organisation's values in the NoticeStore. The time is zero
+// if there was no pass.
 func (i *Idle) List(noticed map[string]string) (at time.Time, list []IdleResource, err error) {
 	var s sightings
 	if text := noticed[idleField]; text != "" {
@@ -237,7 +232,7 @@ func (i *Idle) List(noticed map[string]string) (at time.Time, list []IdleResourc
 	return s.At, i.list(&s, noticed), nil
 }
 
-// SnoozedUntil returns until when resources are kept, by id, out of the notices of an organisation.
+// SnoozedUntil returns when the snoozes of resources end, by resource ID, given an organisation's values in the NoticeStore.
 func SnoozedUntil(noticed map[string]string) map[string]time.Time {
 	out := make(map[string]time.Time)
 	for name, text := range noticed {
@@ -256,7 +251,7 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 			continue
 		}
 		r.ID = id
-		r.StopAt, _ = time.Parse(time.RFC3339, noticed[idlePrefix+id]) // any other text says that it was announced
+		r.StopAt, _ = time.Parse(time.RFC3339, noticed[idlePrefix+id]) // any other value means that the stop was announced
 		if kept, err := time.Parse(time.RFC3339, noticed[keepPrefix+id]); err == nil && s.At.Before(kept) {
 			r.SnoozedUntil = kept
 		}
@@ -265,10 +260,10 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 	return list
 }
 
-// idle brings the idle resources up to date and returns the consequences.
+// idle updates the idle resources and returns the resulting actions.
 func (p *pass) idle(ctx context.Context, i *Idle, noticed map[string]string) ([]due, error) {
 	var before sightings
-	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // an unreadable entry is seen anew
+	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // an unreadable value counts as no previous pass
 	s := i.look(&before, p.found, p.state.Now, p.Interval)
 	text, err := json.Marshal(s)
 	if err == nil {

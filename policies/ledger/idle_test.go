@@ -104,17 +104,17 @@ type watched struct {
 	pass   func()
 }
 
-// List implements spend.Platform.
+// List implements ledger.Platform.
 func (w *watched) List(context.Context, string, func(operation.Kind) bool) ([]ledger.PlatformResource, error) {
 	return w.list(), nil
 }
 
-// StopPod implements spend.Platform.
+// StopPod implements ledger.Platform.
 func (w *watched) StopPod(ctx context.Context, org, id string) (ledger.Amounts, error) {
 	return w.stop(ctx, org, id)
 }
 
-// Announce implements spend.Events.
+// Announce implements ledger.Events.
 func (w *watched) Announce(_ context.Context, c *ledger.Cause, _ *ledger.Record, ended func(error)) {
 	ended(nil)
 	if tr := w.traces[c.Idle.ID]; !c.StopAt.IsZero() {
@@ -248,7 +248,7 @@ type stopping struct {
 	stops  int
 }
 
-// Announce implements spend.Events.
+// Announce implements ledger.Events.
 func (s *stopping) Announce(_ context.Context, c *ledger.Cause, _ *ledger.Record, ended func(error)) {
 	if !s.slow {
 		ended(nil)
@@ -256,7 +256,7 @@ func (s *stopping) Announce(_ context.Context, c *ledger.Cause, _ *ledger.Record
 	s.ends, s.causes = append(s.ends, ended), append(s.causes, *c)
 }
 
-// StopPod implements spend.Platform.
+// StopPod implements ledger.Platform.
 func (s *stopping) StopPod(context.Context, string, string) (ledger.Amounts, error) {
 	s.stops++
 	return stopped, nil
@@ -333,7 +333,7 @@ func TestUndeliveredNoticeHoldsBackTheStop(t *testing.T) {
 	if len(a.ends) != 1 || a.stops != 0 {
 		t.Fatalf("while the notice is sent: %d attempts, %d stops, want 1 and 0", len(a.ends), a.stops)
 	}
-	a.ends[0](errors.New("the receiver answered 503"))
+	a.ends[0](errors.New("receiver responded with status 503"))
 	look(30)
 	if len(a.ends) != 2 || a.stops != 0 {
 		t.Fatalf("after a failure: %d attempts, %d stops, want 2 and 0", len(a.ends), a.stops)
@@ -341,7 +341,7 @@ func TestUndeliveredNoticeHoldsBackTheStop(t *testing.T) {
 	if first := a.causes[0].FirstSent; first.IsZero() || a.causes[1].FirstSent != first || !a.causes[1].StopAt.After(a.causes[0].StopAt) {
 		t.Errorf("attempts %+v, want one FirstSent and a later StopAt", a.causes)
 	}
-	a.ends[1](errors.New("the receiver answered 503"))
+	a.ends[1](errors.New("receiver responded with status 503"))
 	look(1)
 	a.ends[2](nil)
 	look(4)

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Ownership is the owner of a resource, and its description.
+// Ownership is the owner of a resource with its metadata.
 type Ownership struct {
 	Owner Owner    `json:"owner"`
 	About Metadata `json:"about"`
 }
 
-// or returns the remembered description, and the found one where that is empty.
+// or returns a with its empty fields taken from found.
 func (a Metadata) or(found Metadata) Metadata {
 	return Metadata{
 		Operation: cmp.Or(a.Operation, found.Operation), Decision: cmp.Or(a.Decision, found.Decision), Name: cmp.Or(a.Name, found.Name),
@@ -26,48 +26,48 @@ func (a Metadata) or(found Metadata) Metadata {
 	}
 }
 
-// Offer is a gateway's memory of a lost ledger.
+// Offer is one gateway's memory of a lost ledger.
 type Offer struct {
 	Gateway string
-	// Epoch is that of the rebuild which the offer is for.
+	// Epoch identifies the rebuild.
 	Epoch  int64
 	Owners map[string]Ownership
-	// Balances are those of a time in a zone. Their accrued costs go on by
-	// their rates until the offer is made. Owners are of the same time, or later.
+	// Balances are the balances at Now in Zone. Costs keep accruing at the balances' rates until the offer is processed. Owners are from
+	// the same time or later.
 	Balances []Balance
 	At       time.Time
 	Zone     Zone
 }
 
-// Head is a store's short description of a ledger.
+// Head is a summary of a ledger's state in the store.
 type Head struct {
-	// Epoch changes with each rebuild, Seq with each change.
+	// Epoch changes with each rebuild and Seq with each change of the ledger.
 	Epoch, Seq int64
 	Complete   bool
 	Lost       LostPart
 }
 
-// Restoration holds the reservations that a gateway remembers of a lost ledger.
+// Restoration is the set of reservations that a gateway remembers of a lost ledger.
 type Restoration struct {
-	// Epoch is the epoch of the rebuild.
+	// Epoch identifies the rebuild.
 	Epoch int64
-	// Holds are in-flight and open reservations.
+	// Holds are the in-flight and open reservations.
 	Holds []RestoredHold
-	// EndedHoldsSandbox are IDs of holds that have ended. A store that went back to an older state may have them.
+	// Ended are the IDs of ended holds. A store that was restored from an older state may still contain them.
 	Ended []string
-	// Jobs are jobs of the run interface whose owners are known.
+	// Jobs are the jobs of the run interface with known owners.
 	Jobs []OwnedJob
 }
 
-// RestoredHold is a hold from a gateway's memory.
+// RestoredHold is a hold remembered by a gateway.
 type RestoredHold struct {
 	Hold
 
-	// Accrued says that the balances of the gateway's offer contain the accrual of the hold.
+	// Accrued is set if the balances in the gateway's offer include the cost accrued for the hold.
 	Accrued bool
 }
 
-// OwnedJob is a job with its owner, and the time until which the store keeps the owner.
+// OwnedJob is a job with its owner, and the time until which the store keeps it.
 type OwnedJob struct {
 	Job
 	Owner
@@ -75,64 +75,63 @@ type OwnedJob struct {
 	Until time.Time
 }
 
-// ErrEpochChanged means that a restoration, or a pass, belongs to an earlier rebuild.
-var ErrEpochChanged = errors.New("spend: the ledger is of another epoch")
+// ErrEpochChanged means that a restoration or a pass belongs to an earlier rebuild.
+var ErrEpochChanged = errors.New("ledger: the epoch of the ledger has changed")
 
-// RecoveryStore is the part of a store in which gateways bring together what they remember of a lost ledger.
-// Each gateway calls Offer, then Restore, then Sign.
+// RecoveryStore is the part of a store that gateways use to restore their memory of a lost ledger. Each gateway calls Offer, then
+// Restore, then MarkRestored.
 type RecoveryStore interface {
-	// Heads returns the heads of organisations, in their order.
+	// Heads returns the heads of the given organisations, in the same order.
 	Heads(ctx context.Context, orgs []string) ([]Head, error)
-	// Offer keeps the offered owners for an hour, and raises accrued costs to the offered
-	// costs of the current periods. An owner replaces an older one, and takes precedence over none: a gateway may have found a
-	// resource in the platform's list before the loss was noticed, and another gateway knows its owner.
+	// Offer stores the offered owners for an hour, and raises the accrued costs of the current periods to the offered ones. A newer owner
+	// replaces an older one, and any owner takes precedence over none: a gateway may have found a resource in the platform's list before
+	// the loss was noticed, while another gateway knows its owner.
 	Offer(ctx context.Context, org string, o *Offer) error
-	// Restore ends and adds holds, and returns the holds that it added: those that the store does not have and that have
-	// not ended. It returns ErrOtherEpoch unless the ledger is of the given epoch.
+	// Restore ends holds and adds holds. It returns the added holds: those that are missing from the store and have not ended. It returns
+	// ErrEpochChanged if the ledger has a different epoch.
 	Restore(ctx context.Context, org string, r *Restoration) ([]Hold, error)
-	// MarkRestored records that a gateway has offered and restored all that it remembers.
+	// MarkRestored records that a gateway has offered and restored all of its memory.
 	MarkRestored(ctx context.Context, org string, epoch int64, gateway string) error
-	// Offers returns the owners that were offered for a rebuild, and the gateways that have signed.
+	// Offers returns the owners offered for a rebuild, and the gateways that called MarkRestored.
 	Offers(ctx context.Context, org string, epoch int64) (owners map[string]Ownership, gateways []string, err error)
-	// Position returns the latest position of a ledger that the store has reported to this gateway. Saw sets the position that an earlier
-	// process of the gateway has seen: a ledger that is behind it was lost.
+	// Position returns the latest position of a ledger that the store has reported to this gateway. SetPosition sets the position known to
+	// an earlier process of the gateway: if the ledger is before that position, data was lost.
 	Position(org string) Position
 	SetPosition(org string, p Position)
 }
 
-// Snapshots is this gateway's memory of ledgers: the state of each ledger as it was read last, at most an
-// interval ago, see [Watcher], the settlements since, and the reservations of the gateway's own calls.
-// When a ledger is rebuilt because the store has lost it, every gateway offers its image. It is safe for
-// concurrent use.
+// Snapshots is this gateway's memory of ledgers. For each ledger it holds the state that was read last, at most one interval ago (see
+// [Watcher]), the settlements since then, and the reservations of the gateway's own calls. When a ledger is rebuilt because the store
+// has lost it, every gateway offers its snapshot. Snapshots is safe for concurrent use.
 type Snapshots struct {
 	*Deps
 
-	mu    sync.Mutex // guards orgs, the fields of images, and heard
+	mu    sync.Mutex // guards orgs, the fields of snapshots, and heard
 	orgs  map[string]*snapshot
-	heard time.Time // when the store answered this gateway for the first time
+	heard time.Time // time of the store's first answer to this gateway
 }
 
 // snapshot is the memory of one organisation's ledger.
 type snapshot struct {
-	// settling is read-locked by each settlement, and locked by a restoration.
+	// settling is read-locked by each settlement and locked by a restoration.
 	settling sync.RWMutex
 
 	state State
 	read  time.Time
-	seq   int64 // at most the sequence of the state
-	// offered is the epoch of the latest rebuild that the image was offered for, restored the epoch of the latest one that the
-	// reservations were read for.
+	seq   int64 // at most the sequence number of state
+	// offered is the epoch of the latest rebuild that has received the snapshot. restored is the epoch of the latest one that has received
+	// the reservations.
 	offered, restored int64
-	// settled are the settlements since about the time that the state was read.
+	// settled holds the settlements since shortly before the state was read.
 	settled []outcome
 	count   int64 // number of settlements so far
 	reservations
 	head Head
-	loss *Loss // the latest
-	// rebuilding says that this gateway rebuilds the ledger, failed why its last attempt failed.
+	loss *Loss // latest loss
+	// rebuilding is set while this gateway rebuilds the ledger. failed is the error of its latest attempt.
 	rebuilding bool
 	failed     error
-	lost       bool // and not complete yet
+	lost       bool // lost and not complete yet
 }
 
 // outcome is the result of a settlement.
@@ -143,18 +142,18 @@ type outcome struct {
 	once     int64
 }
 
-// Loss is the loss of parts of a ledger, and its result.
+// Loss describes which parts of a ledger were lost, and the result of the rebuild.
 type Loss struct {
 	Lost LostPart  `json:"lost"`
 	At   time.Time `json:"at"`
-	// Rebuilt is when the ledger was complete again, zero before.
+	// Rebuilt is the time when the ledger was complete again; zero before that.
 	Rebuilt time.Time `json:"rebuilt,omitzero"`
-	// OwnersRestored is how many resources have their owner back; Unowned is how many have none.
+	// Returned is the number of resources whose owner was restored, and Unowned the number without an owner.
 	Returned int `json:"returned"`
 	Unowned  int `json:"unowned"`
 }
 
-// of returns the image of an organisation, with mu held.
+// of returns the snapshot of an organisation. The caller holds mu.
 func (m *Snapshots) of(org string) *snapshot {
 	if m.orgs == nil {
 		m.orgs = make(map[string]*snapshot)
@@ -165,14 +164,15 @@ func (m *Snapshots) of(org string) *snapshot {
 	return m.orgs[org]
 }
 
-// begin is to be called before a state is read that is taken afterwards.
+// begin must be called before a state is read that will be passed to take.
 func (m *Snapshots) begin(org string) (from int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.of(org).count
 }
 
-// take makes a complete state the image, if that of before was offered for its rebuild.
+// take replaces the snapshot with a complete state. If the ledger was rebuilt, the previous snapshot must have been offered for that
+// rebuild.
 func (m *Snapshots) take(org string, s *State, from int64) {
 	if !s.Complete {
 		return
@@ -189,10 +189,10 @@ func (m *Snapshots) take(org string, s *State, from int64) {
 	m.record(org, img)
 }
 
-// owners returns the owners of all resources that the image knows.
+// owners returns the owners of all resources in the snapshot.
 func (img *snapshot) owners() map[string]Ownership { return ownersOf(img.state.Resources, img.settled) }
 
-// ownersOf returns the owners of resources by the records of a ledger and the outcomes since.
+// ownersOf returns the owners of resources from the records of a ledger and the settlements since.
 func ownersOf(resources []Record, settled []outcome) map[string]Ownership {
 	owners := make(map[string]Ownership, len(resources))
 	for i := range resources {
@@ -207,8 +207,8 @@ func ownersOf(resources []Record, settled []outcome) map[string]Ownership {
 	return owners
 }
 
-// Owners returns the owners of resources as far as this gateway remembers them, the zero Owner for others. They can be out of date:
-// another gateway may have changed an owner since the ledger was read.
+// Owners returns the owners of resources as remembered by this gateway, and the zero Owner for unknown ones. They may be out of date,
+// because another gateway may have changed an owner since the ledger was read.
 func (m *Snapshots) Owners(org string, resources []string) []Owner {
 	m.mu.Lock()
 	known := m.of(org).owners()
@@ -220,7 +220,7 @@ func (m *Snapshots) Owners(org string, resources []string) []Owner {
 	return owners
 }
 
-// offer is the image of an organisation, for a rebuild.
+// offer returns the snapshot of an organisation as an offer for a rebuild.
 func (m *Snapshots) offer(org string, epoch int64) *Offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,7 +233,7 @@ func (m *Snapshots) offer(org string, epoch int64) *Offer {
 	}
 	for _, s := range img.settled {
 		if s.resource != "" {
-			continue // its cost accrues with time
+			continue // the cost of a resource accrues over time
 		}
 		for _, scope := range s.owned.Owner.Scopes() {
 			if b := sums[scope]; b != nil {
@@ -244,10 +244,10 @@ func (m *Snapshots) offer(org string, epoch int64) *Offer {
 	return o
 }
 
-// lossNotice is the name of the last loss in Notices.
+// lossNotice is the name of the latest loss in the NoticeStore.
 const lossNotice = "loss"
 
-// LastLoss returns the last loss, nil for nothing.
+// LastLoss returns the latest loss, or nil.
 func LastLoss(ctx context.Context, n NoticeStore, org string) (*Loss, error) {
 	noticed, err := n.Noticed(ctx, org)
 	if err != nil || noticed[lossNotice] == "" {
@@ -265,21 +265,20 @@ func (m *Snapshots) notice(ctx context.Context, org string, l *Loss) error {
 	return m.Store.Notice(ctx, org, lossNotice, string(text))
 }
 
-// recollection is the gateways' memory of a ledger that is rebuilt.
+// recollection is the memory of all gateways of a ledger that is being rebuilt.
 type recollection struct {
 	loss   *Loss
 	owners map[string]Ownership
 }
 
-// owns reports whether a gateway remembers the owner of a resource. The call that created the resource has been answered, and does not need
-// its hold any more.
+// owns reports whether a gateway remembers the owner of a resource. If so, the call that created the resource has been answered and no
+// longer needs its hold.
 func (r *recollection) owns(f *PlatformResource) bool { return r.owners[f.ID].Owner != (Owner{}) }
 
-// offerPoll is the distance of two looks at the peers' offers.
+// offerPoll is the interval between two checks for offers from peers.
 const offerPoll = 50 * time.Millisecond
 
-// recall offers the image of this gateway to a rebuild that has begun, and waits for
-// those of its peers.
+// recall offers the snapshot of this gateway for a rebuild that has begun, and waits for the offers of its peers.
 func (m *Snapshots) recall(ctx context.Context, org string, before *State, outbox *Outbox) (*recollection, error) {
 	heads, err := m.heads(ctx, []string{org})
 	if err != nil {
@@ -295,14 +294,14 @@ func (m *Snapshots) recall(ctx context.Context, org string, before *State, outbo
 	}
 	r := &recollection{owners: owners}
 	if before.Lost == "" && len(owners) > 0 && before.Epoch == 0 {
-		before.Lost = LostAll // others knew the ledger
+		before.Lost = LostAll // other gateways knew the ledger
 	}
 	r.loss, err = m.lost(ctx, org, before)
 	return r, err
 }
 
-// lost notes what a ledger has lost that is to be rebuilt, before the store forgets it. It
-// returns the loss that no rebuild has made good yet, nil for none.
+// lost records which parts of a ledger were lost, before the rebuild overwrites that information. It returns the loss that no rebuild
+// has repaired yet, or nil.
 func (m *Snapshots) lost(ctx context.Context, org string, before *State) (*Loss, error) {
 	last, err := LastLoss(ctx, m.Store, org)
 	switch {
@@ -313,12 +312,12 @@ func (m *Snapshots) lost(ctx context.Context, org string, before *State) (*Loss,
 	case before.Lost == "":
 		return nil, nil
 	}
-	m.Logger.ErrorContext(ctx, "the store has lost a ledger, or a part of it: it is rebuilt", "org", org, "lost", string(before.Lost), "reason", before.Lost.String())
+	m.Logger.ErrorContext(ctx, "the store has lost a ledger or part of it: rebuilding", "org", org, "lost", string(before.Lost), "reason", before.Lost.String())
 	l := &Loss{Lost: before.Lost, At: before.Now.UTC()}
 	return l, m.notice(ctx, org, l)
 }
 
-// heads returns the heads of ledgers, and notes the first answer of the store.
+// heads returns the heads of ledgers, and records the time of the store's first answer.
 func (m *Snapshots) heads(ctx context.Context, orgs []string) ([]Head, error) {
 	heads, err := m.Store.Heads(ctx, orgs)
 	if err != nil {
@@ -332,8 +331,8 @@ func (m *Snapshots) heads(ctx context.Context, orgs []string) ([]Head, error) {
 	return heads, nil
 }
 
-// await waits until all peers have offered, at most for PeerPatience. A gateway hears its peers through the store: it does not know all of
-// them until the store has answered it for PeerPatience, however long it has run.
+// await waits until all peers have made their offers, at most PeerTimeout. A gateway learns about its peers through the store, so it
+// does not know all of them until the store has been answering for PeerTimeout, however long the gateway has run.
 func (m *Snapshots) await(ctx context.Context, org string, epoch int64) (map[string]Ownership, error) {
 	late := time.NewTimer(m.PeerTimeout)
 	defer late.Stop()
@@ -359,9 +358,8 @@ func (m *Snapshots) await(ctx context.Context, org string, epoch int64) (map[str
 	}
 }
 
-// rest adds to a recollection the records elsewhere of resources that no gateway
-// remembers. A record there of a ledger that seems never to have been shows that it
-// was lost with all gateways.
+// rest completes a recollection with records from outside the ledger, for resources that no gateway remembers. If such a record belongs
+// to a ledger that seems to be new, the ledger was lost together with all gateways.
 func (r *recollection) rest(ctx context.Context, p *pass, unknown []*PlatformResource) {
 	if !p.report.Rebuilt {
 		return
@@ -388,8 +386,8 @@ func (r *recollection) rest(ctx context.Context, p *pass, unknown []*PlatformRes
 	}
 }
 
-// returned adds resources that have their owner back to the report on the last loss. Several rebuilds can make one loss good: each
-// returns only the resources that are left.
+// returned adds n resources to the restored ones in the report on the latest loss. Several rebuilds can repair one loss: each counts
+// only the resources that it restored.
 func (m *Snapshots) returned(ctx context.Context, org string, n int) error {
 	if n == 0 {
 		return nil
@@ -402,11 +400,11 @@ func (m *Snapshots) returned(ctx context.Context, org string, n int) error {
 	return m.notice(ctx, org, l)
 }
 
-// finished returns the loss that a rebuild has made good, nil for none, for its notice. It puts the loss into the report once: a further
-// rebuild of the same loss only updates the notice.
+// finished returns the loss that a rebuild has repaired, or nil, for its notice. It reports the loss only once: a further rebuild of
+// the same loss only updates the notice.
 func (m *Snapshots) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) (*Loss, error) {
 	if r.loss == nil {
-		return nil, nil //nolint:nilnil // there was no loss
+		return nil, nil //nolint:nilnil // no loss
 	}
 	last, err := LastLoss(ctx, m.Store, org)
 	if err != nil {
@@ -418,7 +416,7 @@ func (m *Snapshots) finished(ctx context.Context, org string, r *recollection, r
 	}
 	l.Rebuilt, l.Unowned = now.UTC(), report.Unowned
 	if !reported {
-		m.Logger.WarnContext(ctx, "a lost ledger was rebuilt", "org", org, "lost", string(l.Lost), "returned", l.Returned, "unowned", l.Unowned)
+		m.Logger.WarnContext(ctx, "lost ledger rebuilt", "org", org, "lost", string(l.Lost), "returned", l.Returned, "unowned", l.Unowned)
 		report.Loss = &l
 	}
 	return &l, nil

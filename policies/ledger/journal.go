@@ -18,61 +18,61 @@ import (
 )
 
 const (
-	// syncPause is how long written changes may stay in the memory of the system, and the time between two attempts to replace a file
-	// that could not be written.
+	// syncPause is the longest time that written changes remain unsynced, and the interval between attempts to replace a file that could
+	// not be written.
 	syncPause = time.Second
-	// maxChanges bounds the number of changes that wait for a disk that does not respond.
+	// maxChanges limits the number of changes that wait for a disk that does not respond.
 	maxChanges = 100_000
-	// journalSlack is by how many bytes a file may be larger than twice its content before it is replaced.
+	// journalSlack is the number of bytes that a file may have in addition to twice its content before it is replaced.
 	journalSlack = 1 << 20
-	// maxJournal bounds the content of a file, in bytes: about 200,000 resources.
+	// maxJournal limits the content of a file, in bytes: about 200,000 resources.
 	maxJournal = 64 << 20
-	// maxJournals bounds the number of journals in one directory.
+	// maxJournals limits the number of journals in one directory.
 	maxJournals = 64
 )
 
-// Journal keeps this gateway's memory of ledgers in a file, for its next start: the owners of resources, and the reservations of its
-// own calls that create or change resources. Calls never wait for the disk: they queue their changes. Run writes queued changes at once,
-// so that only those of the last moment are lost with the process, and syncs them within a second. When the file cannot be written, Run
-// replaces it by the whole memory as soon as the disk permits.
+// Journal stores this gateway's memory of ledgers in a file for its next start: the owners of resources, and the reservations of its
+// own calls that create or change resources. Calls never wait for the disk: they queue their changes. Run writes queued changes at once
+// and syncs them within a second, so that only the latest changes are lost with the process. If the file cannot be written, Run
+// replaces it with the whole memory as soon as the disk permits.
 //
-// Each line of the file is a JSON object, see [line]. Lines that cannot be read are skipped. Gateways can share a directory: each
-// locks a file of its own, and a gateway that starts takes over all files that are not locked.
+// Each line of the file is a JSON object; see [line]. Unreadable lines are skipped. Gateways can share a directory: each locks a file
+// of its own, and a starting gateway takes over all files that are not locked.
 //
-// A nil Journal keeps nothing. A Journal is safe for concurrent use.
+// A nil Journal stores nothing. A Journal is safe for concurrent use.
 type Journal struct {
 	store  RecoveryStore
 	logger *slog.Logger
 	wake   chan struct{}
-	// broken says that the file lacks changes.
+	// broken is set if changes are missing from the file.
 	broken atomic.Bool
 
 	mu      sync.Mutex // guards queue and dropped
 	queue   []change
 	dropped int
 
-	// Run alone uses the fields below, once OpenJournal has returned.
+	// The fields below belong to Run once OpenJournal has returned.
 	memory map[string]*journalState // by organisation
 	path   string
 	file   *os.File
-	// size is the size of the file, and least its size when it was replaced last.
+	// size is the current size of the file, and least its size when it was last replaced.
 	size, least int64
-	// locks are the locks of the file and of former, the files that were taken over and are in memory.
+	// locks are the locks of the file and of former, the files that were taken over and whose content is in memory.
 	locks  []*os.File
 	former []string
-	// unsynced says that the disk may lack changes that are in the file.
+	// unsynced is set if changes in the file may be missing on the disk.
 	unsynced bool
 }
 
-// change is a change of the memory: one line, or everything that an organisation's image knows.
+// change is a change of the memory: one line, or the whole snapshot of an organisation.
 type change struct {
 	line
 
 	image *snapshotState
 }
 
-// OpenJournal opens a journal in a directory, which it creates, with the memory of all journals of that name that no gateway has
-// locked. Store has the ledgers.
+// OpenJournal opens a journal in dir, which it creates if needed. It loads the memory of all unlocked journals with that name. The
+// store holds the ledgers.
 func OpenJournal(dir, name string, store RecoveryStore, logger *slog.Logger) (*Journal, error) {
 	j := &Journal{store: store, logger: logger, wake: make(chan struct{}, 1), memory: make(map[string]*journalState)}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -92,8 +92,8 @@ func OpenJournal(dir, name string, store RecoveryStore, logger *slog.Logger) (*J
 	return j, nil
 }
 
-// take locks and reads a journal unless another gateway has locked it. The first journal becomes that of this gateway, others are read
-// if they exist.
+// take locks and reads a journal unless another gateway has locked it. The first journal becomes the journal of this gateway; the
+// others are read if they exist.
 func (j *Journal) take(stem string) error {
 	path := stem + ".jsonl"
 	if _, err := os.Stat(path); j.path != "" && errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func (j *Journal) take(stem string) error {
 		return err
 	}
 	if skipped > 0 {
-		j.logger.Warn("lines of a journal of owners cannot be read", "file", path, "lines", skipped)
+		j.logger.Warn("skipped unreadable lines of the owner journal", "file", path, "lines", skipped)
 	}
 	if j.path == "" {
 		j.path = path
@@ -122,24 +122,24 @@ func (j *Journal) take(stem string) error {
 	return nil
 }
 
-// Broken reports whether the file lacks changes because it could not be written.
+// Broken reports whether changes are missing from the file because it could not be written.
 func (j *Journal) Broken() bool { return j.broken.Load() }
 
-// Close releases the file for the next gateway. Changes are written by Run, which has ended.
+// Close releases the file for the next gateway. It must be called after Run has returned, because Run writes the changes.
 func (j *Journal) Close() {
 	if j == nil {
 		return
 	}
 	if j.file != nil {
-		_ = j.file.Close() // Run has synced it
+		_ = j.file.Close() // synced by Run
 	}
 	for _, lock := range j.locks {
-		_ = lock.Close() // it has no content
+		_ = lock.Close() // lock files have no content
 	}
 }
 
-// add queues a change. When the disk has not responded for so long that the queue is full, it drops the change: the next image of
-// the organisation has it.
+// add queues a change. If the disk has been unresponsive for so long that the queue is full, add drops the change; the next snapshot of
+// the organisation contains it.
 func (j *Journal) add(c change) {
 	if j == nil {
 		return
@@ -153,11 +153,11 @@ func (j *Journal) add(c change) {
 	j.mu.Unlock()
 	select {
 	case j.wake <- struct{}{}:
-	default: // Run is awake
+	default: // Run has been woken already
 	}
 }
 
-// Run writes changes until ctx ends, and then the rest of them.
+// Run writes changes until ctx is done, and then the remaining ones.
 func (j *Journal) Run(ctx context.Context) error {
 	if j == nil {
 		return nil
@@ -191,7 +191,7 @@ func (j *Journal) flush() {
 	j.queue, j.dropped = nil, 0
 	j.mu.Unlock()
 	if dropped > 0 {
-		j.logger.Error("journal of owners has dropped changes: the disk did not respond", "file", j.path, "count", dropped)
+		j.logger.Error("owner journal dropped changes: the disk did not respond", "file", j.path, "count", dropped)
 	}
 	var text bytes.Buffer
 	changed := make(map[string]*journalState)
@@ -222,7 +222,7 @@ func (j *Journal) flush() {
 	}
 }
 
-// sync has the disk take what was written, or replaces a file that lacks changes.
+// sync syncs the written changes to disk, or replaces a file with missing changes.
 func (j *Journal) sync() {
 	switch {
 	case j.Broken():
@@ -233,18 +233,18 @@ func (j *Journal) sync() {
 	}
 }
 
-// done notes the outcome of a write, and logs the first failure and the end of failures.
+// done handles the result of a write. It logs the first failure, and the first success after failures.
 func (j *Journal) done(err error) {
 	switch was := j.broken.Swap(err != nil); {
 	case err != nil && !was:
-		j.logger.Error("journal of owners cannot be written; calls go on, but owners are lost if Redis and all gateways are lost together",
+		j.logger.Error("cannot write the owner journal; owners will be lost if Redis and all gateways are lost together",
 			"file", j.path, "error", err.Error())
 	case err == nil && was:
-		j.logger.Info("journal of owners is written again", "file", j.path)
+		j.logger.Info("owner journal can be written again", "file", j.path)
 	}
 }
 
-// replace writes the whole memory into a new file, and removes the files that were taken over.
+// replace writes the whole memory to a new file and removes the files that were taken over.
 func (j *Journal) replace() error {
 	var text bytes.Buffer
 	for org, m := range j.memory {
@@ -253,7 +253,7 @@ func (j *Journal) replace() error {
 		now.write(&text, line{Org: org, Seen: &m.seen})
 	}
 	if text.Len() > maxJournal {
-		return fmt.Errorf("%w: %d bytes of owners, at most %d are kept", files.ErrTooLarge, text.Len(), maxJournal)
+		return fmt.Errorf("%w: the owners take %d bytes, more than %d", files.ErrTooLarge, text.Len(), maxJournal)
 	}
 	if err := files.UnrestrictedTarget(j.path).Replace(text.Bytes()); err != nil {
 		return err
@@ -263,7 +263,7 @@ func (j *Journal) replace() error {
 		return err
 	}
 	if j.file != nil {
-		_ = j.file.Close() // another file has its name
+		_ = j.file.Close() // the new file has its name now
 	}
 	j.file, j.unsynced = file, false
 	j.size, j.least = int64(text.Len()), int64(text.Len())
@@ -276,13 +276,13 @@ func (j *Journal) replace() error {
 	return nil
 }
 
-// write applies lines to m, and appends those that change something to text.
+// write applies lines to m and appends those that change something to text.
 func (m *journalState) write(text *bytes.Buffer, lines ...line) {
 	out := json.NewEncoder(text)
 	for i := range lines {
 		if !m.apply(&lines[i]) {
 			continue
 		}
-		_ = out.Encode(&lines[i]) // a buffer takes everything, and a line has no value that JSON cannot express
+		_ = out.Encode(&lines[i]) // writing to a buffer cannot fail, and every value of a line can be encoded
 	}
 }

@@ -12,39 +12,39 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// line is a line of a journal. It says one thing about the ledger of an organisation.
+// line is a line of a journal. It records one fact about the ledger of an organisation.
 type line struct {
 	Org string `json:"org"`
-	// Resource belongs to Owned; without Owned, the resource has ended.
+	// Resource belongs to Owned; without Owned, the resource no longer exists.
 	Resource string     `json:"resource,omitempty"`
 	Owned    *Ownership `json:"owned,omitempty"`
 	// Hold is in flight or open. Ended is the ID of a hold that has ended.
 	Hold  *Hold  `json:"hold,omitempty"`
 	Ended string `json:"ended,omitempty"`
-	// Read is the state of the ledger that the image was read from last.
+	// Read identifies the ledger state that the snapshot was last read from.
 	Read *snapshotRead `json:"read,omitempty"`
-	// Position is the latest position that the store has reported.
+	// Seen is the latest position reported by the store.
 	Seen *Position `json:"seen,omitempty"`
 }
 
-// snapshotRead names a state of a ledger, by the store's clock.
+// snapshotRead identifies a state of a ledger, with its time by the store's clock.
 type snapshotRead struct {
 	Epoch int64     `json:"epoch"`
 	At    time.Time `json:"at"`
 }
 
-// Position names a state of a ledger in a store: later ones are larger.
+// Position identifies a state of a ledger in a store. Later states have larger positions.
 type Position struct {
 	Epoch int64 `json:"epoch"`
 	Seq   int64 `json:"seq"`
 }
 
-// behind reports whether p is an earlier state than another.
+// behind reports whether p is an earlier state than other.
 func (p Position) behind(other Position) bool {
 	return p.Epoch < other.Epoch || p.Epoch == other.Epoch && p.Seq < other.Seq
 }
 
-// journalState is the part of an image that a journal keeps.
+// journalState is the part of a snapshot that a journal stores.
 type journalState struct {
 	read   snapshotRead
 	seen   Position
@@ -59,7 +59,7 @@ func of(all map[string]*journalState, org string) *journalState {
 	return all[org]
 }
 
-// apply changes m as a line says, and reports whether the line can have changed something.
+// apply applies a line to m, and reports whether the line may have changed something.
 func (m *journalState) apply(l *line) bool {
 	known := true
 	switch {
@@ -81,7 +81,7 @@ func (m *journalState) apply(l *line) bool {
 	return known
 }
 
-// changes returns the lines that make m an image, whose position they leave out.
+// changes returns the lines that turn m into image, without the position.
 func (m *journalState) changes(org string, image *journalState) (lines []line) {
 	for id := range m.owners {
 		if _, known := image.owners[id]; !known {
@@ -109,7 +109,7 @@ func (m *journalState) changes(org string, image *journalState) (lines []line) {
 	return lines
 }
 
-// join adds the memory of another gateway. Where the two differ, the memory that was read last is right.
+// join merges the state of another gateway. Where the two differ, the state that was read later is used.
 func (m *journalState) join(other *journalState) {
 	if other.read.At.After(m.read.At) {
 		m.read, other.read = other.read, m.read
@@ -131,11 +131,11 @@ func (m *journalState) join(other *journalState) {
 	}
 }
 
-// maxLine bounds a line of a journal, in bytes.
+// maxLine is the longest line of a journal, in bytes.
 const maxLine = 1 << 20
 
-// readJournal adds the content of a file to all, by organisation, and returns how many lines it cannot read. A file that does not
-// exist is empty.
+// readJournal adds the content of a file to all, by organisation, and returns the number of unreadable lines. A file that does not
+// exist counts as empty.
 func readJournal(path string, all map[string]*journalState) (skipped int, err error) {
 	f, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +144,7 @@ func readJournal(path string, all map[string]*journalState) (skipped int, err er
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = f.Close() }() // it was read
+	defer func() { _ = f.Close() }() // opened for reading
 	read := make(map[string]*journalState)
 	in := bufio.NewScanner(f)
 	in.Buffer(make([]byte, 0, 4<<10), maxLine)
@@ -165,11 +165,11 @@ func readJournal(path string, all map[string]*journalState) (skipped int, err er
 	return skipped, in.Err()
 }
 
-// heldLongest is the age at which the hold of an earlier process is not restored any more: its call has ended, and a resource that
-// the call has created is listed.
+// heldLongest is the maximum age of a hold of an earlier process that is restored: afterwards its call has ended, and any resource
+// created by the call is listed by the platform.
 const heldLongest = 15 * time.Minute
 
-// forgetOld removes holds of calls that ended long ago, and ledgers that were not read for as long as owners are kept.
+// forgetOld removes the holds of calls that ended long ago, and ledgers that have not been read for longer than owners are kept.
 func forgetOld(all map[string]*journalState, now time.Time) {
 	for org, m := range all {
 		if !m.read.At.IsZero() && now.Sub(m.read.At) > OwnerRetention {
@@ -184,7 +184,7 @@ func forgetOld(all map[string]*journalState, now time.Time) {
 	}
 }
 
-// recover loads the memory of earlier processes from the journal, and the positions that they have seen.
+// recover loads the memory and the positions of earlier processes from the journal.
 func (m *Snapshots) recover() {
 	if m.Journal == nil {
 		return
@@ -205,7 +205,7 @@ func (m *Snapshots) recover() {
 	}
 }
 
-// record journals an image, with the mutex of the Images held.
+// record writes a snapshot to the journal. The caller holds the mutex of the Snapshots.
 func (m *Snapshots) record(org string, img *snapshot) {
 	if m.Journal == nil {
 		return
@@ -224,27 +224,28 @@ func (m *Snapshots) record(org string, img *snapshot) {
 	m.Journal.add(change{line{Org: org}, &snapshotState{now, img.state.Resources, slices.Clone(img.settled)}})
 }
 
-// snapshotState is everything that an image knows.
+// snapshotState is the complete content of a snapshot.
 type snapshotState struct {
 	partial   *journalState // without owners
 	resources []Record
 	settled   []outcome
 }
 
-// journalState returns the memory with its owners: thousands of them must not hold up calls.
+// memory returns the state with its owners. It runs outside the lock, because copying thousands of owners would delay calls.
 func (k *snapshotState) memory() *journalState {
 	k.partial.owners = ownersOf(k.resources, k.settled)
 	return k.partial
 }
 
-// recordOwner journals the owner of a resource; nil means that the resource has ended.
+// recordOwner writes the owner of a resource to the journal; nil means that the resource no longer exists.
 func (m *Snapshots) recordOwner(org, resource string, owned *Ownership) {
 	if resource != "" {
 		m.Journal.add(change{line: line{Org: org, Resource: resource, Owned: owned}})
 	}
 }
 
-// recordHold journals the state of a hold after a step, with the mutex of the Images held; nil means that the hold has ended.
+// recordHold writes the current state of a hold to the journal; nil means that the hold has ended. The caller holds the mutex of the
+// Snapshots.
 func (m *Snapshots) recordHold(org, id string, h *heldCall) {
 	switch {
 	case h == nil:
@@ -255,5 +256,5 @@ func (m *Snapshots) recordHold(org, id string, h *heldCall) {
 	}
 }
 
-// journaled reports whether a hold is kept in the journal. Holds of runs are not: they are many, and leave no resource.
+// journaled reports whether the journal stores a hold. It does not store the holds of runs, which are numerous and leave no resource.
 func (h *Hold) journaled() bool { return h.Kind != string(operation.KindJob) }

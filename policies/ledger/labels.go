@@ -10,13 +10,12 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Labels are a caller's description of a resource for readers of costs: pairs
-// name=value, sorted and separated by commas. "" is none.
+// Labels are a caller's labels of a resource for cost reports: name=value pairs, sorted and separated by commas. The empty string means
+// no labels.
 type Labels string
 
 const (
-	// maxLabels bounds how many labels one resource has, maxLength the part read of
-	// them, in bytes.
+	// maxLabels is the largest number of labels of a resource, and maxLength the number of bytes of them that are read.
 	maxLabels = 8
 	maxLength = 1024
 )
@@ -26,27 +25,26 @@ var (
 	labelValue = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,62}$`)
 )
 
-// LabelRule is a label that callers may set.
+// LabelRule defines a label that callers may set.
 type LabelRule struct {
-	Name     string   `yaml:"name,required" doc:"of the label: at most 32 of a-z, 0-9 and _.-, a letter first"`
-	Values   []string `yaml:"values" doc:"values that it may have; empty is any"`
-	Required bool     `yaml:"required" doc:"nothing that costs money is made without it by a key that may set it"`
+	Name     string   `yaml:"name,required" doc:"label name: up to 32 characters of a-z, 0-9 and _.-, starting with a letter"`
+	Values   []string `yaml:"values" doc:"allowed values; empty allows any value"`
+	Required bool     `yaml:"required" doc:"requires the label when a key that may set it creates a billable resource"`
 }
 
-// Validate reports every fault.
+// Validate checks r and joins the errors it finds, each with its path.
 func (r LabelRule) Validate() error {
 	var errs fault.Found
-	errs.If(!labelName.MatchString(r.Name), "name", "must be at most 32 of a-z, 0-9 and _.-, a letter first")
+	errs.If(!labelName.MatchString(r.Name), "name", "must be up to 32 characters of a-z, 0-9 and _.-, starting with a letter")
 	for i, v := range r.Values {
-		errs.If(!labelValue.MatchString(v), fault.Index("values", i), "must be at most 63 letters, digits and ._/:@-, a letter or digit first")
+		errs.If(!labelValue.MatchString(v), fault.Index("values", i), "must be up to 63 letters, digits and ._/:@-, starting with a letter or digit")
 	}
 	return errors.Join(errs...)
 }
 
-// ReadLabels reads labels as a header has them: a list (RFC 9110, section 5.6.1) of
-// name=value. It refuses labels that the rules do not allow, with a message for each fault
-// that begins with its place, e.g. "Header[0]" or "Header.project" for one named
-// Header, and never repeats a value.
+// ReadLabels parses labels from a header field: a list (RFC 9110, section 5.6.1) of name=value pairs. It rejects labels that the rules
+// do not allow. Each fault is a message that starts with a place, for example "Header[0]", or "Header.project" for a label of that
+// name. Messages never contain values.
 func ReadLabels(header, text string, rules []LabelRule) (labels Labels, faults []string) {
 	refuse := func(format string, args ...any) { faults = append(faults, header+fmt.Sprintf(format, args...)) }
 	if len(text) > maxLength {
@@ -57,20 +55,20 @@ func ReadLabels(header, text string, rules []LabelRule) (labels Labels, faults [
 	for i, pair := range strings.Split(text, ",") {
 		pair = strings.Trim(pair, " \t")
 		if pair == "" {
-			continue // RFC 9110, section 5.6.1.2
+			continue // empty list element, see RFC 9110, section 5.6.1.2
 		}
 		name, value, isPair := strings.Cut(pair, "=")
 		_, twice := set[name]
 		at := slices.IndexFunc(rules, func(r LabelRule) bool { return r.Name == name })
 		switch {
 		case !isPair || !labelName.MatchString(name):
-			refuse("[%d]: must be name=value, the name at most 32 of a-z, 0-9 and _.-, a letter first", i)
+			refuse("[%d]: must be name=value, with a name of up to 32 characters of a-z, 0-9 and _.-, starting with a letter", i)
 		case twice:
-			refuse(".%s: must not be given twice", name)
+			refuse(".%s: must not be set twice", name)
 		case at < 0:
-			refuse(".%s: this key may not set it%s", name, allowed(rules))
+			refuse(".%s: this key must not set this label%s", name, allowed(rules))
 		case !labelValue.MatchString(value):
-			refuse(".%s: must be at most 63 letters, digits and ._/:@-, a letter or digit first", name)
+			refuse(".%s: must be up to 63 letters, digits and ._/:@-, starting with a letter or digit", name)
 		case len(rules[at].Values) > 0 && !slices.Contains(rules[at].Values, value):
 			refuse(".%s: must be one of %s", name, strings.Join(rules[at].Values, ", "))
 		}
@@ -90,7 +88,7 @@ func ReadLabels(header, text string, rules []LabelRule) (labels Labels, faults [
 	return labelsOf(set), nil
 }
 
-// allowed says which labels may be set.
+// allowed describes the labels that may be set.
 func allowed(rules []LabelRule) string {
 	if len(rules) == 0 {
 		return ", nor any other"
@@ -111,7 +109,7 @@ func labelsOf(set map[string]string) Labels {
 	return Labels(strings.Join(pairs, ","))
 }
 
-// Map returns the values by name, nil for none.
+// Map returns the values by name, or nil if there are no labels.
 func (l Labels) Map() map[string]string {
 	if l == "" {
 		return nil
@@ -124,10 +122,10 @@ func (l Labels) Map() map[string]string {
 	return set
 }
 
-// Get returns the value of a label, "" if it is not set.
+// Get returns the value of a label, or "" if it is not set.
 func (l Labels) Get(name string) string { return l.Map()[name] }
 
-// with adds a label that is not set.
+// with adds a label unless it is set already.
 func (l Labels) with(name, value string) Labels {
 	if value == "" {
 		return l

@@ -12,72 +12,69 @@ import (
 // Ledger admits calls against the budgets of organisations.
 type Ledger struct {
 	Store Store
-	// Costs are the recent costs of runs.
+	// Costs are the costs of recent runs.
 	Costs *RunCosts
-	// Componentsreconcile the ledger; nil for a complete copy of a ledger.
+	// Loop reconciles the ledger; nil for a complete copy of a ledger.
 	Loop *Loop
-	// Snapshots are this gateway's memory.
+	// Snapshots is this gateway's memory of ledgers.
 	Snapshots *Snapshots
-	// Logger is told of sandboxes above the ceiling; required for [Ledger.Observe].
+	// Logger logs sandboxes above the rate ceiling; required for [Ledger.Observe].
 	Logger *slog.Logger
 
 	moved    doneMoves
 	observed observed
 }
 
-// Ceiling is one ceiling of a budget and how full it is with a call. Those in money
-// are in micro-dollars; see [IsMoney].
+// Ceiling is one ceiling of a budget with its usage, including the call. Amounts in money are in micro-dollars; see [IsMoney].
 type Ceiling struct {
 	Scope Scope
-	// Index says which of the scope's ceilings it is.
+	// Index identifies the ceiling among the ceilings of the scope.
 	Index int
 	Limit int64
 	Level
-	// RenewsAt is when a period ends, which makes room again; zero if no time does.
+	// RenewsAt is the end of the budget's period; zero for a budget without a period.
 	RenewsAt time.Time
-	// Threshold is the highest of the organisation's thresholds that is reached with
-	// the call, in percent, 0 for none.
+	// Threshold is the highest threshold of the organisation reached with the call, in percent; 0 if none.
 	Threshold int64
 }
 
-// Name names the budget, for people.
+// Name returns the scope and the name of the ceiling, for people.
 func (c *Ceiling) Name() string { return c.Scope.String() + " " + CeilingName(c.Index) }
 
-// PassEndeded reports whether the call would take more than there is.
+// Exceeded reports whether the call needs more than the ceiling allows.
 func (c *Ceiling) Exceeded() bool { return c.Needs > 0 && c.Sum() > c.Limit }
 
-// Remaining is the rest of the ceiling with the call.
+// Remaining returns the amount left below the ceiling after the call.
 func (c *Ceiling) Remaining() int64 { return max(0, c.Limit-c.Sum()) }
 
-// Quote is the ledger's answer to a call.
+// Quote is the ledger's answer to a reservation.
 type Quote struct {
 	// Owner pays for the resource.
 	Owner Owner
-	// Now is the store's clock, Sent when the request to the store was sent, by this gateway's clock.
+	// Now is the store's clock. Sent is the time when the request was sent to the store, by this gateway's clock.
 	Now, Sent time.Time
-	// Refused is the ceiling that would be passed, nil if the call was admitted.
+	// Refused is the ceiling that the call would exceed; nil if the call was admitted.
 	Refused *Ceiling
-	// Ceilings are all that apply.
+	// Ceilings are all ceilings that apply to the call.
 	Ceilings []*Ceiling
-	// Tightest is the ceiling with the least left, nil if no ceiling applies.
+	// Tightest is the ceiling with the least amount remaining; nil if no ceiling applies.
 	Tightest *Ceiling
 }
 
-// ErrAlreadySettled means that a hold had ended before it was made, because it took longer
-// than the call was waited for.
-var ErrAlreadySettled = errors.New("spend: the reservation came too late")
+// ErrAlreadySettled means that a hold ended before its reservation was made, because the reservation took longer than the call could
+// wait.
+var ErrAlreadySettled = errors.New("ledger: the hold was settled before its reservation")
 
-var errLostAgain = fmt.Errorf("%w: it was lost again while it was rebuilt", ErrUnavailable)
+var errLostAgain = fmt.Errorf("%w: the ledger was lost again during its rebuild", ErrUnavailable)
 
-// ErrRepeated means that the wish of a reservation has other intents.
-var ErrRepeated = errors.New("spend: the call may be a repeat")
+// ErrRepeated means that another intent has the fingerprint of the reservation.
+var ErrRepeated = errors.New("ledger: another request has the same fingerprint")
 
-// Reserve asks for room for a call of a caller under a plan. A call about a resource
-// of another owner is held against that owner's budgets. It returns ErrUnavailable
-// if the ledger cannot be asked, or is not complete and cannot be rebuilt.
+// Reserve reserves the cost of a call under a plan. A call about a resource of another owner is charged to that owner's budgets.
+// Reserve returns ErrUnavailable if the store does not respond, or if the ledger is incomplete and cannot be rebuilt.
 func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation) (Quote, error) {
 	if err := l.moved.ensure(ctx, org, p.Moves, l.Loop); err != nil && !r.Free {
-		return Quote{}, fmt.Errorf("%w: a renamed team's costs could not be moved: %w", ErrUnavailable, err)
+		return Quote{}, fmt.Errorf("%w: cannot move the costs of a renamed team: %w", ErrUnavailable, err)
 	}
 	r.Horizon = p.Horizon
 	var lost time.Time // when the first attempt was sent, if its reply was lost
@@ -88,7 +85,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 		out, err := l.Store.Reserve(ctx, org, &r)
 		switch {
 		case errors.Is(err, ErrUnavailable) && lost.IsZero() && ctx.Err() == nil:
-			lost = at // the store may have made the reservation then: the hold makes a repeat the same
+			lost = at // the reservation may have been made; repeating it with the same hold is safe
 			continue
 		case err != nil:
 			return Quote{}, err
@@ -112,14 +109,14 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 				return Quote{}, errLostAgain
 			}
 			if err := l.Loop.Rebuild(ctx, org); err != nil {
-				return Quote{}, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
+				return Quote{}, fmt.Errorf("%w: the ledger is incomplete: %w", ErrUnavailable, err)
 			}
 			rebuilt = true
 		}
 	}
 }
 
-// Settle ends a hold, or opens it.
+// Settle commits, releases or opens a hold.
 func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	err := l.Store.Settle(ctx, org, s)
 	if err != nil || s.End == Open && s.NewID == "" {
@@ -128,9 +125,9 @@ func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	return err
 }
 
-// Owners returns the owners of resources and then those of jobs, the zero Owner for one that
-// belongs to the organisation. A ledger that is not complete is rebuilt first if it lacks
-// one of them: it returns ErrUnavailable until that has been done.
+// Owners returns the owners of resources, followed by the owners of jobs. The owner is zero for entries that belong to the
+// organisation. If an owner is missing from an incomplete ledger, Owners rebuilds the ledger first, and returns ErrUnavailable if that
+// fails.
 func (l *Ledger) Owners(ctx context.Context, org string, resources []string, jobs ...Job) ([]Owner, error) {
 	if len(resources)+len(jobs) == 0 {
 		return nil, nil
@@ -146,35 +143,35 @@ func (l *Ledger) Owners(ctx context.Context, org string, resources []string, job
 			return nil, errLostAgain
 		}
 		if err := l.Loop.Rebuild(ctx, org); err != nil {
-			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
+			return nil, fmt.Errorf("%w: the ledger is incomplete: %w", ErrUnavailable, err)
 		}
 	}
 }
 
-// RestoredIntentrs returns the owners of resources as this gateway remembers them, the zero Owner for others. It does not ask the store.
+// CachedOwners returns the owners of resources as remembered by this gateway, and the zero Owner for unknown ones. It does not access
+// the store.
 func (l *Ledger) CachedOwners(org string, resources []string) []Owner {
 	return l.Snapshots.Owners(org, resources)
 }
 
-// SetJobOwner remembers the owner of a job for a time.
+// SetJobOwner records the owner of a job for the given time.
 func (l *Ledger) SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error {
 	return l.Store.SetJobOwner(ctx, org, j, o, keep)
 }
 
-// Balances returns the accounts of an owner's scopes, in their order, rebuilding
-// a ledger that is not complete.
+// Balances returns the balances of an owner's scopes, in order. It rebuilds an incomplete ledger first.
 func (l *Ledger) Balances(ctx context.Context, org string, o Owner) ([]Balance, error) {
 	state, err := l.Store.Balances(ctx, org, o)
 	if err == nil && !state.Complete {
 		if err := l.Loop.Rebuild(ctx, org); err != nil {
-			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
+			return nil, fmt.Errorf("%w: the ledger is incomplete: %w", ErrUnavailable, err)
 		}
 		state, err = l.Store.Balances(ctx, org, o)
 	}
 	return state.Balances, err
 }
 
-// limits are the ceilings of the scopes of a reservation's owner, in their order.
+// limits returns the limits of the scopes of a reservation's owner, in order.
 func (p *Plan) limits(r *Reservation) [][Ceilings]int64 {
 	scopes := r.Owner.Scopes()
 	limits := make([][Ceilings]int64, len(scopes))
@@ -196,7 +193,7 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}
 		if Accrues(index) {
 			c.RenewsAt = out.Ends[index-PerDay]
-			c.Threshold = p.Reached(c.Used, c.Limit) // by the accrued cost, not the expected one
+			c.Threshold = p.Reached(c.Used, c.Limit) // by the accrued cost, not the expected cost
 			return c
 		}
 		c.Threshold = p.Reached(c.Sum(), c.Limit)

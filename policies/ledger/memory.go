@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Memory is a [Store] in this process: the reference for others, and the store that dry runs
-// reserve in. It is safe for concurrent use.
+// Memory is an in-memory [Store]: the reference implementation, and the store of dry runs. It is safe for concurrent use.
 type Memory struct {
 	now   func() time.Time
 	zones Zones
@@ -19,38 +18,37 @@ type Memory struct {
 	orgs map[string]*ledger
 }
 
-// ledger is that of one organisation.
+// ledger is the ledger of one organisation.
 type ledger struct {
 	zone      Zone
-	calendar  Calendar // around the present
+	calendar  Calendar // of the days around the current time
 	complete  bool
 	token     string
 	seq       int64
 	repairs   int64
 	epoch     int64
-	began     int64 // of the epoch
+	began     int64 // start of the epoch
 	offers    map[int64]*offered
 	accounts  map[Scope]*account
 	resources map[string]*Record
 	holds     map[string]*hold
-	settled   map[string]int64             // holds that have ended, and when
-	wishes    map[string]map[string]string // wish -> id of an intent -> row
+	settled   map[string]int64             // ended holds, with the time of their end
+	wishes    map[string]map[string]string // fingerprint -> intent ID -> row
 	jobs      map[Job]note
 	history   memoryHistory
 	noticed   map[string]string
-	gone      map[string]gone        // by id
-	accruals  map[string]madeAccrual // by id of the request
+	gone      map[string]gone        // by ID
+	accruals  map[string]madeAccrual // by request ID
 }
 
-// gone is the last record of a resource that an adjustment removed, and until when its
-// owner is kept.
+// gone is the last record of a resource removed by an adjustment, and the time until which its owner is kept.
 type gone struct {
 	Record
 
 	until int64
 }
 
-// note is the owner of a job, and until when it is known.
+// note is the owner of a job, and the time until which it is kept.
 type note struct {
 	owner Owner
 	until int64
@@ -59,17 +57,16 @@ type note struct {
 type hold struct {
 	Hold
 
-	base int64 // version of the resource when it was made
+	base int64 // version of the resource when the hold was made
 	at   int64
 }
 
-// NewMemory returns an empty store with a clock, and the zones of organisations.
+// NewMemory returns an empty store that uses the given clock and the zones of organisations.
 func NewMemory(now func() time.Time, zones Zones) *Memory {
 	return &Memory{now: now, zones: zones, orgs: make(map[string]*ledger)}
 }
 
-// org returns the ledger of an organisation, with the calendar of the present, and the
-// time. The caller holds mu.
+// org returns the ledger of an organisation with an up-to-date calendar, and the current time. The caller holds mu.
 func (m *Memory) org(id string) (l *ledger, now int64) {
 	l = m.orgs[id]
 	if l == nil {
@@ -86,7 +83,7 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 	return l, at.UnixMilli()
 }
 
-// Load makes a state the ledger of an organisation.
+// Load replaces the ledger of an organisation with a state.
 func (m *Memory) Load(org string, s *State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,14 +106,14 @@ func (m *Memory) Load(org string, s *State) {
 	}
 }
 
-// open locks the ledger of an organisation until done, and returns what org does.
+// open locks the ledger of an organisation until done is called, and returns the results of org.
 func (m *Memory) open(id string) (l *ledger, now int64, done func()) {
 	m.mu.Lock()
 	l, now = m.org(id)
 	return l, now, m.mu.Unlock
 }
 
-// of returns the accounts of an owner, up to date.
+// of returns the up-to-date accounts of an owner.
 func (l *ledger) of(o Owner, now int64) []*account {
 	scopes := o.Scopes()
 	accounts := make([]*account, len(scopes))
@@ -126,7 +123,7 @@ func (l *ledger) of(o Owner, now int64) []*account {
 	return accounts
 }
 
-// account returns the account of a scope, up to date.
+// account returns the up-to-date account of a scope.
 func (l *ledger) account(s Scope, now int64) *account {
 	if l.accounts[s] == nil {
 		l.accounts[s] = newAccount(now, &l.calendar)
@@ -172,7 +169,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 		out.Held = held.Amounts
 	}
 	scopes := r.Owner.Scopes()
-	accounts := make([]account, len(scopes)) // nothing is written unless there is room
+	accounts := make([]account, len(scopes)) // written back only if there is room
 	for i, s := range scopes {
 		a := &accounts[i]
 		*a = *cmp.Or(l.accounts[s], newAccount(now, &l.calendar))
@@ -206,7 +203,7 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 	return out, nil
 }
 
-// levels is how full the ceilings of a scope would be with more in it.
+// levels returns the usage of a scope's ceilings with the additional amounts.
 func (a *account) levels(more Amounts, h Horizon, cal *Calendar) [Ceilings]Level {
 	var out [Ceilings]Level
 	for i, d := range map[int]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB, MaxSandboxes: Sandboxes} {
@@ -228,16 +225,16 @@ func (a *account) levels(more Amounts, h Horizon, cal *Calendar) [Ceilings]Level
 	return out
 }
 
-// ended is how long it is remembered that a hold has ended, in milliseconds.
+// ended is the retention time of ended holds, in milliseconds.
 const ended = hour
 
-// hasEnded reports whether a hold has ended, or a resource is gone, given by [tombstone].
+// hasEnded reports whether a hold has ended, or whether a resource is gone, given its [tombstone].
 func (l *ledger) hasEnded(hold string, now int64) bool {
 	at, ok := l.settled[hold]
 	return ok && at >= now-ended
 }
 
-// forget remembers that a hold has ended. The platform reports the result of a job for longer.
+// forget records the end of a hold. It keeps the record longer for jobs, whose results the platform reports for longer.
 func (l *ledger) forget(hold string, now int64) {
 	if strings.HasPrefix(hold, "job ") {
 		now += 23 * hour
@@ -245,7 +242,7 @@ func (l *ledger) forget(hold string, now int64) {
 	l.settled[hold] = now
 }
 
-// tombstone is the name under which the ledger remembers that a resource was removed.
+// tombstone returns the name under which the ledger records the removal of a resource.
 func tombstone(resource string) string { return "gone:" + resource }
 
 // Settle implements Store.
@@ -267,7 +264,7 @@ func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
 	return nil
 }
 
-// open opens a hold, under another id if the settlement says so.
+// open opens a hold, under another ID if the settlement has one.
 func (l *ledger) open(h *hold, s *Settlement, now int64) {
 	h.Open, h.Until = true, time.UnixMilli(now+s.ResolveWithin.Milliseconds())
 	if s.NewID == "" || s.NewID == h.ID {
@@ -303,7 +300,7 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	case s.End == Commit && s.Resource != "":
 		l.commit(s, h, now)
 	case s.End == Commit && (h != nil || l.began > now-24*hour):
-		if h == nil { // a loss of the store has lost the hold
+		if h == nil { // the hold was lost together with other data of the store
 			h = &hold{Hold: Hold{Kind: s.Kind, Owner: s.Owner, Metadata: s.Metadata, Amounts: s.Amounts.Clamped()}}
 			if s.Job != nil {
 				noted := l.jobs[*s.Job]
@@ -324,7 +321,7 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	}
 }
 
-// commit enters the new state of a resource.
+// commit records the new state of a resource.
 func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 	r := l.resources[s.Resource]
 	next := &Record{
@@ -348,7 +345,7 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 	case s.Gone && (r == nil || !alone && (h != nil || r.Pending > 0)):
 		return
 	case r == nil && l.hasEnded(tombstone(s.Resource), now):
-		return // it was removed before this commit arrived
+		return // removed before this commit arrived
 	case s.Gone:
 		next = nil
 	case r != nil && !alone:
@@ -369,8 +366,8 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 	}
 }
 
-// replace puts one record in the place of another of the same resource; either may
-// be nil. from is when the rate changed, if that was earlier than now, but not before the cost of old began.
+// replace replaces one record of a resource with another; either may be nil. The change takes effect at from, if set, but neither after
+// now nor before the cost of old began.
 func (l *ledger) replace(old, next *Record, from time.Time, now int64) {
 	at := l.of(Owner{}, now)[0].at
 	if !from.IsZero() {
@@ -399,7 +396,7 @@ func (l *ledger) replace(old, next *Record, from time.Time, now int64) {
 	l.resources[next.ID] = next
 }
 
-// enter adds a record to the accounts of its owner from a time on, or, with the sign -1, takes it off.
+// enter adds a record to the accounts of its owner, effective from a time; with a negative sign it subtracts the record.
 func (l *ledger) enter(r *Record, sign, at, now int64) {
 	for _, a := range l.of(r.Owner, now) {
 		a.committed.add(r.Amounts, sign)
@@ -409,7 +406,7 @@ func (l *ledger) enter(r *Record, sign, at, now int64) {
 	}
 }
 
-// rated notes for the roll-ups that a record takes another one's place at a time, which may be rolled up already.
+// rated records, for the roll-ups, that one record replaces another at a time, which may have been rolled up already.
 func (l *ledger) rated(old, next *Record, at int64, earlier bool) {
 	switch {
 	case old != nil && next != nil && old.Owner == next.Owner && !earlier:

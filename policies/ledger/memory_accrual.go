@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// madeAccrual is an adjustment or a move that was made, until its ID is forgotten.
+// madeAccrual is an applied adjustment or move, kept until its ID expires.
 type madeAccrual struct {
 	request string
 	outcome AccrualOutcome
@@ -78,10 +78,10 @@ func (m *Memory) MoveAccrual(_ context.Context, org string, a *AccrualMove) (Acc
 	return l.made(a.ID, a.Fingerprint(), target, change, until), nil
 }
 
-// Fingerprint describes the move: two with the same ID and Request are one.
+// Fingerprint encodes the move. Two moves with the same ID and Fingerprint are the same request.
 func (a *AccrualMove) Fingerprint() string { return "move " + a.From + " " + a.To + " " + a.Key }
 
-// accrued is the account's accrued costs.
+// accrued returns the accrued costs of the account.
 func (a *account) accrued() (out [periods]int64) {
 	for i, p := range a.periods {
 		out[i] = p.accrued
@@ -89,12 +89,12 @@ func (a *account) accrued() (out [periods]int64) {
 	return out
 }
 
-// empty reports whether nothing is in the account.
+// empty reports whether all amounts and accrued costs of the account are zero.
 func (a *account) empty() bool {
 	return a.committed == (Amounts{}) && a.reserved == (Amounts{}) && a.accrued() == [periods]int64{}
 }
 
-// earlier returns the outcome of an earlier request with an ID, and whether there was one.
+// earlier returns the outcome of an earlier request with the same ID, and reports whether there was one.
 func (l *ledger) earlier(id, request string, now int64) (out AccrualOutcome, known bool) {
 	was, known := l.accruals[id]
 	if id == "" || !known || was.until <= now {
@@ -107,7 +107,7 @@ func (l *ledger) earlier(id, request string, now int64) (out AccrualOutcome, kno
 	return out, true
 }
 
-// made notes a change of an account until a time, and returns its outcome.
+// made records a change of an account until a time, and returns its outcome.
 func (l *ledger) made(id, request string, a *account, change [periods]int64, until int64) AccrualOutcome {
 	l.seq++
 	out := AccrualOutcome{Change: accruedOf(change), Accrued: accruedOf(a.accrued())}

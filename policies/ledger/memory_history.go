@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// memoryHistory is the roll-ups of one organisation in memory.
+// memoryHistory holds the roll-ups of one organisation.
 type memoryHistory struct {
 	RollupInput
 
@@ -15,20 +15,20 @@ type memoryHistory struct {
 	rollups map[Unit]map[int64]*bucket // by start, in Unix milliseconds
 }
 
-// bucket is the cost of one unit of time, until the roll-up ends.
+// bucket holds the costs of one unit of time, with the expiry of the roll-up.
 type bucket struct {
 	micro map[Item]int64
 	ends  int64
 }
 
-// note enters a change of a resource's rate.
+// note records a change of a resource's rate.
 func (m *memoryHistory) note(r *Record, rate, at int64) {
 	if rate != 0 {
 		m.Changes = append(m.Changes, Change{Item: NewItem(r.ID, r.Kind, r.Owner, r.Metadata), Rate: rate, At: time.UnixMilli(at)})
 	}
 }
 
-// once enters the one-time cost of a hold.
+// once records the one-time cost of a hold.
 func (m *memoryHistory) once(h *hold, micro, at int64) {
 	if micro > 0 {
 		m.Changes = append(m.Changes, Change{Item: NewRunItem(h.Kind, h.Owner, h.Metadata), Once: micro, At: time.UnixMilli(at)})

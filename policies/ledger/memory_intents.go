@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// repeats reports whether a wish has other intents than those that are past.
+// repeats reports whether a fingerprint has intents other than the ignored ones.
 func (l *ledger) repeats(n *IntentRecord) bool {
 	if n == nil || l.wishes[n.Fingerprint][n.Intent] != "" {
 		return false
@@ -19,7 +19,7 @@ func (l *ledger) repeats(n *IntentRecord) bool {
 	return false
 }
 
-// note notes an intent.
+// note records an intent.
 func (l *ledger) note(n *IntentRecord, now int64) {
 	if n == nil {
 		return
@@ -30,7 +30,7 @@ func (l *ledger) note(n *IntentRecord, now int64) {
 	l.wishes[n.Fingerprint][n.Intent] = strconv.FormatInt(now, 10) + " " + n.Row
 }
 
-// finish has an intent go on.
+// finish applies an update to an intent.
 func (l *ledger) finish(e *IntentUpdate) {
 	switch {
 	case e == nil || e.OldRow != "" && said(l.wishes[e.Fingerprint][e.Intent]) != said(e.OldRow):
@@ -41,7 +41,7 @@ func (l *ledger) finish(e *IntentUpdate) {
 	}
 }
 
-// said is the content of a row, without when it was noted.
+// said returns the content of a row without the time of its recording.
 func said(row string) string {
 	_, text, _ := strings.Cut(row, " ")
 	return text

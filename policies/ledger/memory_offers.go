@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// offered is an offer for a rebuild.
+// offered holds the offers for one rebuild.
 type offered struct {
 	owners   map[string]Ownership
-	at       map[string]time.Time // of owners, by resource
+	at       map[string]time.Time // times of the owners, by resource
 	gateways []string
 }
 
-// Heads implements Memorial.
+// Heads implements RecoveryStore.
 func (m *Memory) Heads(_ context.Context, orgs []string) ([]Head, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -25,7 +25,7 @@ func (m *Memory) Heads(_ context.Context, orgs []string) ([]Head, error) {
 	return heads, nil
 }
 
-// Offer implements Memorial.
+// Offer implements RecoveryStore.
 func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 	l, now, done := m.open(org)
 	defer done()
@@ -44,7 +44,7 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 	return nil
 }
 
-// Restore implements Memorial.
+// Restore implements RecoveryStore.
 func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restored []Hold, err error) {
 	l, now, done := m.open(org)
 	defer done()
@@ -85,7 +85,7 @@ func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restore
 	return restored, nil
 }
 
-// MarkRestored implements Memorial.
+// MarkRestored implements RecoveryStore.
 func (m *Memory) MarkRestored(_ context.Context, org string, epoch int64, gateway string) error {
 	l, _, done := m.open(org)
 	defer done()
@@ -93,7 +93,7 @@ func (m *Memory) MarkRestored(_ context.Context, org string, epoch int64, gatewa
 	return nil
 }
 
-// offer returns what was offered for a rebuild.
+// offer returns the offers for a rebuild.
 func (l *ledger) offer(epoch int64) *offered {
 	if l.offers == nil {
 		l.offers = make(map[int64]*offered)
@@ -104,7 +104,7 @@ func (l *ledger) offer(epoch int64) *offered {
 	return l.offers[epoch]
 }
 
-// raise raises the accrued cost to at least another account's of the same period.
+// raise raises the accrued costs to those of another account, for the periods that are the same.
 func (a *account) raise(other *account) {
 	for i := range a.periods {
 		if p := other.periods[i]; p.start == a.periods[i].start && p.accrued > a.periods[i].accrued {
@@ -113,7 +113,7 @@ func (a *account) raise(other *account) {
 	}
 }
 
-// Offers implements Memorial.
+// Offers implements RecoveryStore.
 func (m *Memory) Offers(_ context.Context, org string, epoch int64) (map[string]Ownership, []string, error) {
 	l, _, done := m.open(org)
 	defer done()
@@ -123,11 +123,11 @@ func (m *Memory) Offers(_ context.Context, org string, epoch int64) (map[string]
 	return nil, nil, nil
 }
 
-// Position implements Memorial: a process does not lose its memory.
+// Position implements RecoveryStore. It returns the zero Position, because a process does not lose its memory.
 func (*Memory) Position(string) Position { return Position{} }
 
-// SetPosition implements Memorial.
+// SetPosition implements RecoveryStore.
 func (*Memory) SetPosition(string, Position) {}
 
-// Lock implements Store. Passes over a Memory may overlap: they do no harm.
+// Lock implements Store. It does not lock anything, because overlapping passes over a Memory are harmless.
 func (*Memory) Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

@@ -84,8 +84,7 @@ func (a *account) balance(s Scope) Balance {
 	return Balance{Scope: s, Committed: a.committed, Reserved: a.reserved, Accrued: accruedOf(a.accrued())}
 }
 
-// Sort puts the organisation first, then teams, then keys, and everything else in
-// the order of its id.
+// Sort sorts balances with the organisation first, then teams, then keys, and everything else by ID.
 func (s *State) Sort() {
 	rank := map[ScopeKind]int{KindOrg: 0, KindTeam: 1, KindKey: 2}
 	slices.SortFunc(s.Balances, func(a, b Balance) int {

@@ -7,18 +7,18 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// maxObserved bounds how many sandboxes a gateway remembers to have observed.
+// maxObserved is the number of sandboxes whose observed rates a gateway remembers.
 const maxObserved = 10_000
 
-// observed are the rates of sandboxes that this gateway has told the ledger, in micro-dollars per hour: 0 of one that has ended.
+// observed holds the sandbox rates that this gateway has reported to the ledger, in micro-dollars per hour; 0 for an ended sandbox.
 type observed struct {
 	mu    sync.Mutex // guards rates
 	rates map[string]int64
 }
 
-// Observe enters what the platform has said about a sandbox in a response to a call: its rate, which it states once the sandbox runs,
-// or that it has ended. The reconciler would find the same later. It does nothing for a resource that is not in the ledger, or has ended there.
-// A rate above the ceiling that its create reserved is logged; 0 is no ceiling.
+// Observe records the state of a sandbox in a response of the platform: its rate, which is known once the sandbox runs, or its end. The
+// reconciler would find the same facts later. Observe ignores resources that are missing from the ledger or have ended there. It logs a
+// rate above the ceiling that the create reserved; a ceiling of 0 disables that.
 func (l *Ledger) Observe(ctx context.Context, org string, f *PlatformResource, ceiling int64) error {
 	key, rate := org+"/"+f.ID, f.Amounts[Bounded]
 	if l.observed.has(key, rate) {
@@ -28,7 +28,7 @@ func (l *Ledger) Observe(ctx context.Context, org string, f *PlatformResource, c
 		Kind: string(operation.KindSandbox), Resource: f.ID, Version: LiveSandbox, Amounts: f.Amounts, From: f.from(),
 	})
 	if made && ceiling > 0 && rate > ceiling {
-		l.Logger.WarnContext(ctx, "a sandbox has a higher rate than catalog.sandbox_rate", "org", org, "resource", f.ID,
+		l.Logger.WarnContext(ctx, "sandbox rate exceeds catalog.sandbox_rate", "org", org, "resource", f.ID,
 			"micro_usd_per_hour", rate, "ceiling", ceiling)
 	}
 	if made || rate == 0 {

@@ -9,10 +9,8 @@ import (
 	"time"
 )
 
-// Outbox is the [Store] of one gateway's calls. It knows which holds the gateway has
-// in hand: those it has reserved, or tried to, and not settled. A settlement that the
-// store does not take stays queued until it does; see [Outbox.Run]. It is safe for
-// concurrent use.
+// Outbox is the [Store] for the calls of one gateway. It tracks the holds that the gateway has reserved, or tried to reserve, and not
+// settled. A settlement that the store does not accept stays queued until it does; see [Outbox.Run]. Outbox is safe for concurrent use.
 type Outbox struct {
 	*Deps
 	Store
@@ -27,16 +25,15 @@ type Outbox struct {
 
 // box is the outbox of one organisation.
 type box struct {
-	turn sync.Mutex // held while the queue is delivered, or the holds are looked at
+	turn sync.Mutex // held while the queue is delivered or the holds are checked
 
 	hand  map[string]heldState
 	queue []*queued // oldest first
 	keys  map[string]bool
-	// gone are holds that left the hand or the queue while the store is read; nil at
-	// other times.
+	// gone holds the IDs that were removed from held or from the queue while the store is being read; nil at other times.
 	gone map[string]bool
-	// doubt says that the store may have holds that it should not have, since lost at
-	// the latest; missed that it was not told all.
+	// doubt is set if the store may contain holds that it should not, the latest since the time lost. missed is set if a settlement was
+	// dropped.
 	doubt, missed bool
 	lost          time.Time
 	seen          HoldStatus
@@ -49,18 +46,17 @@ type queued struct {
 	since time.Time
 }
 
-// heldState is the state of a hold in hand.
+// heldState is the state of an unsettled hold.
 type heldState struct {
-	// known says that the store has answered that it has the hold.
+	// known is set once the store has confirmed the hold.
 	known bool
 }
 
-// maxQueued bounds how many settlements are queued whose holds the store may never
-// have heard of. Those of holds that it has are as few as the calls that were under
-// way when it was lost, and are always queued.
+// maxQueued limits the number of queued settlements whose holds may be unknown to the store. Settlements of holds known to the store
+// are always queued: there are only as many as calls were in progress when the store became unavailable.
 const maxQueued = 10_000
 
-// of returns the box of an organisation, with mu held.
+// of returns the box of an organisation. The caller holds mu.
 func (o *Outbox) of(org string) *box {
 	b := o.boxes[org]
 	if b == nil {
@@ -70,13 +66,13 @@ func (o *Outbox) of(org string) *box {
 	return b
 }
 
-// has reports whether a hold is in hand, or was when the store began to be read.
+// has reports whether a hold is unsettled now, or was when the read of the store began.
 func (b *box) has(hold string) bool {
 	_, held := b.hand[hold]
 	return held || b.gone[hold] || slices.ContainsFunc(b.queue, func(s *queued) bool { return s.Hold == hold })
 }
 
-// drop takes a hold out of the hand.
+// drop removes a hold from the unsettled ones.
 func (b *box) drop(hold string) {
 	delete(b.hand, hold)
 	if b.gone != nil {
@@ -84,8 +80,8 @@ func (b *box) drop(hold string) {
 	}
 }
 
-// Reserve implements Store. A hold whose reservation failed is in hand, too: the store
-// may have it. A refusal is asked for again if queued settlements can make room.
+// Reserve implements Store. It also tracks a hold whose reservation failed, because the store may contain it. It repeats a refused
+// reservation if queued settlements can free room.
 func (o *Outbox) Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error) {
 	r.Holder = o.Self
 	o.mu.Lock()
@@ -112,8 +108,7 @@ func (o *Outbox) Reserve(ctx context.Context, org string, r *Reservation) (Outco
 	return out, err
 }
 
-// Settle implements Store. A settlement that comes back with ErrUnavailable is queued,
-// if there is room.
+// Settle implements Store. It queues a settlement that fails with ErrUnavailable, if there is room.
 func (o *Outbox) Settle(ctx context.Context, org string, s *Settlement) error {
 	o.mu.Lock()
 	b := o.of(org)
@@ -123,7 +118,7 @@ func (o *Outbox) Settle(ctx context.Context, org string, s *Settlement) error {
 		waiting = o.deliver(ctx, org, b) != nil
 		b.turn.Unlock()
 	}
-	err := fmt.Errorf("settle: %w: earlier settlements are queued", ErrUnavailable)
+	err := fmt.Errorf("settle: %w: waiting for earlier settlements", ErrUnavailable)
 	if !waiting {
 		if err = o.Store.Settle(ctx, org, s); errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 			err = o.Store.Settle(ctx, org, s)
@@ -139,26 +134,24 @@ func (o *Outbox) Settle(ctx context.Context, org string, s *Settlement) error {
 	return err
 }
 
-// fail notes that the store may have holds that it should not have. The caller holds
-// mu.
+// fail records that the store may contain holds that it should not. The caller holds mu.
 func (o *Outbox) fail(b *box) {
 	b.lost = o.Now()
 	o.doubt(b)
 }
 
-// doubt has the holds in the store looked at. The caller holds mu.
+// doubt schedules a check of the holds in the store. The caller holds mu.
 func (o *Outbox) doubt(b *box) {
 	b.doubt = true
 	select {
 	case o.wake <- struct{}{}:
-	default: // it is awake
+	default: // woken already
 	}
 }
 
-// enqueue queues a settlement. The removal of a resource takes the place of others of
-// it; a settlement that the store may never have heard of is dropped when too much is queued: its
-// hold is released when the store answers again, and the next pass finds out about its
-// resource. The caller holds mu.
+// enqueue queues a settlement. The removal of a resource replaces other settlements of that resource. If the queue is full, enqueue
+// drops a settlement whose hold may be unknown to the store: the hold is released when the store answers again, and the next pass finds
+// the resource. The caller holds mu.
 func (o *Outbox) enqueue(ctx context.Context, org string, b *box, s *Settlement) {
 	b.missed = true
 	known := b.hand[s.Hold].known
@@ -167,17 +160,17 @@ func (o *Outbox) enqueue(ctx context.Context, org string, b *box, s *Settlement)
 	case b.keys[key]:
 		return
 	case !known && o.queued >= maxQueued:
-		o.Logger.WarnContext(ctx, "a settlement was dropped: too many are queued", "org", org, "hold", s.Hold, "resource", s.Resource)
+		o.Logger.WarnContext(ctx, "settlement dropped: too many settlements are queued", "org", org, "hold", s.Hold, "resource", s.Resource)
 		return
 	case len(b.queue) == 0:
-		o.Logger.WarnContext(ctx, "settlements are queued: the ledger's store does not take them", "org", org)
+		o.Logger.WarnContext(ctx, "queueing settlements: the ledger's store does not accept them", "org", org)
 	}
 	b.queue, b.keys[key] = append(b.queue, &queued{*s, o.Now()}), true
 	o.queued++
 }
 
-// key is the same for settlements of which one is enough. Of a hold that the store may
-// not have, all there is to say is that its resource is gone.
+// key returns the same value for settlements that replace each other. If the store may not have the hold, the only information to
+// deliver is that the resource is gone.
 func (s *Settlement) key(known bool) string {
 	switch {
 	case s.End == Open:

@@ -7,43 +7,41 @@ import (
 	"time"
 )
 
-// Outlook is the likely spend of a scope.
+// Outlook is the current and expected spending of a scope.
 type Outlook struct {
 	Scope Scope
-	// Burn is its present cost, in micro-dollars per hour; Today and ThisMonth are
-	// its accrued costs, in micro-dollars.
+	// Burn is the current cost in micro-dollars per hour. Today and ThisMonth are the accrued costs in micro-dollars.
 	Burn, Today, ThisMonth int64
-	// Day and Month estimate both at their ends.
+	// Day and Month estimate the accrued costs at the end of the day and of the month.
 	Day, Month Range
-	// Ceilings are those of the scope's budget, and how full they are.
+	// Ceilings is the usage of the scope's budget.
 	Ceilings []CeilingUsage
-	// Days is how many whole days of history there were.
+	// Days is the number of whole days of history used.
 	Days int
 }
 
-// CeilingUsage is how full one ceiling of a scope is; see [AmountText].
+// CeilingUsage is the usage of one ceiling of a scope; see [AmountText] for units.
 type CeilingUsage struct {
-	// Index says which of the ceilings it is.
+	// Index identifies the ceiling among the ceilings of the scope.
 	Index int
 	Limit int64
-	// Used is the committed or accrued amount, Reserved the amount that calls find reserved: of a
-	// budget of a period also the cost of running resources for the horizon.
+	// Used is the committed or accrued amount. Reserved is the amount of reservations; for a period budget it includes the cost of running
+	// resources until the horizon.
 	Used, Reserved int64
-	// ExhaustedOn is the day on which a period's accrued cost is expected to reach the limit,
-	// zero if it is not within the period, or for a total not within a year.
+	// ExhaustedOn is the day when the accrued cost is expected to reach the limit; zero if that is after the end of the period or, for a
+	// total, more than a year away.
 	ExhaustedOn time.Time
-	// Expected is the accrued cost that is expected at the end of a period, and Ends its end, the zero time for a total. Both are zero where
-	// cost does not accrue.
-	Expected Range
+	// Ends is the end of the period, and Expected the cost of the period by then. Both are zero for totals.
 	Ends     time.Time
-	// Unreserved is the possible cost of runs under way beyond their reservations.
+	Expected Range
+	// Unreserved is the cost that runs in progress may incur beyond their reservations.
 	Unreserved int64
 }
 
-// Remaining is the amount that a call may still take.
+// Left returns the amount that calls may still use.
 func (f *CeilingUsage) Left() int64 { return max(0, f.Limit-f.Used-f.Reserved) }
 
-// ActionBudgetActionverrunss is by how much runs under way can pass it at most.
+// MaxOverrun returns the largest possible excess over the limit caused by runs in progress.
 func (f *CeilingUsage) MaxOverrun() int64 {
 	if f.Unreserved == 0 {
 		return 0
@@ -51,10 +49,8 @@ func (f *CeilingUsage) MaxOverrun() int64 {
 	return max(0, f.Used+f.Reserved+f.Unreserved-f.Limit)
 }
 
-// Outlooks forecasts the spend of each scope of a ledger, or with a budget, by the end of
-// the day and of the month. The days that have passed, which it learns from, are those
-// of UTC. It adds to the state the balances of scopes that have not drawn on their
-// budget yet.
+// Outlooks forecasts the spending of each scope that is in the ledger or has a budget, until the end of the day and of the month. The
+// estimate uses past UTC days. It adds empty balances to state for scopes that have a budget and no spending yet.
 func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *State) ([]Outlook, error) {
 	plan.addUndrawn(state)
 	today, ends := Daily.Start(state.Now), state.Zone.Ends(state.Now)
@@ -80,7 +76,7 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 	for _, b := range state.Balances {
 		past := wholeDays(costs[b.Scope])
 		o := Outlook{Scope: b.Scope, Burn: b.Committed[Burn], Today: b.Day, ThisMonth: b.Month, Days: len(past)}
-		lasting, rest := o.Burn-b.Committed[Bounded], b.Committed[Cost] // what ends by itself costs its rest, once
+		lasting, rest := o.Burn-b.Committed[Bounded], b.Committed[Cost] // costs with a known end are added once, not extrapolated
 		o.Day = Forecast(o.Today+rest, lasting, past, daysBetween(state.Now, ends[day]))
 		o.Month = Forecast(o.ThisMonth+rest, lasting, past, daysBetween(state.Now, ends[month]))
 		o.Ceilings = plan.CeilingUsage(&b, state)
@@ -103,7 +99,7 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 	return out, nil
 }
 
-// CeilingUsage is how full the ceilings of a balance are, those that limit nothing left out.
+// CeilingUsage returns the usage of a balance's ceilings. It omits ceilings without a limit.
 func (p *Plan) CeilingUsage(b *Balance, s *State) (out []CeilingUsage) {
 	limits := p.Budget(b.Scope).Limits()
 	for i, level := range b.levels(s, p.Horizon) {
@@ -114,10 +110,10 @@ func (p *Plan) CeilingUsage(b *Balance, s *State) (out []CeilingUsage) {
 	return out
 }
 
-// usedUp is the day by whose end the accrued cost of a period is expected to reach a
-// limit, zero if the period ends before that. days are the ends of the period's days, from that of now on.
+// usedUp returns the day by whose end the accrued cost of a period is expected to reach the limit, or the zero time if the period ends
+// earlier. days are the ends of the period's remaining days, starting with today.
 func usedUp(limit, accrued, burn int64, past []int64, days []time.Time, now time.Time) time.Time {
-	i := sort.Search(len(days), func(i int) bool { // forecasts never fall from one day to the next
+	i := sort.Search(len(days), func(i int) bool { // forecasts never decrease from one day to the next
 		return Forecast(accrued, burn, past, daysBetween(now, days[i])).Expected >= limit
 	})
 	if i == len(days) {
@@ -126,8 +122,8 @@ func usedUp(limit, accrued, burn int64, past []int64, days []time.Time, now time
 	return days[i].Add(-time.Millisecond)
 }
 
-// addUndrawn adds a balance of nothing for each scope that has a budget and none. Keys
-// of an issuer, who share a setting and not a budget, have one when they draw on it.
+// addUndrawn adds an empty balance for each scope that has a budget and no balance. Keys of an issuer share a setting but not a budget:
+// they get a balance with their first spending.
 func (p *Plan) addUndrawn(s *State) {
 	known := make(map[Scope]bool, len(s.Balances))
 	for _, b := range s.Balances {
@@ -149,14 +145,13 @@ func (p *Plan) addUndrawn(s *State) {
 	s.Sort()
 }
 
-// levels is how full the ceilings of a balance are for a call.
+// levels returns the usage of a balance's ceilings as a call would find it.
 func (b Balance) levels(s *State, h Horizon) [Ceilings]Level {
 	c := s.Zone.Calendar(s.Now)
 	return accountOf(b.Encode(s.Now, s.Zone)).levels(Amounts{}, h, &c)
 }
 
-// wholeDays leaves out the days before the first that cost something, and that one,
-// of which it is not known whether it was counted from its beginning.
+// wholeDays drops all days up to and including the first day with a cost, which may have been counted only in part.
 func wholeDays(costs []int64) []int64 {
 	for i, c := range costs {
 		if c > 0 {

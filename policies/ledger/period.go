@@ -6,13 +6,11 @@ import (
 	"time"
 )
 
-// hour is one in milliseconds, the unit of every time in the ledger.
+// hour is an hour in milliseconds, the unit of all times in the ledger.
 const hour = int64(time.Hour / time.Millisecond)
 
-// cost is the cost of a rate in micro-dollars per hour over some milliseconds, in
-// micro-dollars rounded down. carry is the remainder of an earlier cost, in
-// micro-dollar milliseconds per hour, and rest that of this one; both are below
-// an hour.
+// cost returns the cost of a rate in micro-dollars per hour over ms milliseconds, in micro-dollars rounded down. carry is the remainder
+// of an earlier cost, and rest the new remainder, both in micro-dollar milliseconds per hour and less than one hour's worth.
 func cost(rate, ms, carry int64) (micro, rest int64) {
 	rate = min(rate, MaxBurn)
 	if rate <= 0 || ms <= 0 {
@@ -24,7 +22,7 @@ func cost(rate, ms, carry int64) (micro, rest int64) {
 	return int64(q), int64(r)
 }
 
-// forecast is cost rounded up.
+// forecast is cost, rounded up.
 func forecast(rate, ms int64) int64 {
 	micro, rest := cost(rate, ms, 0)
 	if rest > 0 {
@@ -33,15 +31,15 @@ func forecast(rate, ms int64) int64 {
 	return micro
 }
 
-// period is a calendar period and its accrued cost.
+// period is a calendar period with its accrued cost.
 type period struct {
-	// start is when it began, in Unix milliseconds.
+	// start is the start of the period in Unix milliseconds.
 	start int64
-	// accrued is in micro-dollars, carry is the remainder; see cost.
+	// accrued is in micro-dollars. carry is the remainder; see cost.
 	accrued, carry int64
 }
 
-// The periods of a scope.
+// Periods of a scope.
 const (
 	day = iota
 	week
@@ -51,10 +49,11 @@ const (
 	periods
 )
 
-// forever is the end of the period that never ends, in Unix milliseconds. The scripts of a store compute with it exactly.
+// forever is the end of the period that never ends, in Unix milliseconds. It is small enough for exact arithmetic in the store's
+// scripts.
 const forever = int64(1) << 52
 
-// Accrued is the cost that has accrued in each current period, and in total, in micro-dollars.
+// Accrued is the cost accrued in each current period and in total, in micro-dollars.
 type Accrued struct{ Day, Week, Month, Quarter, Total int64 }
 
 func accruedOf(n [periods]int64) Accrued {
@@ -66,7 +65,7 @@ func (a Accrued) list() [periods]int64 {
 	return [periods]int64{a.Day, a.Week, a.Month, a.Quarter, a.Total}
 }
 
-// Of returns the cost of one period.
+// Of returns the cost accrued in one period.
 func (a Accrued) Of(p AccrualPeriod) int64 { return a.list()[p.Index()] }
 
 // plus returns a with a cost added to each period.
@@ -78,15 +77,15 @@ func (a Accrued) plus(micro int64) Accrued {
 	return accruedOf(n)
 }
 
-// stored is the order in which stores keep the periods of an account. Earlier versions know the day and the month alone.
+// stored is the order of the periods in stored accounts. Earlier versions keep only the day and the month.
 var stored = [periods]int{day, month, week, quarter, total} //nolint:gochecknoglobals // read only
 
-// contains is, for each period that earlier versions do not keep, the longest stored period whose cost it is sure to contain.
+// contains maps each period that earlier versions do not keep to the longest stored period whose cost it is certain to include.
 var contains = [periods]int{week: day, quarter: month, total: month} //nolint:gochecknoglobals // read only
 
 // account is the account of one scope.
 type account struct {
-	// at is until when accrual is up to date, in Unix milliseconds.
+	// at is the end of the accrued time, in Unix milliseconds.
 	at                  int64
 	committed, reserved Amounts
 	periods             [periods]period
@@ -100,8 +99,8 @@ func newAccount(now int64, c *Calendar) *account {
 	return a
 }
 
-// touch brings accrual up to date. A clock that steps back changes nothing, and in
-// another zone the period under way goes on until the next one begins there.
+// touch accrues cost until now. It does nothing if the clock has stepped back. After a change of the zone, the current period continues
+// until the next period of the new zone begins.
 func (a *account) touch(now int64, c *Calendar) {
 	now = max(now, a.at)
 	for i := range a.periods {
@@ -122,8 +121,7 @@ func (a *account) spend(micro int64) {
 	}
 }
 
-// correct accrues a rate from a time to another, as far as that is in the periods; a
-// negative one is taken off.
+// correct accrues a rate between two times, as far as they lie in the current periods. A negative rate lowers the accrued cost.
 func (a *account) correct(rate, from, to int64) {
 	for i := range a.periods {
 		p := &a.periods[i]
@@ -144,9 +142,9 @@ func (a *account) correct(rate, from, to int64) {
 	}
 }
 
-// DecodeBalance reads an account as the store has it and brings it up to date: the time
-// until when it is, the amounts committed and reserved, and for the day, the month, the week, the quarter and the total
-// each its beginning, its accrued cost, and the remainder.
+// DecodeBalance decodes an account in the store's format and brings it up to date. The numbers are: the time of the account, the
+// committed amounts and the reserved amounts, then for the day, month, week, quarter and total the start, the accrued cost and the
+// remainder.
 func DecodeBalance(s Scope, n []int64, now time.Time, z Zone) Balance {
 	a := accountOf(n)
 	c := z.Calendar(now)
@@ -154,11 +152,11 @@ func DecodeBalance(s Scope, n []int64, now time.Time, z Zone) Balance {
 	return a.balance(s)
 }
 
-// LegacyDimensions is how many of the [Dimensions] earlier versions know. Stores keep the others at the ends of records.
+// LegacyDimensions is the number of [Dimensions] known to earlier versions. Stores keep the other amounts at the end of a record.
 const LegacyDimensions = Sandboxes
 
-// DecodeAmounts returns amounts as stores keep them: the first six, which begin at a place, and the others. A record of an earlier version
-// has no others.
+// DecodeAmounts decodes amounts in the store's format: the first six starting at index at, and the others from a separate list, which
+// records of earlier versions lack.
 func DecodeAmounts(n []int64, at int, others []int64) (a Amounts) {
 	copy(a[:LegacyDimensions], n[at:])
 	copy(a[LegacyDimensions:], others)
@@ -170,7 +168,7 @@ func accountOf(n []int64) *account {
 	others := n[min(len(n), at+3*periods):]
 	a := &account{at: n[0], committed: DecodeAmounts(n, 1, others), reserved: DecodeAmounts(n, 1+LegacyDimensions, others[len(others)/2:])}
 	for _, i := range stored {
-		if at+3 > len(n) { // by an earlier version
+		if at+3 > len(n) { // written by an earlier version
 			a.periods[i] = a.periods[contains[i]]
 			continue
 		}

@@ -5,62 +5,59 @@ import (
 	"slices"
 )
 
-// LostPart names the part of a ledger that a store has lost; "" is nothing.
+// LostPart names the part of a ledger that a store has lost; "" means no loss.
 type LostPart string
 
-// The parts that can be lost.
+// Parts that can be lost.
 const (
 	// LostAll means that the store was emptied.
 	LostAll LostPart = "all"
-	// LostChanges means that it went back to an older state.
+	// LostChanges means that the store returned to an older state.
 	LostChanges LostPart = "changes"
-	// LostServer means that another server took its place, and a gateway that may have
-	// written to the old one did not come back.
+	// LostServer means that another server replaced the store's server, and a gateway that may have written to the old server did not
+	// return.
 	LostServer LostPart = "server"
-	// The rest are single keys.
+	// The remaining values name single keys.
 	LostAccounts  LostPart = "accounts"
 	LostResources LostPart = "resources"
 	LostHolds     LostPart = "holds"
 	LostEnded     LostPart = "ended"
 )
 
-// Losses lists the parts of a ledger that a store can lose.
+// Losses returns the parts of a ledger that a store can lose.
 func Losses() []LostPart {
 	return []LostPart{LostAll, LostChanges, LostServer, LostAccounts, LostResources, LostHolds, LostEnded}
 }
 
-// String describes the loss, for people.
+// String describes the loss for people.
 func (l LostPart) String() string {
 	switch l {
 	case LostAll:
 		return "the store was emptied"
 	case LostChanges:
-		return "the store went back to an older state"
+		return "the store returned to an older state"
 	case LostServer:
-		return "another server took the store's place, and a gateway did not come back"
+		return "another server replaced the store's server, and a gateway did not return"
 	case LostAccounts, LostResources, LostHolds, LostEnded:
 		return "the store lost the key of its " + string(l)
 	}
 	return "nothing was lost"
 }
 
-// Difference is by how much the sums of a scope are below the sums of its records
-// and holds.
+// Difference is the totals of a scope's records and holds minus the stored sums of the scope.
 type Difference struct {
 	Scope               Scope
 	Committed, Reserved Amounts
 }
 
-// Repair adds differences to sums.
+// Repair adds differences to the sums of scopes.
 type Repair struct {
-	// Version is the [State.Repairs] of the state that the differences are of: if there
-	// was another repair since then, nothing is done.
+	// Version is [State.Repairs] of the state that was compared. If another repair was made since then, nothing is changed.
 	Version     int64
 	Differences []Difference
 }
 
-// Differences compares the sums with their summands. Calls change both in one
-// step, so a difference stays as it is until it is repaired.
+// Differences compares the sums with their summands. Calls change both in one step, so a difference persists until it is repaired.
 func (s *State) Differences() []Difference {
 	sums := make(map[Scope]*Difference, len(s.Balances))
 	of := func(scope Scope) *Difference {
@@ -93,14 +90,14 @@ func (s *State) Differences() []Difference {
 	return all
 }
 
-// plus is the sum of two differences of one scope.
+// plus returns the sum of two differences of the same scope.
 func (d Difference) plus(other Difference) Difference {
 	d.Committed.add(other.Committed, 1)
 	d.Reserved.add(other.Reserved, 1)
 	return d
 }
 
-// split divides differences, each into the part that raises a sum and the part that lowers it.
+// split divides each difference into a part that raises a sum and a part that lowers it.
 func split(all []Difference) (above, below []Difference) {
 	for _, d := range all {
 		up := Difference{Scope: d.Scope, Committed: d.Committed.max(Amounts{}), Reserved: d.Reserved.max(Amounts{})}
@@ -110,8 +107,8 @@ func split(all []Difference) (above, below []Difference) {
 	return above, below
 }
 
-// repairSums repairs differences that were seen before and are there still, together with
-// others, of the same scopes in the same order, that are left as they are.
+// repairSums repairs the differences in seen that still exist. others are differences of the same scopes, in the same order, that exist
+// in addition and are not repaired.
 func (p *pass) repairSums(ctx context.Context, seen, others []Difference) error {
 	if len(seen) == 0 {
 		return nil
@@ -138,7 +135,7 @@ func (p *pass) repairSums(ctx context.Context, seen, others []Difference) error 
 		return err
 	}
 	for _, d := range repair.Differences {
-		p.Logger.WarnContext(ctx, "the ledger's sums differed from what they are sums of, and were repaired", "org", p.org, "scope", d.Scope.String(),
+		p.Logger.WarnContext(ctx, "repaired sums of the ledger that differed from the records", "org", p.org, "scope", d.Scope.String(),
 			"committed", d.Committed, "reserved", d.Reserved)
 	}
 	p.report.Repaired += len(repair.Differences)

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Dimension is a grouping and a filter of costs.
+// Dimension is a field for grouping and filtering costs.
 type Dimension string
 
-// The dimensions.
+// Dimensions of costs.
 const (
 	ByTeam       Dimension = "team"
 	ByKey        Dimension = "key"
@@ -23,18 +23,18 @@ const (
 	ByDataCenter Dimension = "dc"
 )
 
-// byLabel begins the dimensions that are labels.
+// byLabel is the prefix of label dimensions.
 const byLabel = "label:"
 
-// Label returns the name of the label that the dimension is.
+// Label returns the name of the label if d is a label dimension.
 func (d Dimension) Label() (name string, ok bool) { return strings.CutPrefix(string(d), byLabel) }
 
-// Values lists the dimensions but for labels.
+// Values returns all dimensions except labels.
 func (Dimension) Values() []Dimension {
 	return []Dimension{ByTeam, ByKey, ByKind, ByResource, ByGPU, ByDataCenter}
 }
 
-// in is the value of an item in a dimension.
+// in returns the value of an item in a dimension.
 func (i *Item) in(d Dimension) string {
 	if name, ok := d.Label(); ok {
 		return i.Labels.Get(name)
@@ -42,7 +42,7 @@ func (i *Item) in(d Dimension) string {
 	return *i.member(d)
 }
 
-// member holds the value of an item in a dimension that is no label.
+// member returns a pointer to the item's field for a dimension that is not a label.
 func (i *Item) member(d Dimension) *string {
 	switch d {
 	case ByTeam:
@@ -70,32 +70,30 @@ func (i *Item) compare(other *Item) int {
 	return cmp.Or(cmp.Compare(i.Labels, other.Labels), cmp.Compare(i.Rate, other.Rate), cmp.Compare(i.List, other.List), cmp.Compare(i.GB, other.GB))
 }
 
-// Buckets that costs are summed in, in UTC, besides [Hourly] and [Daily].
+// Additional buckets for summing costs, in UTC; see also [Hourly] and [Daily].
 const (
 	Monthly Unit = "month"
-	// Total is one bucket for the whole range.
+	// Total is a single bucket for the whole range.
 	Total Unit = "total"
 )
 
-// Query asks for costs.
+// Query selects and groups costs.
 type Query struct {
-	// From and To bound the range, To excluded. Both are whole hours.
+	// From (inclusive) and To (exclusive) limit the range. Both are whole hours.
 	From, To time.Time
 	Bucket   Unit
 	By       []Dimension
-	// Where keeps costs with one of the values in each of the dimensions; "" stands for
-	// none.
+	// Where selects the costs with one of the given values in each dimension. The value "" selects costs without a value.
 	Where map[Dimension][]string
 	// Rates separates costs of different rates.
 	Rates bool
 }
 
-// ErrRange means that a query asks for hours that are not kept, or for none.
-var ErrRange = errors.New("spend: the range cannot be asked for")
+// ErrRange means that the queried range is invalid or is no longer stored.
+var ErrRange = errors.New("ledger: invalid time range")
 
-// Query returns the rows of a query, by time and then by amount, the highest first.
-// Of the item of each row only the members are set that it is grouped by, and with
-// [ByResource] the facts known of the resource.
+// Query returns the rows of a query, sorted by time and then by amount in descending order. The items of the rows contain only the
+// grouped members, and with [ByResource] also the known facts about the resource.
 func (h *History) Query(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
 	hours, days, err := q.units(h.Retention, now)
 	if err != nil {
@@ -112,10 +110,10 @@ func (h *History) Query(ctx context.Context, org string, q *Query, now time.Time
 	return q.sum(append(rows, edges...)), nil
 }
 
-// units are the hours and the days that a query is answered from.
+// units returns the hours and days needed to answer a query.
 func (q *Query) units(keep Retention, now time.Time) (hours, days []time.Time, err error) {
 	if !q.From.Before(q.To) || !q.From.Equal(Hourly.Start(q.From)) || !q.To.Equal(Hourly.Start(q.To)) {
-		return nil, nil, fmt.Errorf("%w: it must begin and end with a whole hour, and begin before it ends", ErrRange)
+		return nil, nil, fmt.Errorf("%w: start and end must be whole hours, and the start must be earlier", ErrRange)
 	}
 	for at := q.From.UTC(); at.Before(q.To); {
 		u := Hourly
@@ -126,14 +124,14 @@ func (q *Query) units(keep Retention, now time.Time) (hours, days []time.Time, e
 			hours = append(hours, at)
 		}
 		if !keep.End(u, at).After(now) {
-			return nil, nil, fmt.Errorf("%w: what an hour cost is kept for %d days, and what a day cost for %d", ErrRange, keep.Hourly, keep.Daily)
+			return nil, nil, fmt.Errorf("%w: hourly costs are kept for %d days, and daily costs for %d", ErrRange, keep.Hourly, keep.Daily)
 		}
 		at = at.Add(u.Length())
 	}
 	return hours, days, nil
 }
 
-// start is when the bucket of a time began.
+// start returns the start of the bucket that contains a time.
 func (q *Query) start(at time.Time) time.Time {
 	switch q.Bucket {
 	case Hourly, Daily:
@@ -199,14 +197,14 @@ func (q *Query) wants(item *Item) bool {
 	return true
 }
 
-// rateOf is a resource at a rate.
+// rateOf identifies a resource at a rate.
 type rateOf struct {
 	resource string
 	rate     int64
 }
 
-// factsOf is the last known state of each resource, without its owner, and of each at each
-// of its rates: more is known after its first hour than in it.
+// factsOf returns the latest known facts of each resource, without its owner, and the latest terms of each resource at each of its
+// rates. More is known after the first hour of a resource than during it.
 func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
 	slices.SortFunc(rows, func(a, b Rollup) int {
 		return cmp.Or(a.Start.Compare(b.Start), a.Item.compare(&b.Item), cmp.Compare(a.Item.Name, b.Item.Name), cmp.Compare(a.Item.Decision, b.Item.Decision))
@@ -224,7 +222,7 @@ func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
 	return facts, terms
 }
 
-// End is when the bucket that began at a time ends, within the range.
+// End returns the end of the bucket that began at start, within the range of the query.
 func (q *Query) End(start time.Time) time.Time {
 	end := q.To.UTC()
 	switch q.Bucket {

@@ -12,10 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Reconciler makes ledgers follow the platform: it settles holds whose end is not
-// known, enters resources made without the gateway as the organisation's, and takes
-// off those that are gone. Two of them at work on the same ledger do no harm: nothing is
-// adjusted that has changed since it was read.
+// Reconciler updates ledgers to match the platform. It settles holds with unknown outcomes, records resources created outside the
+// gateway as owned by the organisation, and removes resources that no longer exist. Two reconcilers can work on the same ledger:
+// entries that have changed since they were read are not adjusted.
 type Reconciler struct {
 	*Deps
 
@@ -24,52 +23,50 @@ type Reconciler struct {
 	images  *Snapshots
 	outbox  *Outbox
 	bills   *Bills
-	sending sync.Map // names of notices that are being delivered, each after its organisation
+	sending sync.Map // names of notices being delivered, prefixed with their organisation
 }
 
 // Report is the result of a pass.
 type Report struct {
-	// Resources is how many the platform has.
+	// Resources is the number of resources at the platform.
 	Resources int
-	// Adopted were made without the gateway, Removed have gone, Changed took
-	// something else than the ledger said.
+	// Adopted is the number of resources created outside the gateway, Removed the number of resources that no longer exist, and Changed
+	// the number of resources whose amounts differed from the ledger.
 	Adopted, Removed, Changed int
-	// OwnersRestored are those of Adopted that have their owner back after a loss.
+	// OwnersRestored is the number of Adopted resources whose owners were restored after a loss.
 	OwnersRestored int
-	// Unmanaged are those adopted by a ledger that had been complete without them.
+	// Unmanaged are the resources adopted although the ledger had been complete without them.
 	Unmanaged []PlatformResource
-	// Drifted are those of Removed and Changed, without those of a ledger that was
-	// rebuilt.
+	// Drifted are the Removed and Changed resources, except in the pass that rebuilds the ledger.
 	Drifted []Drift
-	// HoldsCommittedormResource and Released are holds: those whose call was carried out, and those that
-	// nothing was found for.
+	// HoldsCommitted is the number of holds whose call was executed, and HoldsReleased the number of holds without a result.
 	HoldsCommitted, HoldsReleased int
-	// EndedSandboxHolds are those.
+	// EndedHolds are these holds.
 	EndedHolds []EndedHold
-	// Open is how many holds stay open.
+	// Open is the number of holds that remain open.
 	Open int
-	// Unowned is how many none of the organisation's callers made.
+	// Unowned is the number of resources that no caller of the organisation has created.
 	Unowned int
-	// Missing is how many the list lacks that are not known to be gone. Short says that
-	// these are most of the resources.
+	// Missing is the number of resources omitted from the list and not known to be gone. ListIncomplete is set if most resources are
+	// omitted.
 	Missing        int
 	ListIncomplete bool
-	// Rebuilt says that the ledger was not complete before.
+	// Rebuilt is set if the ledger was incomplete before the pass.
 	Rebuilt bool
 	// Implausible is the number of resources for which the platform reported an impossible value.
 	Implausible int
-	// Repaired is how many sums were repaired.
+	// Repaired is the number of repaired sums.
 	Repaired int
-	// Loss is the loss that the pass has made good, nil for none.
+	// Loss is the loss repaired by the pass, or nil.
 	Loss *Loss
-	// Corrections holds the corrections by the platform's bills.
+	// Corrections are the corrections made from the platform's bills.
 	Corrections Corrections
-	// NextDeadline is the time until the next deadline of a pod, 0 without one.
+	// NextDeadline is the time until the next deadline of a pod, or 0.
 	NextDeadline time.Duration
 }
 
-// EndedHold is a hold whose end was found out: whether its call was carried out, and
-// the resource that it made or was about, "" for nothing.
+// EndedHold is a hold whose outcome the reconciler has found: whether its call was executed, and the resource that the call created or
+// changed, "" if none.
 type EndedHold struct {
 	Hold
 
@@ -77,23 +74,22 @@ type EndedHold struct {
 	Created  string
 }
 
-// Drift is a resource that differs from its record without a call by the gateway.
+// Drift is a resource that differs from its record without a call through the gateway.
 type Drift struct {
 	Record
-	// Now are its amounts; none, if it has Gone.
+	// Now are the resource's current amounts; zero if it is Gone.
 	Now  Amounts
 	Gone bool
 }
 
 const (
-	// listSlack is the usual lag of a list behind an answer of the platform.
+	// listSlack is the usual lag of a list after a response of the platform.
 	listSlack = 10 * time.Second
-	// clockSlack is the error of times in whole seconds.
+	// clockSlack is the error of times given in whole seconds.
 	clockSlack = 2 * time.Second
 )
 
-// Rebuild makes a ledger complete that is not; if another gateway has just done so,
-// it does nothing.
+// Rebuild completes an incomplete ledger. It does nothing if another gateway has completed it in the meantime.
 func (r *Reconciler) Rebuild(ctx context.Context, org string) error {
 	_, err := r.pass(ctx, org, true)
 	return err
@@ -121,13 +117,13 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	}
 	err = p.reconcile(ctx, &before, from, began)
 	r.Events.PassEnded(ctx, org, &p.report, err)
-	if p.loss != nil { // stored behind its report, so that a gateway that ends meanwhile makes another one report it
+	if p.loss != nil { // recorded after the report, so that another gateway repeats the report if this one ends in between
 		err = errors.Join(err, r.images.notice(ctx, org, p.loss))
 	}
 	return p.report, err
 }
 
-// reconcile reconciles the ledger that the pass has found when it began.
+// reconcile reconciles the ledger as it was at the start of the pass.
 func (p *pass) reconcile(ctx context.Context, before *State, from int64, began time.Time) error {
 	if err := p.open(ctx, before, from); err != nil {
 		return err
@@ -172,15 +168,15 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 	}
 	p.report.Corrections, err = p.bills.Follow(ctx, p.org, before.Now)
 	if err != nil {
-		p.Logger.WarnContext(ctx, "what was counted could not be compared with the platform's bills", "org", p.org, "error", err.Error())
+		p.Logger.WarnContext(ctx, "cannot compare counted costs with the platform's bills", "org", p.org, "error", err.Error())
 	}
 	if c := p.report.Corrections; c.Hours > 0 {
-		p.Logger.InfoContext(ctx, "what was counted follows the platform's bills", "org", p.org, "hours", c.Hours, "more_micro_usd", c.Added, "less_micro_usd", c.Subtracted)
+		p.Logger.InfoContext(ctx, "corrected counted costs to the platform's bills", "org", p.org, "hours", c.Hours, "more_micro_usd", c.Added, "less_micro_usd", c.Subtracted)
 	}
 	return nil
 }
 
-// open makes the moves of the plan, rolls up costs, and begins the rebuild of a ledger that is not complete.
+// open applies the moves of the plan, rolls up costs, and begins the rebuild of an incomplete ledger.
 func (p *pass) open(ctx context.Context, before *State, from int64) error {
 	if any, err := p.moveAll(ctx, before); err != nil {
 		return err
@@ -207,11 +203,11 @@ func (p *pass) open(ctx context.Context, before *State, from int64) error {
 	}
 	p.state = before
 	var err error
-	p.memory.loss, err = p.images.lost(ctx, p.org, before) // the gateway that rebuilt it may have ended before it reported the loss
+	p.memory.loss, err = p.images.lost(ctx, p.org, before) // the gateway that rebuilt the ledger may have ended before it reported the loss
 	return err
 }
 
-// begin begins the rebuild of a ledger, waits for the gateways to restore what they remember, and reads the ledger as it is then.
+// begin begins a rebuild, waits for the gateways to restore their memory, and then reads the ledger.
 func (p *pass) begin(ctx context.Context, before *State) error {
 	if _, err := p.images.lost(ctx, p.org, before); err != nil {
 		return err
@@ -229,7 +225,7 @@ func (p *pass) begin(ctx context.Context, before *State) error {
 	return err
 }
 
-// unfinished returns why a rebuild did not complete the ledger: the store was lost again, or ErrOtherEpoch if another rebuild has begun.
+// unfinished returns why a rebuild did not complete the ledger: data was lost again, or ErrEpochChanged if another rebuild has begun.
 func (r *Reconciler) unfinished(ctx context.Context, org string) error {
 	heads, err := r.Store.Heads(ctx, []string{org})
 	if err != nil {
@@ -238,12 +234,12 @@ func (r *Reconciler) unfinished(ctx context.Context, org string) error {
 	if heads[0].Lost != "" {
 		return errors.New("the store was lost during the rebuild")
 	}
-	r.Logger.InfoContext(ctx, "another rebuild of the ledger has begun and replaces this rebuild", "org", org)
+	r.Logger.InfoContext(ctx, "rebuild of the ledger superseded by another one", "org", org)
 	return ErrEpochChanged
 }
 
-// pass is one pass over one organisation. The state was read before the list: a resource that
-// is in both, or in neither, stood still.
+// pass is one pass over one organisation. The state was read before the list: a resource that is in both or in neither did not change
+// in between.
 type pass struct {
 	*Reconciler
 
@@ -255,9 +251,9 @@ type pass struct {
 	records map[string]*Record
 	gets    gets
 	memory  *recollection
-	loss    *Loss // that the pass has made good
+	loss    *Loss // repaired by the pass
 	report  Report
-	// silent is how long dead gateways have been silent, by incarnation; 0 for others.
+	// silent is the time since the last sign of life of each dead gateway, by incarnation; 0 for gateways that are not known to be dead.
 	silent map[string]time.Duration
 }
 
@@ -297,7 +293,7 @@ func (p *pass) run(ctx context.Context, found []PlatformResource) error {
 		return err
 	}
 	if p.report.ListIncomplete = p.short(); p.report.ListIncomplete {
-		p.Logger.WarnContext(ctx, "the platform's list lacks most of what there is; nothing of it is taken for gone without a GET", "org", p.org, "missing", p.report.Missing, "listed", len(p.found))
+		p.Logger.WarnContext(ctx, "the platform's list omits most known resources; checking each missing resource before removing it", "org", p.org, "missing", p.report.Missing, "listed", len(p.found))
 	}
 	for id, f := range p.found {
 		r, owner := p.records[id], p.memory.owners[id].Owner
@@ -313,13 +309,13 @@ func (p *pass) run(ctx context.Context, found []PlatformResource) error {
 	return p.enforce(ctx)
 }
 
-// correct replaces amounts that a resource cannot have by the recorded amounts, or for an unknown pod by one GPU.
+// correct replaces impossible amounts of a resource with the recorded ones, or with one GPU for an unknown pod.
 func (p *pass) correct(ctx context.Context, f *PlatformResource) {
 	if f.Implausible == "" {
 		return
 	}
 	p.report.Implausible++
-	p.Logger.WarnContext(ctx, "platform reports an impossible value; the last known amounts count", "org", p.org, "kind", string(f.Kind), "resource", f.ID, "member", f.Implausible)
+	p.Logger.WarnContext(ctx, "platform reports an impossible value; counting the last known amounts", "org", p.org, "kind", string(f.Kind), "resource", f.ID, "member", f.Implausible)
 	if r := p.records[f.ID]; r != nil {
 		f.Amounts, f.Priced = r.Amounts, true
 	} else if f.Kind == operation.KindPod {
@@ -327,10 +323,9 @@ func (p *pass) correct(ctx context.Context, f *PlatformResource) {
 	}
 }
 
-// outside returns the unknown resources that were made without the gateway, and not
-// by a call that began after the state was read. Such a call is under way still, or has
-// named its resource, unless that is gone by now: so the ledger is read again, and then
-// the list.
+// outside returns the unknown resources that were created outside the gateway, excluding results of calls that began after the state
+// was read. Such a call is still in progress, or has recorded its resource, unless the resource is gone by now. Therefore outside reads
+// the ledger again, and then the list.
 func (p *pass) outside(ctx context.Context, unknown []*PlatformResource) ([]*PlatformResource, error) {
 	after, err := p.Store.Show(ctx, p.org)
 	if err != nil {
@@ -369,8 +364,7 @@ func (p *pass) outside(ctx context.Context, unknown []*PlatformResource) ([]*Pla
 	return slices.DeleteFunc(unknown, func(f *PlatformResource) bool { return !known[f.ID] }), nil
 }
 
-// adopt enters resources made without the gateway, if they count, and those that a lost ledger
-// had, for their owners.
+// adopt records resources that were created outside the gateway, if they are counted, and resources of a lost ledger, for their owners.
 func (p *pass) adopt(ctx context.Context, unknown []*PlatformResource) error {
 	unknown = slices.DeleteFunc(unknown, func(f *PlatformResource) bool {
 		_, known := p.memory.owners[f.ID]
@@ -395,8 +389,8 @@ func (p *pass) adopt(ctx context.Context, unknown []*PlatformResource) error {
 	return err
 }
 
-// accrues returns when the cost of a remembered resource begins to accrue, zero for now. The restored balances contain its cost until now.
-// If they contain it as that of the call's hold, which was restored too, the end of the hold subtracts it.
+// accrues returns when the cost of a remembered resource starts to accrue, or zero for now. The restored balances include its cost
+// until now. If they include it as the cost of the call's hold, which was restored too, the end of the hold subtracts it.
 func (p *pass) accrues(f *PlatformResource, owned *Ownership) time.Time {
 	for i := range p.state.Holds {
 		h := &p.state.Holds[i]
@@ -407,8 +401,8 @@ func (p *pass) accrues(f *PlatformResource, owned *Ownership) time.Time {
 	return time.Time{}
 }
 
-// giveBack gives resources that are entered for nobody to the owners that gateways remember, and returns the number of these resources.
-// A pass of another gateway may have found them in the platform's list before the loss was noticed.
+// giveBack assigns resources recorded without an owner to the owners that gateways remember, and returns their number. The pass of
+// another gateway may have found them in the platform's list before the loss was noticed.
 func giveBack(ctx context.Context, s Store, org string, owners map[string]Ownership) (returned int, err error) {
 	if len(owners) == 0 {
 		return 0, nil
@@ -435,7 +429,7 @@ func giveBack(ctx context.Context, s Store, org string, owners map[string]Owners
 			return returned, err
 		}
 	}
-	return returned, nil // calls about the others are under way
+	return returned, nil // calls about the others are in progress
 }
 
 func (p *pass) adopted(ctx context.Context, f *PlatformResource, done AdjustResult) {
@@ -444,13 +438,13 @@ func (p *pass) adopted(ctx context.Context, f *PlatformResource, done AdjustResu
 		p.report.OwnersRestored++
 	}
 	if !f.Priced {
-		p.Logger.WarnContext(ctx, "a resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org, "kind", f.Kind, "resource", f.ID)
+		p.Logger.WarnContext(ctx, "resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org, "kind", f.Kind, "resource", f.ID)
 	}
 	switch {
 	case done == AdjustReturned:
-		p.Logger.WarnContext(ctx, "a resource that had gone is back and belongs to its owner again", "org", p.org, "kind", f.Kind, "resource", f.ID)
+		p.Logger.WarnContext(ctx, "returned resource assigned to its previous owner", "org", p.org, "kind", f.Kind, "resource", f.ID)
 	case !p.report.Rebuilt:
-		p.Logger.WarnContext(ctx, "a resource was made without the gateway and counts for the organisation", "org", p.org, "kind", f.Kind, "resource", f.ID)
+		p.Logger.WarnContext(ctx, "found a resource created outside the gateway; counting it for the organisation", "org", p.org, "kind", f.Kind, "resource", f.ID)
 		p.report.Unmanaged = append(p.report.Unmanaged, *f)
 	}
 }

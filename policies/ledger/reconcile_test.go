@@ -56,13 +56,13 @@ func newReconciled(t *testing.T) *reconciled {
 	return r
 }
 
-// List implements spend.Platform.
+// List implements ledger.Platform.
 func (r *reconciled) List(context.Context, string, func(operation.Kind) bool) ([]ledger.PlatformResource, error) {
 	r.listed()
 	return r.found, r.away
 }
 
-// Get implements spend.Platform.
+// Get implements ledger.Platform.
 func (r *reconciled) Get(_ context.Context, _ string, _ operation.Kind, id string) (*ledger.PlatformResource, error) {
 	if r.asked++; r.failing {
 		return nil, errors.New("502")

@@ -10,28 +10,29 @@ import (
 )
 
 const (
-	// maxEnded bounds the number of ended holds that a gateway remembers for each organisation.
+	// maxEnded is the number of ended holds that a gateway remembers per organisation.
 	maxEnded = 4096
-	// maxOwnedJobs bounds the number of jobs whose owners a gateway remembers for each organisation.
+	// maxOwnedJobs is the number of jobs with owners that a gateway remembers per organisation.
 	maxOwnedJobs = 10_000
 )
 
-// reservations is the memory of an organisation's holds: those of this gateway's calls, and those that it has opened or ended.
+// reservations is the memory of an organisation's holds: the holds of this gateway's calls, and the holds that this gateway has opened
+// or ended.
 type reservations struct {
-	// held are holds of this gateway's calls by ID: in flight, or opened since the state of the image was read.
+	// held contains holds of this gateway's calls by ID: in flight, or opened since the state of the snapshot was read.
 	held map[string]*heldCall
-	// ended are IDs of open holds that this gateway has ended, oldest first.
+	// ended are the IDs of open holds that this gateway has ended, oldest first.
 	ended []string
-	// jobs are the latest jobs that this gateway has recorded owners for, oldest first.
+	// jobs are the latest jobs with owners recorded by this gateway, oldest first.
 	jobs []OwnedJob
 }
 
-// heldCall is a hold, and the number of the settlement that opened it.
+// heldCall is a hold with the number of the settlement that opened it.
 type heldCall struct {
 	Hold
 
 	number int64
-	// recovered says that the hold is of an earlier process of this gateway, by its journal.
+	// recovered is set for a hold of an earlier process of this gateway, loaded from its journal.
 	recovered bool
 }
 
@@ -45,7 +46,7 @@ func (v *reservations) reserved(r *Reservation, out *Outcome) {
 	}}
 }
 
-// settle records a settlement that the store has taken.
+// settle records a settlement accepted by the store.
 func (v *reservations) settle(s *Settlement, number int64, now time.Time) {
 	h := v.held[s.Hold]
 	switch {
@@ -70,11 +71,11 @@ func (v *reservations) end(hold string) {
 	}
 }
 
-// forgotten is the age at which a hold of a call in flight that the store does not have is no longer remembered: its settlement
-// was lost. Holds of an earlier process are forgotten at once.
+// forgotten is the maximum age of an in-flight hold in memory that is missing from the store. The settlement of an older hold was lost.
+// Holds of an earlier process are dropped at once.
 const forgotten = time.Minute
 
-// covered forgets what a state covers that was read after so many settlements: open holds, and holds that have ended.
+// covered drops open and ended holds that are contained in a state read after settlement number from.
 func (v *reservations) covered(s *State, from int64) {
 	have := make(map[string]bool, len(s.Holds))
 	for i := range s.Holds {
@@ -85,8 +86,8 @@ func (v *reservations) covered(s *State, from int64) {
 	})
 }
 
-// restoration returns what the image remembers of reservations. Holds of others are restored if they are open, or if their gateway
-// is not alive.
+// restoration returns the reservations in the snapshot. Holds of other gateways are included if they are open or if their gateway is
+// not alive.
 func (img *snapshot) restoration(epoch int64, now time.Time, alive []string) *Restoration {
 	r := &Restoration{Epoch: epoch, Ended: slices.Clone(img.ended)}
 	accrued := make(map[string]bool, len(img.state.Holds))
@@ -107,22 +108,22 @@ func (img *snapshot) restoration(epoch int64, now time.Time, alive []string) *Re
 	return r
 }
 
-// recordingStore is a store whose traffic the images remember.
+// recordingStore is a store that records all changes in the snapshots.
 type recordingStore struct {
 	Store
 
 	images *Snapshots
 }
 
-// snapshot returns the image of an organisation.
+// image returns the snapshot of an organisation.
 func (m *Snapshots) image(org string) *snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.of(org)
 }
 
-// Reserve implements Store. A reservation in a ledger that was lost before its reply arrived is none: this gateway has
-// restored its reservations without it.
+// Reserve implements Store. It fails if the ledger was lost before the reply arrived, because this gateway has then restored its
+// reservations without this one.
 func (r recordingStore) Reserve(ctx context.Context, org string, res *Reservation) (Outcome, error) {
 	out, err := r.Store.Reserve(ctx, org, res)
 	if err != nil || out.Status != Admitted {
@@ -132,10 +133,10 @@ func (r recordingStore) Reserve(ctx context.Context, org string, res *Reservatio
 	defer r.images.mu.Unlock()
 	img := r.images.of(org)
 	if out.Epoch < img.restored {
-		return Outcome{}, fmt.Errorf("reserve: %w: the ledger was lost meanwhile", ErrUnavailable)
+		return Outcome{}, fmt.Errorf("reserve: %w: the ledger was lost during the call", ErrUnavailable)
 	}
 	if img.state.Epoch == 0 {
-		img.state.Epoch = out.Epoch // of a ledger that has not been read yet
+		img.state.Epoch = out.Epoch // the ledger has not been read yet
 	}
 	img.reserved(res, &out)
 	r.images.recordHold(org, res.Hold, img.held[res.Hold])
@@ -200,7 +201,7 @@ func (r recordingStore) SetJobOwner(ctx context.Context, org string, j Job, o Ow
 	return r.Store.SetJobOwner(ctx, org, j, o, keep)
 }
 
-// settled adds an outcome to an image, with mu held.
+// settled adds an outcome to a snapshot. The caller holds mu.
 func (m *Snapshots) settled(org string, img *snapshot, s outcome) {
 	m.recordOwner(org, s.resource, &s.owned)
 	img.count++
@@ -208,8 +209,8 @@ func (m *Snapshots) settled(org string, img *snapshot, s outcome) {
 	img.settled = append(img.settled, s)
 }
 
-// answer offers the image for a rebuild, restores the reservations, and signs, once. A ledger that is complete already gets
-// the reservations and owners of a gateway that was not heard in time.
+// answer contributes to a rebuild: it offers the snapshot, restores the reservations and marks them as restored, once. A ledger that is
+// complete already receives the reservations and owners of a gateway that was not heard in time.
 func (m *Snapshots) answer(ctx context.Context, org string, epoch int64, complete bool, outbox *Outbox) error {
 	m.mu.Lock()
 	img := m.of(org)
@@ -227,18 +228,18 @@ func (m *Snapshots) answer(ctx context.Context, org string, epoch int64, complet
 	}
 	restored, err := m.restore(ctx, org, img, epoch)
 	if errors.Is(err, ErrEpochChanged) {
-		return nil // the next look answers the next rebuild
+		return nil // the next poll answers the next rebuild
 	}
 	if err != nil {
 		return err
 	}
-	if complete { // the rebuild did not have this offer
+	if complete { // the rebuild lacked this offer
 		returned, err := giveBack(ctx, m.Store, org, offer.Owners)
 		if err != nil {
 			return err
 		}
 		if returned > 0 {
-			m.Logger.WarnContext(ctx, "resources have their owners back from a gateway that was not heard during the rebuild",
+			m.Logger.WarnContext(ctx, "restored owners of resources from a gateway that missed the rebuild",
 				"org", org, "returned", returned)
 		}
 		if err := m.returned(ctx, org, returned); err != nil {
@@ -257,7 +258,7 @@ func (m *Snapshots) answer(ctx context.Context, org string, epoch int64, complet
 	return nil
 }
 
-// restore restores the reservations that the image remembers, while no settlement is under way.
+// restore restores the reservations in the snapshot while no settlement is in progress.
 func (m *Snapshots) restore(ctx context.Context, org string, img *snapshot, epoch int64) ([]Hold, error) {
 	img.settling.Lock()
 	defer img.settling.Unlock()

@@ -69,13 +69,13 @@ func (f *fleet) empty(epochs int) {
 	f.store.Become(m)
 }
 
-// List implements spend.Platform.
+// List implements ledger.Platform.
 func (g *gateway) List(context.Context, string, func(operation.Kind) bool) ([]ledger.PlatformResource, error) {
 	g.fleet.listed()
 	return g.fleet.found, nil
 }
 
-// Budgeted implements spend.Gateway.
+// Budgeted implements ledger.Gateway.
 func (g *gateway) Budgeted() []string {
 	if g.dead.Load() {
 		return nil
@@ -83,15 +83,15 @@ func (g *gateway) Budgeted() []string {
 	return g.Orgs
 }
 
-// Peers implements spend.Gateway.
+// Peers implements ledger.Gateway.
 func (g *gateway) Peers() []string { return g.fleet.alive }
 
-// RestoredLate implements spend.Events.
+// RestoredLate implements ledger.Events.
 func (g *gateway) RestoredLate(_ context.Context, _ string, holds []ledger.Hold) {
 	g.late = append(g.late, holds...)
 }
 
-// Exceededded implements spend.Events.
+// PassEnded implements ledger.Events.
 func (g *gateway) PassEnded(_ context.Context, _ string, r *ledger.Report, _ error) {
 	if g.saw != nil {
 		g.saw(r)
@@ -429,10 +429,10 @@ type deadly struct {
 	nothing []string
 }
 
-// Dead implements spend.Gateway.
+// Dead implements ledger.Gateway.
 func (d *deadly) Dead(context.Context, string) (time.Duration, bool) { return d.silent, true }
 
-// Forget implements spend.Gateway.
+// Forget implements ledger.Gateway.
 func (d *deadly) Forget(_ context.Context, _ string, holds ...string) error {
 	d.nothing = append(d.nothing, holds...)
 	return nil

@@ -7,23 +7,20 @@ import (
 )
 
 const (
-	// rollSize is about how many roll-ups, series or changes one posting has: a script
-	// takes a few milliseconds for them.
+	// rollSize is the approximate number of roll-ups, series or changes in one posting: a script processes them in a few milliseconds.
 	rollSize = 100
-	// rollHours bounds the hours of a series that one posting rolls up.
+	// rollHours is the largest number of hours of a series in one posting.
 	rollHours = 100
 )
 
-// rolling makes postings from a tally: first of the changes, in order, and then of
-// all series up to the present.
+// rolling computes postings from a RollupInput: first for the changes, in order, and then for all series up to the present.
 type rolling struct {
 	tally   *RollupInput
 	found   map[string]*PlatformResource
 	present int64
 	series  map[seriesKey]*running
 	changes []Change
-	// behind are series that are not rolled up to the present, fresh those of a first
-	// tally, which have no past.
+	// behind are the series that are not rolled up to the present. fresh are the series of a first roll-up, which have no past.
 	behind []*running
 	fresh  []Series
 	done   bool
@@ -53,7 +50,7 @@ func newRolling(t *RollupInput, found map[string]*PlatformResource) *rolling {
 	return r
 }
 
-// present is the latest time that the tally has seen: clocks can step back.
+// present returns the latest time in the input, because clocks can step back.
 func (t *RollupInput) present() int64 {
 	latest := max(t.Now.UnixMilli(), t.Until.UnixMilli())
 	for _, c := range t.Changes {
@@ -62,7 +59,7 @@ func (t *RollupInput) present() int64 {
 	return latest
 }
 
-// next returns the next posting, and sets done with the last.
+// next returns the next posting. It sets done with the last one.
 func (r *rolling) next() *Posting {
 	p := &Posting{Version: r.tally.Version, Until: r.tally.Until}
 	switch {
@@ -84,8 +81,8 @@ func (r *rolling) next() *Posting {
 	return p
 }
 
-// follow enters changes, up to the first that is not in the posting. Those that one
-// call has made of an item stay together.
+// follow processes changes up to the first one that does not fit into the posting. Changes that one call has made to an item stay
+// together.
 func (r *rolling) follow(p *Posting) {
 	for p.Changes < len(r.changes) && (p.Changes < rollSize || r.changes[p.Changes].Item.sameAs(&r.changes[p.Changes-1].Item)) {
 		p.Changes++
@@ -118,7 +115,7 @@ func (r *rolling) follow(p *Posting) {
 	}
 }
 
-// advance rolls up series that have not changed.
+// advance rolls up the series that have not changed.
 func (r *rolling) advance(p *Posting) {
 	if r.behind == nil {
 		for _, s := range r.series {
@@ -152,7 +149,7 @@ func (r *rolling) roll(p *Posting, s *running, until int64) {
 	p.Series = append(p.Series, s.Series)
 }
 
-// running is a series and the changes of its rate, the first being from none.
+// running is a series with the changes of its rate; the first change is from 0.
 type running struct {
 	Series
 
@@ -161,7 +158,7 @@ type running struct {
 
 type step struct{ at, rate int64 }
 
-// latest is when the last of the changes holds from.
+// latest returns when the latest change takes effect.
 func (r *running) latest() int64 {
 	at := r.At
 	for _, s := range r.steps {
@@ -170,8 +167,8 @@ func (r *running) latest() int64 {
 	return at
 }
 
-// late returns the cost of a change until the time that the series is rolled up to, if the change is older. A cost that is
-// taken back has the rate at which it was counted.
+// late returns the cost of a change that took effect before the time the series is rolled up to. A cost that is subtracted has its
+// original rate.
 func (r *running) late(c *Change) []Rollup {
 	part := running{Series: Series{Item: r.Item}, steps: []step{{c.At.UnixMilli(), max(c.Rate, -c.Rate)}}}
 	if c.Rate > 0 {

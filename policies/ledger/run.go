@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Loop reconciles all organisations that have budgets, time and again. One gateway
-// leads: it makes the regular passes. A gateway that has opened a hold makes passes
-// of its own, at growing distances, until that is settled.
+// Loop reconciles all organisations that have budgets. The leading gateway makes the regular passes. A gateway that has opened a hold
+// makes additional passes, at growing intervals, until the hold is settled.
 type Loop struct {
 	*Reconciler
 
@@ -17,32 +16,32 @@ type Loop struct {
 	kicks
 }
 
-// Leadership is a lease that one gateway of all holds.
+// Leadership is a lease held by one gateway at a time.
 type Leadership interface {
 	// Lead reports whether this gateway leads for another term.
 	Lead(ctx context.Context) bool
-	// Resign gives the lease up, so that another gateway can lead at once. Lead reports false from then on.
+	// Resign releases the lease, so that another gateway can lead immediately. Lead returns false afterwards.
 	Resign(ctx context.Context)
 }
 
-// maxKicks bounds how many organisations can wait to be looked at.
+// maxKicks is the number of organisations that can wait for a pass.
 const maxKicks = 1024
 
-// kicks are the organisations that wait for a pass.
+// kicks are the organisations waiting for a pass.
 type kicks chan string
 
-// Kick asks for a pass over an organisation soon. It does not wait.
+// Kick requests an early pass over an organisation. It does not block.
 func (k kicks) Kick(org string) {
 	select {
 	case k <- org:
-	default: // the regular pass will do it
+	default: // left to the regular pass
 	}
 }
 
-// firstLook is how long after a kick the first pass comes.
+// firstLook is the delay between a kick and the first pass.
 const firstLook = 200 * time.Millisecond
 
-// Run makes passes until ctx ends, and then resigns.
+// Run makes passes until ctx is done, and then resigns.
 func (l *Loop) Run(ctx context.Context) error {
 	defer l.Resign(ctx)
 	regular := time.NewTicker(l.Interval)
@@ -53,7 +52,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	all := func() {
 		orgs := l.Gateway.Budgeted()
 		if len(orgs) == 0 || !l.Lead(ctx) {
-			return // without budgets, the store is left alone
+			return // without budgets the store is not used
 		}
 		for _, org := range orgs {
 			l.look(ctx, org)
@@ -89,12 +88,12 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// look makes one pass and returns how many holds stay open. If the deadline of a pod is before the
-// next regular pass, another pass follows at that time.
+// look makes one pass and returns the number of holds that remain open. If a pod's deadline comes before the next regular pass, look
+// schedules another pass for that time.
 func (l *Loop) look(ctx context.Context, org string) int {
 	report, err := l.Pass(ctx, org)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrEpochChanged) {
-		l.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "org", org, "error", err.Error())
+		l.Logger.WarnContext(ctx, "cannot reconcile the ledger with the platform", "org", org, "error", err.Error())
 	}
 	if d := report.NextDeadline; d > 0 && d < l.Interval {
 		time.AfterFunc(d, func() { l.Kick(org) })

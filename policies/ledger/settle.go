@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// due reports whether the pass has to find out the outcome of a hold's call, and until when it looks for a result. What the
-// call of a dead gateway has created is listed within a minute of the gateway's death.
+// due reports whether the pass must determine the outcome of a hold's call, and until when it searches for a result. A resource created
+// by a call of a dead gateway is listed within a minute of the gateway's death.
 func (p *pass) due(ctx context.Context, h *Hold) (until time.Time, due bool) {
 	if h.Open {
 		return h.Until, true
@@ -22,7 +22,7 @@ func (p *pass) due(ctx context.Context, h *Hold) (until time.Time, due bool) {
 	return late.Add(p.Unresolved), p.state.Now.After(late)
 }
 
-// dead is [Gateway.Dead], asked once for each gateway.
+// dead caches the result of [Gateway.Dead] for each gateway.
 func (p *pass) dead(ctx context.Context, h Holder) (silent time.Duration, dead bool) {
 	if h.Incarnation == "" {
 		return 0, false
@@ -37,8 +37,7 @@ func (p *pass) dead(ctx context.Context, h Holder) (silent time.Duration, dead b
 	return silent, dead
 }
 
-// holds ends the holds whose end can be told, and returns the unknown
-// resources that none of them has made.
+// holds ends the holds with a known outcome, and returns the unknown resources that none of these calls has created.
 func (p *pass) holds(ctx context.Context, unknown []*PlatformResource) ([]*PlatformResource, error) {
 	for i := range p.state.Holds {
 		if err := ctx.Err(); err != nil {
@@ -49,7 +48,7 @@ func (p *pass) holds(ctx context.Context, unknown []*PlatformResource) ([]*Platf
 		over := !p.state.Now.Before(until)
 		var s *Settlement
 		switch {
-		case h.Kind == string(operation.KindJob): // nothing is listed for it: what it cost at most is known
+		case h.Kind == string(operation.KindJob): // runs create no listed resource: charge the maximum cost
 			if s = p.job(ctx, h); s == nil && due && over {
 				s = &Settlement{Hold: h.ID, End: Commit, WholeReservation: true}
 			}
@@ -68,7 +67,7 @@ func (p *pass) holds(ctx context.Context, unknown []*PlatformResource) ([]*Platf
 			case at >= 0 && due:
 				s = p.made(h, unknown[at])
 				unknown = append(unknown[:at:at], unknown[at+1:]...)
-			case at >= 0: // its call is under way: it will say so itself
+			case at >= 0: // a call in progress reports its own result
 				unknown = append(unknown[:at:at], unknown[at+1:]...)
 			case due && over:
 				s = p.unlisted(ctx, h)
@@ -89,24 +88,23 @@ func (p *pass) holds(ctx context.Context, unknown []*PlatformResource) ([]*Platf
 	return unknown, nil
 }
 
-// maxJobs is about how many jobs a pass asks for.
+// maxJobs is the approximate number of jobs queried in one pass.
 const maxJobs = 100
 
-// job asks for the outcome of a hold's job, nil if that is not known. Of too many, it
-// asks for some, others in each pass.
+// job queries the outcome of a hold's job, or returns nil if it is unknown. If there are too many jobs, each pass queries a different
+// part of them.
 func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
 	if !h.Open || rand.IntN(len(p.state.Holds)) >= maxJobs {
 		return nil
 	}
 	s, err := p.Platform.JobOutcome(ctx, p.org, h)
 	if err != nil {
-		p.Logger.DebugContext(ctx, "it is not known what became of a job", "org", p.org, "hold", h.ID, "error", err.Error())
+		p.Logger.DebugContext(ctx, "outcome of a job unknown", "org", p.org, "hold", h.ID, "error", err.Error())
 	}
 	return s
 }
 
-// claim reports whether a found resource can be given to a hold. A call that is under
-// way claims its resource itself.
+// claim reports whether a found resource can be assigned to a hold. A call in progress claims its own resource.
 func (p *pass) claim(ctx context.Context, f *PlatformResource, h *Hold) bool {
 	if _, due := p.due(ctx, h); !due {
 		return true
@@ -115,8 +113,8 @@ func (p *pass) claim(ctx context.Context, f *PlatformResource, h *Hold) bool {
 	return err == nil && mine
 }
 
-// unlisted ends the hold of a create whose result was not listed, nil if its end cannot be told. The rate of a sandbox that has ended
-// since then is not known any more: it has cost what was reserved. The next pass enters its end.
+// unlisted ends the hold of a create whose result is not listed, or returns nil if its outcome is unknown. The rate of a sandbox that
+// has ended since then is unknown, so the reserved amount is charged. The next pass records its end.
 func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	release := &Settlement{Hold: h.ID, End: Release}
 	if h.Kind != string(operation.KindSandbox) {
@@ -125,7 +123,7 @@ func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	f, err := p.Platform.EndedSandbox(ctx, p.org, h.ID)
 	switch {
 	case err != nil:
-		p.Logger.WarnContext(ctx, "it is not known whether a lost call made a sandbox that has ended", "org", p.org, "hold", h.ID, "error", err.Error())
+		p.Logger.WarnContext(ctx, "cannot determine whether a lost call created a sandbox that has ended", "org", p.org, "hold", h.ID, "error", err.Error())
 		return nil
 	case f == nil || p.records[f.ID] != nil || !p.claim(ctx, f, h):
 		return release
@@ -135,7 +133,7 @@ func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	return s
 }
 
-// made commits a create under the resource that was found.
+// made commits a create with the resource that was found.
 func (p *pass) made(h *Hold, f *PlatformResource) *Settlement {
 	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, Metadata: h.Metadata}
 	if f.Implausible != "" && h.Resource == "" {
@@ -150,9 +148,8 @@ func (p *pass) made(h *Hold, f *PlatformResource) *Settlement {
 	return s
 }
 
-// changed ends the hold of a change: at once if the platform shows that it was made,
-// or if nothing was reserved, otherwise when it has been looked for long enough. That of
-// a resource that is gone is released: follow removes the record.
+// changed ends the hold of a change. It commits the hold at once if the platform shows the change or if nothing was reserved; otherwise
+// it waits until the search time is over. The hold of a removed resource is released, and follow removes the record.
 func (p *pass) changed(ctx context.Context, h *Hold, over bool) *Settlement {
 	f, was := p.found[h.Resource], p.records[h.Resource]
 	if f == nil {
@@ -201,12 +198,12 @@ func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
 	if r := p.records[h.Resource]; r != nil {
 		r.Pending--
 		if s.End == Commit {
-			r.Version = -1 // it has just changed
+			r.Version = -1 // the version has just changed
 		} else {
 			p.gets.ended[h.Resource] = true
 		}
 	}
-	p.Logger.InfoContext(ctx, "a hold of unknown end is settled", "org", p.org, "hold", h.ID, "operation", h.Metadata.Operation,
+	p.Logger.InfoContext(ctx, "settled a hold with an unknown outcome", "org", p.org, "hold", h.ID, "operation", h.Metadata.Operation,
 		"decision", h.Metadata.Decision, "carried_out", carried, "resource", cmp.Or(s.Resource, h.Resource))
 	return nil
 }

@@ -13,44 +13,42 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Unusual says when an hour costs so much that it is told of. The zero Unusual tells
-// of none.
+// Unusual defines when the cost of an hour triggers an alert. The zero Unusual triggers none.
 type Unusual struct {
-	Times   int64         `yaml:"times" doc:"how many times its usual an hour must cost a key, a team or the organisation to be told of, once a day each; usual is the highest of three costs: that hour of the day on average in the last 14 days, the same hour a week ago, and all hours of those days on average. With less than 7 days of history, nothing is told; 0 never is"`
-	AtLeast catalog.Money `yaml:"at_least" doc:"least cost of an hour that is told of, whatever the usual cost; 0 is 1" unit:"USD"`
+	Times   int64         `yaml:"times" doc:"multiple of the usual hourly cost of a key, a team or the organisation that triggers an alert, at most once a day for each; the usual cost is the highest of: the average of this hour of the day over the last 14 days, the same hour a week ago, and the average of all hours of those days. Needs 7 days of history; 0 disables these alerts"`
+	AtLeast catalog.Money `yaml:"at_least" doc:"lowest hourly cost that triggers an alert; 0 is 1" unit:"USD"`
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate checks u and joins the errors it finds, each with its path.
 func (u Unusual) Validate() error {
 	var errs fault.Found
 	errs.If(u.Times < 0 || u.Times == 1, "times", "must be at least 2, or 0")
 	errs.If(u.AtLeast < 0, "at_least", "must not be negative")
-	errs.If(u.Times == 0 && u.AtLeast != 0, "times", "is required beside at_least")
+	errs.If(u.Times == 0 && u.AtLeast != 0, "times", "is required if at_least is set")
 	return errors.Join(errs...)
 }
 
 const (
-	usualDays    = 14 // that an hour is compared with
-	minDays      = 7  // of history that a scope must have
+	usualDays    = 14 // number of days that an hour is compared with
+	minDays      = 7  // days of history that a scope must have
 	defaultLeast = catalog.Money(1_000_000)
 )
 
-// usual is the past of one scope: costs in micro-dollars, today first, of the hour of
-// the day that it is, and of whole days.
+// usual holds the past costs of one scope in micro-dollars, today first: of the current hour of the day, and of whole days.
 type usual struct {
 	hours [usualDays + 1]int64
 	days  [usualDays + 1]int64
 }
 
-// of returns the usual cost of an hour like this one, false if too little is known.
+// of returns the usual cost of the hour, or false if there is too little history.
 func (u *usual) of() (micro int64, known bool) {
-	first := usualDays // the first day that cost something, which may not be whole
+	first := usualDays // the first day with a cost, which may be incomplete
 	for first > 0 && u.days[first] == 0 {
 		first--
 	}
 	whole := first - 1
 	if first == usualDays {
-		whole = usualDays // it began before
+		whole = usualDays // the history began earlier
 	}
 	if whole < minDays {
 		return 0, false
@@ -63,10 +61,9 @@ func (u *usual) of() (micro int64, known bool) {
 	return max(hours/n, u.hours[7], days/(24*n)), true
 }
 
-// unusual lists the scopes of an organisation that the hour of now has cost many times
-// its usual so far.
+// unusual returns an alert for each scope with an unusually expensive current hour.
 func (h *History) unusual(ctx context.Context, org string, u Unusual, state *State) ([]Alert, error) {
-	if err := h.RollUp(ctx, org); err != nil { // passes roll up whole hours
+	if err := h.RollUp(ctx, org); err != nil { // passes roll up whole hours only
 		return nil, err
 	}
 	now := state.Now.UTC()

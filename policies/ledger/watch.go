@@ -10,16 +10,15 @@ import (
 	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
-// Watcher looks at the heads of ledgers, so that a loss is noticed without a call, that
-// images are no older than an interval, and that each gateway answers the rebuilds of
-// others.
+// Watcher polls the heads of ledgers. It notices losses without a call, renews snapshots that are older than an interval, and
+// contributes this gateway's memory to the rebuilds of other gateways.
 type Watcher struct {
 	*Snapshots
 
 	Loop *Loop
 }
 
-// Run looks until ctx ends.
+// Run polls until ctx is done.
 func (w *Watcher) Run(ctx context.Context) error {
 	beat := time.NewTicker(w.PollInterval)
 	defer beat.Stop()
@@ -35,7 +34,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// look looks at all ledgers once. A store that is away has lost nothing yet.
+// look polls all ledgers once. An unavailable store does not count as a loss.
 func (w *Watcher) look(ctx context.Context, rebuilds *errgroup.Group) {
 	orgs := w.Gateway.Budgeted()
 	if len(orgs) == 0 {
@@ -49,12 +48,12 @@ func (w *Watcher) look(ctx context.Context, rebuilds *errgroup.Group) {
 		if heads[i].Lost != "" {
 			w.lost(ctx, org, heads[i], rebuilds)
 		} else if err := w.follow(ctx, org, heads[i]); err != nil && ctx.Err() == nil {
-			w.Logger.WarnContext(ctx, "a ledger could not be looked at", "org", org, "error", err.Error())
+			w.Logger.WarnContext(ctx, "cannot check the state of a ledger", "org", org, "error", err.Error())
 		}
 	}
 }
 
-// lost has a ledger rebuilt, unless this gateway is at it.
+// lost starts the rebuild of a ledger, unless this gateway is already rebuilding it.
 func (w *Watcher) lost(ctx context.Context, org string, h Head, rebuilds *errgroup.Group) {
 	w.mu.Lock()
 	img := w.of(org)
@@ -76,23 +75,22 @@ func (w *Watcher) lost(ctx context.Context, org string, h Head, rebuilds *errgro
 			if err = w.Loop.Rebuild(ctx, org); errors.Is(err, ErrEpochChanged) {
 				err = nil // the other rebuild completes the ledger
 			} else if err != nil && ctx.Err() == nil {
-				w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
+				w.Logger.WarnContext(ctx, "cannot rebuild a lost ledger", "org", org, "error", err.Error())
 			}
 		})
 	})
 }
 
-// smallLedger is how many resources and scopes a ledger may have to be read at every
-// look that finds it changed.
+// smallLedger is the maximum number of resources and scopes of a ledger that is read at every poll that finds it changed.
 const smallLedger = 200
 
-// follow answers a rebuild, and renews the image.
+// follow contributes to a rebuild and renews the snapshot.
 func (w *Watcher) follow(ctx context.Context, org string, h Head) error {
 	w.mu.Lock()
 	img := w.of(org)
 	img.head = h
 	known, seq, age := img.state.Epoch, img.seq, w.Now().Sub(img.read)
-	img.lost = !h.Complete && (img.lost || known != 0) // a pass, or another gateway, has noticed the loss and begun the rebuild
+	img.lost = !h.Complete && (img.lost || known != 0) // a pass or another gateway has noticed the loss and begun the rebuild
 	small := len(img.state.Resources)+len(img.state.Balances) < smallLedger
 	w.mu.Unlock()
 	if known != 0 || !h.Complete {
@@ -124,11 +122,10 @@ func (w *Watcher) follow(ctx context.Context, org string, h Head) error {
 	return nil
 }
 
-// recently is how long after it a loss is told of by [Snapshots.Losses].
+// recently is the time after a loss during which [Snapshots.Losses] reports it.
 const recently = 24 * time.Hour
 
-// Losses returns the losses of ledgers that are not complete, and of those
-// that were lost in the last day, by organisation.
+// Losses describes, by organisation, the losses of ledgers that are incomplete or that were lost in the last day.
 func (m *Snapshots) Losses() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +143,7 @@ func (m *Snapshots) Losses() map[string]string {
 	return all
 }
 
-// Rebuilding returns how many ledgers were lost and are not complete yet.
+// Rebuilding returns the number of lost ledgers that are not complete yet.
 func (m *Snapshots) Rebuilding() (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Zone is the time zone that says when days, weeks, months and quarters begin. The zero Zone is UTC.
+// Zone is the time zone that determines when days, weeks, months and quarters begin. The zero Zone is UTC.
 type Zone struct{ location *time.Location }
 
-// Zones returns the zone of an organisation; nil is UTC for all.
+// Zones returns the zone of an organisation. A nil Zones returns UTC.
 type Zones func(org string) Zone
 
 // Of returns the zone of an organisation.
@@ -19,12 +19,11 @@ func (z Zones) Of(org string) Zone {
 	return z(org)
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It reads a name of the IANA
-// database.
+// UnmarshalText implements encoding.TextUnmarshaler. The text is a name in the IANA time zone database.
 func (z *Zone) UnmarshalText(text []byte) error {
 	location, err := time.LoadLocation(string(text))
 	if err != nil || location == time.Local {
-		return fmt.Errorf(`%q is no time zone: want a name such as "Europe/Berlin"`, text)
+		return fmt.Errorf(`%q is not a time zone: use a name such as "Europe/Berlin"`, text)
 	}
 	z.location = location
 	return nil
@@ -38,7 +37,7 @@ func (z Zone) MarshalText() ([]byte, error) {
 	return []byte(z.location.String()), nil
 }
 
-// Location returns the zone as package time has it.
+// Location returns the zone as a [time.Location].
 func (z Zone) Location() *time.Location {
 	if z.location == nil {
 		return time.UTC
@@ -46,13 +45,13 @@ func (z Zone) Location() *time.Location {
 	return z.location
 }
 
-// Calendar lists when the days around a time begin, and the weeks, months and quarters that these are in, in Unix
-// milliseconds and in their order: see [Zone.Calendar]. Each lasts until the next one begins, so they leave no gap and do
-// not overlap. The last period begins at 0 and never ends.
+// Calendar holds the starts of consecutive days, weeks, months and quarters around a time, in Unix milliseconds and in order; see
+// [Zone.Calendar]. Each period ends when the next one begins, so that there are no gaps or overlaps. The last list is the period that
+// begins at 0 and never ends.
 type Calendar [periods][]int64
 
-// Calendar returns that of the days before, of and after a time: when each begins and when the last one ends, and the
-// weeks (from Monday, as in ISO 8601), months and quarters that the days are in, at most two of each.
+// Calendar returns the calendar for a time: the starts of the previous, current and next day and the end of the latter, and the weeks
+// (starting on Monday, as in ISO 8601), months and quarters that contain these days, at most two of each.
 func (z Zone) Calendar(at time.Time) Calendar {
 	y, m, d := at.In(z.Location()).Date()
 	var c Calendar
@@ -72,12 +71,12 @@ func (z Zone) Calendar(at time.Time) Calendar {
 	return c
 }
 
-// begin is the first moment of a day. Where clocks skip midnight that is when they do;
-// of two midnights it is the first.
+// begin returns the first moment of a day. If a clock change skips midnight, the day begins at the change; if midnight occurs twice,
+// the day begins at the first.
 func (z Zone) begin(y int, m time.Month, d int) int64 {
 	t := time.Date(y, m, d, 0, 0, 0, 0, z.Location())
 	from, to := t.ZoneBounds()
-	if h, minute, s := t.Clock(); h+minute+s > 0 { // there is no midnight: t is as far from it as the clocks were changed
+	if h, minute, s := t.Clock(); h+minute+s > 0 { // midnight does not exist: t is off by the clock change
 		if h < 12 {
 			return from.UnixMilli()
 		}
@@ -93,11 +92,11 @@ func (z Zone) begin(y int, m time.Month, d int) int64 {
 	return t.UnixMilli()
 }
 
-// Day is when the day begins and ends that the calendar was made for.
+// Day returns the start and the end of the calendar's middle day.
 func (c *Calendar) Day() [2]int64 { return [2]int64(c[day][1:3]) }
 
-// bounds returns when the period that a time is in begins and ends. For a time after
-// the calendar, both are its end.
+// bounds returns the start and the end of the period that contains a time. For a time after the calendar, both are the end of the
+// calendar.
 func (c *Calendar) bounds(which int, ms int64) (start, end int64) {
 	for _, end = range c[which] {
 		if end > ms {
@@ -108,7 +107,7 @@ func (c *Calendar) bounds(which int, ms int64) (start, end int64) {
 	return start, end
 }
 
-// days lists when the days end, from that of a time to the one that ends at another time.
+// days returns the ends of the days from the day of at to the day that ends at end.
 func (z Zone) days(at, end time.Time) []time.Time {
 	y, m, d := at.In(z.Location()).Date()
 	for list := []time.Time(nil); ; d++ {
@@ -119,7 +118,7 @@ func (z Zone) days(at, end time.Time) []time.Time {
 	}
 }
 
-// Expires returns when the periods end that a time is in, the zero time for the one that never ends.
+// Ends returns the ends of the current periods, and the zero time for the period that never ends.
 func (z Zone) Ends(at time.Time) (ends [periods]time.Time) {
 	c := z.Calendar(at)
 	for i := range ends {

@@ -1,4 +1,3 @@
-// Package logfile writes logs of lines to files that are put aside when they are full,
-// and reads them. A file may keep room on its disk for lines that must be written when
-// there is no other.
+// Package logfile writes line-oriented logs to files that are rotated when they are full, and reads them. A file can reserve disk
+// space for lines that must be written even if the disk is full.
 package logfile

@@ -10,14 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// File is where a log is written, and how much of it is kept.
+// File configures a log file and its rotation.
 type File struct {
-	Path     string `yaml:"path" doc:"where it is; its directory must exist"`
-	MaxBytes int64  `yaml:"max_bytes" doc:"size at which it is rotated; 0 is 100 MB" unit:"bytes"`
-	Keep     int    `yaml:"keep" doc:"how many rotated files are kept, as path.1, path.2 and so on; 0 is 5" unit:"files"`
+	Path     string `yaml:"path" doc:"path of the file; its directory must exist"`
+	MaxBytes int64  `yaml:"max_bytes" doc:"size at which the file is rotated; 0 means 100 MB" unit:"bytes"`
+	Keep     int    `yaml:"keep" doc:"number of rotated files to keep, named path.1, path.2 and so on; 0 means 5" unit:"files"`
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate joins all errors in f, each with its path.
 func (f File) Validate() error {
 	var errs fault.Found
 	errs.If(f.Path == "", "path", "is required")
@@ -26,10 +26,10 @@ func (f File) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Kept is how many files are kept that were put aside.
+// Kept returns the number of rotated files to keep.
 func (f File) Kept() int { return cmp.Or(f.Keep, 5) }
 
-// Aside is the name of the file after it was put aside n times.
+// Aside returns the name of the file after n rotations.
 func (f File) Aside(n int) string {
 	if n == 0 {
 		return f.Path
@@ -37,8 +37,8 @@ func (f File) Aside(n int) string {
 	return fmt.Sprintf("%s.%d", f.Path, n)
 }
 
-// Open opens the file and those put aside to read, oldest first. The newest is opened first: a
-// file that is put aside meanwhile is met again, and known.
+// Open opens the file and its rotated predecessors for reading, oldest first. It opens the newest first, so that a file that is
+// rotated in the meantime is recognised when it is found again.
 func (f File) Open() (list []*os.File, err error) {
 	var known []os.FileInfo
 	for n := range f.Kept() + 1 {

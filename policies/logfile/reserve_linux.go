@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate gives a file room for n bytes behind an offset, without changing its size.
+// allocate reserves disk space for n bytes after an offset without changing the size of the file.
 func allocate(f *os.File, offset, n int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, n)
@@ -17,8 +17,8 @@ func allocate(f *os.File, offset, n int64) error {
 	}
 }
 
-// noRoom reports whether an error of allocate means that there is none: not on the disk,
-// by a quota, or by a bound of the process.
+// noRoom reports whether an error of allocate means that the space is not available: on the disk, in a quota, or within a process
+// limit.
 func noRoom(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// allocate is for Linux only.
+// allocate is only implemented on Linux.
 func allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
 func noRoom(error) bool { return false }

@@ -8,18 +8,17 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// Writer writes a file of lines that is put aside when it is full. When another
-// program has done so, it begins a new one. It is not safe for concurrent use.
+// Writer appends lines to a file and rotates it when it is full. If another program renames the file, Writer creates a new one. It
+// is not safe for concurrent use.
 type Writer struct {
 	cfg  File
 	f    *os.File
 	size int64
-	// reserve is how much room is kept behind the end, in bytes; what lies before the
-	// offset allocated belongs to the file.
+	// reserve is the space in bytes to keep after the end of the file. The space up to the offset allocated is already reserved.
 	reserve, allocated int64
 }
 
-// Open opens a file to write on where it ends, or creates it.
+// Open opens a file for appending and creates it if necessary.
 func Open(cfg File) (*Writer, error) {
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 100_000_000)
 	cfg.Keep = cfg.Kept()
@@ -40,12 +39,12 @@ func (r *Writer) open() error {
 	return nil
 }
 
-// Reserve keeps room for n bytes behind the end of the file, which only WriteReserved
-// uses, if the file system can: a disk that is full has it still. Readers do not see it.
+// Reserve keeps n bytes of disk space after the end of the file, if the file system supports that. Only WriteReserved uses it, so
+// it is available even if the disk is full. Readers do not see it.
 func (r *Writer) Reserve(n int64) { r.reserve = n }
 
-// WriteLines writes whole lines. A part of them that was written before a failure is taken
-// back, as far as the file lets it. It fails where only the reserve has room for them.
+// WriteLines appends complete lines. If a write fails, it tries to remove the part that was written. It returns an error if only
+// the reserved space is left.
 func (r *Writer) WriteLines(text []byte) error {
 	err := r.follow()
 	if err == nil {
@@ -60,8 +59,7 @@ func (r *Writer) WriteLines(text []byte) error {
 	return r.append(text)
 }
 
-// WriteReserved is WriteLines for lines that may use up the reserve. While there is
-// nothing but that, the file is not put aside.
+// WriteReserved is like WriteLines but may use the reserved space. While only the reserved space is left, the file is not rotated.
 func (r *Writer) WriteReserved(text []byte) error {
 	if err := r.follow(); err != nil {
 		return err
@@ -70,19 +68,18 @@ func (r *Writer) WriteReserved(text []byte) error {
 		if err := r.rotate(); err != nil {
 			return err
 		}
-		_ = r.keepReserve(len(text)) // if it cannot, it may be used up
+		_ = r.keepReserve(len(text)) // on failure, use up the reserve
 	}
 	return r.append(text)
 }
 
-// full reports whether the file has to be put aside before n bytes are written.
+// full reports whether the file must be rotated before n bytes are written.
 func (r *Writer) full(n int) bool { return r.size > 0 && r.size+int64(n) > r.cfg.MaxBytes }
 
-// ahead is how much more room is taken than is needed, in bytes, so that few writes wait
-// for it.
+// ahead is the additional space to reserve in bytes, so that few writes have to reserve space.
 const ahead = 16 << 10
 
-// keepReserve makes sure that there is room for n bytes and the reserve.
+// keepReserve ensures that there is space for n bytes and the reserve.
 func (r *Writer) keepReserve(n int) error {
 	want := int64(n) + r.reserve
 	if r.reserve == 0 || r.size+want <= r.allocated {
@@ -95,7 +92,7 @@ func (r *Writer) keepReserve(n int) error {
 			r.allocated = r.size + want + more
 			return nil
 		case !noRoom(err):
-			r.reserve = 0 // the file system has no such thing
+			r.reserve = 0 // not supported by the file system
 			return nil
 		case more == 0:
 			return err
@@ -114,17 +111,17 @@ func (r *Writer) append(text []byte) error {
 	return err
 }
 
-// Sync waits until all written lines are on the disk.
+// Sync waits until all written lines are on disk.
 func (r *Writer) Sync() error { return r.f.Sync() }
 
-// follow opens the file anew if Path no longer names the one that is open.
+// follow reopens the file if Path no longer names the open file.
 func (r *Writer) follow() error {
 	open, err := r.f.Stat()
 	if err != nil {
-		return errors.Join(err, r.open()) // it could not be opened before
+		return errors.Join(err, r.open()) // the last attempt to open it failed
 	}
 	if there, err := os.Stat(r.cfg.Path); err == nil && os.SameFile(open, there) {
-		if there.Size() < r.size { // it was cut
+		if there.Size() < r.size { // truncated by another program
 			r.allocated = 0
 		}
 		r.size = there.Size()
@@ -133,11 +130,11 @@ func (r *Writer) follow() error {
 	return errors.Join(r.f.Close(), r.open())
 }
 
-// rotate renames Path to Path.1, that to Path.2, and so on; the last goes.
+// rotate renames Path to Path.1, Path.1 to Path.2, and so on, and deletes the last file.
 func (r *Writer) rotate() error {
 	var err error
 	if r.reserve > 0 {
-		err = r.f.Truncate(r.size) // its reserve becomes that of the next file
+		err = r.f.Truncate(r.size) // releases the reserve
 	}
 	if err := errors.Join(err, r.f.Close()); err != nil {
 		return err

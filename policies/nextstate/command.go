@@ -14,18 +14,17 @@ import (
 type command struct {
 	// args is the command as one string, as the platform stores it.
 	args string
-	// entrypoint and cmd are the two halves of args.
+	// entrypoint and cmd are the two parts of args.
 	entrypoint, cmd []string
-	// unsplit says that args is a shell string with an open quote, so that cmd is unknown.
+	// unsplit is set if args is a shell string with an unclosed quote, so that cmd is unknown.
 	unsplit bool
 }
 
-// commandMembers lists the members that describe the command.
+// commandMembers returns the members that describe the command.
 func commandMembers() []string { return []string{"args", "cmd", "entrypoint"} }
 
-// parseCommand reads args in either of its forms: the JSON text of an object with
-// entrypoint, cmd, both or neither, or a shell string, which is the cmd. JSON text of any other form
-// is a shell string.
+// parseCommand parses args in either of its forms: the JSON text of an object with entrypoint, cmd, both or neither, or a shell
+// string, which is the cmd. Any other JSON text is a shell string.
 func parseCommand(args string) command {
 	if entrypoint, cmd, ok := jsonCommand(args); ok {
 		return command{args: args, entrypoint: entrypoint, cmd: cmd}
@@ -34,9 +33,9 @@ func parseCommand(args string) command {
 	return command{args: args, cmd: cmd, unsplit: err != nil}
 }
 
-// jsonCommand reads args in their JSON form.
+// jsonCommand parses the JSON form of args.
 func jsonCommand(args string) (entrypoint, cmd []string, ok bool) {
-	// IsValid first: it refuses a duplicate name, of which two readers take different values.
+	// Check IsValid first: it rejects duplicate names, which JSON parsers resolve differently.
 	if !strings.HasPrefix(strings.TrimSpace(args), "{") || !jsontext.Value(args).IsValid() {
 		return nil, nil, false
 	}
@@ -60,8 +59,7 @@ func jsonCommand(args string) (entrypoint, cmd []string, ok bool) {
 	return entrypoint, cmd, true
 }
 
-// commandOf reads the command of a platform record. A platform may return args alone, or
-// both halves beside it.
+// commandOf reads the command in a platform record. The platform may return args alone, or both parts as well.
 func commandOf(record object) command {
 	entrypoint, _ := strs(record["entrypoint"])
 	cmd, _ := strs(record["cmd"])
@@ -76,9 +74,8 @@ func commandOf(record object) command {
 	return c
 }
 
-// over returns the command after a request whose body is merged into c. A half that the
-// body omits is kept, and args replaces both halves. args beside a half must describe the
-// same command.
+// over returns the command after merging a request body into c. A part that the body omits is kept, and args replaces both parts.
+// If the body contains args and a part, they must describe the same command.
 func (c command) over(body object) (command, error) {
 	entrypoint, hasEntrypoint := strs(body["entrypoint"])
 	cmd, hasCmd := strs(body["cmd"])
@@ -110,7 +107,7 @@ func (c command) over(body object) (command, error) {
 	return c, nil
 }
 
-// text encodes both halves as args: compact JSON without empty halves, "" for no command.
+// text encodes both parts as args: compact JSON without empty parts, or "" for no command.
 func (c command) text() string {
 	if len(c.entrypoint) == 0 && len(c.cmd) == 0 {
 		return ""
@@ -122,15 +119,14 @@ func (c command) text() string {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(form); err != nil { // strings always encode
+	if err := enc.Encode(form); err != nil { // encoding strings cannot fail
 		panic(err)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// settleCommand writes into out the command that results from merging body into base, in
-// all three members, as platform records have it. A nil base is a resource without a
-// command. If neither has a command member, out is unchanged.
+// settleCommand merges body into base and writes the resulting command into out in all three members, as in platform records. A nil
+// base has no command. If neither has a command member, out is unchanged.
 func settleCommand(out, base, body object) error {
 	if !hasAny(base, commandMembers()) && !hasAny(body, commandMembers()) {
 		return nil
@@ -161,7 +157,7 @@ func strs(v any) (texts []string, ok bool) {
 	return texts, ok
 }
 
-// list is texts as decoded JSON.
+// list returns texts as decoded JSON.
 func list(texts []string) []any {
 	items := make([]any, len(texts))
 	for i, text := range texts {

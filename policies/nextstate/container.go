@@ -6,13 +6,11 @@ import (
 	"strconv"
 )
 
-// templateMembers lists the members that are copied from a template when the body omits
-// them. env and the command are merged instead.
+// templateMembers returns the members copied from a template if the body omits them. env and the command are merged instead.
 func templateMembers() []string { return []string{"image", "disk", "ports", "registry"} }
 
-// copyTemplate merges the container settings of a template into a body: a member of the
-// body replaces the template's, and env is merged per key. The command is left to
-// settleCommand.
+// copyTemplate merges the container settings of a template into a body: members of the body take precedence, and env is merged by
+// key. The command is left to settleCommand.
 func copyTemplate(body, template object) (object, error) {
 	out := maps.Clone(body)
 	for _, name := range templateMembers() {
@@ -56,7 +54,7 @@ func hasAny(o object, names []string) bool {
 	return false
 }
 
-// wholeNumber reads a decoded JSON number that is a whole one.
+// wholeNumber reads a decoded JSON number without a fraction.
 func wholeNumber(v any) (int64, bool) {
 	switch n := v.(type) {
 	case json.Number:

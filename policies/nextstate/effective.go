@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// object is decoded JSON's object.
+// object is a decoded JSON object.
 type object = map[string]any
 
-// Needs names the objects that must be read before a call can be judged.
+// Needs lists the resources that must be read before the state after a call can be computed.
 type Needs struct {
-	// Current: the object the path names, as it is now.
+	// Current is set if the resource named by the path is needed.
 	Current bool
-	// Template is the id of the template the body names; "" for none.
+	// Template is the ID of the template named by the body, or "".
 	Template string
 }
 
@@ -30,9 +30,8 @@ func NeedsOf(id string, body map[string]any) Needs {
 	return n
 }
 
-// Defaults returns body with the platform's defaults for absent members filled in. A body
-// that names a template leaves to it the values that the template supplies. Operations
-// without defaults return body itself.
+// Defaults returns body with the platform's defaults for absent members. If the body names a template, members that the template
+// supplies are left out. Operations without defaults return body itself.
 func Defaults(id string, body map[string]any) map[string]any {
 	row, _ := operation.Lookup(id)
 	if row.Verb != operation.VerbCreate {
@@ -56,8 +55,8 @@ func Defaults(id string, body map[string]any) map[string]any {
 	}
 }
 
-// Create is the state after a create: the body, its template merged in, and
-// the defaults. template is the record the body names, nil when it names none.
+// Create returns the state after a create: the body merged with its template and the defaults. template is the record of the
+// template named by the body, or nil.
 func Create(id string, body, template map[string]any) (map[string]any, error) {
 	if err := wantsTemplate(body, template); err != nil {
 		return nil, err
@@ -81,7 +80,7 @@ func Create(id string, body, template map[string]any) (map[string]any, error) {
 	}
 }
 
-// createPlain is Create for a body that names no template.
+// createPlain is Create for a body without a template.
 func createPlain(id string, body object) (object, error) {
 	out := Defaults(id, body)
 	if !hasAny(body, commandMembers()) {
@@ -91,11 +90,10 @@ func createPlain(id string, body object) (object, error) {
 	return out, settleCommand(out, nil, body)
 }
 
-// Update is the state after an update of current. template is the record the
-// body names, nil when it names none.
+// Update returns the state after an update of current. template is the record of the template named by the body, or nil.
 func Update(id string, current, body, template map[string]any) (map[string]any, error) {
 	if templateID, present := body["templateId"]; present && templateID == "" {
-		return nil, fault(400, "/templateId", "an empty template id")
+		return nil, fault(400, "/templateId", "template id is empty")
 	}
 	if err := wantsTemplate(body, template); err != nil {
 		return nil, err
@@ -104,7 +102,7 @@ func Update(id string, current, body, template map[string]any) (map[string]any, 
 	switch {
 	case row.Verb != operation.VerbUpdate:
 		return nil, fmt.Errorf("no rules for the update %s", id)
-	case row.ReadOperation == "": // a replacement, whatever was there
+	case row.ReadOperation == "": // replaces the resource regardless of its current state
 		return body, nil
 	case current == nil:
 		return nil, fmt.Errorf("%s without the current object", id)
@@ -127,8 +125,8 @@ func Update(id string, current, body, template map[string]any) (map[string]any, 
 	}
 }
 
-// Action is the state of a pod after an action. Whether the platform accepts
-// the action in the pod's present status is left to the platform.
+// Action returns the state of a pod after an action. It does not check whether the platform accepts the action in the pod's current
+// status.
 func Action(current map[string]any, action string) (map[string]any, error) {
 	if current == nil {
 		return nil, fmt.Errorf("action %s without the current pod", action)
@@ -147,7 +145,7 @@ func Action(current map[string]any, action string) (map[string]any, error) {
 	return overlay(requestShape(current), object{"status": status}), nil
 }
 
-// wantsTemplate checks that the caller of this package read what NeedsOf said.
+// wantsTemplate checks that the caller passed the template reported by NeedsOf.
 func wantsTemplate(body, template object) error {
 	id, _ := body["templateId"].(string)
 	switch {
@@ -159,8 +157,8 @@ func wantsTemplate(body, template object) error {
 	return nil
 }
 
-// WithoutValue returns o without the value if o is the body or the state of a secret, and o itself for other operations. Policies,
-// operators and logs see secrets in this form, which is that of the platform's records.
+// WithoutValue returns o without the value if o is the body or the state of a secret, and otherwise o. Policies, operators and logs
+// see secrets in this form, which matches the platform's records.
 func WithoutValue(id string, o map[string]any) map[string]any {
 	row, _ := operation.Lookup(id)
 	if _, has := o["value"]; !has || row.Kind != operation.KindSecret {
@@ -171,7 +169,7 @@ func WithoutValue(id string, o map[string]any) map[string]any {
 	return o
 }
 
-// overlay is base with the members of over in place of its own.
+// overlay returns base with the members of over replacing its own.
 func overlay(base, over object) object {
 	out := make(object, len(base)+len(over))
 	maps.Copy(out, base)
@@ -179,8 +177,7 @@ func overlay(base, over object) object {
 	return out
 }
 
-// section is a member that must be an object if it is there; nil when absent
-// or null.
+// section returns a member that must be an object, or nil if it is absent or null.
 func section(o object, name string) (object, error) {
 	v, present := o[name]
 	if !present || v == nil {
@@ -188,13 +185,12 @@ func section(o object, name string) (object, error) {
 	}
 	m, ok := v.(object)
 	if !ok {
-		return nil, fault(422, "/"+name, "not an object")
+		return nil, fault(422, "/"+name, "must be an object")
 	}
 	return m, nil
 }
 
-// updateTemplate: only present members change, env as a whole; empty mounts
-// leave them as they are.
+// updateTemplate changes only the members in the body. env is replaced as a whole; empty mounts change nothing.
 func updateTemplate(current, body object) (object, error) {
 	out := overlay(current, body)
 	if m, isObject := body["mounts"].(object); isObject && len(m) == 0 {
@@ -209,10 +205,10 @@ func updateVolume(current, body object) (object, error) {
 		now, ok1 := wholeNumber(current["size"])
 		then, ok2 := wholeNumber(size)
 		if !ok1 || !ok2 {
-			return nil, fault(422, "/size", "not a whole number")
+			return nil, fault(422, "/size", "must be a whole number")
 		}
 		if then < now {
-			return nil, fault(400, "/size", "a volume of %d GB cannot shrink to %d GB", now, then)
+			return nil, fault(400, "/size", "a volume cannot shrink from %d GB to %d GB", now, then)
 		}
 	}
 	return overlay(current, body), nil

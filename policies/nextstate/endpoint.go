@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// The platform's defaults of an endpoint.
+// Platform defaults of an endpoint.
 const (
 	defaultMinWorkers  json.Number = "0"
 	defaultMaxWorkers  json.Number = "3"
@@ -27,17 +27,17 @@ func endpointDefaults(body object) object {
 	return out
 }
 
-// countsRequests: a queue scaled by request count has no idle timeout.
+// countsRequests reports whether the queue is scaled by request count; such an endpoint has no idle timeout.
 func countsRequests(body object) bool {
 	scaling, _ := body["scaling"].(object)
 	return body["type"] == "QUEUE" && scaling["type"] == "REQUEST_COUNT"
 }
 
-// createEndpoint copies the template: container settings, and its CUDA
-// versions for GPU endpoints that name no CUDA constraint of their own.
+// createEndpoint copies the template's container settings. For GPU endpoints without a CUDA constraint of their own, it also copies
+// the CUDA versions.
 func createEndpoint(body, template object) (object, error) {
 	if template["serverless"] == false {
-		return nil, fault(422, "/templateId", "a pod template cannot make an endpoint")
+		return nil, fault(422, "/templateId", "a pod template cannot be used to create an endpoint")
 	}
 	out, err := copyTemplate(body, template)
 	if err != nil {
@@ -57,8 +57,7 @@ func createEndpoint(body, template object) (object, error) {
 	return out, nil
 }
 
-// updateEndpoint: only present members change, workers and gpu member by
-// member, the others as a whole.
+// updateEndpoint changes only the members in the body. workers and gpu are merged by member; all others are replaced as a whole.
 func updateEndpoint(current, body, template object) (object, error) {
 	change, source := maps.Clone(body), current
 	if template != nil {
@@ -95,12 +94,12 @@ func updateEndpoint(current, body, template object) (object, error) {
 	return out, nil
 }
 
-// sameFamily: an endpoint stays on the hardware it was created for.
+// sameFamily returns a fault if the update would move the endpoint between GPUs and CPUs.
 func sameFamily(current, body object) error {
 	gpu, cpu := body["gpu"] != nil, body["cpu"] != nil
 	switch {
 	case gpu && cpu:
-		return fault(400, "/cpu", "an endpoint has either gpu or cpu")
+		return fault(400, "/cpu", "an endpoint cannot have both gpu and cpu")
 	case gpu && current["gpu"] == nil:
 		return fault(400, "/gpu", "the endpoint runs on CPUs")
 	case cpu && current["gpu"] != nil:
@@ -121,8 +120,8 @@ func mergedSection(current, body object, name string) (object, error) {
 	return overlay(have, ask), nil
 }
 
-// mergedGPU: naming pools without exclusions clears the exclusions; leaving
-// pools out keeps both. An empty floor clears the CUDA floor.
+// mergedGPU merges gpu. Pools without exclusions clear the exclusions; omitted pools leave both unchanged. An empty minimum clears
+// the CUDA minimum.
 func mergedGPU(current, body object) (object, error) {
 	out, err := mergedSection(current, body, "gpu")
 	if err != nil || out == nil {
@@ -135,7 +134,7 @@ func mergedGPU(current, body object) (object, error) {
 	case pools && !excluded:
 		delete(out, "excludedTypes")
 	case excluded && !pools:
-		return nil, fault(422, "/gpu/excludedTypes", "exclusions need the pools they apply to")
+		return nil, fault(422, "/gpu/excludedTypes", "excludedTypes requires pools")
 	}
 	if ask["minCudaVersion"] == "" {
 		out["minCudaVersion"] = nil

@@ -2,18 +2,17 @@ package nextstate
 
 import "fmt"
 
-// Fault is a call that the platform refuses because of the resource or template that it
-// would be merged with.
-type Fault struct { //nolint:errname // a fault is what it is called everywhere
-	// Status is the platform's status for it: 400, 409 or 422.
+// Fault is the error for a call that the platform refuses because of the resource or template it would be merged with.
+type Fault struct { //nolint:errname // the project calls it a fault
+	// Status is the HTTP status the platform returns: 400, 409 or 422.
 	Status int
-	// Pointer is the offending field of the body (RFC 6901), "" for the whole.
+	// Pointer is the JSON Pointer (RFC 6901) of the offending field in the body, or "" for the whole body.
 	Pointer string
-	// Detail words the fault for people.
+	// Detail describes the problem in plain text.
 	Detail string
 }
 
-// Error is the detail with its place.
+// Error returns the pointer and the detail.
 func (f *Fault) Error() string {
 	if f.Pointer == "" {
 		return f.Detail

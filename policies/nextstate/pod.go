@@ -11,7 +11,7 @@ func podDefaults(body object) object {
 	return out
 }
 
-// injectionDefaults switches off the injections that a body omits, unless it names a template, which supplies them.
+// injectionDefaults disables the injections that a body omits, unless the body names a template, which supplies them.
 func injectionDefaults(body object) object {
 	if _, templated := body["templateId"]; templated {
 		return body
@@ -19,7 +19,7 @@ func injectionDefaults(body object) object {
 	return overlay(object{"startJupyter": false, "startSsh": false}, body)
 }
 
-// countDefault makes one GPU of a gpu section that names no count.
+// countDefault sets the GPU count to 1 if gpu has none.
 func countDefault(out object) {
 	gpu, ok := out["gpu"].(object)
 	if !ok {
@@ -30,8 +30,8 @@ func countDefault(out object) {
 	}
 }
 
-// createPod copies the template: container settings, the persistent mount, the
-// injections and the CUDA constraint, the last three only where they apply.
+// createPod copies the template's container settings, persistent mount, injections and CUDA constraint, the last three only where
+// they apply.
 func createPod(body, template object) (object, error) {
 	out, err := copyPodTemplate(body, template)
 	if err != nil {
@@ -42,7 +42,7 @@ func createPod(body, template object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if gpu == nil { // CPU pods take neither mount nor CUDA constraint
+	if gpu == nil { // CPU pods have neither mount nor CUDA constraint
 		return out, nil
 	}
 	if err := templateMount(out, body, template); err != nil {
@@ -52,7 +52,7 @@ func createPod(body, template object) (object, error) {
 	return out, nil
 }
 
-// createCluster copies the template to every member: container settings, the persistent mount and the injections.
+// createCluster copies the template's container settings, persistent mount and injections to every member.
 func createCluster(body, template object) (object, error) {
 	out, err := copyPodTemplate(body, template)
 	if err != nil {
@@ -64,7 +64,7 @@ func createCluster(body, template object) (object, error) {
 // copyPodTemplate merges the container settings, the command and the injections of a pod template into a body.
 func copyPodTemplate(body, template object) (object, error) {
 	if template["serverless"] == true {
-		return nil, fault(422, "/templateId", "a serverless template makes neither pods nor clusters")
+		return nil, fault(422, "/templateId", "a serverless template cannot be used for pods or clusters")
 	}
 	out, err := copyTemplate(body, template)
 	if err != nil {
@@ -74,7 +74,7 @@ func copyPodTemplate(body, template object) (object, error) {
 		if _, given := body[flag]; given {
 			continue
 		}
-		out[flag] = true // what a template without the flag stands for
+		out[flag] = true // the platform's default if the template lacks the flag
 		if v, has := template[flag]; has {
 			out[flag] = v
 		}
@@ -82,8 +82,7 @@ func copyPodTemplate(body, template object) (object, error) {
 	return out, settleCommand(out, template, body)
 }
 
-// templateMount adds the template's persistent mount where the body has no
-// mounts of its own. An empty mounts object says nothing, so the mount counts.
+// templateMount adds the template's persistent mount if the body has no mounts. An empty mounts object counts as none.
 func templateMount(out, body, template object) error {
 	mine, err := section(body, "mounts")
 	if err != nil || len(mine) > 0 {
@@ -99,8 +98,7 @@ func templateMount(out, body, template object) error {
 	return nil
 }
 
-// templateCUDA: either CUDA member of the body discards the template's
-// constraint altogether.
+// templateCUDA copies the template's CUDA constraint, unless the body has either of the two CUDA members.
 func templateCUDA(out, gpu, template object) {
 	if hasAny(gpu, []string{"allowedCudaVersions", "minCudaVersion"}) {
 		return
@@ -110,8 +108,8 @@ func templateCUDA(out, gpu, template object) {
 	}
 }
 
-// requestShape is a pod record with the members a request has spelled as in a
-// request, so that policies need not know both: globalNetworking is a boolean.
+// requestShape returns a pod record in which members that differ from requests have the form of requests: globalNetworking is a
+// boolean. Policies then need to handle only one form.
 func requestShape(record object) object {
 	out := maps.Clone(record)
 	if g, ok := record["globalNetworking"].(object); ok {
@@ -121,8 +119,8 @@ func requestShape(record object) object {
 	return out
 }
 
-// updatePod: only present members change; env is replaced as a whole, a
-// template applies its container settings under the body's.
+// updatePod changes only the members in the body. env is replaced as a whole. A template's container settings apply unless the body
+// sets them.
 func updatePod(current, body, template object) (object, error) {
 	if _, member := current["cluster"].(object); member {
 		return nil, fault(409, "", "the pod is a member of a cluster")
@@ -152,8 +150,8 @@ func updatePod(current, body, template object) (object, error) {
 	return out, nil
 }
 
-// patchedMounts applies the platform's rules for mounts in an update: absent
-// or empty leaves them, no kind can be added, the volume cannot be changed.
+// patchedMounts applies the platform's rules for mounts in an update: absent or empty mounts change nothing, no kind can be added,
+// and the network volume cannot be changed.
 func patchedMounts(current, body object) (object, error) {
 	have, err := section(current, "mounts")
 	if err != nil {
@@ -189,7 +187,7 @@ func sameVolume(have, ask any) error {
 	const at = "/mounts/network"
 	list, ok := ask.([]any)
 	if !ok || len(list) != 1 {
-		return fault(400, at, "exactly one network volume must be named")
+		return fault(400, at, "exactly one network volume is required")
 	}
 	old, _ := have.([]any)
 	if len(old) == 0 {

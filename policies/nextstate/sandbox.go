@@ -2,11 +2,11 @@ package nextstate
 
 import "maps"
 
-// createSandbox takes the image and the environment from a template. It returns a fault for a template with a command or
-// a registry credential: the request of a sandbox has no members for these, so what was judged could not be sent.
+// createSandbox copies the image and the environment from a template. It returns a fault if the template has a command or a
+// registry credential: requests for sandboxes have no such members, so the state that policies evaluated could not be requested.
 func createSandbox(id string, body, template object) (object, error) {
 	if commandOf(template).args != "" || template["registry"] != nil {
-		return nil, fault(400, "/templateId", "the template has a command or a registry credential, which a sandbox made through the gateway cannot have")
+		return nil, fault(400, "/templateId", "the template has a command or a registry credential, which the gateway cannot set for a sandbox")
 	}
 	out := maps.Clone(body)
 	if image, has := template["image"]; has {

@@ -1,9 +1,7 @@
-// Package operation describes every operation that the gateway knows, of the v2 API and of
-// the run interface, by one [Spec] each: its subject, its effect, its price, and the
-// resources that must be read before it can be judged. All differences between operations
-// follow from their rows.
+// Package operation describes the operations that the gateway knows: those of the v2 API and those of the run interface. Each has
+// one [Spec] with its subject, its effect, its price, and the resources that must be read before policies can be evaluated. All
+// differences between operations follow from their specs.
 //
-// The rows of v2 are compared with the API's description at start-up and by
-// tollgate check --coverage; neither may have an operation that the other
-// lacks.
+// The specs of v2 are compared with the API's description at startup and by `tollgate check --coverage`; an operation that only one
+// of the two contains is an error.
 package operation

@@ -2,10 +2,10 @@ package operation
 
 import "strings"
 
-// Kind is the sort of resource an operation is about.
+// Kind is the type of resource that an operation is about.
 type Kind string
 
-// Noun is the common name of a kind of resource.
+// Noun returns the common name of the kind.
 func (k Kind) Noun() string {
 	if k == KindRegistry {
 		return "container registry auth"
@@ -13,7 +13,7 @@ func (k Kind) Noun() string {
 	return strings.ReplaceAll(string(k), "_", " ")
 }
 
-// The kinds of resources.
+// Kinds of resources.
 const (
 	KindPod        Kind = "pod"
 	KindCluster    Kind = "cluster"
@@ -25,22 +25,21 @@ const (
 	KindSandbox    Kind = "sandbox"
 	KindDelegation Kind = "delegation"
 	KindAccount    Kind = "account"
-	// KindCatalog are the offers and their prices.
+	// KindCatalog is the platform's catalog of offers and prices.
 	KindCatalog Kind = "catalog"
 	KindBilling Kind = "billing"
-	// KindJob is a run on an endpoint: the operations of the run interface.
+	// KindJob is a run on an endpoint; it is used by operations of the run interface.
 	KindJob Kind = "job"
-	// KindGateway are the gateway's own answers.
+	// KindGateway is used by resources that the gateway itself serves.
 	KindGateway Kind = "gateway"
-	// KindUnknown are paths that the API's description does not know.
+	// KindUnknown is used for paths that the API's description does not contain.
 	KindUnknown Kind = "unknown"
 )
 
-// Verb is what an operation does to its resource.
+// Verb is the effect of an operation on its resource.
 type Verb string
 
-// The verbs. Pod actions have verbs of their own, so that a policy need not
-// look into the body to distinguish a start from a stop.
+// Verbs. Each pod action has its own verb, so that policies need not read the body to distinguish a start from a stop.
 const (
 	VerbRead    Verb = "read"
 	VerbLogs    Verb = "logs"
@@ -54,15 +53,15 @@ const (
 	VerbCancel  Verb = "cancel"
 	// VerbExec runs a command in a resource.
 	VerbExec Verb = "exec"
-	// VerbAction stands in a row for the verb that the body names; see Row.Does.
+	// VerbAction is a placeholder for the action named in the body; see Spec.EffectiveVerb.
 	VerbAction Verb = "action"
 )
 
-// Changes reports whether the verb changes or costs something.
+// Changes reports whether the verb changes anything or incurs a cost.
 func (v Verb) Changes() bool { return v != VerbRead && v != VerbLogs }
 
-// HasResultState reports whether the operation, carried out, leaves a resource in a
-// state that the caller chose. Such an operation is judged on that state.
+// HasResultState reports whether the operation results in a state of the resource that the caller chose. Policies evaluate that
+// state.
 func (v Verb) HasResultState() bool {
 	switch v {
 	case VerbCreate, VerbUpdate, VerbStart, VerbRestart:
@@ -72,23 +71,23 @@ func (v Verb) HasResultState() bool {
 	}
 }
 
-// Price is the rule by which an operation is priced.
+// Price is the pricing rule of an operation.
 type Price string
 
-// The price rules.
+// Pricing rules.
 const (
-	// PriceFree is for operations that start nothing billed by the hour. Jobs
-	// are free too: they run on workers, which are priced with their endpoint.
+	// PriceFree is the rule for operations that start nothing billed by the hour. It includes jobs, which run on workers that are
+	// priced with their endpoint.
 	PriceFree Price = "free"
-	// PricePod prices a pod as it will be.
+	// PricePod prices the resulting pod.
 	PricePod Price = "pod"
-	// PriceEndpoint prices a serverless endpoint with all its workers busy.
+	// PriceEndpoint prices a serverless endpoint with all workers busy.
 	PriceEndpoint Price = "endpoint"
 	// PriceCluster prices all members of a cluster.
 	PriceCluster Price = "cluster"
 	// PriceVolume prices the storage of a network volume.
 	PriceVolume Price = "network_volume"
-	// PriceSandbox prices a sandbox by the ceiling rate of the configuration: the catalog
-	// does not have its rate (reference platform-v2-growth, section 2.4).
+	// PriceSandbox prices a sandbox at the configured highest rate, because the catalog does not list rates of sandboxes (reference
+	// platform-v2-growth, section 2.4).
 	PriceSandbox Price = "sandbox"
 )

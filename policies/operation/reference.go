@@ -6,59 +6,58 @@ import (
 	"strings"
 )
 
-// Location is a part of a request in which the id of a resource can stand.
+// Location is the part of a request that contains a resource ID.
 type Location string
 
-// The places.
+// Locations.
 const (
 	InPath  Location = "path"
 	InQuery Location = "query"
 	InBody  Location = "body"
 )
 
-// Reference is a place of an operation's calls in which the id of a resource stands.
+// Reference is a parameter or body member of an operation that contains a resource ID.
 type Reference struct {
 	In Location
-	// Name is that of a parameter; in a body, the members that lead to the id, with
-	// "*" for each item of a list: "mounts.network.*.volumeId".
+	// Name is the name of the parameter. For a body, it is the path to the ID, in which "*" matches every item of a list:
+	// "mounts.network.*.volumeId".
 	Name string
 	Kind Kind
-	// Changes is set if the call changes the resource, or lets its result do so; it reads or
-	// uses it otherwise.
+	// Changes is set if the call changes the resource or allows its result to change it. Otherwise the call only reads or uses it.
 	Changes bool
 }
 
-// owned are the kinds whose resources belong to their makers. Resources of the other kinds are the account's.
+// owned lists the kinds whose resources have an owner, the caller that created them. Resources of other kinds belong to the
+// account.
 var owned = []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry, KindSecret, KindSandbox}
 
-// HasOwner reports whether resources of a kind belong to their makers.
+// HasOwner reports whether resources of a kind have an owner.
 func HasOwner(kind Kind) bool { return slices.Contains(owned, kind) }
 
-// The gateway's own labels of resources. Callers cannot use keys with the prefix.
+// Labels that the gateway sets. Callers cannot use keys with this prefix.
 const (
 	LabelPrefix = "tollgate-"
-	// CallLabel names the call that made the resource, TeamLabel and KeyLabel its owner.
+	// CallLabel contains the ID of the call that created the resource. TeamLabel and KeyLabel contain its owner.
 	CallLabel = LabelPrefix + "call"
 	TeamLabel = LabelPrefix + "team"
 	KeyLabel  = LabelPrefix + "key"
 )
 
-// SupportsLabels reports whether resources of a kind have labels, the gateway's own among them.
+// SupportsLabels reports whether resources of a kind can have labels, including those of the gateway.
 func SupportsLabels(kind Kind) bool { return kind == KindSandbox }
 
-// Label returns the value of a label in the platform's record of a resource, "" if there is none.
+// Label returns the value of a label in the platform's record of a resource, or "".
 func Label(record map[string]any, key string) string {
 	labels, _ := record["labels"].(map[string]any)
 	value, _ := labels[key].(string)
 	return value
 }
 
-// queries are the parameters that name a resource, in whatever operation has them;
-// records of billing have members of the same names.
+// queries maps query parameters to the kind of resource they name, in any operation. Billing records have members with the same
+// names.
 var queries = map[string]Kind{"podId": KindPod, "serverlessId": KindEndpoint, "networkVolumeId": KindVolume, "clusterId": KindCluster}
 
-// members are those of bodies that name a resource. What mounts a volume can write
-// to it.
+// members lists the body members that name a resource. A resource that mounts a volume can change it.
 var members = []Reference{
 	{InBody, "templateId", KindTemplate, false},
 	{InBody, "registry", KindRegistry, false},
@@ -66,8 +65,8 @@ var members = []Reference{
 	{InBody, "networkVolumes.*", KindVolume, true},
 }
 
-// References lists the places of an operation's calls where ids of resources stand.
-// That a parameter is listed does not mean that the operation has it.
+// References returns the parameters and body members of the operation that can contain a resource ID. The operation need not have
+// all of the parameters.
 func (r Spec) References() []Reference {
 	var out []Reference
 	switch {
@@ -90,8 +89,7 @@ func (r Spec) References() []Reference {
 	return out
 }
 
-// Replace returns a body with each id at the reference replaced by what to returns for it.
-// Unchanged parts are shared with the body.
+// Replace returns a copy of body with each ID at the reference replaced by to(id). Unchanged parts are shared with body.
 func (r Reference) Replace(body any, to func(id string) string) any {
 	return replace(body, strings.Split(r.Name, "."), to)
 }
@@ -123,9 +121,8 @@ func replace(v any, path []string, to func(string) string) any {
 	return v
 }
 
-// RecordOwner returns the id of the resource whose owner a record of a list belongs to:
-// the cluster of a pod that is a member of one, the subject of a record of billing, and
-// otherwise the record's own.
+// RecordOwner returns the ID of the resource whose owner a list record belongs to: for a pod in a cluster, the cluster; for a
+// billing record, the billed resource; otherwise the resource itself.
 func (r Spec) RecordOwner(record map[string]any) string {
 	if r.Kind == KindBilling {
 		for name := range queries {

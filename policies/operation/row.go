@@ -6,54 +6,46 @@ import (
 	"slices"
 )
 
-// Spec is the gateway's knowledge of one operation.
+// Spec describes one operation.
 type Spec struct {
-	// ID is the operationId of the v2 API, or the gateway's name for an
-	// operation of the run interface.
+	// ID is the operationId in the v2 API, or the gateway's name for an operation of the run interface.
 	ID   string
 	Kind Kind
 	Verb Verb
-	// Price is the price rule; "" in a row means PriceFree, and Of fills it in.
+	// Price is the pricing rule. An empty value means PriceFree; Lookup replaces it.
 	Price Price
-	// ReadOperation is the operation that reads the object which the path names: the one
-	// that is changed, ended or whose logs are read. "" when there is none, or
-	// when the call needs no more than its id.
+	// ReadOperation is the operation that reads the resource named by the path: the one that is changed, deleted, or whose logs are
+	// read. It is empty if there is no such operation, or if the call only needs the ID.
 	ReadOperation string
-	// ListMember is the member of the answer that holds records of the kind, "" if it
-	// holds no list of them.
+	// ListMember is the member of the response that contains a list of records of the kind, or "".
 	ListMember string
-	// PagedMember is the member of the response that the platform returns in pages (reference
-	// platform-v2-growth, section 1), "" if responses are whole.
+	// PagedMember is the member of the response that the platform returns in pages (reference platform-v2-growth, section 1), or ""
+	// if responses are complete.
 	PagedMember string
-	// Optional is set if the platform may not have the operation: its machine-readable
-	// description does not. A response of 404 means the same as an empty list.
+	// Optional is set if the platform's machine-readable description lacks the operation, so that the platform may not have it. A
+	// 404 response then means an empty list.
 	Optional bool
 	// TakesTemplate is set if the body may name a template.
 	TakesTemplate bool
-	// ReturnsAddresses is set if its answer holds records of endpoints, which say where
-	// these are called.
+	// ReturnsAddresses is set if the response contains records of endpoints, which include their URLs.
 	ReturnsAddresses bool
-	// MaxBody is the most bytes its body may have, if that is not the limit of the
-	// REST API (reference platform-v2, section 12.7).
+	// MaxBody is the largest body in bytes if it differs from the limit of the REST API (reference platform-v2, section 12.7);
+	// otherwise 0.
 	MaxBody int64
-	// BodyMember is set if the body is a list: the name of the member that it is judged as,
-	// of an object that has no other.
+	// BodyMember is set if the body is a list: policies receive an object with this single member, which contains the list.
 	BodyMember string
-	// Opaque is set if the call is the worker's own affair: path, query, headers and
-	// body pass as they are, and so does the answer.
+	// Opaque is set if only the worker interprets the call: path, query, headers, body and response are passed through unchanged.
 	Opaque bool
-	// SubmitsJob is set if the answer names a job or a batch that the call has made.
+	// SubmitsJob is set if the response names a job or a batch that the call created.
 	SubmitsJob bool
-	// AffectsAllJobs is set if the call is about all jobs of its endpoint, whoever submitted
-	// them.
+	// AffectsAllJobs is set if the call affects all jobs of the endpoint, regardless of who submitted them.
 	AffectsAllJobs bool
-	// Synchronous is set if the answer is of no use once its caller has left: the call
-	// ends with it. The job it may have started goes on.
+	// Synchronous is set if the response is only useful to a connected caller: if the caller disconnects, the call is canceled. A
+	// job that it started continues.
 	Synchronous bool
 }
 
-// ResourceList returns the member of the response that is a list of resources, "" if there is none.
-// Bills are not resources.
+// ResourceList returns the member of the response that contains a list of resources, or "". Billing records are not resources.
 func (r Spec) ResourceList() string {
 	if r.Kind == KindBilling {
 		return ""
@@ -61,14 +53,13 @@ func (r Spec) ResourceList() string {
 	return cmp.Or(r.PagedMember, r.ListMember)
 }
 
-// MergesState reports whether the state after the operation depends on the object as
-// it is, which must therefore be read first.
+// MergesState reports whether the resulting state depends on the current resource, which must then be read first.
 func (r Spec) MergesState() bool {
 	return r.ReadOperation != "" && (r.Verb == VerbUpdate || r.Verb == VerbAction)
 }
 
-// EffectiveVerb returns the verb of a call with the given body: that of the row, or of
-// the action that the body names; "" if the platform does not have the action.
+// EffectiveVerb returns the verb of a call with the given body: the operation's verb, or the verb of the action named in the body.
+// It returns "" if the platform does not have that action.
 func (r Spec) EffectiveVerb(body any) Verb {
 	if r.Verb != VerbAction {
 		return r.Verb
@@ -78,9 +69,8 @@ func (r Spec) EffectiveVerb(body any) Verb {
 	return actions[action]
 }
 
-// Deduplicated reports whether a call with the given body makes or starts something, so that
-// a repeat of it must not do so again: what an Idempotency-Key is honoured for. Jobs
-// are not: they cannot be recognised afterwards.
+// Deduplicated reports whether a call with the given body creates or starts something, so that a retry with the same
+// Idempotency-Key must not do so again. Jobs are excluded, because the gateway cannot recognise them afterwards.
 func (r Spec) Deduplicated(body any) bool {
 	switch r.EffectiveVerb(body) { //nolint:exhaustive // the others make nothing
 	case VerbCreate, VerbStart, VerbRestart:
@@ -89,21 +79,20 @@ func (r Spec) Deduplicated(body any) bool {
 	return false
 }
 
-// actions are the verbs of the actions that a body may name.
+// actions maps the action names in bodies to verbs.
 var actions = map[string]Verb{"start": VerbStart, "stop": VerbStop, "restart": VerbRestart, "terminate": VerbDelete}
 
-// Actions lists the verbs of actions.
+// Actions returns the verbs of all actions, sorted.
 func Actions() []Verb { return slices.Sorted(maps.Values(actions)) }
 
-// Lookup returns the row of an operation. ok is false for an unknown operation,
-// which cannot be judged and must be refused.
+// Lookup returns the spec of an operation. ok is false for an unknown operation, which must be refused.
 func Lookup(id string) (row Spec, ok bool) {
 	row, ok = byID[id]
 	return row, ok
 }
 
-// All returns the rows in the order of the API's description, those of the run
-// interface last. Those for reads that no description has are not among them: see Undescribed.
+// All returns the specs in the order of the API's description, followed by those of the run interface. It does not include the
+// specs returned by Undescribed.
 func All() []Spec { return slices.Clone(rows) }
 
 var rows = func() []Spec {

@@ -10,22 +10,22 @@ import (
 
 // SecretReference is a placeholder for an account secret in the state of a resource.
 type SecretReference struct {
-	// Name is the name of the secret, "" if the placeholder has none that can be read.
+	// Name is the name of the secret, or "" if it cannot be determined.
 	Name string
-	// Pointer is the JSON Pointer (RFC 6901) of the text with the placeholder: a string, or the name of a member.
+	// Pointer is the JSON Pointer (RFC 6901) of the text that contains the placeholder: a string, or the name of a member.
 	Pointer string
 }
 
-// The documented form of a placeholder is {{ <PLATFORM>_SECRET_<name> }}. The platform publishes no grammar (reference
-// platform-v2-growth, section 6), so every text in double braces that mentions a secret counts as a placeholder.
+// A documented placeholder has the form {{ <PLATFORM>_SECRET_<name> }}. The platform publishes no grammar (reference
+// platform-v2-growth, section 6), so any text in double braces that mentions a secret counts as a placeholder.
 var (
 	braces    = regexp.MustCompile(`(?s)\{[\s\p{Z}{]*\{((?:[^{}]|\{[^{]|\}[^}])*)`)
 	mention   = regexp.MustCompile(`(?i)secret`)
 	reference = regexp.MustCompile(`(?i)^\s*[a-z0-9]+_SECRET_([a-z_][a-z0-9_.\-/]*)\s*$`)
 )
 
-// SecretReferences returns the placeholders for secrets in a decoded JSON value: in its strings and in the names of its members,
-// ordered by pointer within each object.
+// SecretReferences returns the secret placeholders in a decoded JSON value, in both strings and member names, ordered by pointer
+// within each object.
 func SecretReferences(v any) []SecretReference { return appendReferences(nil, v, "") }
 
 func appendReferences(found []SecretReference, v any, at string) []SecretReference {

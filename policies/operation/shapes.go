@@ -1,7 +1,7 @@
 package operation
 
 import (
-	_ "embed" // shapes.json
+	_ "embed" // for shapes.json
 	"encoding/json"
 	"iter"
 	"maps"
@@ -11,24 +11,23 @@ import (
 	"sync"
 )
 
-// Shape is the known form of a JSON value: which members it may have. The zero Shape is
-// that of a value of which nothing is known, or that has no parts.
+// Shape describes which members a JSON value may have. The zero Shape describes a value that has no parts or about which nothing is
+// known.
 type Shape struct {
-	// Members are those of an object, by name, if it has no others.
+	// Members are the possible members of an object, by name. It is nil if the names are not restricted.
 	Members map[string]*Shape `json:"members,omitempty"`
-	// Values is the shape of the members of an object that may have any names.
+	// Values is the shape of the members of an object with arbitrary names.
 	Values *Shape `json:"values,omitempty"`
 	// Items is the shape of the items of a list.
 	Items *Shape `json:"items,omitempty"`
-	// Types are the JSON types that it may have, in order; none where any is possible.
+	// Types lists the possible JSON types in order. It is empty if any type is possible.
 	Types []string `json:"types,omitempty"`
 }
 
 //go:embed shapes.json
 var shapesFile []byte
 
-// shapes are those of the description of the platform's API; see the test of
-// gateway/schema that writes the file.
+// shapes are the shapes in the description of the platform's API. A test of gateway/schema writes the file.
 var shapes = sync.OnceValue(func() (out struct {
 	Bodies map[string]*Shape `json:"bodies"`
 	States *Shape            `json:"states"`
@@ -40,19 +39,16 @@ var shapes = sync.OnceValue(func() (out struct {
 	return out
 })
 
-// BodyShape returns the shape of an operation's body; nil where it has none that is
-// known.
+// BodyShape returns the shape of an operation's body, or nil if it has none or an unknown one.
 func BodyShape(id string) *Shape { return shapes().Bodies[id] }
 
-// AllBodies returns the shape of the bodies of all operations together.
+// AllBodies returns the merged shape of the bodies of all operations.
 func AllBodies() *Shape { return shapes().Bodies[""] }
 
-// States returns the shape of resources, of all kinds together: as they are read, and
-// as they are asked for.
+// States returns the merged shape of resources of all kinds, both as the platform returns them and as requests describe them.
 func States() *Shape { return shapes().States }
 
-// All are the parts of a value of the shape, by path and in its order: dotted, with [] for
-// any item of a list.
+// All iterates over the parts of the shape in order of their paths, which are dotted and use [] for any item of a list.
 func (s *Shape) All() iter.Seq2[string, *Shape] {
 	return func(yield func(string, *Shape) bool) { s.each("", yield) }
 }
@@ -67,7 +63,7 @@ func (s *Shape) each(at string, yield func(string, *Shape) bool) bool {
 	return s.Items == nil || yield(at+"[]", s.Items) && s.Items.each(at+"[]", yield)
 }
 
-// Has reports whether a value of the shape may have something at a path.
+// Has reports whether a value of the shape can have a member at path.
 func (s *Shape) Has(path []string) bool {
 	if len(path) == 0 {
 		return true
@@ -76,8 +72,7 @@ func (s *Shape) Has(path []string) bool {
 	return next != nil && next.Has(path[1:])
 }
 
-// next returns the shape of the member that a value may have under a name, nil if it may
-// have none.
+// next returns the shape of the member with a name, or nil if a value cannot have one.
 func (s *Shape) next(name string) *Shape {
 	if next := s.Members[name]; next != nil {
 		return next
@@ -88,7 +83,7 @@ func (s *Shape) next(name string) *Shape {
 	return s.Values
 }
 
-// HasSome reports the same of paths in which * stands for any name.
+// HasSome is like Has, for a path in which * matches any name.
 func (s *Shape) HasSome(path []string) bool {
 	if len(path) == 0 || path[0] != "*" {
 		return len(path) == 0 || s.next(path[0]) != nil && s.next(path[0]).HasSome(path[1:])
@@ -101,8 +96,8 @@ func (s *Shape) HasSome(path []string) bool {
 	return false
 }
 
-// Typed returns a JSON Schema of the known form of the value, which may be null. Members
-// that are not known are left open: the platform may add some.
+// Typed returns a JSON Schema for the known members of the value, which may be null. Unknown members are allowed, because the
+// platform may add some.
 func (s *Shape) Typed() map[string]any {
 	known := s.Types
 	if s.Members != nil && len(known) == 0 {
@@ -132,8 +127,8 @@ func (s *Shape) Typed() map[string]any {
 	return map[string]any{"anyOf": types}
 }
 
-// Schema returns a JSON Schema of the members and of their types, as far as there is one,
-// in words that OPA's type checker knows: null is not among them.
+// Schema returns a JSON Schema of the members and their types, restricted to the keywords that OPA's type checker supports. It does
+// not include null.
 func (s *Shape) Schema() map[string]any {
 	switch {
 	case s.Members != nil && s.Values == nil && s.Items == nil:

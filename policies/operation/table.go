@@ -1,9 +1,9 @@
 package operation
 
-// v2 holds the operations of the v2 API (reference platform-v2, section 2).
+// v2 lists the operations of the v2 API (reference platform-v2, section 2).
 var v2 = []Spec{
 	{ID: "getSshKeys", Kind: KindAccount, Verb: VerbRead},
-	{ID: "updateSshKeys", Kind: KindAccount, Verb: VerbUpdate}, // replaces, whatever was there
+	{ID: "updateSshKeys", Kind: KindAccount, Verb: VerbUpdate}, // replaces all keys regardless of the current ones
 
 	{ID: "listSecrets", Kind: KindSecret, Verb: VerbRead, ListMember: "secrets", Optional: true},
 	{ID: "createSecret", Kind: KindSecret, Verb: VerbCreate},
@@ -22,7 +22,7 @@ var v2 = []Spec{
 	{ID: "listClusters", Kind: KindCluster, Verb: VerbRead, ListMember: "clusters"},
 	{ID: "createCluster", Kind: KindCluster, Verb: VerbCreate, Price: PriceCluster, TakesTemplate: true},
 	{ID: "getCluster", Kind: KindCluster, Verb: VerbRead},
-	{ID: "updateCluster", Kind: KindCluster, Verb: VerbUpdate, ReadOperation: "getCluster"}, // a name costs nothing
+	{ID: "updateCluster", Kind: KindCluster, Verb: VerbUpdate, ReadOperation: "getCluster"}, // only changes the name, which is free
 	{ID: "deleteCluster", Kind: KindCluster, Verb: VerbDelete, ReadOperation: "getCluster"},
 	{ID: "listClusterPods", Kind: KindCluster, Verb: VerbRead},
 
@@ -35,7 +35,7 @@ var v2 = []Spec{
 	{ID: "listEndpointReleases", Kind: KindEndpoint, Verb: VerbRead, PagedMember: "releases"},
 	{ID: "listEndpointBuilds", Kind: KindEndpoint, Verb: VerbRead, PagedMember: "builds"},
 	{ID: "getEndpointBuild", Kind: KindEndpoint, Verb: VerbRead},
-	{ID: "getWorkerLogs", Kind: KindEndpoint, Verb: VerbLogs}, // the API reads no single worker
+	{ID: "getWorkerLogs", Kind: KindEndpoint, Verb: VerbLogs}, // the API cannot read a single worker
 
 	{ID: "listTemplates", Kind: KindTemplate, Verb: VerbRead, ListMember: "templates", PagedMember: "templates"},
 	{ID: "createTemplate", Kind: KindTemplate, Verb: VerbCreate},
@@ -55,9 +55,9 @@ var v2 = []Spec{
 	{ID: "deleteRegistry", Kind: KindRegistry, Verb: VerbDelete, ReadOperation: "getRegistry"},
 	{ID: "listDelegations", Kind: KindDelegation, Verb: VerbRead},
 	{ID: "createDelegation", Kind: KindDelegation, Verb: VerbCreate},
-	{ID: "revokeDelegation", Kind: KindDelegation, Verb: VerbDelete}, // the API reads no single delegation
+	{ID: "revokeDelegation", Kind: KindDelegation, Verb: VerbDelete}, // the API cannot read a single delegation
 
-	// Sandboxes are known from documentation pages only; see gateway/schema/sandboxes.json.
+	// Sandboxes are only documented on the platform's web pages; see gateway/schema/sandboxes.json.
 	{ID: "listSandboxes", Kind: KindSandbox, Verb: VerbRead, ListMember: "sandboxes", Optional: true},
 	{ID: "createSandbox", Kind: KindSandbox, Verb: VerbCreate, Price: PriceSandbox, TakesTemplate: true},
 	{ID: "getSandbox", Kind: KindSandbox, Verb: VerbRead},
@@ -83,8 +83,8 @@ var v2 = []Spec{
 	{ID: "getOpenAPI", Kind: KindGateway, Verb: VerbRead},
 }
 
-// Undescribed returns the rows of reads of what neither the API nor the run interface
-// describes: of a collection, and of the paths below one thing of a kind that has owners.
+// Undescribed returns the specs of reads that neither the API nor the run interface describes: reads of a collection, and of paths
+// below a resource of a kind that has owners.
 func Undescribed() []Spec {
 	all := []Spec{{ID: "unknownRead", Kind: KindUnknown, Verb: VerbRead, Price: PriceFree}}
 	for _, kind := range owned {
@@ -93,15 +93,14 @@ func Undescribed() []Spec {
 	return all
 }
 
-// Sizes of bodies of the run interface, in bytes.
+// Body sizes in the run interface, in bytes.
 const (
 	maxRun      = 10 << 20
 	maxWait     = 20 << 20
 	maxBalanced = 30 << 20
 )
 
-// run holds the operations of the run interface (reference platform-v2,
-// sections 12.1, 12.6, 12.8 and 12.10).
+// run lists the operations of the run interface (reference platform-v2, sections 12.1, 12.6, 12.8 and 12.10).
 var run = []Spec{
 	{ID: "run", Kind: KindJob, Verb: VerbRun, MaxBody: maxRun, SubmitsJob: true},
 	{ID: "runsync", Kind: KindJob, Verb: VerbRun, MaxBody: maxWait, SubmitsJob: true, Synchronous: true},
@@ -135,8 +134,8 @@ var run = []Spec{
 	{ID: "callEndpoint", Kind: KindJob, Verb: VerbRun, MaxBody: maxBalanced, Synchronous: true, Opaque: true},
 }
 
-// MaxBody is the largest body that any operation takes, MaxRead the largest that is
-// read as a whole, in bytes.
+// MaxBody is the size of the largest body that any operation accepts. MaxRead is the size of the largest body that is read
+// completely before it is forwarded. Both are in bytes.
 const (
 	MaxBody = maxBalanced
 	MaxRead = maxWait

@@ -13,43 +13,41 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// DecisionLog says where decisions are logged.
+// DecisionLog configures where and how decisions are logged.
 type DecisionLog struct {
-	File          *logfile.File     `yaml:"file" doc:"writes events to a file, one JSON object per line"`
-	Stdout        bool              `yaml:"stdout" doc:"writes them to standard output"`
-	Service       *Service          `yaml:"service" doc:"posts them to an HTTP service"`
-	Mask          []string          `yaml:"mask" doc:"lists more places to hide, as pointers below the event (/input/request/body/name); * stands for any one member or item. The value is replaced by '***'" reload:"live"`
-	Inputs        bool              `yaml:"inputs" doc:"records the inputs of jobs, and the messages and prompts sent to language models, which are hidden otherwise" reload:"live"`
-	SampleAllowed float64           `yaml:"sample_allowed" doc:"the share of decisions without anything to say that are recorded, 0 to 1; denials, warnings, shadow results, exceptions, changes and errors always are" reload:"live"`
-	Labels        map[string]string `yaml:"labels" doc:"put on every event" reload:"live"`
+	File          *logfile.File     `yaml:"file" doc:"write events to a file, one JSON object per line"`
+	Stdout        bool              `yaml:"stdout" doc:"write events to standard output"`
+	Service       *Service          `yaml:"service" doc:"send events to an HTTP service"`
+	Mask          []string          `yaml:"mask" doc:"further values to mask, as JSON Pointers into the event (/input/request/body/name); * matches any one member or item. Values are replaced by '***'" reload:"live"`
+	Inputs        bool              `yaml:"inputs" doc:"record the inputs of jobs, and the messages and prompts sent to language models, which are masked by default" reload:"live"`
+	SampleAllowed float64           `yaml:"sample_allowed" doc:"fraction of plain allowed decisions that are recorded, from 0 to 1; denials, warnings, shadow results, exceptions, changes and errors are always recorded" reload:"live"`
+	Labels        map[string]string `yaml:"labels" doc:"labels added to every event" reload:"live"`
 
-	// Buffer is how many events may wait.
+	// Buffer is the number of events that can be queued.
 	Buffer int `yaml:"-"`
-	// BufferBytes is the size of the bodies in waiting events together, as they were
-	// sent; in memory they take a few times that.
+	// BufferBytes limits the total size of the bodies in queued events, as they were sent. They use a few times as much memory.
 	BufferBytes int64 `yaml:"-"`
 }
 
-// Service is an HTTP service that takes batches as OPA sends them: a gzipped
-// JSON array, posted.
+// Service is an HTTP service that receives batches in OPA's format: a POST request with a gzipped JSON array.
 type Service struct {
-	URL       string           `yaml:"url" doc:"the whole address, e.g. https://logs.example/logs"`
-	TokenFile files.Credential `yaml:"token_file" doc:"holds a bearer token, read for every batch"`
+	URL       string           `yaml:"url" doc:"URL, e.g. https://logs.example/logs"`
+	TokenFile files.Credential `yaml:"token_file" doc:"file with a bearer token, read for every batch"`
 
-	// Batch is the most events in one post; 0 is 500.
+	// Batch is the largest number of events in one request; 0 means 500.
 	Batch int `yaml:"-"`
-	// Delay is how long an event may wait for others; 0 is 5 s.
+	// Delay is how long an event may wait for others; 0 means 5 s.
 	Delay time.Duration `yaml:"-"`
-	// Timeout bounds one post; 0 is 10 s.
+	// Timeout limits one request; 0 means 10 s.
 	Timeout time.Duration `yaml:"-"`
 }
 
-// DefaultDecisionLog records everything nowhere: name a sink.
+// DefaultDecisionLog returns a configuration that records every decision and has no sink.
 func DefaultDecisionLog() DecisionLog {
 	return DecisionLog{Buffer: 4096, BufferBytes: 32_000_000, SampleAllowed: 1}
 }
 
-// Validate reports every fault, each with its path below the section.
+// Validate joins all errors in c, each with its path.
 func (c DecisionLog) Validate() error {
 	var errs fault.Found
 	errs.If(!(c.SampleAllowed >= 0 && c.SampleAllowed <= 1), "sample_allowed", "must be between 0 and 1, got %v", c.SampleAllowed)
@@ -65,19 +63,19 @@ func (c DecisionLog) Validate() error {
 		u, err := url.Parse(s.URL)
 		errs.If(err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil, "service.url", "must be http or https with a host and without credentials")
 		errs = append(errs, fault.At("service.url", egress.CheckPort(u)))
-		errs.If(err == nil && u.Scheme == "http" && !s.TokenFile.IsZero() && !egress.Loopback(u.Hostname()), "service.url", "must be https with token_file: the token would travel unencrypted")
+		errs.If(err == nil && u.Scheme == "http" && !s.TokenFile.IsZero() && !egress.Loopback(u.Hostname()), "service.url", "must be https if token_file is set, so that the token is encrypted")
 	}
 	return errors.Join(errs...)
 }
 
-// ParseMask reads a pointer whose parts may be *.
+// ParseMask parses a pointer whose tokens may be *.
 func ParseMask(p string) ([]string, error) {
 	if p == "" || p[0] != '/' {
-		return nil, fmt.Errorf("%q is not a pointer", p)
+		return nil, fmt.Errorf("%q is not a JSON Pointer", p)
 	}
 	parts := strings.Split(p[1:], "/")
 	if parts[0] != "input" && parts[0] != "result" {
-		return nil, fmt.Errorf("%q is neither below /input nor below /result", p)
+		return nil, fmt.Errorf("%q does not start with /input/ or /result/", p)
 	}
 	for i, s := range parts {
 		parts[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")

@@ -1,4 +1,4 @@
-// Package policyconfig is the configuration of policies and of the log of decisions, as data:
-// nothing here loads, compiles or evaluates. What an engine alone can judge of it, such as
-// the parameters of a policy, packages policies and policies/decisionlog judge.
+// Package policyconfig defines the configuration of policies and of the decision log as data. It does not load, compile or evaluate
+// anything. Settings that require an engine to check, such as the parameters of a policy, are checked by packages policies and
+// policies/decisionlog.
 package policyconfig

@@ -2,33 +2,33 @@ package policyconfig
 
 import "slices"
 
-// Entry switches one policy on.
+// Entry enables one policy.
 type Entry struct {
-	Policy      string         `yaml:"policy" doc:"a policy of the library, or a package policies.<name> of the organisation's own Rego"`
-	Mode        Mode           `yaml:"mode" doc:"effect of a violation: enforce, warn or shadow; empty is enforce"`
-	Teams       []string       `yaml:"teams" doc:"the entry is for callers of these teams only; empty is all"`
-	ExceptTeams []string       `yaml:"except_teams" doc:"exempts the callers of these teams"`
-	Roles       []string       `yaml:"roles" doc:"the entry is for callers with at least one of these roles only; empty is all"`
-	ExceptRoles []string       `yaml:"except_roles" doc:"exempts callers with one of these roles"`
-	Ratchet     bool           `yaml:"ratchet" doc:"lets an update pass that violates the policy no more than the resource as it is does, with a warning"`
-	Approvable  bool           `yaml:"approvable" doc:"lets operators approve single calls that the policy refuses; see docs/approvals.md"`
-	Params      map[string]any `yaml:"params" doc:"the policy's parameters; see docs/policies.md"`
+	Policy      string         `yaml:"policy" doc:"name of a library policy, or of a package policies.<name> in the organisation's own Rego"`
+	Mode        Mode           `yaml:"mode" doc:"effect of a violation: enforce, warn or shadow; empty means enforce"`
+	Teams       []string       `yaml:"teams" doc:"apply only to callers of these teams; empty means all"`
+	ExceptTeams []string       `yaml:"except_teams" doc:"exempt callers of these teams"`
+	Roles       []string       `yaml:"roles" doc:"apply only to callers with at least one of these roles; empty means all"`
+	ExceptRoles []string       `yaml:"except_roles" doc:"exempt callers with at least one of these roles"`
+	Ratchet     bool           `yaml:"ratchet" doc:"allow an update, with a warning, if the resource already violates the policy at least as much"`
+	Approvable  bool           `yaml:"approvable" doc:"allow operators to approve individual calls that the policy refuses; see docs/approvals.md"`
+	Params      map[string]any `yaml:"params" doc:"parameters of the policy; see docs/policies.md"`
 }
 
-// Mode sets the effect of a violation that a policy finds.
+// Mode is the effect of a violation.
 type Mode string
 
-// The modes.
+// Modes.
 const (
 	// ModeEnforce refuses the call.
 	ModeEnforce Mode = "enforce"
-	// ModeWarn lets it pass and warns the caller.
+	// ModeWarn allows the call and returns a warning to the caller.
 	ModeWarn Mode = "warn"
-	// ModeShadow lets it pass silently and records it.
+	// ModeShadow allows the call and only logs the violation.
 	ModeShadow Mode = "shadow"
 )
 
-// OrDefault returns the mode, or the default where none is given.
+// OrDefault returns m, or ModeEnforce if m is empty.
 func (m Mode) OrDefault() Mode {
 	if m == "" {
 		return ModeEnforce
@@ -36,7 +36,7 @@ func (m Mode) OrDefault() Mode {
 	return m
 }
 
-// AppliesTo reports whether the entry judges callers of a team with these roles.
+// AppliesTo reports whether the entry applies to a caller with the given team and roles.
 func (e *Entry) AppliesTo(team string, roles []string) bool {
 	holds := func(list []string) bool {
 		return slices.ContainsFunc(roles, func(role string) bool { return slices.Contains(list, role) })

@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// Error is one fault found while an organisation's policies were loaded.
+// Error is a fault found while loading an organisation's policies.
 type Error struct {
-	// Org is the organisation; "" for a fault of the library.
+	// Org is the organisation, or "" for a fault of the library.
 	Org string
-	// Policy is the policy at fault, as far as known.
+	// Policy is the policy that contains the fault, if known.
 	Policy string
-	// File, Row and Col locate the fault; Row is 0 when it has no line.
+	// File, Row and Col are the position of the fault. Row is 0 if there is no line.
 	File     string
 	Row, Col int
-	// Path is the setting at fault, below the organisation's section; "" for a
-	// fault of its Rego. With a File it is the setting that names the file.
+	// Path is the faulty setting below the organisation's configuration, or "" for a fault in Rego. If File is set, Path is the
+	// setting that names the file.
 	Path string
-	// Message words the fault.
+	// Message describes the fault.
 	Message string
-	// Cause is the error that the fault follows from; nil for a fault of the text alone.
+	// Cause is the underlying error, or nil.
 	Cause error `json:"-"`
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Error is the fault on one line, location first.
+// Error returns the fault on one line, position first.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {

@@ -2,20 +2,19 @@ package policyconfig
 
 import "time"
 
-// Exception allows some callers the calls that a policy refuses, for a time and for a
-// reason. It is an object of its own, never a hole in a policy: a decision names it, and
-// it ends by itself.
+// Exception allows some callers to make calls that a policy refuses, until a given time and for a stated reason. It is configured
+// apart from the policy: decisions name it, and it expires on its own.
 type Exception struct {
-	ID            string           `yaml:"id" doc:"its name in decisions and logs, unique in the organisation"`
-	Policy        string           `yaml:"policy" doc:"the policy it overrides"`
-	Teams         []string         `yaml:"teams" doc:"callers of these teams it is for; teams, keys or roles must name someone"`
-	Keys          []string         `yaml:"keys" doc:"ids of the keys it is for"`
-	Roles         []string         `yaml:"roles" doc:"callers with one of these roles it is for"`
-	Operations    []string         `yaml:"operations" doc:"operations it is for; empty is all"`
-	Where         map[string][]any `yaml:"where" doc:"narrows the shape of the call: a pointer into the state after the call (or into the body, where there is none) and the values it may have there. All must hold"`
-	MaxUSDPerHour string           `yaml:"max_usd_per_hour" doc:"the most the call may cost per hour, e.g. '5'"`
-	From          time.Time        `yaml:"from" doc:"when it begins, RFC 3339; empty is at once"`
-	Until         time.Time        `yaml:"until" doc:"when it has ended, RFC 3339"`
-	Reason        string           `yaml:"reason" doc:"why it was granted"`
-	GrantedBy     string           `yaml:"granted_by" doc:"who granted it"`
+	ID            string           `yaml:"id" doc:"name in decisions and logs, unique in the organisation"`
+	Policy        string           `yaml:"policy" doc:"name of the policy that it suppresses"`
+	Teams         []string         `yaml:"teams" doc:"teams whose callers it applies to; at least one of teams, keys and roles is required"`
+	Keys          []string         `yaml:"keys" doc:"ids of the keys it applies to"`
+	Roles         []string         `yaml:"roles" doc:"roles whose holders it applies to"`
+	Operations    []string         `yaml:"operations" doc:"operations it applies to; empty means all"`
+	Where         map[string][]any `yaml:"where" doc:"conditions on the call: JSON Pointers into the resulting state (or into the body, if there is no such state) and the allowed values. All must be met"`
+	MaxUSDPerHour string           `yaml:"max_usd_per_hour" doc:"highest cost of the call per hour in USD, e.g. '5'"`
+	From          time.Time        `yaml:"from" doc:"start time, RFC 3339; empty means immediately"`
+	Until         time.Time        `yaml:"until" doc:"end time, RFC 3339"`
+	Reason        string           `yaml:"reason" doc:"reason for granting it"`
+	GrantedBy     string           `yaml:"granted_by" doc:"person who granted it"`
 }

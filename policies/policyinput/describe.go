@@ -7,39 +7,38 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// version is the version of the document. It grows when a member changes its
-// meaning or goes; new members do not change it.
+// version is the version of the document. It is increased when a member changes its meaning or is removed, not when members are
+// added.
 const version = 1
 
-// Document is an input as policies see it.
+// Document is an input in the form policies see it.
 type Document struct {
 	in   *Input
 	kind operation.Kind
 	verb operation.Verb
 }
 
-// part is the document as an object.
+// part returns the document as an object.
 func (d *Document) part() part { return part{documentShape, d} }
 
-// self is for members that stand in the same Go value as the object around
-// them.
+// self is the accessor for members stored in the same Go value as the enclosing object.
 func self(d *Document) *Document { return d }
 
 //nolint:gochecknoglobals // read-only: the description of the document
 var documentShape = describe(
-	"What a policy may know about a call. Members may be added; none changes its meaning within a version.",
+	"The document that policies receive for a call. Later releases may add members, but do not change the meaning of existing ones within a version.",
 	derived("version", "1", kind("integer"), func(*Document) any { return version }),
-	within("request", "The call, in v2 terms, whatever the caller spoke.", requestShape, self),
-	within("caller", "Who calls.", callerShape, func(d *Document) *Caller { return &d.in.Caller }),
-	within("resource", "What the call is about.", resourceShape, self),
+	within("request", "The call as a v2 call, regardless of the API the caller used.", requestShape, self),
+	within("caller", "The caller.", callerShape, func(d *Document) *Caller { return &d.in.Caller }),
+	within("resource", "The resource that the call is about.", resourceShape, self),
 	&member{
-		name: "catalog", doc: "The platform's price list; known is false when there is none to be believed.", inner: catalogShape,
+		name: "catalog", doc: "The platform's price list; known is false if there is none recent enough to use.", inner: catalogShape,
 		value: func(of any) any { return pointer[Document](of).in.Catalog },
 		read:  func(r *reader, of any, at string, given any) { pointer[Document](of).in.Catalog = r.catalog(at, given) },
 	},
-	within("cost", "What the call could cost, in the worst case.", costShape, func(d *Document) *Cost { return &d.in.Cost }),
-	within("spend", "What runs and was spent already.", spendShape, func(d *Document) *Spend { return &d.in.Spend }),
-	within("time", "When the call is judged.", timeShape, func(d *Document) *time.Time { return &d.in.Time }),
+	within("cost", "The highest possible cost of the call.", costShape, func(d *Document) *Cost { return &d.in.Cost }),
+	within("spend", "Current usage and past spending.", spendShape, func(d *Document) *Spend { return &d.in.Spend }),
+	within("time", "The time of the decision.", timeShape, func(d *Document) *time.Time { return &d.in.Time }),
 )
 
 var requestShape = describe("",
@@ -47,19 +46,19 @@ var requestShape = describe("",
 		func(d *Document) *string { return &d.in.Request.Operation }),
 	derived("verb", "read, logs, create, update, delete, start, stop, restart, run or cancel", kind("string"),
 		func(d *Document) any { return string(d.verb) }),
-	derived("settles", "the call leaves a resource in a state the caller chose: judge resource.after", kind("boolean"),
+	derived("settles", "the call results in a state of a resource that the caller chose: evaluate resource.after", kind("boolean"),
 		func(d *Document) any { return d.verb.HasResultState() }),
-	str("method", "of the v2 call", func(d *Document) *string { return &d.in.Request.Method }),
-	str("path", "of the v2 call, canonical; as it was sent for callEndpoint", func(d *Document) *string { return &d.in.Request.Path }),
-	stringMap("params", "path parameters, decoded; path of callEndpoint is as it was sent", func(d *Document) *map[string]string { return &d.in.Request.Params }),
+	str("method", "method of the v2 call", func(d *Document) *string { return &d.in.Request.Method }),
+	str("path", "path of the v2 call in canonical form; for callEndpoint, as it was sent", func(d *Document) *string { return &d.in.Request.Path }),
+	stringMap("params", "path parameters, decoded; for callEndpoint, path is as it was sent", func(d *Document) *map[string]string { return &d.in.Request.Params }),
 	field("query", "query parameters, parsed", mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Query }),
-	anything("body", "body with the platform's defaults filled in; null for none", func(d *Document) *any { return &d.in.Request.Body }),
-	derived("runs", "what each run asks of a language model that the call starts, or adds to a batch", listOf(runSchema()), func(d *Document) any { return d.runs() }),
-	field("unknown", "members of the body, by name, that the description of the API does not have and that the platform is sent; resource.after and cost do not show what they do",
+	anything("body", "body with the platform's defaults; null if there is none", func(d *Document) *any { return &d.in.Request.Body }),
+	derived("runs", "the language model output requested by each run that the call starts or adds to a batch", listOf(runSchema()), func(d *Document) any { return d.runs() }),
+	field("unknown", "members of the body, by name, that the API's description does not contain and that are sent to the platform; resource.after and cost do not reflect them",
 		mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Unknown }),
-	stringMap("labels", "those of what is made, from X-Tollgate-Labels: they are the caller's word, within what the configuration allows",
+	stringMap("labels", "labels of the new resource from X-Tollgate-Labels, chosen by the caller within what the configuration allows",
 		func(d *Document) *map[string]string { return &d.in.Request.Labels }),
-	str("dialect", "v2, v1, graphql, run, or chat for what language models answer", func(d *Document) *string { return &d.in.Request.Dialect }),
+	str("dialect", "v2, v1, graphql, run, or chat for calls answered by language models", func(d *Document) *string { return &d.in.Request.Dialect }),
 )
 
 var callerShape = describe("",
@@ -76,19 +75,19 @@ var callerShape = describe("",
 var resourceShape = describe("",
 	derived("kind", "pod, cluster, endpoint, template, network_volume, registry, secret, sandbox, delegation, account, catalog, billing, job, gateway or unknown",
 		kind("string"), func(d *Document) any { return string(d.kind) }),
-	anything("current", "the object as it is; null for a create", func(d *Document) *any { return &d.in.Resource.Current }),
+	anything("current", "the current resource; null for a create", func(d *Document) *any { return &d.in.Resource.Current }),
 	anything("after",
-		"the object as it would be: template merged for a create, change merged for an update; null where nothing stays",
+		"the resulting resource: merged with its template for a create, with the change for an update; null if none results",
 		func(d *Document) *any { return &d.in.Resource.After }),
-	derived("secrets", "placeholders for account secrets in resource.after: the name of the secret, \"\" where it cannot be read, and the pointer",
+	derived("secrets", "placeholders for account secrets in resource.after: the name of the secret, \"\" if it cannot be determined, and the pointer",
 		listOf(secretSchema()), func(d *Document) any { return d.secrets() }),
-	optional("template", "The template the body names; absent for none.", templateShape, func(d *Document) **Template { return &d.in.Resource.Template }),
-	optional("owner", "Who made the object, or makes it; absent where it is not known.", ownerShape, func(d *Document) **Owner { return &d.in.Resource.Owner }),
+	optional("template", "The template named by the body; absent if there is none.", templateShape, func(d *Document) **Template { return &d.in.Resource.Template }),
+	optional("owner", "The creator of the resource; absent if unknown.", ownerShape, func(d *Document) **Owner { return &d.in.Resource.Owner }),
 )
 
 var ownerShape = describe("",
-	str("team", "empty for what is the organisation's", func(o *Owner) *string { return &o.Team }),
-	str("key", "public identifier of the key, likewise", func(o *Owner) *string { return &o.Key }),
+	str("team", "team; empty if the organisation itself is the owner", func(o *Owner) *string { return &o.Team }),
+	str("key", "public identifier of the key; empty if the organisation itself is the owner", func(o *Owner) *string { return &o.Key }),
 )
 
 var templateShape = describe("",
@@ -99,41 +98,41 @@ var templateShape = describe("",
 )
 
 var costShape = describe("",
-	boolean("known", "false: the price could not be established; the amounts mean nothing", func(c *Cost) *bool { return &c.Known }),
-	usd("usd_per_hour", "of the whole resource", func(c *Cost) *Money { return &c.Hourly }),
-	usd("usd_per_gpu_hour", "of the dearest GPU, 0 without", func(c *Cost) *Money { return &c.PerGPU }),
-	usd("usd_per_run", "of a run at most, 0 when its price is not known and for other calls", func(c *Cost) *Money { return &c.Run }),
+	boolean("known", "false if the price is unknown; then the amounts are meaningless", func(c *Cost) *bool { return &c.Known }),
+	usd("usd_per_hour", "USD per hour for the whole resource", func(c *Cost) *Money { return &c.Hourly }),
+	usd("usd_per_gpu_hour", "USD per hour for the most expensive GPU; 0 without GPUs", func(c *Cost) *Money { return &c.PerGPU }),
+	usd("usd_per_run", "highest cost of a run in USD; 0 if the price is unknown and for other calls", func(c *Cost) *Money { return &c.Run }),
 	boolean("run_free", "the organisation has declared the run free", func(c *Cost) *bool { return &c.FreeRun }),
-	whole("gpus", "GPUs at once at most", func(c *Cost) *int64 { return &c.GPUs }),
-	str("basis", "how it came about", func(c *Cost) *string { return &c.Basis }),
-	str("reason", "why it is not known", func(c *Cost) *string { return &c.Reason }),
+	whole("gpus", "highest number of GPUs at once", func(c *Cost) *int64 { return &c.GPUs }),
+	str("basis", "how the cost was computed", func(c *Cost) *string { return &c.Basis }),
+	str("reason", "why the price is unknown", func(c *Cost) *string { return &c.Reason }),
 	moment("as_of", "when the prices were read", func(c *Cost) *time.Time { return &c.AsOf }),
 )
 
 var spendShape = describe("",
-	boolean("known", "false: no ledger is kept, it could not be asked, or the call changes nothing", func(s *Spend) *bool { return &s.Known }),
-	within("org", "What the organisation uses at this moment.", accountShape, func(s *Spend) *Account { return &s.Org }),
-	within("team", "What the team uses at this moment.", accountShape, func(s *Spend) *Account { return &s.Team }),
-	within("key", "What the key uses at this moment.", accountShape, func(s *Spend) *Account { return &s.Key }),
+	boolean("known", "false if there is no ledger, if it is unavailable, or if the call changes nothing", func(s *Spend) *bool { return &s.Known }),
+	within("org", "Current usage and spending of the organisation.", accountShape, func(s *Spend) *Account { return &s.Org }),
+	within("team", "Current usage and spending of the team.", accountShape, func(s *Spend) *Account { return &s.Team }),
+	within("key", "Current usage and spending of the key.", accountShape, func(s *Spend) *Account { return &s.Key }),
 )
 
 var accountShape = describe("",
-	usd("burn", "USD per hour of everything that runs or is reserved", func(a *Account) *Money { return &a.Burn }),
-	limit("burn_limit", "USD per hour, null for none", func(a *Account) **Money { return &a.BurnLimit }),
+	usd("burn", "USD per hour of everything that is running or reserved", func(a *Account) *Money { return &a.Burn }),
+	limit("burn_limit", "limit in USD per hour; null if there is none", func(a *Account) **Money { return &a.BurnLimit }),
 	usd("day", "USD spent today", func(a *Account) *Money { return &a.Day }),
-	limit("day_limit", "USD, null for none", func(a *Account) **Money { return &a.DayLimit }),
+	limit("day_limit", "limit in USD; null if there is none", func(a *Account) **Money { return &a.DayLimit }),
 	usd("week", "USD spent this week", func(a *Account) *Money { return &a.Week }),
-	limit("week_limit", "USD, null for none", func(a *Account) **Money { return &a.WeekLimit }),
+	limit("week_limit", "limit in USD; null if there is none", func(a *Account) **Money { return &a.WeekLimit }),
 	usd("month", "USD spent this month", func(a *Account) *Money { return &a.Month }),
-	limit("month_limit", "USD, null for none", func(a *Account) **Money { return &a.MonthLimit }),
+	limit("month_limit", "limit in USD; null if there is none", func(a *Account) **Money { return &a.MonthLimit }),
 	usd("quarter", "USD spent this quarter", func(a *Account) *Money { return &a.Quarter }),
-	limit("quarter_limit", "USD, null for none", func(a *Account) **Money { return &a.QuarterLimit }),
-	usd("total", "USD spent since the first budget", func(a *Account) *Money { return &a.Total }),
-	limit("total_limit", "USD, null for none", func(a *Account) **Money { return &a.TotalLimit }),
-	whole("gpus", "GPUs that run or may run", func(a *Account) *int64 { return &a.GPUs }),
-	whole("pods", "pods that run", func(a *Account) *int64 { return &a.Pods }),
+	limit("quarter_limit", "limit in USD; null if there is none", func(a *Account) **Money { return &a.QuarterLimit }),
+	usd("total", "USD spent since the first budget was set", func(a *Account) *Money { return &a.Total }),
+	limit("total_limit", "limit in USD; null if there is none", func(a *Account) **Money { return &a.TotalLimit }),
+	whole("gpus", "GPUs that are running or may run", func(a *Account) *int64 { return &a.GPUs }),
+	whole("pods", "running pods", func(a *Account) *int64 { return &a.Pods }),
 	whole("workers", "serverless workers that may run", func(a *Account) *int64 { return &a.Workers }),
-	whole("volume_gb", "size of network volumes", func(a *Account) *int64 { return &a.VolumeGB }),
+	whole("volume_gb", "total size of network volumes in GB", func(a *Account) *int64 { return &a.VolumeGB }),
 	whole("sandboxes", "sandboxes that have not ended", func(a *Account) *int64 { return &a.Sandboxes }),
 )
 
@@ -152,7 +151,7 @@ var timeShape = describe("",
 
 var catalogShape = describe("",
 	derived("known", "", kind("boolean"), func(c *prices) any { return c.list != nil }),
-	derived("digest", "names the price list; it is all that the decision log has of it", kind("string"), func(c *prices) any { return c.list.Digest() }),
+	derived("digest", "digest of the price list; the decision log contains nothing else of it", kind("string"), func(c *prices) any { return c.list.Digest() }),
 	each("gpus", "by GPU type id", gpuShape, func(c *prices) map[string]any {
 		out := make(map[string]any, len(c.list.GPUs()))
 		for _, g := range c.list.GPUs() {
@@ -176,10 +175,10 @@ var catalogShape = describe("",
 	}),
 )
 
-// prices is a price list as the value that a shape describes; list may be nil.
+// prices adapts a price list to the functions that describe shapes. list may be nil.
 type prices struct{ list *catalog.Snapshot }
 
-// each describes a member that holds objects of one shape by name.
+// each describes a member that contains objects of one shape, by name.
 func each[T any](name, doc string, inner *shape, value func(*T) map[string]any) *member {
 	m := derived(name, doc, kind("object"), func(of *T) any { return value(of) })
 	m.inner = inner
@@ -198,13 +197,13 @@ var gpuShape = describe("A GPU type.",
 	derived("memory_gb", "", kind("integer"), func(g *catalog.GPU) any { return g.MemoryGB }),
 	within("secure", offerShape.doc, offerShape, func(g *catalog.GPU) *catalog.Offer { return &g.Secure }),
 	within("community", offerShape.doc, offerShape, func(g *catalog.GPU) *catalog.Offer { return &g.Community }),
-	price("serverless_usd", "USD per GPU and hour of a worker, null unknown", func(g *catalog.GPU) catalog.Price { return g.Serverless }),
+	price("serverless_usd", "USD per GPU and hour of a worker; null if unknown", func(g *catalog.GPU) catalog.Price { return g.Serverless }),
 )
 
-var offerShape = describe("What a cloud asks for a GPU type.",
+var offerShape = describe("The offer of a cloud for a GPU type.",
 	derived("offered", "", kind("boolean"), func(o *catalog.Offer) any { return o.Offered }),
-	derived("max_count", "most GPUs of the type in one pod, 0 unknown", kind("integer"), func(o *catalog.Offer) any { return o.MaxCount }),
-	price("usd", "USD per GPU and hour, null unknown", func(o *catalog.Offer) catalog.Price { return o.Price }),
+	derived("max_count", "highest number of GPUs of the type in one pod; 0 if unknown", kind("integer"), func(o *catalog.Offer) any { return o.MaxCount }),
+	price("usd", "USD per GPU and hour; null if unknown", func(o *catalog.Offer) catalog.Price { return o.Price }),
 )
 
 var cpuShape = describe("A CPU flavour.",

@@ -1,13 +1,10 @@
-// Package policyinput holds the facts of a call that a policy may know, as an [Input], as the
-// document that policies see, and as it is written down and read back.
+// Package policyinput defines what policies can read about a call: as an [Input] that callers fill, as the document that policies
+// see, and as JSON that is logged and read back.
 //
-// One description (describe.go) gives the members of the document. From it
-// follow the conversion to values of OPA, the keys under which verdicts are
-// remembered, the form that is logged, the reader of that form, the JSON Schema
-// of the document and its documentation.
+// The members of the document are described once, in describe.go. The conversion to OPA values, the cache keys of verdicts, the
+// logged form and its reader, the JSON Schema of the document and its documentation are all derived from that description.
 //
-// Only the part of a document that policies read is ever converted: a
-// [Projection], found when they are compiled. Equal projected documents get
-// equal verdicts, which is why a [Cache] is sound. A [AccessTracer] finds out which
-// policies looked at a part of a recorded document that is not known.
+// Only the part of a document that policies read is converted. This [Projection] is determined when policies are compiled. Equal
+// projected documents have equal verdicts, so a [Cache] of verdicts is correct. An [AccessTracer] finds out which policies read an
+// unknown part of a recorded document.
 package policyinput

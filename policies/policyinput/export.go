@@ -7,9 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Decoded returns the input's document as decoded JSON: for the decision log, for
-// replay and for tools. The price list is only named by its digest. Values of
-// bodies are shared with the Input.
+// Decoded returns the input's document as decoded JSON, for the decision log, replay and tools. It contains the digest of the price
+// list in place of the list. Values of bodies are shared with the Input.
 func (in *Input) Decoded() (map[string]any, error) {
 	d, err := in.Document()
 	if err != nil {

@@ -9,122 +9,113 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Cost is the worst-case price of a call; see catalog.Cost.
+// Cost is the highest price of a call; see catalog.Cost.
 type Cost = catalog.Cost
 
 // Money is an amount in micro-USD; see catalog.Money.
 type Money = catalog.Money
 
-// Input is everything a policy may know about a call. The gateway fills it from values
-// that it parsed itself; nothing of it is taken from a place the caller controls except
-// Request and Resource.After.
+// Input is everything policies can read about a call. The gateway fills it with values it has parsed itself; only Request and
+// Resource.After are under the caller's control.
 //
-// Bodies are decoded JSON: map[string]any, []any, string, bool, nil, json.Number, and
-// Deferred for values that are decoded when a policy reads them. An Input and the values
-// in it must not change while it is being decided on.
+// Bodies are decoded JSON: map[string]any, []any, string, bool, nil, json.Number, and Deferred for values that are decoded when a
+// policy reads them. An Input and its values must not be modified during a decision.
 type Input struct {
-	// Request is the call, in v2 terms.
+	// Request is the call as a v2 call.
 	Request Request
-	// Caller is its caller.
+	// Caller is the sender of the call.
 	Caller Caller
-	// Resource is its subject.
+	// Resource is the resource that the call is about.
 	Resource Resource
-	// Catalog is the organisation's price list; nil when there is none that may
-	// be believed.
+	// Catalog is the organisation's price list, or nil if there is none recent enough to use.
 	Catalog *catalog.Snapshot
-	// Cost is the worst case of the call.
+	// Cost is the highest possible cost of the call.
 	Cost Cost
-	// Spend is the running and past spending.
+	// Spend is the current usage and past spending.
 	Spend Spend
-	// Time is when the call is judged. The zero time is refused.
+	// Time is the time of the decision. It must not be zero.
 	Time time.Time
 }
 
-// Request is the call as the platform would get it.
+// Request is the call as it would be sent to the platform.
 type Request struct {
-	// Operation is the operationId of the v2 API, or the operation of the run
-	// interface (see package operation).
+	// Operation is the operationId in the v2 API, or the operation of the run interface (see package operation).
 	Operation string
-	// Method and Path are those of the v2 call, the path in canonical spelling.
+	// Method and Path are those of the v2 call. Path is in canonical form.
 	Method, Path string
-	// Params are the path parameters by name, decoded.
+	// Params maps the names of path parameters to their decoded values.
 	Params map[string]string
-	// Query are the parsed query parameters.
+	// Query holds the parsed query parameters.
 	Query map[string]any
-	// Body is the body with the platform's defaults filled in; nil for none.
+	// Body is the body with the platform's defaults, or nil.
 	Body any
-	// Unknown are the members that the caller's body has beside, and the gateway's
-	// description of the API has not. They are sent.
+	// Unknown holds the members of the caller's body that the API's description does not contain. They are sent to the platform.
 	Unknown map[string]any
-	// Labels are those of the call's new resource.
+	// Labels are the labels of the new resource.
 	Labels map[string]string
-	// Dialect is the interface the caller spoke: v2, v1, graphql, run, or chat.
+	// Dialect is the API the caller used: v2, v1, graphql, run, or chat.
 	Dialect string
 }
 
-// Caller is the caller.
+// Caller is the sender of a call.
 type Caller struct {
-	// Org, Team and Key identify the caller; Key is the public identifier of the
-	// key, never the secret.
+	// Org, Team and Key identify the caller. Key is the public identifier of the key, never the secret.
 	Org, Team, Key string
-	// Roles are the caller's roles: viewer, operator, admin, or an
-	// organisation's own.
+	// Roles are the caller's roles: viewer, operator, admin, or roles defined by the organisation.
 	Roles []string
 }
 
-// Resource is the subject of the call.
+// Resource is the resource that a call is about.
 type Resource struct {
-	// Current is the object as it is; nil for a create or when not read.
+	// Current is the current resource. It is nil for a create, or if it was not read.
 	Current any
-	// After is the object as it would be: the body with its template merged in
-	// for a create, the merged object for an update, the object for a start.
-	// It is required for every operation whose Verb.HasAfter.
+	// After is the resulting resource: the body merged with its template for a create, the merged resource for an update, the
+	// resource itself for a start. It is required for every operation whose Verb.HasResultState.
 	After any
-	// Template is the template the body names; nil for none.
+	// Template is the template named by the body, or nil.
 	Template *Template
-	// Owner is the object's maker, past or present; nil if it is not known.
+	// Owner is the creator of the resource, or nil if unknown.
 	Owner *Owner
 }
 
-// Owner is the maker of a resource; both are "" for the organisation.
+// Owner is the owner of a resource. Both fields are "" if the organisation itself owns it.
 type Owner struct{ Team, Key string }
 
-// Template is the gateway's knowledge of a template that a call names.
+// Template describes a template that a call names.
 type Template struct {
-	// ID is its id.
+	// ID is the ID of the template.
 	ID string
-	// Own tells that it is in the account's own list, Public that it is in the
-	// public catalog.
+	// Own is set if the template belongs to the account, Public if it is in the public catalog.
 	Own, Public bool
-	// Record is the template as it was read.
+	// Record is the platform's record of the template.
 	Record any
 }
 
-// Spend holds the present use of an organisation, a team and a key.
+// Spend holds the current usage of an organisation, a team and a key.
 type Spend struct {
-	// Known is false when the ledger could not be asked, when none is kept, and for
-	// calls that change nothing; every amount is then meaningless.
+	// Known is false if the ledger is unavailable or not enabled, and for calls that change nothing. Then every amount is
+	// meaningless.
 	Known bool
-	// Org, Team and Key are the three accounts the call falls under.
+	// Org, Team and Key are the accounts that the call is charged to.
 	Org, Team, Key Account
 }
 
-// Account is one line of the ledger.
+// Account is the usage of one account of the ledger.
 type Account struct {
-	// Burn is USD per hour of everything that runs or is reserved. The others are the USD spent in each current period, and
-	// in total.
+	// Burn is the cost of everything running or reserved, in USD per hour. The other fields are the USD spent in each current
+	// period and in total.
 	Burn, Day, Week, Month, Quarter, Total Money
-	// BurnLimit and the others are the budgets; nil means no limit.
+	// BurnLimit and the other fields are the budgets; nil means no limit.
 	BurnLimit, DayLimit, WeekLimit, MonthLimit, QuarterLimit, TotalLimit *Money
-	// GPUs, Pods, Workers, VolumeGB and Sandboxes count running resources and those that may run.
+	// GPUs, Pods, Workers, VolumeGB and Sandboxes count resources that are running or may run.
 	GPUs, Pods, Workers, VolumeGB, Sandboxes int64
 }
 
-// ErrInput is wrapped by errors about an Input that cannot be judged.
-var ErrInput = errors.New("unfit policy input")
+// ErrInput is wrapped by errors about an invalid Input.
+var ErrInput = errors.New("invalid policy input")
 
-// Document returns the input as policies see it. It finds the effect of the call, and
-// checks that the members that policies rely on are there.
+// Document returns the input in the form policies see it. It determines the effect of the call and returns an error if a member
+// that policies rely on is missing.
 func (in *Input) Document() (*Document, error) {
 	row, ok := operation.Lookup(in.Request.Operation)
 	if !ok {
@@ -132,13 +123,13 @@ func (in *Input) Document() (*Document, error) {
 	}
 	verb := row.EffectiveVerb(in.Request.Body)
 	if verb == "" {
-		return nil, fmt.Errorf("%w: %s without a known action", ErrInput, in.Request.Operation)
+		return nil, fmt.Errorf("%w: %s has no known action", ErrInput, in.Request.Operation)
 	}
 	if _, isObject := in.Resource.After.(map[string]any); verb.HasResultState() && !isObject {
-		return nil, fmt.Errorf("%w: %s without the state after it", ErrInput, in.Request.Operation)
+		return nil, fmt.Errorf("%w: %s has no resulting state", ErrInput, in.Request.Operation)
 	}
 	if in.Time.IsZero() {
-		return nil, fmt.Errorf("%w: no time", ErrInput)
+		return nil, fmt.Errorf("%w: time is zero", ErrInput)
 	}
 	return &Document{in: in, kind: row.Kind, verb: verb}, nil
 }

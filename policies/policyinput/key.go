@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// The tags that distinguish values in a key.
+// Type tags of values in a key.
 const (
 	tagNull    = 'n'
 	tagFalse   = 'f'
@@ -24,12 +24,9 @@ const (
 	tagCatalog = 'c'
 )
 
-// appendKey writes the part of v that p reads so that different values are
-// written differently: every value begins with its type, strings and lists go
-// on with their length, and objects end with a mark no member begins with. Keys are held
-// against those of the same p only.
-// Numbers keep their spelling, so 1 and 1.0 are different keys, which costs a hit
-// and nothing else.
+// appendKey appends an encoding of the part of v that p reads. Different values have different encodings: every value starts with
+// its type, strings and lists continue with their length, and objects end with a tag that no member starts with. Only keys of the
+// same p are compared. Numbers keep their spelling, so 1 and 1.0 have different keys, which at worst causes a cache miss.
 func appendKey(b []byte, v any, p *Projection) ([]byte, error) {
 	switch x := v.(type) {
 	case map[string]any:
@@ -84,8 +81,7 @@ func appendPart(b []byte, n part, p *Projection) ([]byte, error) {
 	return append(b, tagEnd), nil
 }
 
-// appendMap writes the names of members only where all are read: elsewhere it is known
-// which come.
+// appendMap appends member names only if all members are read; otherwise the names are implied by p.
 func appendMap[V any](b []byte, m map[string]V, p *Projection) (_ []byte, err error) {
 	b = append(b, tagObject)
 	if !p.whole {
@@ -130,7 +126,7 @@ func appendScalar(b []byte, v any) ([]byte, error) {
 		return appendText(b, tagNumber, strconv.Itoa(x)), nil
 	case int64:
 		return appendText(b, tagNumber, strconv.FormatInt(x, 10)), nil
-	case error: // of a Deferred
+	case error: // result of a Deferred
 		return nil, x
 	default:
 		return nil, fmt.Errorf("%w for a key: %T", errValue, v)

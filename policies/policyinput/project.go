@@ -15,18 +15,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Projection is the part of the input an organisation's policies can read,
-// found by looking at every reference they make. Converting only that part is
-// sound: a value that is never referred to cannot change a result. It also makes a
-// verdict memorable: equal projected inputs get equal verdicts.
+// Projection is the part of the input that an organisation's policies can read, determined from all references in them. Converting
+// only that part is correct, because a value that is never referenced cannot affect a result. It also allows caching: equal
+// projected inputs have equal verdicts.
 type Projection struct {
-	whole bool                   // everything below here
+	whole bool                   // everything below this point
 	kids  map[string]*Projection // otherwise, these members
-	order []string               // their names, in order
-	keys  []*ast.Term            // the same as values
+	order []string               // their names, sorted
+	keys  []*ast.Term            // their names as OPA terms
 }
 
-// NewProjection returns the part of the input that lies at or below the given paths.
+// NewProjection returns the projection for the values at or below the given paths.
 func NewProjection(paths [][]string) *Projection {
 	p := &Projection{}
 	for _, path := range paths {
@@ -36,7 +35,7 @@ func NewProjection(paths [][]string) *Projection {
 	return p
 }
 
-// add notes that the value at path is read.
+// add adds the value at path.
 func (p *Projection) add(path []string) {
 	if p.whole {
 		return
@@ -56,7 +55,7 @@ func (p *Projection) add(path []string) {
 	kid.add(path[1:])
 }
 
-// Touches reports whether anything at, above or below a path is read.
+// Touches reports whether anything at, above or below path is read.
 func (p *Projection) Touches(path ...string) bool {
 	for _, name := range path {
 		if p.whole {
@@ -69,7 +68,7 @@ func (p *Projection) Touches(path ...string) bool {
 	return true
 }
 
-// Paths lists the paths that are read: sorted, dotted; the empty path is the whole input.
+// Paths returns the paths that are read, dotted and sorted. The empty path is the whole input.
 func (p *Projection) Paths() []string {
 	if p.whole {
 		return []string{""}
@@ -87,10 +86,10 @@ func (p *Projection) Paths() []string {
 	return out
 }
 
-// everything reads everything.
+// everything reads the whole input.
 var everything = &Projection{whole: true} //nolint:gochecknoglobals // read-only
 
-// freeze notes the order of members, once all are added.
+// freeze sorts the members after all have been added.
 func (p *Projection) freeze() {
 	p.order = slices.Sorted(maps.Keys(p.kids))
 	p.keys = make([]*ast.Term, len(p.order))
@@ -102,7 +101,7 @@ func (p *Projection) freeze() {
 	}
 }
 
-// namesIn are the members of an object that are read, in order.
+// namesIn returns the members of an object that are read, sorted.
 func (p *Projection) namesIn(s *shape) []string {
 	if p.whole {
 		return s.names
@@ -110,7 +109,7 @@ func (p *Projection) namesIn(s *shape) []string {
 	return p.order
 }
 
-// kid is the projection of a member.
+// kid returns the projection of a member.
 func (p *Projection) kid(name string) *Projection {
 	if p.whole {
 		return p
@@ -118,11 +117,11 @@ func (p *Projection) kid(name string) *Projection {
 	return p.kids[name]
 }
 
-// errValue is wrapped by errors about values that JSON does not have.
+// errValue is wrapped by errors about values that JSON cannot represent.
 var errValue = errors.New("not a JSON value")
 
-// Converter makes OPA values of documents, without reflection. The value of the
-// price list seen last is kept: the list changes every few minutes and is large.
+// Converter converts documents to OPA values without reflection. It caches the value of the last price list, which is large and
+// changes every few minutes.
 type Converter struct {
 	prices atomic.Pointer[pricesTerm]
 }
@@ -242,7 +241,7 @@ func wholeMap[V any](c *Converter, m map[string]V) (*ast.Term, error) {
 	return ast.ObjectTerm(pairs...), nil
 }
 
-// scalarTerm converts everything that is neither object nor list.
+// scalarTerm converts a value that is neither an object nor a list.
 func scalarTerm(v any) (*ast.Term, error) {
 	switch x := v.(type) {
 	case nil:
@@ -266,7 +265,7 @@ func scalarTerm(v any) (*ast.Term, error) {
 			return nil, fmt.Errorf("%w: %v", errValue, x)
 		}
 		return ast.FloatNumberTerm(x), nil
-	case error: // of a Deferred
+	case error: // result of a Deferred
 		return nil, x
 	default:
 		return nil, fmt.Errorf("%w: %T", errValue, v)

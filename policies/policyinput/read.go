@@ -10,27 +10,25 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Recorded is an input read back from its document, as a decision log holds it.
+// Recorded is an input that was read from a decision log.
 type Recorded struct {
-	// Input is the input. Hidden places in it hold stand-ins.
+	// Input is the input. Hidden places in it contain placeholders.
 	Input *Input
-	// Hidden lists the places of the document that are not known, as pointers
-	// below it (/request/body/env/TOKEN): masked, erased or never recorded. The
-	// price list never is: a document only names it.
+	// Hidden lists the pointers of unknown values in the document (/request/body/env/TOKEN): masked, erased or never recorded. It
+	// does not include the price list, of which documents only contain the digest.
 	Hidden []string
 }
 
-// ParseRecorded is the inverse of [Input.Decoded]: doc is a document as decoded JSON,
-// numbers as json.Number. masked lists the pointers below doc of values that
-// were replaced or removed; a missing section counts as one.
+// ParseRecorded is the inverse of [Input.Decoded]. doc is a document as decoded JSON with numbers as json.Number. masked lists the
+// pointers of values in doc that were replaced or removed; a missing section counts as masked.
 func ParseRecorded(doc map[string]any, masked []string) (*Recorded, error) {
 	given, there := doc["version"]
 	if !there {
-		return nil, fmt.Errorf("%w: no version: add \"version\": %d", ErrInput, version)
+		return nil, fmt.Errorf("%w: version is missing: add \"version\": %d", ErrInput, version)
 	}
 	if v, _ := given.(json.Number); v.String() != strconv.Itoa(version) {
-		text, _ := json.Marshal(given) // as it was decoded from
-		return nil, fmt.Errorf("%w: version %s is not supported: want the number %d", ErrInput, text, version)
+		text, _ := json.Marshal(given) // it was decoded from JSON
+		return nil, fmt.Errorf("%w: version %s is not supported, want the number %d", ErrInput, text, version)
 	}
 	r := &reader{}
 	for _, p := range masked {
@@ -57,8 +55,8 @@ func ParseRecorded(doc map[string]any, masked []string) (*Recorded, error) {
 	return &Recorded{Input: in, Hidden: slices.Compact(r.pointers)}, nil
 }
 
-// reader reads documents and keeps the first fault. A hidden value reads as the zero
-// value, unless the stand-in has the right type.
+// reader reads documents and keeps the first error. A hidden value is read as the zero value unless its placeholder has the right
+// type.
 type reader struct {
 	hidden   hiddenPaths
 	pointers []string
@@ -68,14 +66,14 @@ type reader struct {
 func (r *reader) hide(pointer string) {
 	path, err := SplitPointer(pointer)
 	if err != nil && pointer != "" {
-		r.err = fmt.Errorf("%w: %s: is no pointer to something hidden", ErrInput, pointer)
+		r.err = fmt.Errorf("%w: %s is not a pointer to a hidden value", ErrInput, pointer)
 		return
 	}
 	r.hidden = append(r.hidden, path)
 	r.pointers = append(r.pointers, pointer)
 }
 
-// fault notes a fault, unless the place, or all around it, is hidden.
+// fault records an error unless the place or a place above it is hidden.
 func (r *reader) fault(at, message string) {
 	path, err := SplitPointer(at)
 	if err == nil && slices.ContainsFunc(r.hidden, func(h []string) bool { return len(h) <= len(path) && slices.Equal(h, path[:len(h)]) }) {
@@ -86,7 +84,7 @@ func (r *reader) fault(at, message string) {
 	}
 }
 
-// members reads an object into the value that its shape describes.
+// members reads an object into the Go value that its shape describes.
 func (r *reader) members(s *shape, of any, at string, given object) {
 	for _, m := range s.members {
 		if v, there := given[m.name]; there && m.read != nil {
@@ -95,11 +93,11 @@ func (r *reader) members(s *shape, of any, at string, given object) {
 	}
 }
 
-// typed reads a value of a type; null is its zero value.
+// typed reads a value of type T; null is the zero value.
 func typed[T any](r *reader, at string, given any) T {
 	t, ok := given.(T)
 	if !ok && given != nil {
-		r.fault(at, fmt.Sprintf("is %T, not %T", given, t))
+		r.fault(at, fmt.Sprintf("is %T, want %T", given, t))
 	}
 	return t
 }
@@ -136,7 +134,7 @@ func (r *reader) strings(at string, given any) []string {
 	return out
 }
 
-// catalog stands in for the price list: a document only names it.
+// catalog returns a placeholder for the price list, of which documents only contain the digest.
 func (r *reader) catalog(at string, given any) *catalog.Snapshot {
 	if !typed[bool](r, at+"/known", typed[object](r, at, given)["known"]) {
 		return nil
@@ -147,10 +145,10 @@ func (r *reader) catalog(at string, given any) *catalog.Snapshot {
 	return catalog.NewSnapshot(catalog.Lists{}, catalog.Rates{}, time.Time{})
 }
 
-// hiddenPaths are the places of a document that are not known.
+// hiddenPaths are the paths of unknown values in a document.
 type hiddenPaths [][]string
 
-// touched lists those that a look at path sees: the values above, at or below it.
+// touched returns the hidden paths that a read of path includes: those above, at or below it.
 func (h hiddenPaths) touched(path []string) []int {
 	var out []int
 	for i, p := range h {

@@ -7,8 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// runs lists the requests of a call's runs to language models, as budgets have it; see
-// [catalog.ParseTokenRequest].
+// runs returns the requests to language models in a call, as budgets count them; see [catalog.ParseTokenRequest].
 func (d *Document) runs() []any {
 	body, _ := Decoded(d.in.Request.Body).(map[string]any)
 	switch d.in.Request.Operation {
@@ -26,8 +25,7 @@ func (d *Document) runs() []any {
 	return []any{}
 }
 
-// hidden reports whether something is hidden that runs follow from: the body, or an item
-// or a member that says how much they ask for.
+// hidden reports whether a value is hidden that runs depends on: the body, or an item or member that states the requested output.
 func (d *Document) hidden(paths hiddenPaths) bool {
 	return len(d.runs()) > 0 && slices.ContainsFunc(paths, func(path []string) bool {
 		if len(path) < 2 || path[0] != "request" || path[1] != "body" {
@@ -51,16 +49,16 @@ func (d *Document) run(at string, body map[string]any) any {
 	return out
 }
 
-// runSchema describes one of them.
+// runSchema returns the schema of one run.
 func runSchema() object {
 	return object{
 		"type": "object", "additionalProperties": false,
 		"properties": object{
-			"pointer": object{"type": "string", "description": "of the run in the body"},
-			"tokens":  object{"type": []any{"integer", "null"}, "description": "the most that it may produce, all choices of all prompts together; null where the body does not say"},
-			"choices": object{"type": "integer", "description": "how many there are at most, of all prompts"},
-			"at":      object{"type": []any{"string", "null"}, "description": "pointer of what says the tokens of a choice, or of what is wrong; null where models do not look for it"},
-			"wrong":   object{"type": "boolean", "description": "the body says tokens or choices by something else than a number above 0"},
+			"pointer": object{"type": "string", "description": "pointer of the run in the body"},
+			"tokens":  object{"type": []any{"integer", "null"}, "description": "highest number of tokens it may produce, for all choices of all prompts; null if the body does not limit it"},
+			"choices": object{"type": "integer", "description": "highest number of choices, for all prompts"},
+			"at":      object{"type": []any{"string", "null"}, "description": "pointer of the member that limits the tokens of a choice, or of the invalid member; null if models do not read such a member"},
+			"wrong":   object{"type": "boolean", "description": "a member that limits tokens or choices is not a number above 0"},
 		},
 	}
 }

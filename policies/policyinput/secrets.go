@@ -2,7 +2,7 @@ package policyinput
 
 import "github.com/tollgate-dev/tollgate/policies/operation"
 
-// secrets lists the placeholders for account secrets in the state after the call.
+// secrets returns the placeholders for account secrets in the resulting state.
 func (d *Document) secrets() []any {
 	found := operation.SecretReferences(d.in.Resource.After)
 	all := make([]any, len(found))
@@ -12,13 +12,13 @@ func (d *Document) secrets() []any {
 	return all
 }
 
-// secretSchema describes one placeholder.
+// secretSchema returns the schema of one placeholder.
 func secretSchema() object {
 	return object{
 		"type": "object", "additionalProperties": false,
 		"properties": object{
-			"name":    object{"type": "string", "description": "of the secret, empty where the placeholder cannot be read"},
-			"pointer": object{"type": "string", "description": "of the text in resource.after that has the placeholder"},
+			"name":    object{"type": "string", "description": "name of the secret; empty if it cannot be determined"},
+			"pointer": object{"type": "string", "description": "pointer of the text in resource.after that contains the placeholder"},
 		},
 	}
 }

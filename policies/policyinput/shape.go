@@ -15,10 +15,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// object is decoded JSON's object.
+// object is a decoded JSON object.
 type object = map[string]any
 
-// shape describes an object of the document: its members, in order of name.
+// shape describes an object in the document: its members, sorted by name.
 type shape struct {
 	doc     string
 	members []*member
@@ -29,29 +29,27 @@ type shape struct {
 // member describes one member of an object.
 type member struct {
 	name, doc string
-	// key is the name as a value.
+	// key is the name as an OPA term.
 	key *ast.Term
-	// schema is the JSON Schema of the value, without its description.
+	// schema is the JSON Schema of the value without its description.
 	schema object
-	// inner describes the members of the value, or of the values in it; nil for
-	// none.
+	// inner describes the members of the value, or of the values in it; it is nil if there are none.
 	inner *shape
-	// whole is set if inner describes the value itself: a pointer to it.
+	// whole is set if inner describes the value itself, a pointer.
 	whole bool
-	// value returns the member of a Go value: a pointer to the type that the shape
-	// describes.
+	// value returns the member of a Go value, which is a pointer to the type described by the shape.
 	value func(of any) any
-	// read sets the member of such a value; nil if it follows from others.
+	// read sets the member of such a value. It is nil if the member is derived from others.
 	read func(r *reader, of any, at string, given any)
 }
 
-// part is an object of the document: a Go value and the shape that describes it.
+// part is an object in the document: a Go value and its shape.
 type part struct {
 	*shape
 	of any
 }
 
-// absent stands for a member that is not there.
+// absentValue is the type of absent, which represents a missing member.
 type absentValue struct{}
 
 var absent = absentValue{}
@@ -67,8 +65,7 @@ func describe(doc string, members ...*member) *shape {
 	return s
 }
 
-// field describes a member that stands in the Go value as it does in the
-// document.
+// field describes a member that is stored in the Go value in the same form as in the document.
 func field[T, V any](name, doc string, schema object, at func(*T) *V) *member {
 	return &member{
 		name: name, doc: doc, schema: schema,
@@ -77,12 +74,12 @@ func field[T, V any](name, doc string, schema object, at func(*T) *V) *member {
 	}
 }
 
-// derived describes a member that follows from others.
+// derived describes a member that is computed from others.
 func derived[T any](name, doc string, schema object, value func(*T) any) *member {
 	return &member{name: name, doc: doc, schema: schema, value: func(of any) any { return value(pointer[T](of)) }}
 }
 
-// within describes a member that is an object with a shape of its own.
+// within describes a member that is an object with its own shape.
 func within[T, U any](name, doc string, inner *shape, at func(*T) *U) *member {
 	return &member{
 		name: name, doc: doc, inner: inner, whole: true,
@@ -93,7 +90,7 @@ func within[T, U any](name, doc string, inner *shape, at func(*T) *U) *member {
 	}
 }
 
-// optional describes a member that is an object with a shape of its own, absent if it is nil.
+// optional describes a member that is an object with its own shape and is absent if it is nil.
 func optional[T, U any](name, doc string, inner *shape, at func(*T) **U) *member {
 	return &member{
 		name: name, doc: doc, inner: inner, whole: true,
@@ -111,7 +108,7 @@ func optional[T, U any](name, doc string, inner *shape, at func(*T) **U) *member
 	}
 }
 
-// pointer is of as what the members of a shape are described for.
+// pointer converts of to the type for which the members of a shape are described.
 func pointer[T any](of any) *T {
 	p, ok := of.(*T)
 	if !ok {
@@ -132,7 +129,7 @@ func kind(names ...string) object {
 	return object{"type": list}
 }
 
-// mapOf returns the schema of an object with values of one kind.
+// mapOf returns the schema of an object whose values have the same schema.
 func mapOf(values any) object { return object{"type": "object", "additionalProperties": values} }
 
 // listOf returns the schema of a list.
@@ -167,14 +164,14 @@ func whole[T any](name, doc string, at func(*T) *int64) *member {
 	return m
 }
 
-// usd describes an amount of USD.
+// usd describes an amount in USD.
 func usd[T any](name, doc string, at func(*T) *Money) *member {
 	m := field(name, doc, kind("number"), at)
 	m.read = func(r *reader, of any, path string, given any) { *at(pointer[T](of)) = r.money(path, given) }
 	return m
 }
 
-// limit describes an amount of USD that may be null.
+// limit describes an amount in USD that may be null.
 func limit[T any](name, doc string, at func(*T) **Money) *member {
 	return &member{
 		name: name, doc: doc, schema: kind("number", "null"),
@@ -188,7 +185,7 @@ func limit[T any](name, doc string, at func(*T) **Money) *member {
 	}
 }
 
-// orNull is a value, or null for none.
+// orNull returns *v, or nil if v is nil.
 func orNull[V any](v *V) any {
 	if v == nil {
 		return nil
@@ -214,7 +211,7 @@ func price[T any](name, doc string, at func(*T) catalog.Price) *member {
 	})
 }
 
-// moment describes a time that may be null, in RFC 3339.
+// moment describes an RFC 3339 time that may be null.
 func moment[T any](name, doc string, at func(*T) *time.Time) *member {
 	return &member{
 		name: name, doc: doc, schema: kind("string", "null"),
@@ -239,8 +236,7 @@ func moment[T any](name, doc string, at func(*T) *time.Time) *member {
 	}
 }
 
-// Schema returns the JSON Schema (2020-12) of the document, which policies are
-// type-checked against.
+// Schema returns the JSON Schema (2020-12) of the document. Policies are type-checked against it.
 func Schema() []byte {
 	s := documentShape.schema(documentShape.doc)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -251,13 +247,12 @@ func Schema() []byte {
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic("record: " + err.Error()) // strings, lists and maps of them always marshal
+		panic("record: " + err.Error()) // strings, lists and maps always marshal
 	}
 	return append(text, '\n')
 }
 
-// Described returns the schema of the document as it is decoded, with those of bodies
-// and of resources.
+// Described returns the schema of the decoded document, including the given schemas of bodies and resources.
 func Described(body, resource map[string]any) map[string]any {
 	s := documentShape.schema("")
 	maps.Copy(below(s, "request", "body"), body)
@@ -267,7 +262,7 @@ func Described(body, resource map[string]any) map[string]any {
 	return s
 }
 
-// below is the schema of a member's member, and so on.
+// below returns the schema at a path of members.
 func below(s object, path ...string) object {
 	for _, name := range path {
 		s = s["properties"].(object)[name].(object) //nolint:forcetypeassert // as documentShape has them
@@ -275,7 +270,7 @@ func below(s object, path ...string) object {
 	return s
 }
 
-// resources are the schemas, in that of the document, of members that are resources.
+// resources returns the schemas of the members of the document that contain resources.
 func resources(s object) []object {
 	return []object{below(s, "resource", "current"), below(s, "resource", "after"), below(s, "resource", "template", "record")}
 }
@@ -289,7 +284,7 @@ func (s *shape) schema(doc string) object {
 			out = object{}
 		case m.schema == nil:
 			out = m.inner.schema(m.doc)
-		default: // values of one kind, by name
+		default: // values of the same schema, by name
 			out = object{"additionalProperties": m.inner.schema(m.inner.doc)}
 		}
 		maps.Copy(out, m.schema)
@@ -301,20 +296,20 @@ func (s *shape) schema(doc string) object {
 	return object{"type": "object", "description": doc, "properties": properties, "additionalProperties": false}
 }
 
-// Member is a member of the document, for its reference.
+// Member describes a member of the document for the reference documentation.
 type Member struct {
-	// Path is dotted; <name> stands for any name.
+	// Path is the dotted path; <name> matches any name.
 	Path string
-	// Type is its JSON type, "any" where it may be of several.
+	// Type is the JSON type, or "any" if several are possible.
 	Type string
 	Doc  string
 }
 
-// Members lists the members of the document, each object before its members.
+// Members returns the members of the document, each object before its members.
 func Members() []Member { return documentShape.list("") }
 
-// StateMembers lists the known members of resources, of all kinds together, by paths in
-// them; [] stands for any item of a list.
+// StateMembers returns the known members of resources of all kinds, with paths relative to the resource; [] stands for any item of
+// a list.
 func StateMembers() []Member {
 	var out []Member
 	for path, s := range operation.States().All() {
@@ -338,7 +333,7 @@ func (s *shape) list(at string) []Member {
 	return out
 }
 
-// kind is the JSON type of a member.
+// kind returns the JSON type of a member.
 func (m *member) kind() string {
 	switch t := m.schema["type"].(type) {
 	case string:

@@ -9,23 +9,22 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// SplitPointer returns the reference tokens of an RFC 6901 pointer to something inside a
-// document; the whole document is an error.
+// SplitPointer returns the reference tokens of an RFC 6901 pointer. It returns an error for the pointer to the whole document.
 func SplitPointer(p string) ([]string, error) {
 	if p == "" || p[0] != '/' {
-		return nil, fmt.Errorf("%q is not a pointer into the body", p)
+		return nil, fmt.Errorf("%q does not point into the body", p)
 	}
 	parts := strings.Split(p[1:], "/")
 	for i, s := range parts {
 		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(s), "~") {
-			return nil, fmt.Errorf("%q is not a pointer: bad escape", p)
+			return nil, fmt.Errorf("%q is not a JSON Pointer: invalid escape sequence", p)
 		}
 		parts[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
 	}
 	return parts, nil
 }
 
-// JoinPointer returns the RFC 6901 pointer of reference tokens.
+// JoinPointer returns the RFC 6901 pointer with the given reference tokens.
 func JoinPointer(path []string) string {
 	var b strings.Builder
 	for _, name := range path {
@@ -35,15 +34,14 @@ func JoinPointer(path []string) string {
 	return b.String()
 }
 
-// Deferred is a value of a body that is not decoded before it is looked at.
+// Deferred is a value in a body that is decoded when it is first read.
 type Deferred interface {
-	// Decoded returns it as decoded JSON, in which there may be others. It returns the
-	// same value each time and may be called from several goroutines at once. It is an
-	// error where the value is too large to be decoded: nothing can be said about it then.
+	// Decoded returns the value as decoded JSON, which may contain further Deferred values. It returns the same value each time and
+	// is safe for concurrent use. If the value is too large to decode, it returns an error.
 	Decoded() any
 }
 
-// Decoded returns a value of a body that is, itself, decoded.
+// Decoded returns v, decoded if it is Deferred. Values within it may still be Deferred.
 func Decoded(v any) any {
 	if d, deferred := v.(Deferred); deferred {
 		return d.Decoded()
@@ -51,7 +49,7 @@ func Decoded(v any) any {
 	return v
 }
 
-// Lookup returns the value at a path of decoded JSON; ok is false if there is none.
+// Lookup returns the value at a path in decoded JSON. ok is false if there is none.
 func Lookup(v any, path []string) (value any, ok bool) {
 	for _, name := range path {
 		switch x := Decoded(v).(type) {
@@ -74,7 +72,7 @@ func Lookup(v any, path []string) (value any, ok bool) {
 	return v, true
 }
 
-// Equal reports whether two values of decoded JSON are equal, numbers by value.
+// Equal reports whether two decoded JSON values are equal. Numbers are compared by value.
 func Equal(a, b any) bool {
 	var c Converter
 	x, err1 := c.term(a, everything)
@@ -82,8 +80,8 @@ func Equal(a, b any) bool {
 	return err1 == nil && err2 == nil && x != nil && y != nil && x.Value.Compare(y.Value) == 0
 }
 
-// Plain returns a configuration value as decoded JSON: numbers become
-// json.Number, and what JSON cannot express is an error.
+// Plain converts a configuration value to decoded JSON: numbers become json.Number. It returns an error if JSON cannot represent
+// the value.
 func Plain(v any) (any, error) {
 	switch x := v.(type) {
 	case nil, bool, string, json.Number:
@@ -113,6 +111,6 @@ func Plain(v any) (any, error) {
 		}
 		return out, nil
 	default:
-		return nil, fmt.Errorf("a value of type %T is not allowed", v)
+		return nil, fmt.Errorf("values of type %T are not allowed", v)
 	}
 }

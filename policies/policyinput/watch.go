@@ -8,19 +8,18 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// AccessTracer notes which policies look at something hidden. It follows one
-// evaluation.
+// AccessTracer traces an evaluation and records which hidden values its queries read.
 type AccessTracer struct {
 	hidden hiddenPaths
-	looks  map[*ast.Expr][]int // what an expression looks at, as far as seen
-	now    map[int]bool        // looked at since Begin
+	looks  map[*ast.Expr][]int // hidden values that an expression reads, if seen before
+	now    map[int]bool        // read since Begin
 }
 
-// NewAccessTracer returns a watch for the hidden places of a recorded input.
+// NewAccessTracer returns an AccessTracer for the hidden values of a recorded input.
 func NewAccessTracer(r *Recorded) *AccessTracer {
 	w := &AccessTracer{looks: map[*ast.Expr][]int{}}
 	for _, pointer := range r.Hidden {
-		path, _ := SplitPointer(pointer) // ParseRecorded has split it before; "" hides everything
+		path, _ := SplitPointer(pointer) // ParseRecorded has validated it; "" hides everything
 		w.hidden = append(w.hidden, path)
 	}
 	return w
@@ -48,20 +47,19 @@ func (w *AccessTracer) TraceEvent(e topdown.Event) {
 	}
 }
 
-// looksOf finds the references of an expression into hidden places. Bodies of
-// comprehensions and of every are left out: they are evaluated expression by
-// expression, so they are seen when they are reached.
+// looksOf returns the hidden values referenced by an expression. It skips the bodies of comprehensions and of every: they are
+// evaluated expression by expression and therefore traced themselves.
 func (w *AccessTracer) looksOf(expr *ast.Expr) []int {
 	var out []int
 	references(expr, false, func(terms []*ast.Term) { out = append(out, w.hidden.touched(refPath(terms))...) })
 	return out
 }
 
-// References calls see with the terms of each reference into the input within x, behind its root; none stands for the whole
-// input.
+// References calls see for each reference to the input within x, with the terms after the root. A call without terms means the
+// whole input.
 func References(x any, see func(terms []*ast.Term)) { references(x, true, see) }
 
-// references is References, without those in bodies if bodies is not set.
+// references is References; if bodies is not set, it skips references in bodies.
 func references(x any, bodies bool, see func(terms []*ast.Term)) {
 	var visit *ast.GenericVisitor
 	visit = ast.NewGenericVisitor(func(x any) bool {
@@ -73,7 +71,7 @@ func references(x any, bodies bool, see func(terms []*ast.Term)) {
 				return false
 			}
 			see(v[1:])
-			for _, t := range v[1:] { // a reference may hold references
+			for _, t := range v[1:] { // a reference may contain references
 				visit.Walk(t)
 			}
 			return true
@@ -87,7 +85,7 @@ func references(x any, bodies bool, see func(terms []*ast.Term)) {
 	visit.Walk(x)
 }
 
-// refPath is the constant part of a reference into the input, items included.
+// refPath returns the constant part of a reference to the input, including list indexes.
 func refPath(terms []*ast.Term) []string {
 	var path []string
 	for _, t := range terms {
@@ -103,19 +101,17 @@ func refPath(terms []*ast.Term) []string {
 	return path
 }
 
-// Begin starts to follow a query. With rule indexing, conditions of rules would
-// be tested without a trace; with a shared cache, rules that another query has
-// evaluated.
+// Begin starts to trace a query. It disables rule indexing, which would evaluate conditions without tracing them, and the shared
+// cache, which would hide rules evaluated by another query.
 func (w *AccessTracer) Begin(q *topdown.Query) *topdown.Query {
 	w.now = map[int]bool{}
 	return q.WithQueryTracer(w).WithIndexing(false).WithVirtualCache(topdown.NewVirtualCache())
 }
 
-// HiddenReads returns the pointers of the hidden places that the query looked at.
+// HiddenReads returns the pointers of the hidden values that the query read.
 func (w *AccessTracer) HiddenReads() []string { return w.pointers(w.now) }
 
-// Touched returns the pointers of the hidden places that a look at any of the
-// paths sees.
+// Touched returns the pointers of the hidden values that a read of any of the paths includes.
 func (w *AccessTracer) Touched(paths ...[]string) []string {
 	seen := map[int]bool{}
 	for _, path := range paths {

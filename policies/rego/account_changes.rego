@@ -1,17 +1,15 @@
 # METADATA
 # title: Account changes
 # description: >-
-#   Who may change what belongs to the whole platform account, and so to
-#   everybody who works in it: its SSH keys and its delegations. Templates,
-#   network volumes and registries belong to whoever made them, and isolation
-#   says who may change them. Reading is left alone. In force for every
-#   organisation whose configuration does not list it; list it with roles of
-#   your own, or with mode shadow to switch it off. A caller who wants an SSH
-#   key in a pod of its own sets PUBLIC_KEY in the pod's env.
+#   Restricts who may change what belongs to the whole platform account and affects everybody who
+#   uses it: its SSH keys and its delegations. Templates, network volumes and registries have an
+#   owner, and isolation restricts who may change them. Reads are not restricted. The policy is
+#   always enabled; list it with your own roles to change it, or with mode shadow to disable it. To
+#   use an SSH key in your own pod, set PUBLIC_KEY in the pod's env.
 # custom:
 #   params:
 #     roles:
-#       description: Roles that may; a caller needs one of them. admin when not given.
+#       description: Roles that may make these changes; a caller needs one of them. Default - admin.
 #       type: array
 #       items: {type: string, format: role}
 #   example:
@@ -23,7 +21,7 @@ violations(params) := {{"message": message, "pointer": ""} |
 	input.request.verb in {"create", "update", "delete"}
 	not trusted(params)
 	message := sprintf(
-		"only callers with the role %s may change what belongs to the whole account",
+		"only callers with the role %s can change SSH keys and delegations of the account",
 		[concat(" or ", roles(params))],
 	)
 }

@@ -37,7 +37,7 @@ test_deny_others if {
 		}
 	}
 	some violation in verdict({}, ["operator"], "account", "update")
-	violation.message == "only callers with the role admin may change what belongs to the whole account"
+	violation.message == "only callers with the role admin can change SSH keys and delegations of the account"
 }
 
 test_roles_given if {

@@ -1,13 +1,12 @@
 # METADATA
 # title: Cloud tier
 # description: >-
-#   Pods may only be placed in the listed clouds. A pod that names none is
-#   placed in SECURE. Clusters and endpoints cannot choose a cloud and are not
-#   judged.
+#   Restricts the clouds in which pods may be placed. A pod that names no cloud is placed in SECURE.
+#   The policy does not apply to clusters and endpoints, which cannot choose a cloud.
 # custom:
 #   params:
 #     clouds:
-#       description: The clouds pods may use.
+#       description: Clouds that pods may use.
 #       type: array
 #       minItems: 1
 #       items: {enum: [SECURE, COMMUNITY]}

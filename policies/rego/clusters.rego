@@ -1,23 +1,23 @@
 # METADATA
 # title: Clusters
-# description: Bounds clusters - their kind, their pods, and their GPUs altogether.
+# description: Limits clusters - their types, their pods, and their total number of GPUs.
 # custom:
 #   params:
 #     allow:
-#       description: Whether clusters may be made at all.
+#       description: Whether clusters may be created.
 #       type: boolean
 #       default: true
 #     types:
-#       description: Kinds of clusters that may be made.
+#       description: Types of clusters that may be created.
 #       type: array
 #       minItems: 1
 #       items: {enum: [APPLICATION, TRAINING, SLURM, RAY]}
 #     max_pods:
-#       description: Most pods of one cluster.
+#       description: Maximum number of pods in a cluster.
 #       type: integer
 #       minimum: 0
 #     max_gpus:
-#       description: Most GPUs of one cluster, pods times GPUs per pod.
+#       description: Maximum number of GPUs in a cluster, pods times GPUs per pod.
 #       type: integer
 #       minimum: 0
 #   allow_lists: [types]
@@ -53,10 +53,10 @@ type := null if not input.resource.after.type
 pods(params) := {{"message": message, "pointer": "/compute/podCount"} |
 	number := object.get(gpu.compute, "podCount", null)
 	value.exceeds(number, params.max_pods)
-	message := sprintf("%v pods are more than the %d allowed", [number, params.max_pods])
+	message := sprintf("%v pods exceed the limit of %d", [number, params.max_pods])
 }
 
 gpus(params) := {{"message": message, "pointer": "/compute"} |
 	value.exceeds(gpu.total, params.max_gpus)
-	message := sprintf("%v GPUs in the whole cluster are more than the %d allowed", [gpu.total, params.max_gpus])
+	message := sprintf("%v GPUs in the cluster exceed the limit of %d", [gpu.total, params.max_gpus])
 }

@@ -1,16 +1,16 @@
 # METADATA
 # title: CPU flavours
-# description: Bounds which CPU flavours may be used and how many vCPUs one pod or worker gets.
+# description: Restricts the CPU flavours that may be used and the number of vCPUs of a pod or worker.
 # custom:
 #   params:
 #     flavors:
 #       description: >-
-#         CPU flavours that may be used, e.g. cpu5c. The platform's longer
-#         spelling with size (cpu5c-4-8) counts as its flavour. Absent - any.
+#         CPU flavours that may be used, e.g. cpu5c. The platform's longer form with a size
+#         (cpu5c-4-8) counts as its flavour. Default - any.
 #       type: array
 #       items: {type: string, minLength: 1, format: cpu_flavor}
 #     max_vcpus:
-#       description: Most vCPUs of one pod or worker. Where a flavour's name carries a size, it counts too.
+#       description: Maximum number of vCPUs of a pod or worker. A size in the name of a flavour counts, too.
 #       type: integer
 #       minimum: 0
 #   any_of: [flavors, max_vcpus]
@@ -24,7 +24,7 @@ import data.tollgate.value
 
 violations(params) := flavor(params) | size(params)
 
-# named: the flavours a pod or the workers of an endpoint may get.
+# named: the flavours that a pod or the workers of an endpoint may use.
 named contains {"cpu": cpu, "pointer": "/cpu"} if {
 	input.resource.kind == "pod"
 	cpu := input.resource.after.cpu
@@ -36,7 +36,7 @@ named contains {"cpu": cpu, "pointer": sprintf("/cpu/%d", [i])} if {
 	some i, cpu in input.resource.after.cpu
 }
 
-# A sandbox has the members of a CPU shape beside its others; what it leaves out, the platform chooses.
+# A sandbox has the CPU members at its top level; the platform chooses the omitted ones.
 named contains {"cpu": cpu, "pointer": ""} if {
 	input.resource.kind == "sandbox"
 	cpu := {"id": sandbox_flavor, "vcpuCount": sandbox_vcpus}
@@ -50,7 +50,7 @@ default sandbox_vcpus := null
 
 sandbox_vcpus := input.resource.after.vcpuCount
 
-# flavor_member: the name of the member with the flavour's id.
+# flavor_member: the name of the member that contains the flavour's id.
 default flavor_member := "/id"
 
 flavor_member := "/cpuFlavorId" if input.resource.kind == "sandbox"
@@ -78,11 +78,11 @@ size(params) := {{"message": message, "pointer": concat("", [entry.pointer, "/vc
 	some entry in named
 	some vcpus in sizes(entry.cpu)
 	value.exceeds(vcpus, limit)
-	message := sprintf("%v vCPUs are more than the %d allowed", [vcpus, limit])
+	message := sprintf("%v vCPUs exceed the limit of %d", [vcpus, limit])
 }
 
-# sizes: how many vCPUs an entry asks for, in its count and in its flavour's name.
-# What is asked for has them alike; what exists may not.
+# sizes: the vCPUs of an entry, from its count and from its flavour's name. In requests both are
+# equal; in existing resources they may differ.
 sizes(cpu) := {object.get(cpu, "vcpuCount", null)} | {to_number(parts[1]) |
 	is_string(cpu.id)
 	regex.match(`^[A-Za-z0-9]+-[0-9]+-[0-9]+$`, cpu.id)

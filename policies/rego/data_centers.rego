@@ -1,22 +1,19 @@
 # METADATA
 # title: Data centres and regions
 # description: >-
-#   Resources may only be placed in the listed data centres. A call that leaves
-#   the choice to the scheduler is refused, or, with choose, gets the list of
-#   allowed data centres as its own, a sandbox the first of them. The platform
-#   takes the data centre of a sandbox for a preference, and may place it
-#   elsewhere.
+#   Restricts the data centres in which resources may be placed. A call that leaves the choice to
+#   the scheduler is refused, unless choose is set; then the list in choose is added to the call, or
+#   its first item for a sandbox. The platform treats the data centre of a sandbox as a preference
+#   and may place it elsewhere.
 # custom:
 #   params:
 #     allow:
-#       description: >-
-#         Data centre ids, or prefixes that end in *, such as EU-* for a region.
+#       description: Data centre ids, or prefixes that end in *, such as EU-* for a region.
 #       type: array
 #       minItems: 1
 #       items: {type: string, minLength: 1, format: data_center}
 #     choose:
-#       description: >-
-#         Data centres put into a create that names none. Each must be allowed.
+#       description: Data centres added to a create that names none. Each must be allowed.
 #       type: array
 #       items: {type: string, minLength: 1, format: data_center}
 #       default: []
@@ -32,10 +29,10 @@ import data.tollgate.value
 
 violations(params) := unchosen(params) | outside(params)
 
-# choosing: kinds whose body lists data centres the scheduler picks from.
+# choosing: kinds whose body lists data centres from which the scheduler chooses.
 choosing if input.resource.kind in {"pod", "cluster", "endpoint", "sandbox"}
 
-# member: where a create names its places; a sandbox names one.
+# member: the member that names the data centres; a sandbox names only one.
 default member := "/dataCenterIds"
 
 member := "/dataCenterId" if input.resource.kind == "sandbox"
@@ -48,7 +45,7 @@ unchosen(params) := {{"message": message, "pointer": member} |
 	input.request.settles
 	choosing
 	count(places) == 0
-	message := sprintf("a data centre must be named (allowed: %s)", [value.listed(params.allow)])
+	message := sprintf("a data centre is required (allowed: %s)", [value.listed(params.allow)])
 }
 
 outside(params) := {{"message": message, "pointer": place.pointer} |
@@ -67,11 +64,11 @@ mutations(params) := {mutation |
 		"op": "force",
 		"pointer": member,
 		"value": chosen(params),
-		"message": "placed in the data centres of the organisation",
+		"message": "set to the organisation's data centres",
 	}
 }
 
-# places: every data centre the resource is or may be in.
+# places: every data centre in which the resource is or may be.
 places contains {"id": id, "pointer": sprintf("/dataCenterIds/%d", [i])} if {
 	some i, id in input.resource.after.dataCenterIds
 }

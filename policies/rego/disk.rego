@@ -1,20 +1,20 @@
 # METADATA
 # title: Container disk
 # description: >-
-#   Bounds the container disk, which is billed while a container runs. A create
-#   that names none is judged by the size it will have.
+#   Limits the container disk, which is billed while a container runs. A create without a disk size
+#   is evaluated with the size it will have.
 # custom:
 #   params:
 #     max_gb:
-#       description: Most GB of container disk.
+#       description: Maximum size of the container disk in GB.
 #       type: integer
 #       minimum: 1
 #     default_gb:
-#       description: The size put into a create that names none and no template.
+#       description: Size in GB added to a create that has neither a disk size nor a template.
 #       type: integer
 #       minimum: 1
 #     platform_default_gb:
-#       description: The size that the platform gives a create that names none.
+#       description: Size in GB that the platform uses for a create without a disk size.
 #       type: integer
 #       minimum: 0
 #       default: 20
@@ -31,10 +31,10 @@ violations(params) := {{"message": message, "pointer": "/disk", "excess": value.
 	input.request.settles
 	disk := size(params)
 	value.exceeds(disk, params.max_gb)
-	message := sprintf("%v GB of container disk are more than the %d allowed", [disk, params.max_gb])
+	message := sprintf("%v GB of container disk exceed the limit of %d", [disk, params.max_gb])
 }
 
-# size: the disk there will be.
+# size: the resulting disk size.
 size(_) := input.resource.after.disk
 
 size(params) := object.get(params, "default_gb", params.platform_default_gb) if unnamed
@@ -45,8 +45,8 @@ unnamed if {
 	not named
 }
 
-# named: only the member itself is read, so that verdicts do not depend on the rest
-# of the resource and can be remembered.
+# named: reads only the member itself, so that verdicts do not depend on the rest of the resource
+# and can be cached.
 named if _ = input.resource.after.disk
 
 mutations(params) := {mutation |

@@ -1,3 +1,2 @@
-// Package rego embeds the library: a file per policy, its tests beside it, and
-// in support the functions that they share.
+// Package rego embeds the policy library: one file per policy, its tests, and the functions they share, in the directory support.
 package rego

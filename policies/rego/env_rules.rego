@@ -1,20 +1,19 @@
 # METADATA
 # title: Environment rules
 # description: >-
-#   Keeps names out of the environment, credentials out of plain text wherever
-#   a body has any (but for the password of a registry), and account secrets with
-#   those they are assigned to and out of the names of variables. Values never
-#   appear in a message.
+#   Restricts environment variables. It refuses forbidden names, and credentials in plain text
+#   anywhere in a body except the password of a registry. It restricts account secrets to the
+#   callers they are assigned to, and refuses references to secrets in the names of variables.
+#   Messages never contain values.
 # custom:
 #   params:
 #     forbidden:
-#       description: Names that may not be set; * stands for any characters.
+#       description: Names that must not be set; * matches any characters.
 #       type: array
 #       items: {type: string, minLength: 1, format: variable}
 #       default: []
 #     case_sensitive:
-#       description: >-
-#         Whether upper and lower case differ in forbidden. If not, AWS_* forbids aws_key, too.
+#       description: Whether forbidden is case-sensitive. If not, AWS_* also forbids aws_key.
 #       type: boolean
 #       default: false
 #     required:
@@ -27,18 +26,18 @@
 #       type: boolean
 #       default: true
 #     credential_patterns:
-#       description: More patterns (RE2) of values to refuse.
+#       description: Additional patterns (RE2) of values to refuse.
 #       type: array
 #       items: {type: string, format: regex}
 #       default: []
 #     secrets:
 #       description: >-
-#         Names of the account secrets that the caller may refer to, create and
-#         change. Absent: any.
+#         Names of the account secrets that the caller may refer to, create and change. Default -
+#         any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     max:
-#       description: Most variables.
+#       description: Maximum number of variables.
 #       type: integer
 #       minimum: 0
 #   doubt: {apart: {required: forbidden}}
@@ -52,7 +51,7 @@ import data.tollgate.pointer
 
 violations(params) := (forbidden(params) | missing(params)) | (plaintext(params) | ((unassigned(params) | named) | too_many(params)))
 
-# env: the variables after the call, template included.
+# env: the resulting variables, including those of the template.
 env := input.resource.after.env
 
 at(name) := concat("", ["/env/", pointer.escape(name)])
@@ -63,7 +62,7 @@ forbidden(params) := {{"message": message, "pointer": at(name)} |
 	some name, _ in env
 	some pattern in params.forbidden
 	forbids(params, pattern, name)
-	message := sprintf("the variable %s may not be set", [name])
+	message := sprintf("the variable %s must not be set", [name])
 }
 
 forbids(_, pattern, name) if glob.match(pattern, null, name)
@@ -86,12 +85,12 @@ plaintext(params) := {{"message": message, "pointer": where} |
 	some text in texts
 	credential(params, text)
 	some where in places(text)
-	message := sprintf("%s holds what looks like a credential: refer to a secret instead", [called(where)])
+	message := sprintf("%s appears to contain a credential: use a secret instead", [called(where)])
 } | {{"message": message, "pointer": "/env"} |
 	input.request.settles
 	some name, _ in env
 	credential(params, name)
-	message := "the name of a variable looks like a credential"
+	message := "the name of a variable appears to contain a credential"
 }
 
 called(where) := sprintf("the variable %s", [name]) if {
@@ -134,25 +133,25 @@ unassigned(params) := {{"message": message, "pointer": secret.pointer} |
 	message := assignment(secret.name)
 }
 
-# subjects are the secrets that the call is about: those that its placeholders name, and the one that it
-# creates or changes. Of a placeholder that cannot be read, the name is empty.
+# subjects: the secrets the call is about: those named by its placeholders, and the one it creates or
+# changes. The name is empty if a placeholder cannot be parsed.
 subjects contains secret if some secret in input.resource.secrets
 
 subjects contains {"name": input.resource.after.name, "pointer": "/name"} if input.resource.kind == "secret"
 
 assignment(name) := sprintf("the secret %s is not assigned to the caller", [name]) if name != ""
 
-assignment("") := "the text in braces may refer to a secret that is not assigned to the caller"
+assignment("") := "the placeholder may refer to a secret that is not assigned to the caller"
 
-# named: a reference in a name, to an assigned secret as well. Names are shown where
+# named: a reference in the name of a variable, even to an assigned secret. Names are shown where
 # values are hidden.
-named := {{"message": "the name of a variable refers to a secret: its value alone may", "pointer": at(name)} |
+named := {{"message": "the name of a variable refers to a secret: only its value may", "pointer": at(name)} |
 	input.request.settles
 	some name, _ in env
 	regex.match(`(?i)\{\{[^{}]*secret`, name)
 }
 
-# texts: every string of the state after the call. Bodies nest no deeper than a list of
+# texts: every string in the resulting state. Bodies are not nested more deeply than a list of
 # objects in an object.
 texts := {text |
 	some depth in [first, second, third, fourth]
@@ -168,7 +167,7 @@ third := [x | some outer in second; some x in outer]
 
 fourth := [x | some outer in third; some x in outer]
 
-# places are the pointers to where a string is.
+# places: the pointers at which a string occurs.
 places(text) := {path(steps) |
 	some steps in array.concat(
 		array.concat([[a] | parts[a] == text], [[a, b] | parts[a][b] == text]),
@@ -176,7 +175,7 @@ places(text) := {path(steps) |
 	)
 }
 
-# parts: the state after the call, without the one place made for a credential.
+# parts: the resulting state, without the one member intended for a credential.
 parts := object.remove(input.resource.after, ["password"]) if input.resource.kind == "registry"
 
 parts := input.resource.after if input.resource.kind != "registry"
@@ -191,5 +190,5 @@ too_many(params) := {{"message": message, "pointer": "/env", "excess": number - 
 	limit := params.max
 	number := count(env)
 	number > limit
-	message := sprintf("%d variables are more than the %d allowed", [number, limit])
+	message := sprintf("%d variables exceed the limit of %d", [number, limit])
 }

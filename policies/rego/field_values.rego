@@ -1,19 +1,19 @@
 # METADATA
 # title: Field values
 # description: >-
-#   Sets fields of a body - defaults where the caller left them out, or forced
-#   values whatever the caller sent. The changed body is validated and judged
-#   again; the caller is told.
+#   Sets fields of a body - default values if the caller omits them, or forced values regardless of
+#   what the caller sends. The changed body is validated and evaluated again, and the response tells
+#   the caller what was changed.
 # custom:
 #   params:
 #     defaults:
-#       description: Operation to pointer to value, set where absent.
+#       description: Maps operations to pointers and values that are set if absent.
 #       type: object
 #       propertyNames: {format: operation}
 #       additionalProperties: {type: object, propertyNames: {format: body_pointer}}
 #       default: {}
 #     force:
-#       description: Operation to pointer to value, set always.
+#       description: Maps operations to pointers and values that are always set.
 #       type: object
 #       propertyNames: {format: operation}
 #       additionalProperties: {type: object, propertyNames: {format: body_pointer}}

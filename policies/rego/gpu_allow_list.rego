@@ -1,21 +1,20 @@
 # METADATA
 # title: GPU allow-list
 # description: >-
-#   Only the listed GPU types may be used. Every place that names one is read:
-#   a pod's gpu.id, a cluster's compute.gpuTypeId and, for serverless
-#   endpoints, every member of every pool that is not excluded. Ids are matched
-#   byte for byte with the platform's catalog.
+#   Allows only the listed GPU types. The policy checks every field that names one - gpu.id of a
+#   pod, compute.gpuTypeId of a cluster and, for serverless endpoints, every member of every pool
+#   that is not excluded. Ids are compared byte by byte with the platform's catalog.
 # custom:
 #   params:
 #     gpus:
-#       description: GPU type ids allowed everywhere.
+#       description: GPU type ids that are allowed everywhere.
 #       type: array
 #       items: {type: string, minLength: 1, format: gpu}
 #       default: []
 #     by_offer:
 #       description: >-
-#         More GPU type ids per offer: SECURE and COMMUNITY for pods, CLUSTER
-#         for clusters, SERVERLESS for endpoints.
+#         Additional GPU type ids by offer - SECURE and COMMUNITY for pods, CLUSTER for clusters,
+#         SERVERLESS for endpoints.
 #       type: object
 #       additionalProperties: false
 #       default: {}
@@ -54,7 +53,7 @@ pool_faults(entry, allowed) := {message |
 	forbidden := entry.members - allowed
 	count(forbidden) > 0
 	message := sprintf(
-		"pool %q may hand out GPU types that are not on the allow-list, unless gpu.excludedTypes has them: %s (allowed: %s)",
+		"pool %q contains GPU types that are not on the allow-list; add them to gpu.excludedTypes: %s (allowed: %s)",
 		[entry.pool, value.listed(forbidden), value.listed(allowed)],
 	)
 } | {message |

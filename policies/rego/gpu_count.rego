@@ -1,19 +1,19 @@
 # METADATA
 # title: GPUs per pod
 # description: >-
-#   Bounds how many GPUs one pod, serverless worker or cluster member gets, and
-#   how many a whole resource can hold at once: pods times GPUs for a cluster,
-#   workers times GPUs for an endpoint.
+#   Limits the number of GPUs of a pod, serverless worker or cluster member, and the number that a
+#   whole resource can have at once - pods times GPUs for a cluster, workers times GPUs for an
+#   endpoint.
 # custom:
 #   params:
 #     max_per_pod:
-#       description: Most GPUs of one pod, worker or cluster member.
+#       description: Maximum number of GPUs of a pod, worker or cluster member.
 #       type: integer
 #       minimum: 0
 #     max_per_resource:
 #       description: >-
-#         Most GPUs of a whole cluster or endpoint. When it is left out, a
-#         cluster as a whole is held to max_per_pod, and endpoints to nothing.
+#         Maximum number of GPUs of a whole cluster or endpoint. Default - max_per_pod for a
+#         cluster, no limit for an endpoint.
 #       type: integer
 #       minimum: 0
 #   required: [max_per_pod]
@@ -31,14 +31,14 @@ each(params) := {{"message": message, "pointer": entry.pointer, "excess": value.
 	input.request.settles
 	some entry in gpu.counts
 	value.exceeds(entry.count, params.max_per_pod)
-	message := sprintf("%v GPUs per pod are more than the %d allowed", [entry.count, params.max_per_pod])
+	message := sprintf("%v GPUs per pod exceed the limit of %d", [entry.count, params.max_per_pod])
 }
 
 whole(params) := {{"message": message, "pointer": pointer, "excess": value.excess(gpu.total, limit)} |
 	input.request.settles
 	limit := limit_of(params)
 	value.exceeds(gpu.total, limit)
-	message := sprintf("%v GPUs at once are more than the %d allowed for one %s", [gpu.total, limit, input.resource.kind])
+	message := sprintf("%v GPUs at once exceed the limit of %d for a %s", [gpu.total, limit, input.resource.kind])
 }
 
 limit_of(params) := object.get(params, "max_per_resource", params.max_per_pod) if input.resource.kind == "cluster"

@@ -1,19 +1,19 @@
 # METADATA
 # title: GPUs in flight
 # description: >-
-#   Bounds how many GPUs a team, or the organisation, has at once: those that
-#   run by the ledger's count and those the call would add, serverless workers
-#   at their maximum. When the ledger cannot be asked the call is refused. Entries
-#   in enforce without roles and exceptions are budgets, too (docs/spend.md), which
-#   hold when calls race; limits of 0 are the policy's alone.
+#   Limits the number of GPUs that a team or the organisation has at once - those recorded in the
+#   ledger plus those added by the call, with serverless workers at their maximum. If the ledger is
+#   unavailable, the call is refused. Entries in mode enforce without roles and exceptions are also
+#   budgets (docs/spend.md), which hold for concurrent calls; limits of 0 are only enforced by the
+#   policy.
 # custom:
 #   params:
 #     max_per_team:
-#       description: Most GPUs of one team at once.
+#       description: Maximum number of GPUs of a team at once.
 #       type: integer
 #       minimum: 0
 #     max_per_org:
-#       description: Most GPUs of the organisation at once.
+#       description: Maximum number of GPUs of the organisation at once.
 #       type: integer
 #       minimum: 0
 #   any_of: [max_per_team, max_per_org]
@@ -26,7 +26,7 @@ import data.tollgate.value
 
 violations(params) := unknown | (above(params, "max_per_team", "team") | above(params, "max_per_org", "org"))
 
-unknown := {{"message": "the GPUs in flight are not known", "pointer": pointer} |
+unknown := {{"message": "cannot determine the number of GPUs in flight: the ledger is unavailable", "pointer": pointer} |
 	adding
 	not input.spend.known
 }
@@ -38,12 +38,12 @@ above(params, name, account) := {{"message": message, "pointer": pointer} |
 	running := in_flight[account]
 	total := sum_of(running, added)
 	value.exceeds(total, limit)
-	message := sprintf("%d GPUs in flight and %v more exceed the %d allowed for the %s", [running, added, limit, account])
+	message := sprintf("%d GPUs in flight and %v more exceed the limit of %d for the %s", [running, added, limit, account])
 }
 
 in_flight := {"team": input.spend.team.gpus, "org": input.spend.org.gpus}
 
-# adding: the call adds GPUs to those in flight.
+# adding: the call increases the number of GPUs in flight.
 adding if {
 	input.request.verb in {"create", "start"}
 	input.resource.kind in {"pod", "cluster", "endpoint"}
@@ -56,8 +56,8 @@ adding if {
 	value.exceeds(added, 0)
 }
 
-# added: how many GPUs the call adds; an update counts the difference. null,
-# which exceeds everything, when that is not a number.
+# added: the number of GPUs the call adds; for an update, the difference. It is null, which exceeds
+# every limit, if it is not a number.
 default added := 0
 
 added := gpu.total if input.request.verb in {"create", "start"}

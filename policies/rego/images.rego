@@ -1,18 +1,17 @@
 # METADATA
 # title: Image registries and digests
 # description: >-
-#   Container images may only come from the listed registries or repositories,
-#   and may have to be pinned. An image without a registry is Docker Hub's, as
-#   everywhere; one that is not a well-formed reference is refused.
+#   Restricts the registries or repositories of container images, and can require a digest. An image
+#   without a registry is from Docker Hub. An invalid image reference is refused.
 # custom:
 #   params:
 #     allow:
 #       description: >-
-#         Registries (ghcr.io), organisations (ghcr.io/acme) or repositories
-#         (ghcr.io/acme/train). Docker Hub is docker.io, its official images
-#         docker.io/library. Images of endpoint builds are in the platform's own
-#         registry: allow its host, or the path before the endpoint's name, as
-#         the imageName of a build shows them. Empty allows every registry.
+#         Registries (ghcr.io), organisations (ghcr.io/acme) or repositories (ghcr.io/acme/train).
+#         Docker Hub is docker.io, and its official images are docker.io/library. Images of endpoint
+#         builds are in the platform's own registry; allow its host, or the path before the
+#         endpoint's name, as shown in the imageName of a build. An empty list allows every
+#         registry.
 #       type: array
 #       items: {type: string, minLength: 1, format: repository}
 #       default: []
@@ -21,7 +20,7 @@
 #       type: boolean
 #       default: true
 #     require_digest:
-#       description: Refuse images that are not pinned by a digest.
+#       description: Refuse images without a digest.
 #       type: boolean
 #       default: false
 #   allow_lists: [allow]
@@ -38,7 +37,7 @@ violations(params) := {{"message": message, "pointer": pointer} |
 	some message in faults(image, params)
 }
 
-# named: the image after the call, by the member of its kind.
+# named: the resulting image, from the member of its kind.
 named contains ["/image", input.resource.after.image]
 
 named contains ["/imageName", input.resource.after.imageName]
@@ -55,8 +54,7 @@ well_formed(image) if {
 	regex.match(reference, image)
 }
 
-# reference: registry and path, tag, digest, as the distribution project's
-# grammar has them.
+# reference: registry and path, tag, and digest in the grammar of the distribution project.
 reference := `^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`
 
 registry_faults(image, params) := {message |
@@ -72,7 +70,7 @@ from_listed(allow, repository) if {
 	startswith(concat("", [repository, "/"]), concat("", [prefix, "/"]))
 }
 
-tag_faults(image, params) := {"the tag latest is not allowed: name a version" |
+tag_faults(image, params) := {"the tag latest is not allowed: use a version" |
 	params.deny_latest
 	not contains(image, "@")
 	tag_of(image) == "latest"
@@ -93,7 +91,7 @@ tag_of(image) := split(last_of(image), ":")[1] if contains(last_of(image), ":")
 
 tag_of(image) := "latest" if not contains(last_of(image), ":")
 
-# repository: the name without tag, its registry spelled out.
+# repository: the name without tag and with an explicit registry.
 repository_of(image) := concat("/", [lower(first), rest]) if {
 	[first, rest] := split_registry(untagged(image))
 }

@@ -1,16 +1,16 @@
 # METADATA
 # title: Kill switch
 # description: >-
-#   Refuses every call of the callers it applies to, but for those that stop or
-#   delete what costs.
+#   Refuses every call of the callers it applies to, except calls that stop or delete billed
+#   resources.
 # custom:
 #   params:
 #     reason:
-#       description: Shown to the caller.
+#       description: Reason shown to the caller.
 #       type: string
 #       default: ""
 #     stopping:
-#       description: Whether stopping and deleting is refused too.
+#       description: Whether stopping and deleting is allowed or refused.
 #       type: string
 #       enum: [allowed, refused]
 #       default: allowed

@@ -1,22 +1,21 @@
 # METADATA
 # title: Lifetime
 # description: >-
-#   A pod older than the limit may not be started, restarted or updated any
-#   more, so that it ends and is made anew by the present rules. A sandbox may
-#   not ask for more time than the limits; without a member of its own it has
-#   the platform's defaults, 3600 seconds and 600 seconds without activity.
+#   Refuses to start, restart or update a pod older than the limit, so that it ends and is created
+#   again under the current rules. It also limits the times a sandbox may request; if a request
+#   omits them, the platform's defaults count - 3600 seconds, and 600 seconds without activity.
 # custom:
 #   params:
 #     max_hours:
-#       description: Hours after its creation a pod may still be started or changed.
+#       description: Hours after its creation until which a pod may be started or changed.
 #       type: number
 #       exclusiveMinimum: 0
 #     max_sandbox_seconds:
-#       description: Most seconds after its creation at which a sandbox ends.
+#       description: Maximum lifetime of a sandbox in seconds.
 #       type: integer
 #       minimum: 1
 #     max_sandbox_idle_seconds:
-#       description: Most seconds without activity after which a sandbox ends.
+#       description: Maximum time in seconds after which an inactive sandbox ends.
 #       type: integer
 #       minimum: 1
 #   any_of: [max_hours, max_sandbox_seconds, max_sandbox_idle_seconds]
@@ -33,7 +32,7 @@ old(params) := {{"message": message, "pointer": ""} |
 	input.request.verb in {"start", "restart", "update"}
 	limit := params.max_hours
 	not young(params)
-	message := sprintf("the pod is older than the %v hours allowed", [limit])
+	message := sprintf("the pod is older than the limit of %v hours", [limit])
 }
 
 long(params) := {{"message": message, "pointer": concat("", ["/", member]), "excess": value.excess(seconds, limit)} |
@@ -42,10 +41,10 @@ long(params) := {{"message": message, "pointer": concat("", ["/", member]), "exc
 	some [name, member, seconds] in asked
 	limit := params[name]
 	value.exceeds(seconds, limit)
-	message := sprintf("%v seconds are more than the %d allowed", [seconds, limit])
+	message := sprintf("%v seconds exceed the limit of %d", [seconds, limit])
 }
 
-# asked: the times that the call asks for, with the parameter that limits each.
+# asked: the times that the call requests, with the parameter that limits each.
 asked := [["max_sandbox_seconds", "maxLifetimeSeconds", lifetime], ["max_sandbox_idle_seconds", "idleTimeoutSeconds", idle]]
 
 default lifetime := null

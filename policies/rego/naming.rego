@@ -1,18 +1,18 @@
 # METADATA
 # title: Naming
-# description: Names of resources must match a pattern. Other kinds than the listed ones may be named freely.
+# description: Requires the names of resources to match a pattern. It only applies to the listed kinds.
 # custom:
 #   params:
 #     pattern:
-#       description: RE2 pattern the whole name must match.
+#       description: RE2 pattern that the whole name must match.
 #       type: string
 #       format: regex
 #     max_length:
-#       description: Most characters.
+#       description: Maximum length in characters.
 #       type: integer
 #       minimum: 1
 #     kinds:
-#       description: Kinds of resources that are judged.
+#       description: Kinds of resources to check.
 #       type: array
 #       minItems: 1
 #       items: {enum: [pod, cluster, endpoint, template, network_volume, registry, sandbox]}
@@ -34,7 +34,7 @@ violations(params) := {{"message": message, "pointer": "/name"} |
 	input.resource.kind in params.kinds
 	name := input.resource.after.name
 	some message in faults(params, name)
-} | {{"message": "a sandbox must be named", "pointer": "/name"} |
+} | {{"message": "the name of a sandbox is required", "pointer": "/name"} |
 	input.request.verb == "create"
 	input.resource.kind == "sandbox"
 	"sandbox" in params.kinds
@@ -56,7 +56,7 @@ pattern(params, name) := {message |
 length(params, name) := {message |
 	limit := params.max_length
 	count(name) > limit
-	message := sprintf("a name of %d characters is longer than the %d allowed", [count(name), limit])
+	message := sprintf("the name has %d characters, which exceeds the limit of %d", [count(name), limit])
 }
 
 hint(params) := sprintf(", e.g. %s", [params.example]) if params.example != ""

@@ -19,7 +19,7 @@ test_deny if {
 	verdict("pod", "Train-1") == {"the name must match [a-z]+-[0-9]+|x, e.g. train-1"}
 	verdict("pod", "x-") == {"the name must match [a-z]+-[0-9]+|x, e.g. train-1"}
 	verdict("pod", "train-12") == set()
-	verdict("pod", "train-123") == {"a name of 9 characters is longer than the 8 allowed"}
+	verdict("pod", "train-123") == {"the name has 9 characters, which exceeds the limit of 8"}
 	verdict("pod", 7) == {"the name is not a string"}
 	naming.violations({"pattern": "x", "kinds": ["pod"], "example": ""}) == {{"message": "the name must match x", "pointer": "/name"}} with input as testing.create(
 		"pod",
@@ -30,7 +30,7 @@ test_deny if {
 test_deny_sandboxes_without_a_name if {
 	p := object.union(params, {"kinds": ["sandbox"]})
 	naming.violations(params) == set() with input as testing.create("sandbox", {})
-	testing.messages(naming.violations(p)) == {"a sandbox must be named"} with input as testing.create("sandbox", {})
+	testing.messages(naming.violations(p)) == {"the name of a sandbox is required"} with input as testing.create("sandbox", {})
 	naming.violations(p) == set() with input as testing.create("sandbox", {"name": "a-1"})
 	naming.violations(p) == set() with input as testing.create("endpoint", {})
 	naming.violations(p) == set() with input as testing.plain("sandbox", "exec")

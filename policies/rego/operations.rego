@@ -1,16 +1,16 @@
 # METADATA
 # title: Operations
 # description: >-
-#   Allows or refuses whole operations by name. read_only leaves only what
-#   changes nothing; kill_switch refuses everything.
+#   Allows or refuses operations by name. See also read_only, which allows only reads, and
+#   kill_switch, which refuses everything.
 # custom:
 #   params:
 #     allow:
-#       description: The only operations allowed, e.g. createPod. Absent - all.
+#       description: The only allowed operations, e.g. createPod. Default - all.
 #       type: array
 #       items: {type: string, format: operation}
 #     deny:
-#       description: Operations refused.
+#       description: Operations to refuse.
 #       type: array
 #       items: {type: string, format: operation}
 #       default: []
@@ -27,5 +27,5 @@ violations(params) := {{"message": message, "pointer": ""} |
 } | {{"message": message, "pointer": ""} |
 	allowed := params.allow
 	not input.request.operation in allowed
-	message := sprintf("the operation %s is not among those allowed", [input.request.operation])
+	message := sprintf("the operation %s is not on the allow-list", [input.request.operation])
 }

@@ -1,12 +1,12 @@
 # METADATA
 # title: Serverless pools
 # description: >-
-#   Endpoints may only draw workers from the listed pools. Which GPU types a
-#   pool hands out is judged by gpu_allow_list.
+#   Restricts the pools from which endpoints get workers. The GPU types in a pool are checked by
+#   gpu_allow_list.
 # custom:
 #   params:
 #     pools:
-#       description: Pools endpoints may use.
+#       description: Pools that endpoints may use.
 #       type: array
 #       minItems: 1
 #       items: {type: string, minLength: 1, format: pool}

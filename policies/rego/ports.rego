@@ -1,21 +1,21 @@
 # METADATA
 # title: Exposed ports
-# description: Bounds which ports a container may expose, and how many.
+# description: Restricts the ports a container may expose, and their number.
 # custom:
 #   params:
 #     allow:
 #       description: >-
-#         Ports that may be exposed, as the platform spells them (8888/http),
-#         or a whole protocol (http). Absent: any port.
+#         Ports that may be exposed, in the platform's form (8888/http), or a whole protocol (http).
+#         Default - any.
 #       type: array
 #       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$", format: port}
 #     deny:
-#       description: Ports that may not, in the same spelling.
+#       description: Ports that must not be exposed, in the same form.
 #       type: array
 #       items: {type: string, pattern: "^([0-9]{1,5}/)?(http|tcp)$", format: port}
 #       default: []
 #     max:
-#       description: Most ports.
+#       description: Maximum number of ports.
 #       type: integer
 #       minimum: 0
 #   doubt: {apart: {allow: deny}}
@@ -37,7 +37,7 @@ refused(params) := {{"message": message, "pointer": pointer} |
 	pointer := sprintf("/ports/%d", [i])
 }
 
-faults(_, port) := {"a port must be spelled <number>/<protocol>"} if not well_formed(port)
+faults(_, port) := {"a port must have the form <number>/<protocol>"} if not well_formed(port)
 
 faults(params, port) := listed(params, port) | unlisted(params, port) if well_formed(port)
 
@@ -49,13 +49,13 @@ well_formed(port) if {
 listed(params, port) := {message |
 	some rule in params.deny
 	covers(rule, port)
-	message := sprintf("the port %s may not be exposed", [port])
+	message := sprintf("the port %s must not be exposed", [port])
 }
 
 unlisted(params, port) := {message |
 	allow := params.allow
 	not some_covers(allow, port)
-	message := sprintf("the port %s may not be exposed (allowed: %s)", [port, value.listed(allow)])
+	message := sprintf("the port %s must not be exposed (allowed: %s)", [port, value.listed(allow)])
 }
 
 some_covers(rules, port) if {
@@ -63,7 +63,7 @@ some_covers(rules, port) if {
 	covers(rule, port)
 }
 
-# covers compares numbers, so that 022/tcp is 22/tcp.
+# covers: compares port numbers, so that 022/tcp equals 22/tcp.
 covers(rule, port) if {
 	[number, protocol] := split(port, "/")
 	[wanted, protocol] = split(rule, "/")
@@ -84,5 +84,5 @@ too_many(params) := {{"message": message, "pointer": "/ports", "excess": number 
 	limit := params.max
 	number := count(input.resource.after.ports)
 	number > limit
-	message := sprintf("%d ports are more than the %d allowed", [number, limit])
+	message := sprintf("%d ports exceed the limit of %d", [number, limit])
 }

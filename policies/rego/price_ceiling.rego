@@ -1,17 +1,17 @@
 # METADATA
 # title: Price ceiling
 # description: >-
-#   Bounds what a resource may cost per hour, in the worst case over the
-#   placements the call allows, its disks included, and what one GPU-hour may
-#   cost, GPUs alone. A price that is unknown or stale is refused.
+#   Limits the price of a resource per hour, which is the highest price over all placements the call
+#   allows, including disks, and the price of a GPU-hour without disks. A call whose price is
+#   unknown or outdated is refused.
 # custom:
 #   params:
 #     max_usd_per_hour:
-#       description: Most USD per hour for the whole resource.
+#       description: Maximum price of the whole resource in USD per hour.
 #       type: number
 #       exclusiveMinimum: 0
 #     max_usd_per_gpu_hour:
-#       description: Most USD per hour for one GPU.
+#       description: Maximum price of one GPU in USD per hour.
 #       type: number
 #       exclusiveMinimum: 0
 #   any_of: [max_usd_per_hour, max_usd_per_gpu_hour]
@@ -26,7 +26,7 @@ violations(params) := (unknown | dear(params)) | dear_gpu(params)
 unknown := {{"message": message, "pointer": pointer} |
 	input.request.settles
 	not input.cost.known
-	message := sprintf("the price per hour is not known: %s", [input.cost.reason])
+	message := sprintf("the price per hour is unknown: %s", [input.cost.reason])
 }
 
 dear(params) := {{"message": message, "pointer": pointer, "excess": value.excess(input.cost.usd_per_hour, limit)} |
@@ -35,8 +35,8 @@ dear(params) := {{"message": message, "pointer": pointer, "excess": value.excess
 	limit := params.max_usd_per_hour
 	value.exceeds(input.cost.usd_per_hour, limit)
 	message := sprintf(
-		"%v USD per hour is above the ceiling of %v USD (%s)",
-		[input.cost.usd_per_hour, limit, input.cost.basis],
+		"%s USD per hour exceeds the limit of %s USD (%s)",
+		[value.usd(input.cost.usd_per_hour), value.usd(limit), input.cost.basis],
 	)
 }
 
@@ -46,12 +46,12 @@ dear_gpu(params) := {{"message": message, "pointer": pointer, "excess": value.ex
 	limit := params.max_usd_per_gpu_hour
 	value.exceeds(input.cost.usd_per_gpu_hour, limit)
 	message := sprintf(
-		"%v USD per GPU-hour is above the ceiling of %v USD (%s)",
-		[input.cost.usd_per_gpu_hour, limit, input.cost.basis],
+		"%s USD per GPU-hour exceeds the limit of %s USD (%s)",
+		[value.usd(input.cost.usd_per_gpu_hour), value.usd(limit), input.cost.basis],
 	)
 }
 
-# pointer: the field that settles the price.
+# pointer: the field that determines the price.
 default pointer := ""
 
 pointer := "/compute" if input.resource.kind == "cluster"

@@ -1,16 +1,16 @@
 # METADATA
 # title: Read-only
 # description: >-
-#   Refuses everything that changes something. Stopping and deleting, which
-#   only save money, can be left possible.
+#   Refuses every call that changes anything. Stopping and deleting, which only reduce costs, can
+#   remain allowed.
 # custom:
 #   params:
 #     allow_stopping:
-#       description: Leave stopping, deleting and cancelling possible.
+#       description: Keep allowing to stop, delete and cancel.
 #       type: boolean
 #       default: false
 #     reason:
-#       description: Shown to the caller.
+#       description: Reason shown to the caller.
 #       type: string
 #       default: ""
 #   example:

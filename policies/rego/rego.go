@@ -2,7 +2,7 @@ package rego
 
 import "embed"
 
-// Files holds the Rego, tests included.
+// Files contains the Rego files, including tests.
 //
 //go:embed *.rego support/*.rego
 var Files embed.FS

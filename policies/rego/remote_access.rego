@@ -1,6 +1,6 @@
 # METADATA
 # title: Remote access
-# description: Whether pods and clusters may start SSH and Jupyter, and join the global network.
+# description: Controls whether pods and clusters may start SSH and Jupyter and join the global network.
 # custom:
 #   params:
 #     ssh:

@@ -1,24 +1,22 @@
 # METADATA
 # title: Roles
 # description: >-
-#   What each role may do. A caller may do what any of its roles allows; a role
-#   that is not listed allows nothing. The defaults: a viewer reads, without
-#   logs; an operator also makes, changes and deletes pods, clusters,
-#   endpoints, templates, network volumes, registries, secrets and sandboxes, starts
-#   and stops what runs, runs commands in sandboxes, reads logs and runs jobs; an
-#   admin may do everything. Whose
-#   resources a caller may change, isolation says. SSH keys and delegations,
-#   which have no owner, are for admins. In force for every organisation whose
-#   configuration does not list it; list it with grants of your own, or with
-#   mode shadow to switch it off. A key that names no role is an operator.
+#   Controls what each role may do. A caller may do what any of its roles allows; a role that is not
+#   listed allows nothing. By default, a viewer can read everything except logs. An operator can
+#   also create, change and delete pods, clusters, endpoints, templates, network volumes,
+#   registries, secrets and sandboxes, start and stop resources, run commands in sandboxes, read
+#   logs and run jobs. An admin can do everything. Isolation controls whose resources a caller may
+#   change. SSH keys and delegations, which have no owner, require the role admin. The policy is
+#   always enabled; list it with your own grants to change it, or with mode shadow to disable it. A
+#   key without roles has the role operator.
 # custom:
 #   params:
 #     grants:
 #       description: >-
-#         What each role may do, as kind:verb, * for all. Kinds - pod, cluster,
-#         endpoint, template, network_volume, registry, secret, sandbox, delegation,
-#         account, catalog, billing, job, gateway. Verbs - read, logs, create, update,
-#         delete, start, stop, restart, run, cancel, exec. Replaces the defaults.
+#         What each role may do, as kind:verb, with * for all. Kinds - pod, cluster, endpoint,
+#         template, network_volume, registry, secret, sandbox, delegation, account, catalog,
+#         billing, job, gateway. Verbs - read, logs, create, update, delete, start, stop, restart,
+#         run, cancel, exec. Replaces the defaults.
 #       type: object
 #       propertyNames: {format: role}
 #       additionalProperties:
@@ -33,7 +31,7 @@ package tollgate.library.roles
 
 violations(params) := {{"message": message, "pointer": ""} |
 	not granted(params)
-	message := sprintf("none of the caller's roles may do %s:%s", [input.resource.kind, input.request.verb])
+	message := sprintf("none of the caller's roles allows %s:%s", [input.resource.kind, input.request.verb])
 }
 
 granted(params) if {

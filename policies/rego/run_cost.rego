@@ -1,23 +1,22 @@
 # METADATA
 # title: Run interface - cost per run
 # description: >-
-#   Bounds what one run of a public model may cost at most: by the prices given
-#   here, or those that the organisation has declared (prices.runs), or those
-#   that the platform publishes. A model without a known price is refused.
-#   Endpoints of the account cost what their workers cost: list them under
-#   endpoints, or declare their prices.
+#   Limits the highest cost of a run of a public model. Prices are those in this entry, otherwise
+#   those declared by the organisation (prices.runs), otherwise those published by the platform. A
+#   model without a known price is refused. Runs on the account's own endpoints are billed by their
+#   workers; list these endpoints in endpoints, or declare their prices.
 # custom:
 #   params:
 #     max_usd_per_run:
-#       description: Most USD one run may cost.
+#       description: Maximum cost of a run in USD.
 #       type: number
 #       exclusiveMinimum: 0
 #     prices:
 #       description: >-
-#         Model to price, instead of the declared or published one; 0 means free. usd_per_run is taken as it is; usd_per_second is
-#         multiplied by input.duration (default_seconds when absent), and
-#         usd_per_million_tokens by the most tokens that all choices together may
-#         have (default_tokens each when that is not said).
+#         Maps models to prices that replace the declared or published ones; 0 means free.
+#         usd_per_run is used as it is; usd_per_second is multiplied by input.duration
+#         (default_seconds if absent), and usd_per_million_tokens by the highest number of tokens of
+#         all choices together (default_tokens for each choice if the body sets no limit).
 #       type: object
 #       additionalProperties:
 #         type: object
@@ -30,7 +29,7 @@
 #           default_tokens: {type: integer, minimum: 1}
 #       default: {}
 #     endpoints:
-#       description: The account's own endpoints, which are not judged.
+#       description: The account's own endpoints, which are not checked.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: []
@@ -56,7 +55,7 @@ faults(params) := single(params) if not batches
 
 faults(params) := batched(params) if batches
 
-# judged_before: what only concerns requests that were judged when they were added.
+# judged_before: calls about requests that were evaluated when they were added.
 judged_before if input.request.operation in {"updateBatch", "finalizeBatch"}
 
 batches if input.request.operation in {"createBatch", "addBatchRequests"}
@@ -64,12 +63,12 @@ batches if input.request.operation in {"createBatch", "addBatchRequests"}
 batched(params) := {[message, request.pointer] |
 	some request in batch.requests
 	not batch_priced(params, request)
-	message := sprintf("the price of a run of %v is not known", [target])
+	message := sprintf("the price of a run of %v is unknown", [target])
 } | {[message, request.pointer] |
 	some request in batch.requests
 	usd := batch_usd(params, request)
 	value.exceeds(usd, params.max_usd_per_run)
-	message := sprintf("%v USD per run are more than the %v USD allowed", [usd, params.max_usd_per_run])
+	message := sprintf("%s USD per run exceeds the limit of %s USD", [value.usd(usd), value.usd(params.max_usd_per_run)])
 }
 
 batch_priced(params, request) if batch_usd(params, request)
@@ -78,8 +77,8 @@ batch_usd(params, request) := batch_cost(params.prices[target], request)
 
 batch_usd(params, _) := agreed(params)
 
-# agreed: the most that a run costs by its declared or published price, of a batch the
-# dearest.
+# agreed: the highest cost of a run by its declared or published price; for a batch, that of the
+# most expensive request.
 agreed(params) := input.cost.usd_per_run if {
 	not params.prices[target]
 	input.cost.usd_per_run > 0
@@ -90,7 +89,7 @@ agreed(params) := 0 if {
 	input.cost.run_free
 }
 
-# batch_cost is cost for one request of a batch.
+# batch_cost: the cost of one request of a batch.
 batch_cost(price, _) := price.usd_per_run
 
 batch_cost(price, request) := million_tokens(price, run) if {
@@ -108,11 +107,11 @@ batch_cost(price, request) := price.usd_per_second * seconds if {
 
 single(params) := {[message, ""] |
 	not priced(params)
-	message := sprintf("the price of a run of %v is not known", [target])
+	message := sprintf("the price of a run of %v is unknown", [target])
 } | {[message, place] |
 	usd := one(params)
 	value.exceeds(usd, params.max_usd_per_run)
-	message := sprintf("%v USD per run are more than the %v USD allowed", [usd, params.max_usd_per_run])
+	message := sprintf("%s USD per run exceeds the limit of %s USD", [value.usd(usd), value.usd(params.max_usd_per_run)])
 }
 
 target := input.request.params.id
@@ -125,7 +124,7 @@ one(params) := cost(params.prices[target])
 
 one(params) := agreed(params)
 
-# place: where the body says what a run is to make.
+# place: the pointer of the member with the input of a run.
 place := "" if input.request.operation in {"chatCompletions", "completions", "embeddings", "modelCall"}
 
 place := "/input" if not input.request.operation in {"chatCompletions", "completions", "embeddings", "modelCall"}
@@ -148,8 +147,8 @@ cost(price) := million_tokens(price, run) if {
 	some run in input.request.runs
 }
 
-# million_tokens: what the most costs that a run may produce; undefined if that cannot be
-# told.
+# million_tokens: the cost of the highest number of tokens that a run may produce; undefined if
+# that is unknown.
 million_tokens(price, run) := (price.usd_per_million_tokens * tokens(price, run)) / 1000000 if {
 	not price.usd_per_run
 	not price.usd_per_second

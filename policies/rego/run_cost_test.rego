@@ -47,7 +47,7 @@ test_tokens if {
 	tokens(testing.run("/max_tokens", null, 6)) == {""}
 	tokens(testing.run("/max_tokens", 5000, 5)) == set()
 	tokens(testing.run("/max_tokens", 5001, 1)) == {""}
-	testing.messages(run_cost.violations(params)) == {"the price of a run of llm is not known"} with input as testing.asking("run", "llm", {}, [object.union(testing.run("/n", 1, 1), {"wrong": true})])
+	testing.messages(run_cost.violations(params)) == {"the price of a run of llm is unknown"} with input as testing.asking("run", "llm", {}, [object.union(testing.run("/n", 1, 1), {"wrong": true})])
 }
 
 batched(id, inputs) := result if {

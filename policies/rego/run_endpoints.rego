@@ -1,16 +1,16 @@
 # METADATA
 # title: Run interface - endpoints and models
 # description: >-
-#   Which endpoints (or public models) jobs may be sent to, and which models
-#   chat and completion calls may name.
+#   Restricts the endpoints and public models to which jobs may be sent, and the models that chat
+#   and completion calls may name.
 # custom:
 #   params:
 #     endpoints:
-#       description: Endpoint ids and public model names jobs may be sent to. Absent - any.
+#       description: Endpoint ids and public model names to which jobs may be sent. Default - any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     models:
-#       description: Models chat and completion calls may name, and jobs in their input. Absent - any.
+#       description: Models that chat and completion calls may name, and jobs in their input. Default - any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     allow_webhooks:
@@ -32,7 +32,7 @@ endpoint(params) := {{"message": message, "pointer": ""} |
 	input.resource.kind == "job"
 	allowed := params.endpoints
 	not target in allowed
-	message := sprintf("jobs may not be sent to %v (allowed: %s)", [target, value.listed(allowed)])
+	message := sprintf("jobs must not be sent to %v (allowed: %s)", [target, value.listed(allowed)])
 }
 
 target := input.request.params.id
@@ -68,7 +68,7 @@ named_model := input.request.body.model
 
 named_model := null if not input.request.body.model
 
-webhook(params) := {{"message": "jobs may not name a webhook", "pointer": concat("/", ["", field])} |
+webhook(params) := {{"message": "jobs must not name a webhook", "pointer": concat("/", ["", field])} |
 	input.request.verb == "run"
 	not params.allow_webhooks
 	some field in webhooks

@@ -1,30 +1,33 @@
 # METADATA
 # title: Run interface - limits
 # description: >-
-#   Bounds tokens, run time and media length of one job. With set_defaults the
-#   limits are put into calls that name none.
+#   Limits tokens, execution time and media length of a job. With set_defaults the limits are added
+#   to calls that set none.
 # custom:
 #   params:
 #     max_tokens:
-#       description: Most tokens a run of a text model may produce, all choices of all prompts together.
+#       description: >-
+#         Maximum number of tokens that a run of a text model may produce, for all choices of all
+#         prompts together.
 #       type: integer
 #       minimum: 1
 #     max_execution_ms:
-#       description: Longest run time of a job in milliseconds (policy.executionTimeout).
+#       description: Maximum execution time of a job in milliseconds (policy.executionTimeout).
 #       type: integer
 #       minimum: 5000
 #     max_ttl_ms:
-#       description: Longest time a job may exist in milliseconds (policy.ttl).
+#       description: Maximum time that a job may exist in milliseconds (policy.ttl).
 #       type: integer
 #       minimum: 10000
 #     max_duration_seconds:
-#       description: Longest video or audio asked for (input.duration).
+#       description: Maximum length of the requested video or audio in seconds (input.duration).
 #       type: number
 #       exclusiveMinimum: 0
 #     set_defaults:
 #       description: >-
-#         Put max_tokens and max_execution_ms into calls that name none: max_tokens into chats, completions and jobs whose
-#         input has openai_input, sampling_params, messages or, but for published models that make no text, a prompt.
+#         Add max_tokens and max_execution_ms to calls that set none. max_tokens is added to chats,
+#         completions and jobs whose input has openai_input, sampling_params, messages or a prompt,
+#         except jobs of published models that do not produce text.
 #       type: boolean
 #       default: false
 #   any_of: [max_tokens, max_execution_ms, max_ttl_ms, max_duration_seconds]
@@ -41,7 +44,7 @@ violations(params) := {{"message": message, "pointer": entry.pointer} |
 	some entry in asked
 	limit := params[entry.limit]
 	value.exceeds(entry.value, limit)
-	message := sprintf("%v is more than the %v allowed", [entry.value, limit])
+	message := sprintf("%v exceeds the limit of %v", [entry.value, limit])
 }
 
 asked contains {"limit": "max_tokens", "pointer": run.at, "value": run.tokens} if {
@@ -49,13 +52,13 @@ asked contains {"limit": "max_tokens", "pointer": run.at, "value": run.tokens} i
 	is_number(run.tokens)
 }
 
-# Choices alone are as many tokens at least.
+# Each choice has at least one token.
 asked contains {"limit": "max_tokens", "pointer": run.pointer, "value": run.choices} if {
 	some run in input.request.runs
 	not is_number(run.tokens)
 }
 
-asked contains {"limit": "max_tokens", "pointer": run.at, "value": "what is no number"} if {
+asked contains {"limit": "max_tokens", "pointer": run.at, "value": "a value that is not a number"} if {
 	some run in input.request.runs
 	run.wrong
 }
@@ -83,7 +86,7 @@ mutations(params) := {mutation |
 
 wanted(params) := tokens_wanted(params) | time_wanted(params)
 
-# tokens_wanted: each choice gets its part. What says null says nothing, and is set.
+# tokens_wanted: the limit is divided between the choices. A null member counts as absent and is set.
 tokens_wanted(params) := {["force", run.at, floor(params.max_tokens / run.choices)] |
 	some run in input.request.runs
 	not is_number(run.tokens)

@@ -1,12 +1,12 @@
 # METADATA
 # title: Run interface - safety checker
 # description: >-
-#   Keeps the safety checker of image and video models on. Where a call turns
-#   it off it is turned on again; for the listed models it is always set.
+#   Keeps the safety checker of image and video models enabled. If a call disables it, it is enabled
+#   again; for the listed models it is always set.
 # custom:
 #   params:
 #     models:
-#       description: Public models whose calls always carry the checker.
+#       description: Public models whose calls always get the safety checker.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: []
@@ -19,12 +19,12 @@ import data.tollgate.batch
 mutations(params) := {mutation |
 	input.request.operation in {"run", "runsync", "createBatch", "addBatchRequests"}
 	some pointer, value in forced(params)
-	mutation := {"op": "force", "pointer": pointer, "value": value, "message": "the safety checker stays on"}
+	mutation := {"op": "force", "pointer": pointer, "value": value, "message": "the safety checker is required"}
 }
 
 forced(params) := {pointer: value | some [pointer, value] in ((sent | always(params)) | always_batched(params))}
 
-# sent: the checker as the call spells it.
+# sent: the safety checker members in the call.
 sent contains ["/input/enable_safety_checker", true] if _ = input.request.body.input.enable_safety_checker
 
 sent contains ["/input/disable_safety_checker", false] if _ = input.request.body.input.disable_safety_checker

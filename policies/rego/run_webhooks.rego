@@ -1,21 +1,22 @@
 # METADATA
 # title: Run interface - addresses
 # description: >-
-#   Which hosts a job may have called - by its webhooks, and by s3Config, the store
-#   that the worker leaves its output in. In force with its defaults wherever the
-#   run interface is served: what is no https address is refused, and so are
-#   addresses of private, local and reserved networks, and names that only such
-#   networks resolve. A public name can still lead to a private address, which only
-#   a list of hosts rules out. What input and messages say is the worker's own and not
-#   looked at.
+#   Restricts the hosts that a job may contact - by its webhooks, and by s3Config, where the worker
+#   stores its output. The policy is always enabled with its defaults if the run interface is
+#   served. It refuses addresses that do not use https, addresses in private, local and reserved
+#   networks, and names that only such networks resolve. A public name can still resolve to a
+#   private address; only a list of hosts prevents that. The input and the messages of a job are not
+#   checked.
 # custom:
 #   params:
 #     hosts:
-#       description: Hosts that jobs may name; *.example.com stands for every name below example.com. Absent - any that is not private.
+#       description: >-
+#         Hosts that jobs may name; *.example.com matches every name below example.com. Default -
+#         any host that is not private.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     allow_private:
-#       description: Whether they may name private hosts.
+#       description: Whether jobs may name private hosts.
 #       type: boolean
 #       default: false
 #   example:
@@ -34,20 +35,20 @@ named contains ["/webhook", "webhooks", input.request.body.webhook]
 
 named contains ["/webhookV2", "webhooks", input.request.body.webhookV2]
 
-# Without an address, the store is one that the worker knows.
+# Without a URL, the worker uses a store that it knows.
 named contains ["/s3Config/endpointUrl", "stores", url] if {
 	url := input.request.body.s3Config.endpointUrl
 	url != ""
 }
 
-fault(_, subject, url) := sprintf("%s must have an https address with a host and no user", [subject]) if not host(url)
+fault(_, subject, url) := sprintf("%s must have an https URL with a host and without a user", [subject]) if not host(url)
 
-fault(params, subject, url) := sprintf("%s may not name the private host %s", [subject, host(url)]) if {
+fault(params, subject, url) := sprintf("%s must not use the private host %s", [subject, host(url)]) if {
 	private(host(url))
 	not params.allow_private
 }
 
-fault(params, subject, url) := sprintf("%s may not name the host %s (allowed: %s)", [subject, name, value.listed(params.hosts)]) if {
+fault(params, subject, url) := sprintf("%s must not use the host %s (allowed: %s)", [subject, name, value.listed(params.hosts)]) if {
 	name := host(url)
 	not reserved(params, name)
 	params.hosts
@@ -59,7 +60,7 @@ reserved(params, name) if {
 	not params.allow_private
 }
 
-# host is the host of an address without brackets, port and final dot.
+# host: the host of a URL without brackets, port and trailing dot.
 host(url) := lower(trim_suffix(split(authority(url), ":")[0], ".")) if not startswith(authority(url), "[")
 
 host(url) := lower(split(trim_prefix(authority(url), "["), "]")[0]) if startswith(authority(url), "[")
@@ -77,7 +78,7 @@ listed(hosts, name) if {
 	endswith(name, lower(trim_prefix(h, "*")))
 }
 
-# private: names without a dot, and those of networks of one's own.
+# private: names without a dot, and names of private networks.
 private(name) if not contains_any(name)
 
 private(name) if strings.any_suffix_match(name, {
@@ -85,8 +86,8 @@ private(name) if strings.any_suffix_match(name, {
 	".invalid", ".onion",
 })
 
-# What looks like an address is private unless it is plainly a public one: other
-# parsers read 0251.0376.1, 0xa9fea9fe and 2852039166 as addresses, too.
+# Hosts that resemble an address are private unless they are clearly a public one: some parsers also
+# accept 0251.0376.1, 0xa9fea9fe and 2852039166 as addresses.
 private(name) if {
 	numeric(name)
 	not public4(name)

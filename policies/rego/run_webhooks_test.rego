@@ -65,7 +65,7 @@ test_deny_stores if {
 	}
 	stored({"allow_private": false, "hosts": ["hooks.example.com"]}, "https://store.example.com") == {"/s3Config/endpointUrl"}
 	testing.messages(run_webhooks.violations({"allow_private": false, "hosts": ["a.example.com"]})) == {
-		"webhooks may not name the private host 10.0.0.1",
-		`stores may not name the host b.example.com (allowed: "a.example.com")`,
+		"webhooks must not use the private host 10.0.0.1",
+		`stores must not use the host b.example.com (allowed: "a.example.com")`,
 	} with input as testing.job("run", "e1", {"webhook": "https://10.0.0.1", "s3Config": {"endpointUrl": "https://b.example.com"}})
 }

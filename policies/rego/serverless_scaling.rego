@@ -1,14 +1,14 @@
 # METADATA
 # title: Serverless scaling and timeouts
-# description: Bounds idle timeout, execution timeout, scaler and cold-start acceleration of endpoints.
+# description: Limits idle timeout, execution timeout, scaler and cold-start acceleration of endpoints.
 # custom:
 #   params:
 #     max_idle_seconds:
-#       description: Longest workers.idleTimeout in seconds.
+#       description: Maximum workers.idleTimeout in seconds.
 #       type: integer
 #       minimum: 1
 #     max_timeout_ms:
-#       description: Longest execution timeout in milliseconds.
+#       description: Maximum execution timeout in milliseconds.
 #       type: integer
 #       minimum: 1
 #     scalers:
@@ -22,7 +22,7 @@
 #       minItems: 1
 #       items: {enum: ["OFF", FLASHBOOT, PRIORITY_FLASHBOOT]}
 #     min_requests_per_worker:
-#       description: Least scaling.requestCount, so that a burst does not start every worker.
+#       description: Minimum scaling.requestCount, so that a burst does not start every worker.
 #       type: integer
 #       minimum: 1
 #   any_of: [max_idle_seconds, max_timeout_ms, scalers, flashboot, min_requests_per_worker]
@@ -44,13 +44,13 @@ faults(params) := (idle(params) | timeout(params)) | (scaler(params) | (flash(pa
 idle(params) := {{"message": message, "pointer": "/workers/idleTimeout", "excess": value.excess(seconds, params.max_idle_seconds)} |
 	seconds := input.resource.after.workers.idleTimeout
 	value.exceeds(seconds, params.max_idle_seconds)
-	message := sprintf("an idle timeout of %v s is longer than the %d s allowed", [seconds, params.max_idle_seconds])
+	message := sprintf("an idle timeout of %v s exceeds the limit of %d s", [seconds, params.max_idle_seconds])
 }
 
 timeout(params) := {{"message": message, "pointer": "/timeout", "excess": value.excess(ms, params.max_timeout_ms)} |
 	ms := input.resource.after.timeout
 	value.exceeds(ms, params.max_timeout_ms)
-	message := sprintf("an execution timeout of %v ms is longer than the %d ms allowed", [ms, params.max_timeout_ms])
+	message := sprintf("an execution timeout of %v ms exceeds the limit of %d ms", [ms, params.max_timeout_ms])
 }
 
 scaler(params) := {{"message": message, "pointer": "/scaling/type"} |
@@ -68,5 +68,5 @@ flash(params) := {{"message": message, "pointer": "/flashboot"} |
 requests(params) := {{"message": message, "pointer": "/scaling/requestCount", "excess": value.excess(params.min_requests_per_worker, asked)} |
 	asked := input.resource.after.scaling.requestCount
 	value.below(asked, params.min_requests_per_worker)
-	message := sprintf("%v requests per worker are fewer than the %d asked for", [asked, params.min_requests_per_worker])
+	message := sprintf("%v requests per worker are below the minimum of %d", [asked, params.min_requests_per_worker])
 }

@@ -1,16 +1,16 @@
 # METADATA
 # title: Serverless workers
 # description: >-
-#   Bounds how many workers an endpoint may have, and how many are always on.
-#   The platform does not check that min is below max; this policy does.
+#   Limits the number of workers of an endpoint, and the number that is always on. The policy also
+#   refuses a min above max, which the platform does not check.
 # custom:
 #   params:
 #     max_workers:
-#       description: Most workers of one endpoint.
+#       description: Maximum number of workers of an endpoint.
 #       type: integer
 #       minimum: 0
 #     max_always_on:
-#       description: Most workers that run without requests (workers.min).
+#       description: Maximum number of workers that run without requests (workers.min).
 #       type: integer
 #       minimum: 0
 #   any_of: [max_workers, max_always_on]
@@ -28,16 +28,16 @@ violations(params) := most(params) | (always_on(params) | inverted)
 most(params) := {{"message": message, "pointer": "/workers/max", "excess": value.excess(gpu.most_workers, params.max_workers)} |
 	judged
 	value.exceeds(gpu.most_workers, params.max_workers)
-	message := sprintf("%v workers are more than the %d allowed", [gpu.most_workers, params.max_workers])
+	message := sprintf("%v workers exceed the limit of %d", [gpu.most_workers, params.max_workers])
 }
 
 always_on(params) := {{"message": message, "pointer": "/workers/min", "excess": value.excess(least, params.max_always_on)} |
 	judged
 	value.exceeds(least, params.max_always_on)
-	message := sprintf("%v workers that are always on are more than the %d allowed", [least, params.max_always_on])
+	message := sprintf("%v always-on workers exceed the limit of %d", [least, params.max_always_on])
 }
 
-inverted := {{"message": "workers.min is above workers.max", "pointer": "/workers/min"} |
+inverted := {{"message": "workers.min exceeds workers.max", "pointer": "/workers/min"} |
 	judged
 	is_number(least)
 	least > object.get(gpu.workers, "max", 3)

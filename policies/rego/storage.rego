@@ -1,28 +1,28 @@
 # METADATA
 # title: Storage kinds and sizes
 # description: >-
-#   Bounds persistent mounts (host-local, deprecated by the platform), network
-#   volumes and what may be mounted.
+#   Limits persistent mounts (host-local, deprecated by the platform), network volumes, and the
+#   volumes that may be mounted.
 # custom:
 #   params:
 #     allow_persistent:
-#       description: Whether persistent mounts may be used at all.
+#       description: Whether persistent mounts may be used.
 #       type: boolean
 #       default: false
 #     max_persistent_gb:
-#       description: Most GB of a persistent mount.
+#       description: Maximum size of a persistent mount in GB.
 #       type: integer
 #       minimum: 0
 #     max_volume_gb:
-#       description: Most GB of a network volume.
+#       description: Maximum size of a network volume in GB.
 #       type: integer
 #       minimum: 0
 #     volume_types:
-#       description: Kinds of network volumes that may be made; a create must name one.
+#       description: Types of network volumes that may be created; a create must name one.
 #       type: array
 #       items: {enum: [STANDARD, HIGH_PERFORMANCE]}
 #     volumes:
-#       description: Network volumes that may be mounted, by id. Absent - any.
+#       description: Ids of the network volumes that may be mounted. Default - any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #   allow_lists: [volume_types, volumes]
@@ -50,7 +50,7 @@ persistent_faults(mount, params) := {["persistent mounts are not allowed: use a 
 	size := object.get(mount, "size", null)
 	limit := params.max_persistent_gb
 	value.exceeds(size, limit)
-	message := sprintf("a persistent mount of %v GB is larger than the %d GB allowed", [size, limit])
+	message := sprintf("a persistent mount of %v GB exceeds the limit of %d GB", [size, limit])
 }
 
 volume(params) := {{"message": message, "pointer": "/size", "excess": value.excess(size, limit)} |
@@ -59,7 +59,7 @@ volume(params) := {{"message": message, "pointer": "/size", "excess": value.exce
 	limit := params.max_volume_gb
 	size := input.resource.after.size
 	value.exceeds(size, limit)
-	message := sprintf("a network volume of %v GB is larger than the %d GB allowed", [size, limit])
+	message := sprintf("a network volume of %v GB exceeds the limit of %d GB", [size, limit])
 } | {{"message": message, "pointer": "/type"} |
 	input.request.verb == "create"
 	input.resource.kind == "network_volume"
@@ -77,7 +77,7 @@ mounted(params) := {{"message": message, "pointer": pointer} |
 	allowed := params.volumes
 	some [id, pointer] in mounts
 	not id in allowed
-	message := sprintf("the network volume %v may not be mounted", [id])
+	message := sprintf("the network volume %v must not be mounted", [id])
 }
 
 mounts contains [id, pointer] if {

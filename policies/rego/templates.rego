@@ -1,10 +1,9 @@
 # METADATA
 # title: Templates
 # description: >-
-#   Which templates may supply the settings of a pod, an endpoint or a sandbox - the
-#   organisation's own, public ones, or listed ones - and whether templates may
-#   be made public. What a template supplies is judged by the other policies,
-#   as if it stood in the body.
+#   Restricts the templates that pods, endpoints and sandboxes may use - the organisation's own,
+#   public ones, or listed ones - and whether templates may be made public. The other policies
+#   evaluate the settings of a template as if they were in the body.
 # custom:
 #   params:
 #     allow_own:
@@ -16,7 +15,7 @@
 #       type: boolean
 #       default: false
 #     allow:
-#       description: Template ids allowed besides.
+#       description: Ids of additional templates that are allowed.
 #       type: array
 #       items: {type: string, minLength: 1}
 #       default: []
@@ -50,7 +49,7 @@ allowed(params, _) if {
 	input.resource.template.public == true
 }
 
-published(params) := {{"message": "templates may not be public", "pointer": "/public"} |
+published(params) := {{"message": "templates must not be public", "pointer": "/public"} |
 	input.request.settles
 	input.resource.kind == "template"
 	not params.allow_publishing

@@ -1,13 +1,13 @@
 # METADATA
 # title: Working hours
 # description: >-
-#   What costs may only be made or started on the given days, between the given
-#   times; from later than to goes on past midnight, into the next day. Reading,
-#   stopping and deleting are always possible.
+#   Allows billable resources to be created or started only on these days, between from and to. If
+#   from is later than to, the window runs past midnight into the next day. Reading, stopping and
+#   deleting are always allowed.
 # custom:
 #   params:
 #     timezone:
-#       description: Name of the time zone, e.g. Europe/Berlin.
+#       description: Time zone, e.g. Europe/Berlin.
 #       type: string
 #       format: timezone
 #       default: UTC
@@ -18,12 +18,12 @@
 #       items: {enum: [Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday]}
 #       default: [Monday, Tuesday, Wednesday, Thursday, Friday]
 #     from:
-#       description: First minute, hh:mm.
+#       description: Start time, hh:mm.
 #       type: string
 #       pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 #       default: "08:00"
 #     to:
-#       description: First minute that is too late, hh:mm; 24:00 for the end of the day.
+#       description: End time (exclusive), hh:mm; 24:00 means the end of the day.
 #       type: string
 #       pattern: "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"
 #       default: "18:00"
@@ -57,7 +57,7 @@ open(params) if {
 	now < minutes(params.to)
 }
 
-# Past midnight: what is left of the day, and the morning after one.
+# Past midnight: the end of an allowed day, and the morning after it.
 open(params) if {
 	minutes(params.from) > minutes(params.to)
 	time.weekday([input.time.ns, params.timezone]) in params.days
@@ -76,8 +76,8 @@ clock(params) := (hour * 60) + minute if {
 	[hour, minute, _] := time.clock([input.time.ns, params.timezone])
 }
 
-# midday: noon of the day, which is a day's length from that of its neighbours
-# but for an hour when clocks change.
+# midday: noon of the day, which is one day away from the adjacent noons, except for an hour when
+# clocks change.
 midday(params) := input.time.ns + ((((12 * 60) - clock(params)) * 60) * 1000000000)
 
 minutes(text) := (to_number(trim_left(hour, "0")) * 60) + rest if {

@@ -12,43 +12,38 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// Values share their parts: a list may hold one long string a million times and
-// take no memory. The functions that write values out as strings do not, nor do
-// those that concatenate lists; others make a string longer, or many values of
-// one string, and a few calls in a row multiply. They cannot be interrupted, so
-// one step of a policy could take all memory. They are replaced by functions that
-// check first.
+// OPA values share their parts: a list can hold one long string a million times without using memory. Functions that format values
+// as strings or concatenate lists copy them. Other functions make a string longer, or make many values of one string, and a few
+// such calls multiply. None of them can be interrupted, so one step of a policy could use all memory. They are replaced by
+// functions that check sizes first.
 
-// maxWritten bounds what such a function makes, in bytes. It is far above the size of a
-// call's input.
+// maxWritten limits the size of such a function's result, in bytes. It is far larger than the input of a call.
 const maxWritten = 4 << 20
 
 const (
-	// perPart is the cost of a value beside its string: a list of many short ones takes
-	// memory too.
+	// perPart is the memory counted for each value besides its string, so that a list of many short strings is not free.
 	perPart = 16
-	// maxPattern bounds a pattern, in bytes and in steps of its program. Compiled
-	// ones are kept.
+	// maxPattern limits the length of a pattern in bytes, and the number of instructions of its program, because compiled patterns
+	// are cached.
 	maxPattern = 1 << 14
-	// maxReplaced bounds how many strings are replaced at once: each takes up to
-	// 2 KB in the table they are looked up in.
+	// maxReplaced limits how many strings are replaced at once: each uses up to 2 KB in the lookup table.
 	maxReplaced = 2048
 )
 
-// boundedPrefix is put before the names of the replacements.
+// boundedPrefix is the prefix of the replacements' names.
 const boundedPrefix = "tollgate.bounded."
 
-// bound is a function that is replaced.
+// bound describes a function that is replaced.
 type bound struct {
 	*ast.Builtin
 
-	// left is the rest of maxWritten after a call; below zero it is refused. Operands of a
-	// wrong type are left to the function itself.
+	// left returns how much of maxWritten remains after a call; the call fails if it is negative. Operands of a wrong type are left
+	// to the function itself.
 	left func(operands []*ast.Term) int
 }
 
-// bounded lists the functions that are replaced. Of those a policy may call, the
-// others make no more than they are given, or can be stopped.
+// bounded lists the functions that are replaced. The other allowed functions do not produce more than they receive, or can be
+// interrupted.
 func bounded() []bound {
 	return []bound{
 		{ast.Sprintf, allWritten(1)},
@@ -59,7 +54,7 @@ func bounded() []bound {
 		{ast.ArrayFlatten, allWritten(1)},
 		{ast.Concat, func(o []*ast.Term) int { return written(o[1], written(o[0], perItem(o))) }},
 
-		// Objects within objects are merged, at every place where one is.
+		// Nested objects are merged in every place where they occur.
 		{ast.ObjectUnion, allWritten(2)},
 		{ast.ObjectUnionN, allWritten(8)},
 
@@ -72,7 +67,7 @@ func bounded() []bound {
 			return maxWritten - len(str(o, 0)) - perPart*strings.Count(str(o, 0), str(o, 1))
 		}},
 		{ast.IndexOfN, func(o []*ast.Term) int {
-			// Those that overlap begin within one that is counted.
+			// Overlapping matches start within a counted one.
 			return maxWritten - times(perPart*len(str(o, 1)), strings.Count(str(o, 0), str(o, 1)))
 		}},
 		{ast.Replace, func(o []*ast.Term) int {
@@ -86,7 +81,7 @@ func bounded() []bound {
 		{ast.RegexIsValid, func(o []*ast.Term) int { return pattern(str(o, 0)) }},
 		{ast.RegexSplit, func(o []*ast.Term) int { return min(pattern(str(o, 0)), maxWritten-perPart*len(str(o, 1))) }},
 		{ast.GlobMatch, func(o []*ast.Term) int { return maxPattern - len(str(o, 0)) }},
-		// Their index is built of every letter, and kept.
+		// Their index contains every letter and is cached.
 		{ast.AnyPrefixMatch, allWritten(perPart)},
 		{ast.AnySuffixMatch, allWritten(perPart)},
 	}
@@ -102,7 +97,7 @@ func Bounded() []string {
 	return names
 }
 
-// replacements are the functions that compiled modules call after Bind, by name.
+// replacements maps names to the functions that compiled modules call after Bind.
 var replacements = sync.OnceValue(func() map[string]*topdown.Builtin {
 	out := map[string]*topdown.Builtin{}
 	for _, b := range bounded() {
@@ -113,7 +108,7 @@ var replacements = sync.OnceValue(func() map[string]*topdown.Builtin {
 			if b.left(operands) < 0 {
 				return &topdown.Error{
 					Code: topdown.BuiltinErr, Location: bctx.Location,
-					Message: b.Name + ": the operands are too large, or would make too much",
+					Message: b.Name + ": operands or result too large",
 				}
 			}
 			return f(bctx, operands, iter)
@@ -122,8 +117,7 @@ var replacements = sync.OnceValue(func() map[string]*topdown.Builtin {
 	return out
 })
 
-// allWritten bounds the operands, written out, of a function that makes up to
-// factor times as much.
+// allWritten returns a check for a function whose result is at most factor times as large as its formatted operands.
 func allWritten(factor int) func([]*ast.Term) int {
 	return func(operands []*ast.Term) int {
 		left := maxWritten / factor
@@ -134,13 +128,13 @@ func allWritten(factor int) func([]*ast.Term) int {
 	}
 }
 
-// str is an operand that should be a string.
+// str returns an operand that should be a string.
 func str(operands []*ast.Term, i int) string {
 	s, _ := operands[i].Value.(ast.String)
 	return string(s)
 }
 
-// times is a*b, or more than is bounded.
+// times returns a*b, or a number above every limit if the product is too large.
 func times(a, b int) int {
 	if a > 0 && b > maxWritten/a {
 		return maxWritten + 1
@@ -148,7 +142,7 @@ func times(a, b int) int {
 	return a * b
 }
 
-// perItem is the rest of the bound for concat after its delimiters.
+// perItem returns how much of the limit remains for concat after the delimiters.
 func perItem(operands []*ast.Term) int {
 	items := 0
 	switch v := operands[1].Value.(type) {
@@ -160,8 +154,7 @@ func perItem(operands []*ast.Term) int {
 	return maxWritten - times(len(str(operands, 0)), items)
 }
 
-// replaced bounds what strings.replace_n makes, as if every string were replaced
-// wherever it occurs.
+// replaced limits the result of strings.replace_n, assuming that every string is replaced wherever it occurs.
 func replaced(operands []*ast.Term) int {
 	patterns, ok := operands[0].Value.(ast.Object)
 	if !ok {
@@ -183,7 +176,7 @@ func replaced(operands []*ast.Term) int {
 	return left
 }
 
-// parsed bounds the values that JSON text can hold.
+// parsed limits the values in JSON text.
 func parsed(operands []*ast.Term) int {
 	s := str(operands, 0)
 	left := maxWritten - len(s)
@@ -193,12 +186,11 @@ func parsed(operands []*ast.Term) int {
 	return left
 }
 
-// fitting remembers patterns and whether they are small enough, since that is
-// looked at in every call.
+// fitting caches whether patterns are small enough, because it is checked in every call.
 var fitting, _ = lru.New[string, bool](1024) //nolint:gochecknoglobals // its content follows from the keys alone
 
-// pattern is the rest of the bound after a regular expression. A short one may stand for a
-// long program: its repetitions are written out in that.
+// pattern returns how much of the limit remains after a regular expression. A short expression may compile to a long program
+// because repetitions are expanded.
 func pattern(expr string) int {
 	if len(expr) > maxPattern {
 		return -1
@@ -209,7 +201,7 @@ func pattern(expr string) int {
 	fits, known := fitting.Get(expr)
 	if !known {
 		re, err := syntax.Parse(expr, syntax.Perl)
-		fits = err != nil || steps(re) <= maxPattern // what does not parse is left to the function
+		fits = err != nil || steps(re) <= maxPattern // a pattern that does not parse is left to the function
 		fitting.Add(expr, fits)
 	}
 	if !fits {
@@ -218,7 +210,7 @@ func pattern(expr string) int {
 	return maxPattern
 }
 
-// steps is about how long the program of an expression is.
+// steps estimates the number of instructions of an expression's program.
 func steps(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)
 	for _, sub := range re.Sub {
@@ -230,8 +222,8 @@ func steps(re *syntax.Regexp) int {
 	return n
 }
 
-// written takes the size of a value, written out, from the rest; below zero it gives up.
-// Every part counts, so it ends even if parts are shared.
+// written subtracts the formatted size of a value from left and stops when it is negative. Shared parts count each time, so it ends
+// early even for values that are huge when formatted.
 func written(t *ast.Term, left int) int {
 	if left < 0 {
 		return left
@@ -264,8 +256,7 @@ func written(t *ast.Term, left int) int {
 	return left
 }
 
-// Bind makes compiled modules call functions that check the size of their result first, in
-// place of OPA's own.
+// Bind replaces calls of OPA's functions in compiled modules by functions that check the size of their result first.
 func Bind(modules map[string]*ast.Module) {
 	replaced := map[string]*ast.Term{}
 	for _, b := range bounded() {
@@ -287,7 +278,7 @@ func Bind(modules map[string]*ast.Module) {
 				swap(terms[0])
 			}
 		case *ast.With:
-			swap(v.Target) // none is a value: Check refuses that
+			swap(v.Target) // with has no replaced function as value: Check rejects that
 		}
 		return false
 	})

@@ -6,9 +6,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// builtins lists the built-in functions a policy may call. Functions that are not here
-// fail at load; [SwitchedOff] says why. Functions that make more than they are given, such
-// as longer texts, or many values of one text, look at sizes first; see bounded.
+// builtins lists the built-in functions that policies may call. Calls of other functions are compile errors; [SwitchedOff] gives
+// the reasons. Functions whose result can be larger than their operands check sizes first; see bounded.
 func builtins() []string {
 	return []string{
 		"abs", "and", "array.concat", "array.flatten", "array.reverse", "array.slice", "assign",
@@ -34,8 +33,8 @@ func builtins() []string {
 	}
 }
 
-// Capabilities is what Rego may use here: the language of this version of OPA,
-// the built-in functions named above, and no host on the network.
+// Capabilities returns what Rego may use: the language of this version of OPA, the allowed built-in functions, and no network
+// hosts.
 func Capabilities() *ast.Capabilities {
 	allowed := builtins()
 	c := ast.CapabilitiesForThisVersion()

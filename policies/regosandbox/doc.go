@@ -1,4 +1,3 @@
-// Package regosandbox confines the evaluation of Rego that may be hostile: which
-// functions it may call, how much each may make, how deep it may go. It bounds
-// what OPA itself cannot stop in the middle of a step.
+// Package regosandbox confines the evaluation of untrusted Rego. It restricts which functions a policy may call, how large their
+// results may be, and how deep an evaluation may recurse. It covers what OPA cannot interrupt within a step.
 package regosandbox

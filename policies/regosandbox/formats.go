@@ -8,19 +8,17 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// sprintf makes a lot out of a little by its format alone, in a single step that no
-// deadline can end: a width of a million per verb, or an argument repeated by its index.
-// So formats must be constants without either; their result is then bounded by the file
-// and the arguments.
+// sprintf can produce a large result from a small format in one step that cannot be interrupted: with a width of a million per
+// verb, or with an argument repeated by index. Formats must therefore be constants that use neither, so that the result is limited
+// by the format and the arguments.
 const sprintf = "sprintf"
 
-// wideVerb finds verbs with a width or precision of four digits or more, or
-// taken from the arguments, and those that pick their argument.
+// wideVerb matches verbs with a width or precision of four or more digits or taken from an argument, and verbs that select their
+// argument.
 var wideVerb = regexp.MustCompile(`%[-+# 0.\d]*(\d{4}|\*|\[)`)
 
-// Check reports calls of sprintf whose format is not such a constant, and bounded
-// functions that replace another by with, where neither this nor their bounds
-// would be seen.
+// Check reports calls of sprintf whose format is not such a constant, and uses of with that replace another function by a bounded
+// one, which would bypass this check and the size limits.
 func Check(modules map[string]*ast.Module) ast.Errors {
 	var faults ast.Errors
 	replaced := Bounded()
@@ -36,7 +34,7 @@ func Check(modules map[string]*ast.Module) ast.Errors {
 			case !ok:
 				fault(at, sprintf, "the format must be a constant")
 			case wideVerb.MatchString(string(format)):
-				fault(at, sprintf, "the format may not have widths above 999, * or [n]")
+				fault(at, sprintf, "the format must not contain widths above 999, * or [n]")
 			}
 		}
 		ast.NewGenericVisitor(func(x any) bool {
@@ -52,7 +50,7 @@ func Check(modules map[string]*ast.Module) ast.Errors {
 			case *ast.With:
 				name := v.Value.String()
 				if slices.Contains(replaced, name) {
-					fault(v.Location, name, "may not take another function's place")
+					fault(v.Location, name, "cannot replace another function by with")
 				}
 			}
 			return false
@@ -61,7 +59,7 @@ func Check(modules map[string]*ast.Module) ast.Errors {
 	return faults
 }
 
-// isSprintf reports whether a term names the function.
+// isSprintf reports whether a term names sprintf.
 func isSprintf(t *ast.Term) bool {
 	switch v := t.Value.(type) {
 	case ast.Var:

@@ -8,7 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// RunDeep is Run on a stack that has room for an evaluation of that many queries.
+// RunDeep is like Run, on a stack that is large enough for an evaluation of that many queries.
 func RunDeep(queries int, f func() error) error {
 	return Run(func() error {
 		growStack(queries)
@@ -16,7 +16,7 @@ func RunDeep(queries int, f func() error) error {
 	})
 }
 
-// Run calls f and returns a panic in it as an error.
+// Run calls f and returns a panic in f as an error.
 func Run(f func() error) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -30,14 +30,12 @@ func Run(f func() error) (err error) {
 	return f()
 }
 
-// stackRoom is about what an evaluation needs: Rego is evaluated by
-// continuations, so each step nests in the one before. It is the most that the
-// compiler leaves on a stack.
+// stackRoom is the approximate stack size of an evaluation: Rego is evaluated with continuations, so each step nests in the
+// previous one. It is the largest array that the compiler keeps on the stack.
 const stackRoom = 128 << 10
 
-// growStack makes the goroutine's stack as deep as an evaluation needs in one
-// step; growing bit by bit copies a deep stack many times over. at only keeps
-// the compiler from leaving the room out.
+// growStack grows the goroutine's stack to the size an evaluation needs in one step; growing it repeatedly would copy a deep stack
+// many times. at only prevents the compiler from removing the array.
 //
 //go:noinline
 func growStack(at int) byte {
@@ -46,13 +44,12 @@ func growStack(at int) byte {
 	return room[(at+1)%stackRoom]
 }
 
-// Confine returns the query with everything withheld that a policy may not have:
-// randomness, results of functions that failed, and functions without bounds.
+// Confine returns the query without what policies must not have: randomness, results of failed functions, and unbounded functions.
 func Confine(q *topdown.Query, cancel topdown.Cancel) *topdown.Query {
 	return q.WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).WithBuiltins(replacements())
 }
 
-// Function is a built-in function as confined policies call it; nil is none.
+// Function returns a built-in function as confined policies call it, or nil.
 func Function(name string) topdown.BuiltinFunc {
 	if b := replacements()[boundedPrefix+name]; b != nil {
 		return b.Func
@@ -60,26 +57,25 @@ func Function(name string) topdown.BuiltinFunc {
 	return topdown.GetBuiltin(name)
 }
 
-// noRandomness is the seed of evaluations: policies have no random numbers.
+// noRandomness is the random source of evaluations, which always fails.
 type noRandomness struct{}
 
-// Read refuses.
-func (noRandomness) Read([]byte) (int, error) { return 0, errors.New("policies have no randomness") }
+// Read always returns an error.
+func (noRandomness) Read([]byte) (int, error) {
+	return 0, errors.New("policies cannot use random numbers")
+}
 
-// Guarded returns the query with a watch on how deep it goes, for Rego that is
-// not the library's.
+// Guarded returns the query with a check of its recursion depth, for Rego that is not from the library.
 func Guarded(q *topdown.Query, cancel topdown.Cancel) *topdown.Query {
 	return q.WithQueryTracer(&guard{cancel: cancel})
 }
 
-// stop is the value that a guard panics with.
+// stop is the value with which a guard panics.
 type stop string
 
-// guard watches an evaluation of Rego that is not the library's. The evaluator
-// compares two composite values by recursing into each of their elements, and
-// does not check for cancellation meanwhile. Values that share their parts can
-// have more elements than a stack has room for, and a stack that overflows ends
-// the process. So the guard panics first, which ends the evaluation alone.
+// guard traces an evaluation of Rego that is not from the library. The evaluator compares two composite values by recursing into
+// their elements and does not check for cancellation meanwhile. Values with shared parts can have more elements than a stack can
+// hold, and a stack overflow terminates the process. The guard panics before that happens, which ends only the evaluation.
 type guard struct {
 	cancel topdown.Cancel
 	steps  int
@@ -91,14 +87,12 @@ func (*guard) Enabled() bool { return true }
 // Config implements topdown.QueryTracer.
 func (*guard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
-// glance is how many steps lie between two looks: few enough that a stack does
-// not grow by much between them.
+// glance is the number of steps between two checks of the depth, small enough that a stack does not grow much in between.
 const glance = 1 << 12
 
-// maxDepth is how many calls deep an evaluation may be when it is looked at: more than
-// comparing any two request bodies takes (three for each element), and a small part of the
-// bound of a stack (about 64 MB of a gigabyte, see runtime/debug.SetMaxStack). It is the
-// evaluation's own depth: the rest of the process does not count.
+// maxDepth is the highest call depth at a check. It exceeds what a comparison of two request bodies needs (three calls for each
+// element) and is a small part of the maximum stack (about 64 MB of one gigabyte; see runtime/debug.SetMaxStack). It is the depth
+// of the evaluation, not of the rest of the process.
 const maxDepth = 1 << 18
 
 // TraceEvent implements topdown.QueryTracer.
@@ -114,6 +108,6 @@ func (g *guard) TraceEvent(e topdown.Event) {
 	}
 	var deep [1]uintptr
 	if runtime.Callers(maxDepth, deep[:]) > 0 {
-		panic(stop("it compares values that are too large"))
+		panic(stop("the policy compares values that are too large"))
 	}
 }

@@ -40,7 +40,7 @@ func TestSwitchedOff(t *testing.T) {
 	for _, row := range SwitchedOff() {
 		for _, pattern := range row.Names {
 			if !used[pattern] {
-				t.Errorf("%s names no function that is switched off", pattern)
+				t.Errorf("%s names no function that is disabled", pattern)
 			}
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
-// compare sorts a call into its kind.
+// compare determines the kind of a call.
 func (p *player) compare(e *event, now outcome) {
 	add := func(k Kind, who []string, x Example) { p.report.add(k, who, x, p.opts.Examples) }
 	missing := slices.Concat(now.missing, openTexts(now.open, policies.ModeEnforce))
 	was := e.old
 	switch {
 	case len(now.missing) > 0, !now.refused() && len(missing) > 0:
-		// Certain members refuse nothing, and open ones might.
+		// The verdicts known for certain allow the call, and an undetermined policy might refuse it.
 		add(Undetermined, openNames(now.open, policies.ModeEnforce), e.example(was.refusal(), nil, missing))
 		return
 	case now.refused() && !was.refused():
@@ -45,7 +45,7 @@ func (p *player) compare(e *event, now outcome) {
 	add(Same, nil, Example{})
 }
 
-// example is the call for the report.
+// example returns the call for the report.
 func (e *event) example(was, now []Reason, missing []string) Example {
 	return Example{
 		DecisionID: e.id, Time: e.at, Org: e.org, Team: e.team, Key: e.key, Operation: e.operation,
@@ -53,7 +53,7 @@ func (e *event) example(was, now []Reason, missing []string) Example {
 	}
 }
 
-// refusal is why a call is refused; nil when it is not.
+// refusal returns the reasons why a call is refused, or nil.
 func (v *verdict) refusal() []Reason {
 	if v.failed != "" {
 		return []Reason{{Message: v.failed}}
@@ -77,12 +77,12 @@ func names(list []reason) []string {
 	return out
 }
 
-// without leaves out the reasons of some policies.
+// without returns list without the reasons of some policies.
 func without(list []reason, policies []string) []reason {
 	return slices.DeleteFunc(slices.Clone(list), func(r reason) bool { return slices.Contains(policies, r.policy) })
 }
 
-// difference names the policies with a reason in one list and not the other.
+// difference returns the policies that have a reason in only one of the lists.
 func difference(a, b []reason) []string {
 	var out []string
 	for _, r := range a {
@@ -98,7 +98,7 @@ func difference(a, b []reason) []string {
 	return out
 }
 
-// openNames are the open policies of some modes.
+// openNames returns the names of the undetermined policies in the given modes.
 func openNames(open []policies.Undetermined, modes ...policies.Mode) []string {
 	var out []string
 	for _, o := range open {
@@ -109,9 +109,8 @@ func openNames(open []policies.Undetermined, modes ...policies.Mode) []string {
 	return out
 }
 
-// openTexts say what open policies look at that is not in the log. Names of the
-// callers' own (of variables in env) and numbers of arguments are left out, so that
-// equal gaps count as one.
+// openTexts describes what the undetermined policies read that is missing from the log. It omits names chosen by callers (variables
+// in env) and argument numbers, so that equal gaps are counted together.
 func openTexts(open []policies.Undetermined, modes ...policies.Mode) []string {
 	var out []string
 	for _, o := range open {
@@ -123,7 +122,7 @@ func openTexts(open []policies.Undetermined, modes ...policies.Mode) []string {
 			places = append(places, place(h))
 		}
 		slices.Sort(places)
-		out = append(out, fmt.Sprintf("%s looks at %s", o.Policy, strings.Join(slices.Compact(places), ", ")))
+		out = append(out, fmt.Sprintf("%s reads %s", o.Policy, strings.Join(slices.Compact(places), ", ")))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -144,7 +143,7 @@ func place(pointer string) string {
 	return "input." + strings.Join(parts, ".")
 }
 
-// byCalls orders callers, most calls first.
+// byCalls sorts callers by number of calls, descending.
 func byCalls(a, b CallerCount) int {
 	return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Org, b.Org), cmp.Compare(a.Team, b.Team), cmp.Compare(a.Key, b.Key))
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// maxEvent bounds one event, in bytes.
+// maxEvent is the size of the largest event, in bytes.
 const maxEvent = 32 << 20
 
-// event is one decision as the log has it.
+// event is a decision in the log.
 type event struct {
 	id, org, at string
 	old         verdict
@@ -25,7 +25,7 @@ type event struct {
 	operation   string
 }
 
-// verdict is the decision, as far as replay compares it.
+// verdict is the part of a decision that replay compares.
 type verdict struct {
 	deny, warn, shadow []reason
 	failed             string // why there was no decision
@@ -36,12 +36,10 @@ func (v *verdict) refused() bool { return v.failed != "" || len(v.deny) > 0 }
 // reason is a violation.
 type reason struct{ policy, message, pointer string }
 
-// errOther is wrapped by errors about events that are no decisions of a
-// gateway's.
+// errOther is wrapped by errors about events that are not decisions of a gateway.
 var errOther = errors.New("not a decision of a gateway")
 
-// each visits the events of a log: one JSON object per line, or one array, both
-// plain or gzipped.
+// each calls visit for the events of a log: one JSON object per line, or one array, plain or gzipped.
 func each(r io.Reader, visit func(at string, raw []byte) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	if magic, err := in.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -86,7 +84,7 @@ func eachItem(in io.Reader, visit func(at string, raw []byte) error) error {
 	return err
 }
 
-// parse reads an event. Members are taken by their exact names.
+// parse decodes an event. Member names are case-sensitive.
 func parse(raw []byte) (*event, error) {
 	m, err := decoded(raw)
 	if err != nil {
@@ -124,7 +122,7 @@ func decoded(raw []byte) (m map[string]any, err error) {
 	return m, nil
 }
 
-// ParseInput returns the input of an event, and its members that the log hides, as record.ParseRecorded takes both.
+// ParseInput returns the input of an event, and its masked members, as arguments for policyinput.ParseRecorded.
 func ParseInput(raw []byte) (input map[string]any, masked []string, err error) {
 	m, err := decoded(raw)
 	if err != nil {
@@ -138,7 +136,7 @@ func ParseInput(raw []byte) (input map[string]any, masked []string, err error) {
 	return input, masked, err
 }
 
-// describe notes the caller and the operation, for the report.
+// describe records the caller and the operation for the report.
 func (e *event) describe(doc map[string]any) {
 	caller, _ := doc["caller"].(map[string]any)
 	if e.org == "" {
@@ -150,7 +148,7 @@ func (e *event) describe(doc map[string]any) {
 	e.operation, _ = request["operation"].(string)
 }
 
-// verdict reads the decision.
+// verdict decodes the decision.
 func (e *event) verdict(m map[string]any) error {
 	if fault, ok := m["error"].(map[string]any); ok {
 		text, _ := fault["message"].(string)
@@ -167,7 +165,7 @@ func (e *event) verdict(m map[string]any) error {
 	}{{"deny", &e.old.deny}, {"warn", &e.old.warn}, {"shadow", &e.old.shadow}} {
 		items, _ := result[l.name].([]any)
 		if len(items) == 0 && result[l.name] != nil {
-			return fmt.Errorf("the recorded %s is no list", l.name)
+			return fmt.Errorf("recorded %s is not a list", l.name)
 		}
 		for _, item := range items {
 			v, _ := item.(map[string]any)
@@ -181,20 +179,19 @@ func (e *event) verdict(m map[string]any) error {
 	return nil
 }
 
-// hiddenBelowInput lists the members of the input that the log hides, as pointers below
-// it: the masked ones, and those that OPA calls erased. Masked parts of the result are
-// texts of reasons at most, and compared as they are.
+// hiddenBelowInput returns the pointers of masked and erased members of the input. Masks in the result only affect the texts of
+// reasons, which are compared as they are.
 func hiddenBelowInput(m map[string]any) ([]string, error) {
 	var out []string
 	for _, name := range []string{"masked", "erased"} {
 		list, ok := m[name].([]any)
 		if !ok && m[name] != nil {
-			return nil, fmt.Errorf("%s is no list", name)
+			return nil, fmt.Errorf("%s is not a list", name)
 		}
 		for _, item := range list {
 			p, ok := item.(string)
 			if !ok {
-				return nil, fmt.Errorf("%s holds %v", name, item)
+				return nil, fmt.Errorf("%s contains %v, want a pointer", name, item)
 			}
 			if rest, ok := strings.CutPrefix(p, "/input"); ok && (rest == "" || rest[0] == '/') {
 				out = append(out, rest)

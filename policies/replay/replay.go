@@ -14,31 +14,26 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// Options select the replayed calls.
+// Options selects the calls to replay.
 type Options struct {
-	// Org leaves out the calls of other organisations. Default: all are judged,
-	// each by its own policies.
+	// Org selects the calls of one organisation. Default: all organisations, each with its own policies.
 	Org string
-	// As judges every call by the policies of this organisation of the engine.
-	// Default: by those of its own.
+	// As is the organisation whose policies are evaluated for every call. Default: the organisation of the call.
 	As string
-	// Examples is how many calls of each kind are told in full; below 0, none.
-	// Default 3.
+	// Examples is the number of calls of each kind that are reported in full; negative means none. Default: 3.
 	Examples int
 }
 
-// ErrSeveralOrgs is returned when As is set and the log holds calls of several
-// organisations: whose policies they are is then not known.
-var ErrSeveralOrgs = errors.New("the log holds calls of several organisations: say which")
+// ErrSeveralOrgs means that As is set and the log contains calls of several organisations, so that Org is required.
+var ErrSeveralOrgs = errors.New("the log contains calls of several organisations: select one")
 
-// maxFaults is how many damaged events are told of in full.
+// maxFaults is the number of damaged events that are reported individually.
 const maxFaults = 5
 
-// maxRounds bounds how often policies may change a body, as in the gateway.
+// maxRounds limits how often policies may change a body, as in the gateway.
 const maxRounds = 3
 
-// Run replays a log. An error means that the log cannot be read at all, or the
-// context ended; damaged events are counted.
+// Run replays a log. It returns an error if the log cannot be read or if ctx ends. Damaged events are counted in the report.
 func Run(ctx context.Context, log io.Reader, engine *policies.Engine, opts Options) (*Report, error) {
 	p := &player{engine: engine, opts: opts, report: newReport()}
 	p.opts.Examples = cmp.Or(opts.Examples, 3)
@@ -59,10 +54,10 @@ type player struct {
 	engine *policies.Engine
 	opts   Options
 	report *Report
-	only   string // organisation seen, when As is set
+	only   string // the organisation of the calls, if As is set
 }
 
-// play judges one event.
+// play replays one event.
 func (p *player) play(ctx context.Context, at string, raw []byte) error {
 	r := p.report
 	r.Read++
@@ -100,14 +95,14 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 	return nil
 }
 
-// outcome is the verdict of the policies now.
+// outcome is the verdict of the new policies.
 type outcome struct {
 	verdict
 	open    []policies.Undetermined
-	missing []string // why there is no verdict at all
+	missing []string // why there is no verdict
 }
 
-// judge decides a call, and again when policies change its body.
+// judge decides a call, and decides again if policies change its body.
 func (p *player) judge(ctx context.Context, org string, e *event) (outcome, error) {
 	rec := e.recorded
 	var all []policies.Undetermined
@@ -126,19 +121,18 @@ func (p *player) judge(ctx context.Context, org string, e *event) (outcome, erro
 			return outcome{verdict: verdict{failed: "no decision: " + err.Error()}}, nil //nolint:nilerr // the error is what is reported
 		}
 		p.report.Revisions[org] = d.Revision
-		// As in the gateway: a denial counts once the body is settled.
+		// As in the gateway, denials count once the body no longer changes.
 		if len(d.Mutate) == 0 {
 			return outcome{verdict: verdict{deny: reasons(d.Deny), warn: reasons(d.Warn), shadow: reasons(d.Shadow)}, open: all}, nil
 		}
 		if rec, err = changed(rec, d.Mutate); err != nil {
-			return outcome{missing: []string{"the body as policies change it: " + err.Error()}}, nil //nolint:nilerr // as above
+			return outcome{missing: []string{"the body as changed by policies:  " + err.Error()}}, nil //nolint:nilerr // as above
 		}
 	}
 	return outcome{verdict: verdict{failed: fmt.Sprintf("no decision: policies still change the body after %d rounds", maxRounds)}}, nil
 }
 
-// changed is the call with its body changed, and the state after it worked out
-// again. Its price is no longer known.
+// changed returns the call with its body changed and its resulting state recomputed. Its price is then unknown.
 func changed(rec *policyinput.Recorded, changes []policies.Mutation) (*policyinput.Recorded, error) {
 	in := *rec.Input
 	body, err := policies.Apply(in.Request.Body, changes)

@@ -201,7 +201,7 @@ func TestReport(t *testing.T) {
 	const want = `{"kind":"newly_denied","calls":3,"policies":{"gpu_count":3,"price_ceiling":2},` +
 		`"callers":[{"org":"acme","team":"research","key":"bob","calls":2},{"org":"acme","team":"research","key":"ann","calls":1}],` +
 		`"examples":[{"decision_id":"d1","time":"2026-03-02T12:00:00Z","org":"acme","team":"research","key":"ann","operation":"createPod",` +
-		`"now":[{"policy":"gpu_count","message":"2 GPUs per pod are more than the 1 allowed","pointer":"/gpu/count"}]}]}`
+		`"now":[{"policy":"gpu_count","message":"2 GPUs per pod exceed the limit of 1","pointer":"/gpu/count"}]}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("group (-want +got):\n%s", diff)
 	}

@@ -5,39 +5,38 @@ import (
 	"slices"
 )
 
-// Kind is how a call would have fared.
+// Kind classifies a call by the difference between the recorded and the new decision.
 type Kind string
 
-// The kinds, worst first.
+// Kinds, most severe first.
 const (
-	// NewlyDenied: it passed, and would be refused.
+	// NewlyDenied calls were allowed and would be denied.
 	NewlyDenied Kind = "newly_denied"
-	// NewlyAllowed: it was refused, and would pass.
+	// NewlyAllowed calls were denied and would be allowed.
 	NewlyAllowed Kind = "newly_allowed"
-	// ChangedReasons: it was refused, and would be for other reasons.
+	// ChangedReasons calls were denied and would be denied for other reasons.
 	ChangedReasons Kind = "changed_reasons"
-	// ChangedAdvice: the verdict stays; the advice of policies in mode warn and shadow does
-	// not.
+	// ChangedAdvice calls have the same verdict and different results of policies in mode warn or shadow.
 	ChangedAdvice Kind = "changed_advice"
-	// Undetermined: the verdict may depend on something the log does not hold.
-	Undetermined Kind = "not_judged"
-	// Same: nothing changes.
+	// Undetermined calls have a verdict that may depend on values missing from the log.
+	Undetermined Kind = "undetermined"
+	// Same calls have the same decision.
 	Same Kind = "same"
 )
 
-// Kinds lists the kinds in the order of reports.
+// Kinds returns the kinds in the order of reports.
 func Kinds() []Kind {
 	return []Kind{NewlyDenied, NewlyAllowed, ChangedReasons, ChangedAdvice, Undetermined, Same}
 }
 
-// Reason is one violation, or why there is no decision.
+// Reason is one violation, or the reason why there is no decision.
 type Reason struct {
 	Policy  string `json:"policy,omitempty"`
 	Message string `json:"message"`
 	Pointer string `json:"pointer,omitempty"`
 }
 
-// Example is one call of a kind.
+// Example is one call.
 type Example struct {
 	DecisionID string `json:"decision_id"`
 	Time       string `json:"time"`
@@ -45,38 +44,37 @@ type Example struct {
 	Team       string `json:"team,omitempty"`
 	Key        string `json:"key,omitempty"`
 	Operation  string `json:"operation"`
-	// Was and Now are the reasons for refusing it; for ChangedAdvice, the advice of policies
-	// in mode warn and shadow.
+	// Was and Now are the recorded and the new reasons for denying the call. For ChangedAdvice they are the results of policies in
+	// mode warn and shadow.
 	Was []Reason `json:"was,omitempty"`
 	Now []Reason `json:"now,omitempty"`
-	// Missing says why it is not judged, or which part of it is not.
+	// Missing explains why the call, or a part of it, is undetermined.
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Caller is a caller.
+// Caller identifies a caller.
 type Caller struct {
 	Org  string `json:"org"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`
 }
 
-// CallerCount is how many calls a caller made.
+// CallerCount is the number of calls of one caller.
 type CallerCount struct {
 	Caller
 	Calls int `json:"calls"`
 }
 
-// Group has the findings of one kind.
+// Group holds the calls of one kind.
 type Group struct {
 	Kind  Kind `json:"kind"`
 	Calls int  `json:"calls"`
-	// Policies counts calls by the policies that make the difference: those
-	// that refuse now, those that refused, or those whose reasons differ. A
-	// call may count for several.
+	// Policies counts calls by the policies that caused the difference: those that would deny now, those that denied, or those
+	// whose reasons differ. A call can count for several policies.
 	Policies map[string]int `json:"policies,omitempty"`
-	// Callers counts calls by caller, most first.
+	// Callers counts calls by caller, most calls first.
 	Callers []CallerCount `json:"callers,omitempty"`
-	// Missing counts the reasons why calls could not be judged.
+	// Missing counts the reasons why calls are undetermined.
 	Missing map[string]int `json:"missing,omitempty"`
 	// Examples are the first calls of the kind.
 	Examples []Example `json:"examples,omitempty"`
@@ -86,27 +84,27 @@ type Group struct {
 
 // Report is the result of a replay.
 type Report struct {
-	// Read counts the events read, of them Skipped those of other organisations
-	// and Other those that are no decisions of a gateway.
+	// Read counts the events read. Skipped counts those of other organisations, and Other those that are not decisions of a
+	// gateway.
 	Read    int `json:"read"`
 	Skipped int `json:"skipped"`
 	Other   int `json:"other"`
-	// Unreadable counts events that are damaged; Faults tells of the first.
+	// Unreadable counts damaged events. Faults describes the first ones.
 	Unreadable int      `json:"unreadable"`
 	Faults     []string `json:"faults,omitempty"`
-	// Revisions names the policies the calls were judged by, by organisation.
+	// Revisions maps organisations to the revision of the policies that were evaluated.
 	Revisions map[string]string `json:"revisions"`
-	// Groups are the calls by kind, in the order of Kinds.
+	// Groups holds the calls by kind, in the order of Kinds.
 	Groups []*Group `json:"groups"`
 }
 
-// Group finds the findings of a kind.
+// Group returns the group of a kind.
 func (r *Report) Group(k Kind) *Group {
 	i := slices.IndexFunc(r.Groups, func(g *Group) bool { return g.Kind == k })
 	return r.Groups[i]
 }
 
-// Changed reports whether a verdict, or the reasons for one, would be different.
+// Changed reports whether a verdict, or the reasons for one, would differ.
 func (r *Report) Changed() bool {
 	return r.Group(NewlyDenied).Calls+r.Group(NewlyAllowed).Calls+r.Group(ChangedReasons).Calls > 0
 }
@@ -139,7 +137,7 @@ func (r *Report) add(k Kind, policies []string, x Example, most int) {
 	}
 }
 
-// finish puts callers in order.
+// finish sorts the callers.
 func (r *Report) finish() {
 	for _, g := range r.Groups {
 		for c, n := range maps.All(g.callers) {

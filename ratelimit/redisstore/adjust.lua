@@ -1,16 +1,13 @@
--- Corrects the counts of running windows after the fact.
+-- Corrects the counts of current windows.
 --
--- KEYS     the scope keys, then the index of their organisation and its tables of
---          leases for even and odd days.
--- ARGV[1]  a JSON array of integers, for each scope key: generation; for each
---          window its index, the least it must count, and what to add; three
---          quotas; then 1 and three held permits, or 0 and three zeros, telling
---          whether the lease listed for the gateway changes.
+-- KEYS     the scope keys, then the index of their organisation and its lease tables for even and odd days.
+-- ARGV[1]  a JSON array of integers, for each scope key: generation; for each window its index, the minimum count, and the
+--          amount to add; three quotas; then 1 and three held permits, or 0 and three zeros if the listed lease of the
+--          gateway does not change.
 -- ARGV[2]  the gateway.
 --
--- A correction made for an older generation is dropped: an operator has reset
--- the scope since. One for a newer generation comes from before the store lost
--- its data, and brings the generation back.
+-- A correction for an older generation is dropped, because an operator has reset the scope since. A correction for a newer generation
+-- is from before the store lost its data, and restores the generation.
 
 local SIZE = {60, 3600, 86400}
 local RETENTION = 7200
@@ -48,7 +45,7 @@ for k = 1, nk do
   p = p + 17
 end
 
--- The counts are written last: what the server refuses (ACL, memory) changes none.
+-- The counts are written last: a command refused by the server (ACL, memory) changes none of them.
 local function expiry(s) return (s[6] + 1) * SIZE[3] + RETENTION end
 for k = 1, nk do
   local changed, s, lease = writes[k][1], writes[k][2], writes[k][3]

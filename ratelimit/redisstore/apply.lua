@@ -1,49 +1,40 @@
--- Runs a list of operations on scopes, in order, as one step.
+-- Executes a list of operations on scopes, in order, as one atomic step.
 --
--- KEYS     the scope keys, then the keys they need besides (the index of each
---          organisation, and the tables of its leases), then the table of positions.
--- ARGV[1]  a JSON array of integers: the position the writer remembers (epoch, -1
---          if none, and writes), 1 to announce a loss; the number of scope keys;
---          for each of them which key is its index; the number of debts, and for each of
---          them: key, debts, debtor, number, blind, generation, index and units (three
---          times), three quotas; then the operations:
---            calls, n, then n times: key, three quotas, what each call takes
+-- KEYS     the scope keys, then other keys they need (the index of each organisation and its lease tables), then the table
+--          of positions.
+-- ARGV[1]  a JSON array of integers: the position known to the writer (epoch, -1 if none, and writes), 1 to announce a loss;
+--          the number of scope keys; the key of the index for each of them; the number of debts, and for each debt: key,
+--          debts, debtor, number, blind, generation, index and units (three times), three quotas; then the operations:
+--            calls, n, then n times: key, three quotas, units taken by each call
 --            0, n, divisor, leases, gateway, then n times:
 --              key, three quotas, three needs, three wants, three held
---          Keys are positions in KEYS. A quota of 0 means that the window is not
---          limited. Leases, and debts, stand for two keys, for even and odd days, so
---          that each can expire with its day. Gateway and debtor are positions in ARGV.
+--          Keys are indexes into KEYS. A quota of 0 means that the window is not limited. Leases and debts stand for two
+--          keys, for even and odd days, so that each can expire with its day. Gateway and debtor are indexes into ARGV.
 -- ARGV[2]  the writer.
 --
--- A debt is charged whether it fits or not, and each unit of it once: the table of debts has, for
--- each scope and debtor, the number, indices and units of the debt charged last. Units of windows that have ended, or of an older generation,
--- are dropped. A blind debt, of a gateway that never heard of the scope, is of the generation
--- there is, and of no window later than the clock.
+-- A debt is charged even if it does not fit, and each unit of it once: the table of debts contains, for each scope and debtor, the
+-- number, indexes and units of the debt charged last. Units of ended windows and of older generations are dropped. A blind debt comes
+-- from a gateway that has never heard of the scope: it applies to the current generation and to no window later than the clock.
 --
--- The table of positions has the epoch, under '', and for each writer how often it
--- has written and on which day last. A writer that remembers more than that has
--- found that data was lost; nothing is done for it then, and the epoch that it
--- announces tells the others.
+-- The table of positions contains the epoch, under '', and for each writer its number of writes and the day of the last one. If a
+-- writer knows of more writes than the table, data was lost: the script then does nothing, and the epoch announced by the writer
+-- informs the other gateways.
 --
--- A scope is a JSON array: generation, then index and count of the minute, the
--- hour and the day, then the three quotas of the latest call (for operators).
--- The value and its expiry are written by one command, so a key without an
--- expiry cannot exist.
+-- A scope is a JSON array: generation, then index and count of the minute, the hour and the day, then the three quotas of the latest
+-- call (for operators). Value and expiry are written by one command, so there is no key without an expiry.
 --
--- Returns numbers, separated by spaces or commas: the clock in milliseconds and the epoch, no
--- more than that if the writer remembers otherwise; how often it has written; for each
--- operation how many calls were admitted, and for a leasing one (admitted or
--- not) three grants per scope; then generation, index and count (three times)
--- of each scope key.
+-- Returns numbers, separated by spaces or commas: the clock in milliseconds and the epoch, and nothing else if the writer's position
+-- does not match; the number of its writes; for each operation the number of admitted calls, followed by three grants per scope for a
+-- leasing operation (admitted or not); then generation, index and count (three times) of each scope key.
 --
--- All that is written is computed first, and the counts are written last: a fault,
--- or a command that the server refuses (ACL, memory), charges nothing.
+-- Everything to write is computed first, and the counts are written last: a failure, or a command refused by the server (ACL, memory),
+-- charges nothing.
 
 local UNLIMITED = 1e12
 local SIZE = {60, 3600, 86400}
 local RETENTION = 7200
 
--- %d takes half the time of %.0f and of tostring, but a server of 32 bits writes only small numbers with it
+-- %d takes half the time of %.0f and of tostring, but a 32-bit server formats only small numbers with it
 local format = string.format
 local wide = format('%d', 1e15) == '1000000000000000'
 local function exact(text) return wide and text or (string.gsub(text, '%%d', '%%.0f')) end
@@ -72,11 +63,11 @@ local state, index, dirty, writing = {}, {}, {}, false
 local values = nk > 0 and redis.call('MGET', unpack(KEYS, 1, nk))
 for k = 1, nk do
   local s = values[k] and cjson.decode(values[k]) or {0, 0, 0, 0, 0, 0, 0}
-  -- a scope that is new today is entered into the index
+  -- add a scope that is new today to the index
   if s[6] < today then index[k] = req[k + 4] end
   for w = 1, 3 do
     local current = math.floor(sec / SIZE[w])
-    -- a window later than the clock stays: a clock that steps back reopens nothing
+    -- keep a window later than the clock: a clock that steps back must not reopen a window
     if s[2 * w] < current then s[2 * w], s[2 * w + 1] = current, 0 end
   end
   state[k] = s
@@ -173,7 +164,7 @@ while req[p] do
           s[w + 7] = q
           if q == 0 then q = UNLIMITED end
           s[2 * w + 1] = s[2 * w + 1] + need
-          -- what the gateway holds in sum is a part of what is left, its own included
+          -- the total held by the gateway is limited to a part of what is left, including its own permits
           grant = math.max(0, math.min(want, math.floor((q - s[2 * w + 1] + held) / divisor) - held))
           s[2 * w + 1] = s[2 * w + 1] + grant
         end
@@ -192,7 +183,7 @@ end
 local function expiry(day) return (day + 1) * SIZE[3] + RETENTION end
 if writing then
   writes = writes + 1
-  if tonumber(written) ~= today then -- those that have not written for a day are forgotten
+  if tonumber(written) ~= today then -- drop writers that have not written for a day
     local all = redis.call('HGETALL', positions)
     for i = 1, #all, 2 do
       local last = tonumber(string.match(all[i + 1], ' (%d+)'))

@@ -10,13 +10,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrUnfit is wrapped in the error of [Store.Check] if a server is reachable but
-// cannot keep counts.
-var ErrUnfit = errors.New("redis is not fit to keep counts")
+// ErrUnfit is wrapped in the error of [Store.Check] if a server is reachable but unsuitable for storing counts.
+var ErrUnfit = errors.New("redis is unsuitable for storing counts")
 
-// Check asks each server whether it can be trusted with counts: version 6.2 or
-// later, and no eviction, which would forget counts one by one without a trace. A
-// server that does not tell (the embedded one) passes.
+// Check verifies that each server is suitable for storing counts: its version is 6.2 or later, and it does not evict keys, which would
+// lose counts without a trace. A server that does not report this (the embedded one) passes.
 func (s *Store) Check(ctx context.Context) error {
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
@@ -41,9 +39,8 @@ func fit(ctx context.Context, c redis.Cmdable) error {
 	return nil
 }
 
-// withholdsInfo reports whether err is a server's refusal of the INFO command: by an ACL, or
-// because the server does not implement it. Any other error, such as a handshake that failed
-// with WRONGPASS, says nothing about the server.
+// withholdsInfo reports whether err means that a server refused the INFO command, because of an ACL or because it does not implement
+// the command. Other errors, such as a handshake that failed with WRONGPASS, say nothing about the server.
 func withholdsInfo(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
 	if !ok {
@@ -54,7 +51,7 @@ func withholdsInfo(err error) bool {
 		strings.HasPrefix(text, "ERR unknown command") || strings.HasPrefix(text, "section (")
 }
 
-// checkInfo judges the reply to INFO.
+// checkInfo checks the reply to INFO.
 func checkInfo(info string) error {
 	if v := field(info, "redis_version"); v != "" {
 		major, rest, _ := strings.Cut(v, ".")
@@ -71,7 +68,7 @@ func checkInfo(info string) error {
 	return nil
 }
 
-// field finds a field in the reply to INFO, empty if it is not there.
+// field returns a field of the reply to INFO, or "" if it is missing.
 func field(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

@@ -22,11 +22,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 )
 
-// Options reads one or more Redis URLs into options that are right for counting
-// money and calls: no command is repeated, deadlines are obeyed, dialling gives
-// up soon. [Open] makes a client of them.
+// Options parses one or more Redis URLs into options that are suitable for counting: no command is retried, deadlines are obeyed, and
+// dialing fails early. [Open] creates a client from them.
 //
-// The scheme gives the kind of the addresses; TLS is on with the trailing s:
+// The scheme selects the kind of the addresses. A trailing s in the first part enables TLS:
 //
 //	redis://user:password@host:6379/0             one node (rediss:// with TLS)
 //	redis+cluster://user:password@a:6379,b:6379   seeds of a cluster (rediss+cluster://)
@@ -34,29 +33,28 @@ import (
 //	                                              name of its master (rediss+sentinel://)
 //	unix://user:password@/run/redis.sock?db=0     a socket on this machine
 //
-// User and password are those of an ACL user of the data nodes. The query
-// parameters are:
+// User and password belong to an ACL user of the data nodes. The query parameters are:
 //
-//	pool_size                             connections, at most, to one server
+//	pool_size                             maximum number of connections to one server
 //	db                                    number of the database, for unix://
-//	sentinel_username, sentinel_password  of the Sentinels, if they ask for them
-//	tls_ca                                file with the authorities to trust, PEM,
+//	sentinel_username, sentinel_password  credentials for the Sentinels
+//	tls_ca                                file with the trusted authorities (PEM),
 //	                                      instead of the system's
-//	tls_cert, tls_key                     files with a client certificate, PEM
+//	tls_cert, tls_key                     files with a client certificate (PEM)
 //	tls_server_name                       name in the server's certificate, if it
-//	                                      is not the host
+//	                                      differs from the host
 //
-// The files are read now. Errors never quote the URL, which holds the password.
+// The files are read immediately. Errors never contain the URL, which includes the password.
 func Options(rawURL string) (*redis.UniversalOptions, error) {
 	head, hosts, tail := splitHosts(rawURL)
 	u, err := url.Parse(head + "hosts" + tail)
 	if err != nil {
-		// The text of a url.Error quotes the URL, which holds the password.
+		// The text of a url.Error contains the URL, which includes the password.
 		return nil, errors.New("cannot be parsed: must be a URL such as redis://USER:PASSWORD@HOST:6379/0, with %40 for an @ in the password")
 	}
 	o := &redis.UniversalOptions{
 		MaxRetries: -1,
-		// Neither is of use here, and each is one more right of the user in newer servers.
+		// Neither is useful here, and each requires another permission of the user in newer servers.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 
@@ -77,7 +75,7 @@ func Options(rawURL string) (*redis.UniversalOptions, error) {
 	return o, nil
 }
 
-// parameters takes the options in the query of a URL into o.
+// parameters applies the query parameters of a URL to o.
 func parameters(o *redis.UniversalOptions, query url.Values) error {
 	var files tlsFiles
 	for _, name := range slices.Sorted(maps.Keys(query)) {
@@ -94,7 +92,7 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 		case "db":
 			var err error
 			if o.DB, err = strconv.Atoi(value); err != nil || o.DB < 0 || !strings.HasPrefix(o.Addrs[0], "/") {
-				return fmt.Errorf("db must be a number, and is for unix:// alone: other URLs have the database as their path, got %q", value)
+				return fmt.Errorf("db must be a number and is only for unix://: other URLs have the database in their path, got %q", value)
 			}
 		case "sentinel_username":
 			o.SentinelUsername = value
@@ -115,13 +113,13 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 	return files.load(o.TLSConfig)
 }
 
-// tlsFiles are the files a URL names.
+// tlsFiles are the files named by a URL.
 type tlsFiles struct{ ca, cert, key string }
 
-// load reads the files into c, which may be nil if there are none.
+// load reads the files into c, which may be nil if there are no files.
 func (f tlsFiles) load(c *tls.Config) error {
 	if (f.cert == "") != (f.key == "") {
-		return errors.New("tls_cert and tls_key go together")
+		return errors.New("tls_cert and tls_key must be set together")
 	}
 	if f.ca != "" {
 		text, err := files.Read(f.ca, files.MaxSecret)
@@ -130,7 +128,7 @@ func (f tlsFiles) load(c *tls.Config) error {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("tls_ca: %s has no certificate", f.ca)
+			return fmt.Errorf("tls_ca: %s contains no certificate", f.ca)
 		}
 	}
 	if f.cert != "" {
@@ -148,7 +146,7 @@ func (f tlsFiles) load(c *tls.Config) error {
 	return nil
 }
 
-// splitHosts takes the addresses out of a URL: package url allows but one.
+// splitHosts cuts the addresses out of a URL, because package url accepts only one.
 func splitHosts(rawURL string) (head, hosts, tail string) {
 	start := strings.Index(rawURL, "://")
 	if start < 0 {
@@ -165,7 +163,7 @@ func splitHosts(rawURL string) (head, hosts, tail string) {
 	return rawURL[:start], rawURL[start:end], rawURL[end:]
 }
 
-// addresses fills in the facts of u's scheme and path, and the hosts.
+// addresses applies the scheme and the path of u, and the hosts in list.
 func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 	path := u.Path
 	if path != "" {
@@ -175,7 +173,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 	switch u.Scheme {
 	case "unix":
 		if list != "" || path == "" {
-			return errors.New("unix:// is followed by the path of a socket and no host, as in unix:///run/redis.sock")
+			return errors.New("unix:// must be followed by the path of a socket, without a host, as in unix:///run/redis.sock")
 		}
 		o.Addrs = []string{u.Path}
 		return nil
@@ -194,7 +192,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 		}
 	case "redis+sentinel", "rediss+sentinel":
 		if path == "" {
-			return errors.New("the path must name the master")
+			return errors.New("the path must be the name of the master")
 		}
 		o.MasterName = path
 	default:
@@ -225,14 +223,14 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 	return nil
 }
 
-// checkAddress refuses an address that nothing can listen on.
+// checkAddress returns an error for an address that is not valid for listening.
 func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("%q is not an address: must be HOST:PORT", address)
 	}
 	if host == "" || strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"<>\^{|}@`, r) }) {
-		return fmt.Errorf("%q is not the name or address of a host", host)
+		return fmt.Errorf("%q is not a host name or address", host)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return fmt.Errorf("%q is not a port: must be from 1 to 65535", port)
@@ -240,13 +238,11 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// connectTime is added to a deadline: the time in which a connection is
-// made, by a dial and a handshake, and the server behind it identified.
+// connectTime is added to a deadline to allow for making a connection: dialing, the handshake, and identifying the server.
 const connectTime = 4 * time.Second
 
-// extendDeadline returns ctx with its deadline put off by the time that connecting may take: an
-// exchange that is cut off while it connects would have the next one connect in
-// vain, too. The client's read timeout bounds what follows.
+// extendDeadline returns ctx with its deadline extended by connectTime: if an exchange were canceled while connecting, the next one
+// would have to connect as well. Once connected, the client's read timeout applies.
 func extendDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -261,8 +257,8 @@ func extendDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return later, func() { stop(); cancel() }
 }
 
-// Client is the part of [redis.UniversalClient] that the stores of a gateway need; *redis.Client and *redis.ClusterClient have it. The whole
-// leads to the client's own type, of which each package compiles 1,500 methods anew (docs/decisions/022).
+// Client is the part of [redis.UniversalClient] that the stores of a gateway need. *redis.Client and *redis.ClusterClient implement it.
+// Using the whole interface would make each package compile 1,500 methods again (docs/decisions/022).
 type Client interface {
 	redis.Cmdable
 	AddHook(hook redis.Hook)
@@ -270,8 +266,8 @@ type Client interface {
 	Close() error
 }
 
-// Open returns a client of the servers of a URL, which [Options] describes. It waits for an answer as long as timeout, by default a second,
-// and connects when it is first used. The caller closes it.
+// Open returns a client for the servers of a URL; see [Options] for the syntax. timeout limits the wait for a reply, 1 second by
+// default. The client connects on first use. The caller must close it.
 func Open(rawURL string, timeout time.Duration) (Client, error) {
 	o, err := Options(rawURL)
 	if err != nil {
@@ -286,7 +282,7 @@ func Open(rawURL string, timeout time.Duration) (Client, error) {
 	return redis.NewUniversalClient(o), nil
 }
 
-// LocalAddr returns the address from which this machine reaches the servers of a URL: in a container, its own. Nothing is sent.
+// LocalAddr returns the local address of connections to the servers of a URL; in a container, its own address. It sends nothing.
 func LocalAddr(ctx context.Context, rawURL string) (netip.Addr, error) {
 	o, err := Options(rawURL)
 	if err != nil {
@@ -304,8 +300,7 @@ func LocalAddr(ctx context.Context, rawURL string) (netip.Addr, error) {
 	return local.Addr().Unmap(), err
 }
 
-// obeysDeadlines reports whether client gives up when a context does. Clients of
-// types it does not know are trusted.
+// obeysDeadlines reports whether client obeys the deadlines of contexts. Clients of unknown types are trusted.
 func obeysDeadlines(client Client) bool {
 	switch c := client.(type) {
 	case *redis.Client:

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// reloadInterval is how old a cluster client's view of the cluster may be. The view is also loaded
-	// when an exchange fails, but a failure may come before the replica is promoted.
+	// reloadInterval is the maximum age of a cluster client's view of the cluster. The view is also reloaded when an exchange fails, but a
+	// failure may precede the promotion of a replica.
 	reloadInterval = time.Second
-	// firstWait and longestWait are the pauses between attempts while a slot moves.
+	// firstWait and longestWait limit the pauses between attempts while a slot is being moved.
 	firstWait, longestWait = 5 * time.Millisecond, 50 * time.Millisecond
 )
 
-// newCluster returns a client of a cluster. It follows the cluster when slots move and replicas are
-// promoted, and repeats a command only if the node has said that it did not execute the command.
+// newCluster returns a client for a cluster. It follows moved slots and promoted replicas, and repeats a command only if the node has
+// reported that it did not execute the command.
 func newCluster(o *redis.UniversalOptions) *redis.ClusterClient {
 	options := o.Cluster()
 	options.ClusterStateReloadInterval = reloadInterval
@@ -27,16 +27,14 @@ func newCluster(o *redis.UniversalOptions) *redis.ClusterClient {
 	return client
 }
 
-// follower is the hook of a cluster client that loads the slots anew when a node does not answer,
-// and repeats commands that a node refused with TRYAGAIN, because it has a part of their keys while
-// their slot moves. go-redis follows MOVED and ASK by itself.
+// follower is a hook of a cluster client. It reloads the slots when a node does not respond, and repeats commands that a node refused
+// with TRYAGAIN because it has only a part of their keys while their slot is being moved. go-redis handles MOVED and ASK itself.
 //
-// Scripts and pipelines are marked as not to be retried. Otherwise a cluster client, unlike the client
-// of one node, would send them again after a lost connection, and the whole pipeline if only its
-// first command was refused.
+// The hook marks scripts and pipelines as not to be retried. Otherwise a cluster client, unlike a client for one node, would send them
+// again after a lost connection, and would repeat a whole pipeline if only its first command was refused.
 type follower struct {
 	reload func(context.Context)
-	// patience is how long a command is repeated.
+	// patience limits the time that a command is repeated.
 	patience time.Duration
 }
 
@@ -71,7 +69,7 @@ func (f *follower) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (f *follower) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if len(cmds) == 0 || cmds[0].Name() == "multi" {
-			return next(ctx, cmds) // all of them or none, which go-redis sees to
+			return next(ctx, cmds) // executed as a whole or not at all, as go-redis ensures
 		}
 		send := make([]redis.Cmder, len(cmds))
 		for i := range cmds {
@@ -101,8 +99,7 @@ func (f *follower) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// failed loads the slots anew after an error that is no node's answer, or says that no node
-// serves the slot.
+// failed reloads the slots after an error that is not the reply of a node, or that reports that no node serves the slot.
 func (f *follower) failed(ctx context.Context, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -112,7 +109,7 @@ func (f *follower) failed(ctx context.Context, err error) {
 	}
 }
 
-// waits are the pauses between the attempts of a command.
+// waits computes the pauses between the attempts of a command.
 type waits struct {
 	pause time.Duration
 	until time.Time
@@ -120,7 +117,7 @@ type waits struct {
 
 func (f *follower) waits() waits { return waits{firstWait, time.Now().Add(f.patience)} }
 
-// next pauses, and reports whether there is to be another attempt.
+// next pauses, and reports whether to make another attempt.
 func (w *waits) next(ctx context.Context) bool {
 	if time.Now().Add(w.pause).After(w.until) {
 		return false

@@ -11,15 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// scopeKey returns the key of a scope; its stem for the zero Ref.
+// scopeKey returns the key of a scope, or the prefix of an organisation's scope keys for the zero Ref.
 func scopeKey(prefix, org string, ref ratelimit.Ref) string {
 	return prefix + "{" + org + "}:" + string(ref.Kind) + ":" + ref.ID
 }
 
 func indexKey(prefix, org string) string { return prefix + "{" + org + "}#index" }
 
-// leasesKey returns the key of the table of leases on a day. There are two that
-// take turns, so that each can expire before it is used again.
+// leasesKey returns the key of the lease table for a day. Two tables alternate, so that each can expire before it is used again.
 func leasesKey(prefix, org string, day int64) string {
 	return prefix + "{" + org + "}#leases:" + strconv.FormatInt(day%2, 10)
 }
@@ -29,27 +28,25 @@ func debtsKey(prefix, org string, day int64) string {
 	return prefix + "{" + org + "}#debts:" + strconv.FormatInt(day%2, 10)
 }
 
-// encoder turns operations into the arguments of apply.lua and its reply back
-// into results. It is reused, for its buffers.
+// encoder encodes operations as arguments of apply.lua and decodes its reply. It is reused for its buffers.
 type encoder struct {
 	buf   []byte
 	debts []byte
 	body  []byte
-	// keys are the scope keys, then the others; seen finds their positions.
+	// keys contains the scope keys, followed by the others. seen maps keys to their positions.
 	keys   []string
 	others []string
 	seen   map[string]int
-	// indexOf is, for each scope key, the position of its index among others.
+	// indexOf is, for each scope key, the position of its index in others.
 	indexOf []int
-	// at holds the scope key positions of all operations, in order.
+	// at contains the positions of the scope keys of all operations, in order.
 	at   []int
 	args []any
-	// numbers are those of the reply.
+	// numbers are the numbers in the reply.
 	numbers []int64
 }
 
-// encode returns the keys and arguments for ops, from a writer that remembers a
-// position. They are valid until the next call.
+// encode returns the keys and arguments for ops, sent by a writer with a known position. They are valid until the next call.
 func (e *encoder) encode(prefix string, from origin, ops []ratelimit.Op) ([]string, []any) {
 	e.reset()
 	e.args = append(e.args, from.writer)
@@ -87,7 +84,7 @@ func (e *encoder) reset() {
 	clear(e.seen)
 }
 
-// scope notes the position of a scope's key, entering it if it is new.
+// scope records the position of a scope's key, adding it if it is new.
 func (e *encoder) scope(prefix, org string, ref ratelimit.Ref) {
 	key := scopeKey(prefix, org, ref)
 	k, ok := e.seen[key]
@@ -100,7 +97,7 @@ func (e *encoder) scope(prefix, org string, ref ratelimit.Ref) {
 	e.at = append(e.at, k)
 }
 
-// other returns the position among the other keys.
+// other returns the position of a key in others, adding it if it is new.
 func (e *encoder) other(key string) int {
 	k, ok := e.seen[key]
 	if !ok {
@@ -111,8 +108,7 @@ func (e *encoder) other(key string) int {
 	return k
 }
 
-// owed appends the debts of an operation whose first scope is number at, and returns how many
-// they are.
+// owed appends the debts of an operation whose first scope has number at, and returns the number of debts.
 func (e *encoder) owed(prefix string, op *ratelimit.Op, nk, at int) (n int64) {
 	for i := range op.Debts {
 		d := &op.Debts[i]
@@ -137,11 +133,10 @@ func (e *encoder) owed(prefix string, op *ratelimit.Op, nk, at int) (n int64) {
 	return n
 }
 
-// idle reports whether op charges its debts and nothing else.
+// idle reports whether op only charges its debts.
 func idle(op *ratelimit.Op) bool { return op.Calls == 0 && len(op.Draws) == 0 }
 
-// op appends one operation, whose first scope is number at, and returns the
-// number of the next.
+// op appends one operation whose first scope has number at, and returns the number of the next scope.
 func (e *encoder) op(prefix string, op *ratelimit.Op, nk, at int) int {
 	if idle(op) {
 		return at + len(op.Scopes)
@@ -178,14 +173,14 @@ func appendNumber(b []byte, numbers ...int64) []byte {
 	return b
 }
 
-// errReply means that a reply did not have the form of the script's.
+// errReply means that a reply is malformed.
 var errReply = errors.New("malformed reply")
 
-// stateWords is how many numbers describe one scope in a reply.
+// stateWords is the number of numbers that describe one scope in a reply.
 const stateWords = 1 + 2*ratelimit.Windows
 
-// head reads the beginning of a reply: the position of its writer, and whether that
-// differs from the writer's memory, when there is no more to a reply.
+// head decodes the beginning of a reply: the position of its writer, and whether it differs from the position known to the writer. If
+// it does, the reply contains nothing else.
 func (e *encoder) head(reply string) (p position, otherwise bool, err error) {
 	switch err := e.parse(reply); {
 	case err != nil:
@@ -198,11 +193,10 @@ func (e *encoder) head(reply string) (p position, otherwise bool, err error) {
 	return position{epoch: e.numbers[1], writes: e.numbers[2]}, false, nil
 }
 
-// headWords is how many numbers a reply begins with.
+// headWords is the number of numbers at the beginning of a reply.
 const headWords = 3
 
-// decode fills in the results of ops from the reply whose head was read, and returns
-// the store's clock.
+// decode sets the results of ops from the reply whose head was read, and returns the store's clock.
 func (e *encoder) decode(ops []ratelimit.Op) (int64, error) {
 	nk := len(e.indexOf)
 	want := headWords + stateWords*nk
@@ -229,8 +223,8 @@ func (e *encoder) decode(ops []ratelimit.Op) (int64, error) {
 	return e.numbers[0], nil
 }
 
-// unwind gives each operation the states just after it. The reply has only the
-// last ones: going back, each operation takes off its own amount.
+// unwind computes the states after each operation. The reply has only the final states: going backwards, it subtracts the amount of
+// each operation.
 func (e *encoder) unwind(ops []ratelimit.Op, states []int64) {
 	at := len(e.at)
 	for i := len(ops) - 1; i >= 0; i-- {
@@ -247,7 +241,7 @@ func (e *encoder) unwind(ops []ratelimit.Op, states []int64) {
 	}
 }
 
-// charged is the amount that op added to window w of its scope s.
+// charged returns the amount that op added to window w of its scope s.
 func charged(op *ratelimit.Op, s, w int) int64 {
 	switch {
 	case len(op.Draws) == 0:
@@ -266,7 +260,7 @@ func stateOf(words []int64) ratelimit.State {
 	return s
 }
 
-// parse reads the numbers of a reply, which are separated by single spaces or commas.
+// parse parses the numbers of a reply, which are separated by single spaces or commas.
 func (e *encoder) parse(reply string) error {
 	e.numbers = e.numbers[:0]
 	n, digits := int64(0), 0
@@ -283,13 +277,13 @@ func (e *encoder) parse(reply string) error {
 		}
 	}
 	if digits == 0 {
-		return fmt.Errorf("%w: it ends in a space", errReply)
+		return fmt.Errorf("%w: trailing space", errReply)
 	}
 	e.numbers = append(e.numbers, n)
 	return nil
 }
 
-// byGateway sorts adjustments by the gateway whose lease they change.
+// byGateway groups adjustments by the gateway whose lease they change.
 func byGateway(adjustments []ratelimit.Adjustment) map[string][]ratelimit.Adjustment {
 	groups := make(map[string][]ratelimit.Adjustment, 1)
 	for _, a := range adjustments {
@@ -321,7 +315,7 @@ func encodeAdjust(prefix, org, gateway string, adjustments []ratelimit.Adjustmen
 	return keys, []any{string(append(body, ']')), gateway}
 }
 
-// decodeScope reads apply.lua's reply for the scope called name.
+// decodeScope decodes the stored value of the scope called name.
 func decodeScope(name, text string) (ratelimit.ScopeState, error) {
 	ref, err := ratelimit.ParseRef(name)
 	if err != nil {
@@ -339,7 +333,7 @@ func decodeScope(name, text string) (ratelimit.ScopeState, error) {
 	}, nil
 }
 
-// decodeLeases finds the leases of the scope with the given key on a day.
+// decodeLeases returns the leases of the scope with the given key on a day.
 func decodeLeases(key string, tables [2]map[string]string, day int64) ([]ratelimit.LeaseState, error) {
 	var leases []ratelimit.LeaseState
 	for field, text := range tables[day%2] {
@@ -359,7 +353,7 @@ func decodeLeases(key string, tables [2]map[string]string, day int64) ([]ratelim
 	return leases, nil
 }
 
-// decodeLease reads apply.lua's reply for a lease.
+// decodeLease decodes the stored value of a lease.
 func decodeLease(gateway, text string) (ratelimit.LeaseState, error) {
 	words, err := decodeWords(text, 2*ratelimit.Windows)
 	if err != nil {

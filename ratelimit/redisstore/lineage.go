@@ -10,35 +10,32 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// writeTracker notices that the store has lost data while the server stayed the one it
-// was: it became the replica of one that knew less and was promoted again, or was
-// emptied. The server counts the exchanges by which each Store writes, each Store
-// remembers the latest count it was told, and a server that knows of fewer has lost
-// some of them. The Store that finds this out begins a new epoch at the server, which
-// tells all others with their next exchange, or beat.
+// writeTracker detects that a server has lost data although it was not replaced: it became the replica of a server with less data and
+// was promoted again, or it was emptied. The server counts the writing exchanges of each Store, each Store remembers the latest count,
+// and a server with a smaller count has lost some of them. The Store that detects this begins a new epoch at the server, from which all
+// other gateways learn about the loss with their next exchange or heartbeat.
 //
-// It costs no exchange of its own. It does not notice the loss of data that
-// was written more than a day ago, when no window of it runs any longer.
+// This needs no additional exchange. It does not detect the loss of data written more than a day ago, when none of its windows is
+// running any more.
 type writeTracker struct {
-	// writer is the name of the Store, of no other one.
+	// writer is the unique name of the Store.
 	writer string
 
 	mu     sync.Mutex // guards groups
 	groups map[string]remembered
 }
 
-// position is how far a server has come: how often a writer has written to it in
-// an epoch.
+// position is the number of times that a writer has written to a server in an epoch.
 type position struct{ epoch, writes int64 }
 
-// remembered is the latest position that a Store was told.
+// remembered is the latest position received by a Store.
 type remembered struct {
 	position
-	// written is when the count of writes was told.
+	// written is the time when the number of writes was received.
 	written time.Time
 }
 
-// origin tells a script the source of an exchange.
+// origin identifies the sender of an exchange to a script.
 type origin struct {
 	position
 	key, writer string
@@ -50,8 +47,8 @@ func newWriteTracker() *writeTracker {
 	return &writeTracker{writer: rand.Text(), groups: make(map[string]remembered)}
 }
 
-// last returns the position remembered for a group of organisations. One of more than
-// a day ago is none: the server has forgotten it, too.
+// last returns the position remembered for a group of organisations. A position older than a day is ignored, because the server has
+// forgotten it too.
 func (l *writeTracker) last(group string, now time.Time) position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,8 +63,7 @@ func (l *writeTracker) valid(group string, now time.Time) (remembered, bool) {
 	return r, ok && now.Sub(r.written) < ratelimit.WindowSize(ratelimit.Windows-1)
 }
 
-// saw remembers a position, and reports whether it is of a later epoch than the one
-// remembered.
+// saw stores a position, and reports whether its epoch is later than the stored one.
 func (l *writeTracker) saw(group string, p position, now time.Time) (later bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,14 +75,14 @@ func (l *writeTracker) saw(group string, p position, now time.Time) (later bool)
 	return later
 }
 
-// forget is for another server, which knows no position of this one.
+// forget drops all positions after a change of the server, which does not know them.
 func (l *writeTracker) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.groups)
 }
 
-// positionsKey is the key of the table of positions of a group.
+// positionsKey returns the key of a group's table of positions.
 func (s *Store) positionsKey(group string) string {
 	if group == "" {
 		return s.prefix + "positions"
@@ -94,7 +90,7 @@ func (s *Store) positionsKey(group string) string {
 	return s.prefix + "{" + group + "}#positions"
 }
 
-// origin is that of an exchange for a group.
+// origin returns the origin of an exchange for a group.
 func (s *Store) origin(group string) origin {
 	o := origin{position: position{epoch: -1}, key: s.positionsKey(group), writer: s.watch.lineage.writer}
 	if s.watch.config.Recovery >= 0 {
@@ -103,9 +99,8 @@ func (s *Store) origin(group string) origin {
 	return o
 }
 
-// run makes one exchange and reads the head of its reply into e. It fails with
-// [ratelimit.ErrRestarted] if the store has lost data, and during the pause after that
-// unless there are no operations.
+// run makes one exchange and decodes the head of its reply into e. It returns [ratelimit.ErrRestarted] if the store has lost data, and
+// during the pause that follows unless there are no operations.
 func (s *Store) run(ctx context.Context, e *encoder, group string, ops []ratelimit.Op) error {
 	epoch := s.watch.epoch.Load()
 	if len(ops) > 0 && s.watch.pausing() {
@@ -116,7 +111,7 @@ func (s *Store) run(ctx context.Context, e *encoder, group string, ops []ratelim
 	if err != nil {
 		return err
 	}
-	// Another server is another matter: all gateways notice it by themselves.
+	// A replaced server is handled separately: all gateways detect it themselves.
 	if err := s.watch.check(ctx, epoch); err != nil {
 		return err
 	}

@@ -1,12 +1,10 @@
--- Sets the counts of scopes to nothing and starts a new generation of them.
+-- Zeroes the counts of scopes and begins a new generation for them.
 --
 -- KEYS  the scope keys.
 --
--- A scope that is not counted stays absent. A window that is later than the
--- clock goes back to the clock: this is how an operator undoes a clock that
--- stepped forward and back. Leases that were taken before stay with their
--- gateways until those hear of the new generation; their permits can be spent,
--- but no longer returned.
+-- A scope without counts stays absent. A window later than the clock is reset to the clock: this is how an operator repairs the effect
+-- of a clock that stepped forward and back. Leases taken before the reset stay with their gateways until these learn about the new
+-- generation; their permits can be spent, but no longer returned.
 
 local SIZE = {60, 3600, 86400}
 local RETENTION = 7200

@@ -2,17 +2,16 @@ package redisstore
 
 import "context"
 
-// Server says whether the server behind a client is the one it was, to others that keep
-// data there. It is safe for concurrent use.
+// Server reports changes of the server to other users of the same server. It is safe for concurrent use.
 type Server struct{ watch *serverWatch }
 
 // Server returns the state of the Store's server.
 func (s *Store) Server() Server { return Server{s.watch} }
 
-// Epoch changes with the server.
+// Epoch returns a number that changes when the server is replaced.
 func (s Server) Epoch() int64 { return s.watch.epoch.Load() }
 
-// Verify reports whether the outcome of an exchange that began in an epoch counts.
+// Verify returns an error if the server was replaced since an epoch. The outcome of an exchange from that epoch is then invalid.
 func (s Server) Verify(ctx context.Context, epoch int64) error {
 	err := s.watch.check(ctx, epoch)
 	if s.watch.epoch.Load() != epoch {
@@ -21,14 +20,12 @@ func (s Server) Verify(ctx context.Context, epoch int64) error {
 	return err
 }
 
-// Pausing reports whether another server has taken the place of the one there was, and
-// gateways are waited for that may know more than it does; it goes on until a beat has
-// found out whether all have come.
+// Pausing reports whether the server was replaced and gateways with more data are still being waited for. The pause lasts until a
+// heartbeat has determined whether all of them have restored their data.
 func (s Server) Pausing() bool {
 	until := s.watch.until.Load()
 	return until != 0 && s.watch.config.Now().UnixNano() < until+MinRecovery.Nanoseconds()
 }
 
-// LastDesertion is the latest epoch after whose beginning a gateway did not come back, 0 for
-// none.
+// LastDesertion returns the latest epoch that a gateway has missed after a change of the server, or 0.
 func (s Server) LastDesertion() int64 { return s.watch.deserted.Load() }

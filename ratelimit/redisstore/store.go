@@ -17,32 +17,30 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// The defaults of a Config.
+// Defaults of a Config.
 const (
 	DefaultPrefix   = "tollgate:rl:"
 	DefaultRecovery = 5 * time.Second
 )
 
-// Config holds the settings of a Store beside its client. The zero Config is usable.
+// Config configures a Store. The zero Config is usable.
 type Config struct {
-	// Prefix begins every key; several installations can share a Redis with
-	// different ones. Default: DefaultPrefix. It must not contain braces.
+	// Prefix is the prefix of every key; several installations can share a Redis with different prefixes. Default: DefaultPrefix. It must
+	// not contain braces.
 	Prefix string `yaml:"prefix,omitempty"`
-	// Recovery is the longest time nothing is admitted after the server restarted
-	// or another one took its place, waiting for all gateways to restore their
-	// memory. It is MinRecovery or more. Default: DefaultRecovery; negative
-	// trusts a new server at once, which may admit up to another quota if it lost
-	// its data.
+	// Recovery limits the time without admitted calls after the server restarted or was replaced, while gateways restore their counts. It
+	// must be at least MinRecovery. Default: DefaultRecovery. A negative value trusts a new server immediately, which may admit up to
+	// another quota if it has lost its data.
 	Recovery time.Duration `yaml:"recovery,omitempty"`
-	// Now is the clock recovery is measured with. Default: time.Now.
+	// Now is the clock used to measure recovery. Default: time.Now.
 	Now func() time.Time `yaml:"-"`
 }
 
-// MinRecovery is the shortest recovery: a gateway hears of another server with one
-// beat, and has restored its memory before the next.
+// MinRecovery is the shortest recovery: a gateway learns about a replaced server with one heartbeat, and has restored its counts before
+// the next one.
 const MinRecovery = 2 * ratelimit.HeartbeatInterval
 
-// Validate reports the faults of c, each with its field.
+// Validate checks c and joins the errors it finds, each with the name of the field.
 func (c Config) Validate() error {
 	var errs fault.Found
 	if c.Prefix != "" {
@@ -55,8 +53,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Store is a [ratelimit.Store] in Redis. It is safe for concurrent use. It does
-// not own its client.
+// Store is a [ratelimit.Store] in Redis. It is safe for concurrent use. It does not own its client.
 type Store struct {
 	client  Client
 	once    noRetryScripter
@@ -71,9 +68,8 @@ type Store struct {
 
 var _ ratelimit.Store = (*Store)(nil)
 
-// New returns a Store on client, which should come from [Open]. It does not
-// dial. It refuses a client that does not obey deadlines, and adds a hook to it
-// that notices new connections.
+// New returns a Store that uses client, which should come from [Open]. It does not connect. It rejects a client that does not obey
+// deadlines, and adds a hook to the client that detects new connections.
 func New(client Client, config Config) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: no client")
@@ -100,8 +96,7 @@ func New(client Client, config Config) (*Store, error) {
 	return s, nil
 }
 
-// Group implements [ratelimit.Store]: on a cluster, calls of different
-// organisations cannot share a script call.
+// Group implements [ratelimit.Store]. On a cluster, calls of different organisations cannot share a script call.
 func (s *Store) Group(org string) string {
 	if s.cluster {
 		return org
@@ -129,7 +124,7 @@ func (s *Store) Apply(ctx context.Context, ops []ratelimit.Op) (int64, error) {
 func (s *Store) Adjust(ctx context.Context, org string, adjustments []ratelimit.Adjustment) error {
 	ctx, cancel := extendDeadline(ctx)
 	defer cancel()
-	// A gateway is an argument of its own, so there is one call for each.
+	// The gateway is a separate argument, so there is one call per gateway.
 	for gateway, group := range byGateway(adjustments) {
 		keys, args := encodeAdjust(s.prefix, org, gateway, group)
 		err := s.adjust.Run(ctx, s.once, keys, args...).Err()
@@ -202,7 +197,7 @@ func (s *Store) Heartbeat(ctx context.Context, gateway string, within time.Durat
 	return p, nil
 }
 
-// restoredTTL is how long the store records which gateways have restored their memory.
+// restoredTTL is the TTL of the set of gateways that have restored their counts.
 const restoredTTL = time.Hour
 
 // Restore implements [ratelimit.Store].
@@ -213,7 +208,7 @@ func (s *Store) Restore(ctx context.Context, gateway string, within time.Duratio
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	// The roll is that of the server the adjustments went to, or the check fails.
+	// The set belongs to the server that received the adjustments; otherwise the check fails.
 	key := s.prefix + s.watch.roll()
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.SAdd(ctx, key, gateway)
@@ -261,11 +256,11 @@ func (s *Store) Leases(ctx context.Context, org string, day int64, scopes []rate
 	return leases, nil
 }
 
-// Alive returns the gateways heard of lately, by their beats, sorted.
+// Alive returns the names of the gateways with a recent heartbeat, sorted.
 func (s *Store) Alive() []string { return s.watch.alive() }
 
-// Snapshot implements [ratelimit.Store]. It reads keys one after the other: counts
-// of different scopes may be moments apart.
+// Snapshot implements [ratelimit.Store]. It reads keys one after another, so counts of different scopes may be from slightly different
+// times.
 func (s *Store) Snapshot(ctx context.Context, org string) (ratelimit.Snapshot, error) {
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
@@ -300,7 +295,7 @@ func (s *Store) Snapshot(ctx context.Context, org string) (ratelimit.Snapshot, e
 			return ratelimit.Snapshot{}, fmt.Errorf("redisstore: show %s: %w", key, err)
 		}
 		if scope.State.Index[2] < today.Index[2] {
-			continue // kept from yesterday
+			continue // left over from yesterday
 		}
 		scope.State.Advance(snap.Now)
 		if scope.Leases, err = decodeLeases(key, leases, scope.State.Index[2]); err != nil {
@@ -321,9 +316,8 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("redisstore: %s: %w", what, err)
 }
 
-// noRetryScripter runs scripts with commands that are never repeated: not by the client's
-// retries, and not by a cluster client's redirects unless the node says that
-// nothing ran (MOVED, ASK).
+// noRetryScripter runs scripts with commands that are never repeated: neither by the client's retries, nor by the redirects of a
+// cluster client unless the node reports that nothing was executed (MOVED, ASK).
 type noRetryScripter struct {
 	redis.Scripter
 	client Client
@@ -352,7 +346,7 @@ func (o noRetryScripter) run(ctx context.Context, name, script string, keys []st
 	}
 	cmd := redis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
-	// The error is kept in cmd, where the callers look for it.
+	// The error is stored in cmd, where callers read it.
 	_ = o.client.Process(ctx, noRetryCmd{cmd})
 	return cmd
 }

@@ -89,9 +89,9 @@ func TestTLSFiles(t *testing.T) {
 		want         string
 	}{
 		{"no TLS", "redis", []string{"tls_ca", files.CA}, "tls_ca needs TLS"},
-		{"half a pair", "rediss", []string{"tls_cert", files.ClientCert}, "tls_cert and tls_key go together"},
+		{"half a pair", "rediss", []string{"tls_cert", files.ClientCert}, "tls_cert and tls_key must be set together"},
 		{"no file", "rediss", []string{"tls_ca", empty + ".gone"}, "tls_ca: open"},
-		{"nothing in it", "rediss", []string{"tls_ca", empty}, "has no certificate"},
+		{"nothing in it", "rediss", []string{"tls_ca", empty}, "contains no certificate"},
 		{"not a pair", "rediss", []string{"tls_cert", files.CA, "tls_key", files.ClientKey}, "tls_cert: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,57 +18,47 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// serverWatch notices that the server behind a client is no longer the one it was: it
-// has restarted, or another one has taken its place, and may know less. Neither
-// can happen without a new connection, or without another list of the masters of a
-// cluster, whose replicas have connections before they are promoted. So only after a
-// sign of one of these does it ask who answers. That is asked after the exchange that
-// needed the connection, whose outcome then does not count: it may have been charged,
-// but to counts that cannot be trusted.
+// serverWatch detects that the server of a client has restarted or was replaced, and may therefore have less data. Either requires a
+// new connection or, in a cluster whose replicas have connections before they are promoted, a changed list of masters. Only after one
+// of these signs does it identify the server, after the exchange that needed the connection. If the server has changed, the outcome of
+// that exchange is invalid: it may have been charged, but to counts that cannot be trusted.
 //
-// After a failover by Sentinel the old master may live on, and a connection that
-// was being made at that moment may have gone there still. Whoever answers over
-// that one would pass for the server all others talk to. So behind Sentinel, where
-// an address stands for one server, a connection to another address is a change,
-// too.
+// After a failover by Sentinel the old master may still run, and a connection made at that moment may lead to it. It would then be
+// mistaken for the server that the other gateways use. Therefore with Sentinel, where an address identifies a server, a connection to
+// another address also counts as a change.
 //
-// A server that changed admits nothing before all gateways have restored their
-// memory: each enters its name in a set that is named after the server, and goes
-// on when all those are in it that were alive shortly before, and those that have
-// announced themselves to the new server. One that does not come is waited for no
-// longer than the pause.
+// A changed server admits nothing until all gateways have restored their counts. Each gateway adds its name to a set named after the
+// server, and continues once the set contains all gateways that were alive shortly before and all that have announced themselves to the
+// new server. A gateway that does not return is waited for until the end of the pause.
 //
-// A loss of data by a server that stays the same is noticed by the lineage.
+// Losses of data by a server that was not replaced are detected by writeTracker.
 type serverWatch struct {
 	client  Client
-	config  Config // with its defaults
+	config  Config // with defaults applied
 	lineage *writeTracker
-	// sentinel is set if the client asks Sentinels where the master is; addr is
-	// the address of the latest connection then.
+	// sentinel is set if the client asks Sentinels for the master. addr is the address of its latest connection.
 	sentinel bool
 	addr     atomic.Pointer[string]
-	// signs counts the reasons to ask who answers, verified is the count at the latest check.
+	// signs counts the reasons to identify the server. verified is that count at the latest check.
 	signs, verified atomic.Int64
 	// masters are the addresses of a cluster's masters, as last listed.
 	masters atomic.Pointer[string]
-	// epoch changes with the server.
+	// epoch changes when the server is replaced.
 	epoch atomic.Int64
 
 	mu sync.Mutex
-	// known has the identities of servers by their addresses, present the addresses of those that
-	// were there at the latest check.
+	// known contains the identities of servers by address, and present the addresses of the servers found at the latest check.
 	known   map[string]string
 	present []string
-	// loss is the epoch of the latest loss of data by the servers known, 0 for none.
+	// loss is the epoch of the latest loss of data by the known servers, or 0.
 	loss int64
-	// peers are the gateways heard of, and when last.
+	// peers are the known gateways with the times of their latest heartbeats.
 	peers map[string]time.Time
-	// since is when the latest change was noticed, until when the pause after it
-	// ends, in Unix nanoseconds.
+	// since is the time when the latest change was detected, and until the end of the pause after it, in Unix nanoseconds.
 	since, until atomic.Int64
-	// unheard says that a change was noticed by an exchange that was none of the Store's.
+	// unheard is set if a change was detected by an exchange that the Store did not make.
 	unheard atomic.Bool
-	// deserted is the latest epoch whose pause ended without all gateways.
+	// deserted is the latest epoch whose pause ended although a gateway was missing.
 	deserted atomic.Int64
 }
 
@@ -91,7 +81,7 @@ func newWatch(client Client, config Config) *serverWatch {
 	return w
 }
 
-// failoverAddr is the address go-redis gives clients that ask Sentinels.
+// failoverAddr is the address that go-redis sets for clients that use Sentinels.
 const failoverAddr = "FailoverClient"
 
 // DialHook implements [redis.Hook].
@@ -112,7 +102,7 @@ func (w *serverWatch) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// changed begins a pause, and makes the exchanges under way not count.
+// changed begins a pause and invalidates the exchanges in progress.
 func (w *serverWatch) changed() {
 	if w.config.Recovery < 0 {
 		return
@@ -123,7 +113,7 @@ func (w *serverWatch) changed() {
 	w.epoch.Add(1)
 }
 
-// lost begins a pause after a loss of data, with which an epoch began.
+// lost begins a pause after a loss of data that began a new epoch.
 func (w *serverWatch) lost(epoch int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,14 +144,14 @@ func (w *serverWatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// answered notes a node's answer that another one is the master of a slot.
+// answered handles a node's reply that another node is the master of a slot.
 func (w *serverWatch) answered(err error) {
 	if _, moved := redis.IsMovedError(err); moved {
 		w.signs.Add(1)
 	}
 }
 
-// listed notes the masters of a cluster.
+// listed handles a list of the masters of a cluster.
 func (w *serverWatch) listed(slots []redis.ClusterSlot) {
 	addrs := make([]string, 0, len(slots))
 	for _, s := range slots {
@@ -176,11 +166,10 @@ func (w *serverWatch) listed(slots []redis.ClusterSlot) {
 	}
 }
 
-// pausing reports whether a pause goes on.
+// pausing reports whether the pause is still in effect.
 func (w *serverWatch) pausing() bool { return w.config.Now().UnixNano() < w.until.Load() }
 
-// roll is the name of the set of gateways that have restored their memory to the
-// servers now known, since they lost data last.
+// roll returns the name of the set of gateways that have restored their counts to the current servers since the latest loss of data.
 func (w *serverWatch) roll() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,16 +184,14 @@ func (w *serverWatch) roll() string {
 	return "restored:" + strings.Join(ids, ",")
 }
 
-// heard notes which gateways are alive, having beaten within some time, and in a
-// pause which have restored their memory. When none is missing, the pause is
-// over, but not before every gateway had the time to make itself heard. Exchanges
-// of before the change still do not count then. It reports whether the pause is about
-// to end with one missing.
+// heard records the live gateways, and during a pause the gateways that have restored their counts. The pause ends when none is
+// missing, but not before every gateway has had time for a heartbeat. Exchanges from before the change remain invalid. heard reports
+// whether the pause is about to end although a gateway is missing.
 func (w *serverWatch) heard(epoch int64, alive, restored []string, within time.Duration) (deserted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.epoch.Load() != epoch {
-		return false // of another server
+		return false // belongs to another server
 	}
 	now := w.config.Now()
 	for _, p := range alive {
@@ -226,8 +213,7 @@ func (w *serverWatch) heard(epoch int64, alive, restored []string, within time.D
 	return false
 }
 
-// missing reports whether one of the gateways heard of has not restored its
-// memory. The caller holds mu.
+// missing reports whether a known gateway has not restored its counts. The caller holds mu.
 func (w *serverWatch) missing(restored []string) bool {
 	for p := range w.peers {
 		if !slices.Contains(restored, p) {
@@ -237,14 +223,14 @@ func (w *serverWatch) missing(restored []string) bool {
 	return false
 }
 
-// alive returns the gateways lately heard of, sorted.
+// alive returns the names of the gateways with a recent heartbeat, sorted.
 func (w *serverWatch) alive() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.peers))
 }
 
-// check reports whether the outcome of an exchange that began in epoch counts.
+// check returns an error if the outcome of an exchange that began in epoch is invalid.
 func (w *serverWatch) check(ctx context.Context, epoch int64) error {
 	if w.config.Recovery < 0 {
 		return nil
@@ -260,7 +246,7 @@ func (w *serverWatch) check(ctx context.Context, epoch int64) error {
 	return nil
 }
 
-// verify asks the servers for their identities.
+// verify identifies the servers.
 func (w *serverWatch) verify(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -289,10 +275,8 @@ func (w *serverWatch) verify(ctx context.Context) error {
 	return nil
 }
 
-// identify returns the run ID of each master. A server that does not tell it (the
-// embedded one) is taken to live as long as this process. A node of a cluster that
-// cannot be reached is taken to be the one it was: when it is back, that takes a
-// new connection.
+// identify returns the run ID of each master. A server that does not report it (the embedded one) is assumed to live as long as this
+// process. A cluster node that cannot be reached is assumed to be unchanged, because reaching it again requires a new connection.
 func (w *serverWatch) identify(ctx context.Context) (map[string]string, error) {
 	found := make(map[string]string)
 	cluster, ok := w.client.(*redis.ClusterClient)
@@ -317,8 +301,8 @@ func (w *serverWatch) identify(ctx context.Context) (map[string]string, error) {
 	return found, err
 }
 
-// identity returns the run ID of a server and that of its data's history, which changes
-// when a replica is promoted; it is empty if the server does not tell.
+// identity returns the run ID of a server and its replication ID, which changes when a replica is promoted. It returns "" if the server
+// does not report them.
 func identity(ctx context.Context, c redis.Cmdable) (string, error) {
 	var server, replication *redis.StringCmd
 	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {

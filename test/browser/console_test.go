@@ -259,7 +259,7 @@ func (h *house) whyWasAnnRefused(t *testing.T, b *tab) {
 	b.until(t, `location.search.includes("key=ann") && location.search.includes("outcome=denied")`)
 	click(t, b, `tr.linked a.row[href^="/ui/requests/"]`)
 	shows(t, b, "What to change")
-	shows(t, b, "3 GPUs per pod are more than the 2 allowed")
+	shows(t, b, "3 GPUs per pod exceed the limit of 2")
 }
 
 // grantAndPass answers the request for approval of the decision on the page.

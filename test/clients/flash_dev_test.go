@@ -122,8 +122,8 @@ func TestFlashDevRefusals(t *testing.T) { //nolint:tparallel // one stack, which
 	python := installed(t, "runpod-flash-1.21.0/bin/python")
 	s, env := newDevStack(t, python)
 	for _, tt := range []struct{ key, says, balanced string }{
-		{fenced, `gpu_allow_list: pool "ADA_24" may hand out GPU types that are not on the allow-list, unless gpu.excludedTypes has them: "NVIDIA GeForce RTX 4090" (allowed: "NVIDIA L4")`, "200"},
-		{poor, "no room in the budget key poor per_hour: of 0.001 USD per hour, 0 are used and 0 reserved", "503"},
+		{fenced, `gpu_allow_list: pool "ADA_24" contains GPU types that are not on the allow-list; add them to gpu.excludedTypes: "NVIDIA GeForce RTX 4090" (allowed: "NVIDIA L4")`, "200"},
+		{poor, "budget key poor per_hour exceeded: limit 0.001 USD per hour, used 0, reserved 0", "503"},
 	} {
 		t.Run(tt.key, func(t *testing.T) {
 			got := drive[report](t, s, python, "flash_dev.py", append(env, "REFUSED="+tt.says, "KEY="+tt.key)...)

@@ -69,12 +69,12 @@ func TestDecisionsOutliveAnOutage(t *testing.T) {
 		t.Fatalf("list: %d %s", a.Status, a.Body)
 	}
 	running.wait(t, `"msg":"decision log sink failed"`)
-	const want = "decision log (service): 1 events wait: the service answered 503"
+	const want = "decision log (service): 1 events wait: service responded with status 503"
 	if out, err := exec.CommandContext(t.Context(), tollgate, "status", "--admin", "http://"+admin).CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("status (%v):\n%s\nwant %q in it", err, out, want)
 	}
 	world.Until(t, "the decision of before the outage", func() bool { return service.has(a.Header.Get("X-Tollgate-Decision")) })
-	running.wait(t, `"msg":"decision log sink works again"`)
+	running.wait(t, `"msg":"decision log sink recovered"`)
 	if out, err := exec.CommandContext(t.Context(), tollgate, "status", "--admin", "http://"+admin).CombinedOutput(); err != nil || strings.Contains(string(out), "decision log (") {
 		t.Errorf("status after the outage (%v):\n%s\nwant nothing about the decision log", err, out)
 	}

@@ -122,7 +122,7 @@ audit: {file: {path: %[2]s, max_bytes: 2000, keep: 50}, otlp: {%[1]s}, webhook: 
 	for range 6 {
 		create()
 	}
-	first.wait(t, `"msg":"the audit log is not shipped","`)
+	first.wait(t, `"msg":"audit log shipping failed","`)
 	first.stop(t)
 	receiver.Answer(http.StatusOK)
 	second := serve()

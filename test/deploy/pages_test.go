@@ -193,7 +193,7 @@ export TOLLGATE_ADMIN=$(address admin)
 			t.Errorf("%q is not in what it prints:\n%s", want, out)
 		}
 	}
-	for _, unwanted := range []string{"no room in the budget", "Unauthorized", "tollgate: "} {
+	for _, unwanted := range []string{" exceeded: limit ", "Unauthorized", "tollgate: "} {
 		if strings.Contains(out, unwanted) {
 			t.Errorf("%q is in what it prints:\n%s", unwanted, out)
 		}

@@ -46,7 +46,7 @@ func TestOnePackageAssignsAField(t *testing.T) {
 			by[name][strings.TrimPrefix(p.PkgPath, module+"/")] = true
 		}
 	}
-	for _, name := range []string{"Exchange.Answer", "Exchange.Once", "Once.Noted", "Money.Held", "Reservation.Takes", "Approval.Grant"} {
+	for _, name := range []string{"Exchange.Response", "Exchange.Idempotency", "IdempotencyState.Recorded", "Cost.Reservation", "Reservation.Current", "Approval.Grant"} {
 		if len(by[name]) == 0 {
 			t.Errorf("the test does not see that %s is assigned", name)
 		}
@@ -68,7 +68,7 @@ type assigned struct {
 func (a *assigned) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
-		return n.Name.Name != "Record" && n.Name.Name != "forRecord"
+		return n.Name.Name != "Snapshot" && n.Name.Name != "snapshot"
 	case *ast.AssignStmt:
 		for _, left := range n.Lhs {
 			a.target(left)

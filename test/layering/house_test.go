@@ -87,7 +87,7 @@ func TestRequestPathDecodesJSONStrictly(t *testing.T) {
 	// Files that read back records that a gateway has written to Redis or sealed, and operators' files and drafts.
 	own := map[string]bool{
 		"gateway/decisions/archiver.go": true, "gateway/decisions/refusals.go": true, "gateway/envoy/merge.go": true, "gateway/envoy/registry.go": true,
-		"gateway/filter/cursor.go": true, "gateway/filter/intent.go": true, "gateway/idempotency/desk.go": true, "gateway/operator/draftrows.go": true,
+		"gateway/filter/cursor.go": true, "gateway/filter/intent.go": true, "gateway/idempotency/tracker.go": true, "gateway/operator/draftrows.go": true,
 		"gateway/operator/drafts.go": true, "gateway/operator/fleet.go": true, "gateway/operator/revisions.go": true,
 	}
 	for _, p := range list(t) {

@@ -1,7 +1,7 @@
 package layering
 
-// Order lists stages of gateway/features.go that must stand before others. The name of a stage has its part:
-// Call.Judge. Call.* stands for every stage of the part that the row does not name. Responses run backwards.
+// Order lists stages of gateway/features.go that must run before others. The name of a stage is prefixed with its part:
+// call/evaluate policies. call/* stands for every stage of the part that the row does not name. Responses run in reverse order.
 type Order struct {
 	Before, After []string
 	// Why is the reason, for the failure of the test.
@@ -11,22 +11,22 @@ type Order struct {
 // Orders returns the rows.
 func Orders() []Order {
 	return []Order{
-		{[]string{"Content.Receive"}, []string{"Content.Decode"}, "a body is bounded before it is decoded"},
+		{[]string{"body/limit size"}, []string{"body/decode body"}, "a body is bounded before it is decoded"},
 		{
-			[]string{"Head.Match", "Head.Count"},
-			[]string{"Head.Routed"},
-			"match notes that no route fits, and routed refuses when the caller has been identified and counted: strangers learn no routes, and guessing costs quota",
+			[]string{"headers/match route", "headers/rate limit"},
+			[]string{"headers/require route"},
+			"match route only records that no route fits, and require route refuses the request after authentication and rate limiting: strangers cannot discover routes, and guessing uses quota",
 		},
-		{[]string{"Head.Identify"}, []string{"Head.Legacy", "Head.Admit", "Head.Count", "Head.Routed"}, "these ask for the caller or its organisation"},
-		{[]string{"Call.Repeats"}, []string{"Call.Reserve"}, "reserve notes the intent that once has begun, in the same trip to the store"},
-		{[]string{"Call.Repeats"}, []string{"Call.Judge"}, "a repeat gets the answer to the first request and is not judged; on the way out, once answers a repeat that the judge refused"},
-		{[]string{"Call.Ownership"}, []string{"Call.Judge"}, "the judge reads the objects that a call names, and own has replaced the ids of objects that the caller may not see"},
-		{[]string{"Call.Judge"}, []string{"Call.Pages"}, "the judge validates the parameters of a page, which pages takes out of the query"},
-		{[]string{"Call.Pages"}, []string{"Call.Rebuild"}, "rebuild asks the platform for the page that pages has found"},
-		{[]string{"Call.Labels"}, []string{"Call.Reserve"}, "the ledger keeps the labels with the reservation"},
-		{[]string{"Call.Reserve", "Call.Ownership"}, []string{"Call.Measure"}, "on the way out, measure reads what a run has cost and its id, reserve commits the cost and own remembers the job's owner"},
-		{[]string{"Head.Count"}, []string{"Call.Count"}, "a legacy request is counted once in the head, and the calls that it becomes in the call part"},
-		{[]string{"Call.Repeats"}, []string{"Call.Addresses"}, "on the way out, once keeps the answer for repeats: it must name the gateway's addresses by then"},
-		{[]string{"Call.*"}, []string{"Call.Lookup", "Call.Share"}, "on the way out, both see the platform's answers before another stage rewrites them; lookup is the last to refuse a call of a gateway that was held up"},
+		{[]string{"headers/authenticate"}, []string{"headers/record legacy use", "headers/limit concurrency", "headers/rate limit", "headers/require route"}, "these need the caller or its organisation"},
+		{[]string{"call/idempotency"}, []string{"call/reserve budget"}, "reserve budget records the intent that idempotency has prepared, in the same request to the store"},
+		{[]string{"call/idempotency"}, []string{"call/evaluate policies"}, "a repeat gets the first response and is not evaluated; in the response phase, idempotency answers a repeat that policies refused"},
+		{[]string{"call/check ownership"}, []string{"call/evaluate policies"}, "evaluate policies reads the resources in a call, and check ownership has replaced the ids of those that the caller may not see"},
+		{[]string{"call/evaluate policies"}, []string{"call/paginate"}, "evaluate policies validates the pagination parameters, which paginate removes from the query"},
+		{[]string{"call/paginate"}, []string{"call/build request"}, "build request requests the page that paginate has determined"},
+		{[]string{"call/read labels"}, []string{"call/reserve budget"}, "the ledger keeps the labels with the reservation"},
+		{[]string{"call/reserve budget", "call/check ownership"}, []string{"call/measure usage"}, "in the response phase, measure usage reads the cost and id of a run, reserve budget commits the cost, and check ownership stores the job's owner"},
+		{[]string{"headers/rate limit"}, []string{"call/rate limit"}, "a legacy request is counted once in the headers part, and its v2 calls in the call part"},
+		{[]string{"call/idempotency"}, []string{"call/rewrite addresses"}, "in the response phase, idempotency stores the response for repeats, which must contain the gateway's addresses by then"},
+		{[]string{"call/*"}, []string{"call/recover lost create", "call/fair share"}, "in the response phase, both see the platform's response before other stages rewrite it; recover lost create makes the last check that the gateway was not paused"},
 	}
 }

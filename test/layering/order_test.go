@@ -40,7 +40,7 @@ func stages(t *testing.T, source []byte) []string {
 				t.Errorf("stage %d of order.%s cannot be read: write a literal name", len(all), left.Sel.Name)
 				continue
 			}
-			all = append(all, left.Sel.Name+"."+strings.Trim(lit.Value, `"`))
+			all = append(all, strings.ToLower(left.Sel.Name)+"/"+strings.Trim(lit.Value, `"`))
 		}
 		return true
 	})
@@ -97,11 +97,11 @@ func TestOrderIsRead(t *testing.T) {
 	t.Parallel()
 	got := stages(t, []byte(`package gateway
 func f() {
-	order.Head = []string{"Size", "Count"}
-	order.Call = []string{"Repeats", "Judge", "Size"}
-	other.Call = []string{"Share"}
+	order.Headers = []string{"limit size", "rate limit"}
+	order.Call = []string{"idempotency", "evaluate policies", "limit size"}
+	other.Call = []string{"fair share"}
 }`))
-	if want := []string{"Head.Size", "Head.Count", "Call.Repeats", "Call.Judge", "Call.Size"}; !slices.Equal(got, want) {
+	if want := []string{"headers/limit size", "headers/rate limit", "call/idempotency", "call/evaluate policies", "call/limit size"}; !slices.Equal(got, want) {
 		t.Fatalf("stages %q, want %q", got, want)
 	}
 	for _, c := range []struct {
@@ -109,14 +109,14 @@ func f() {
 		before, after string
 		want          int
 	}{
-		{"kept", "Call.Repeats", "Call.Judge", 0},
-		{"turned round", "Call.Judge", "Call.Repeats", 1},
-		{"across parts", "Head.Size", "Call.Size", 0},
-		{"across parts, turned round", "Call.Size", "Head.Size", 1},
-		{"last", "Call.*", "Call.Size", 0},
-		{"not last", "Call.*", "Call.Judge", 1},
-		{"first", "Call.Repeats", "Call.*", 0},
-		{"no such stage", "Call.Count", "Call.Size", 1},
+		{"kept", "call/idempotency", "call/evaluate policies", 0},
+		{"turned round", "call/evaluate policies", "call/idempotency", 1},
+		{"across parts", "headers/limit size", "call/limit size", 0},
+		{"across parts, turned round", "call/limit size", "headers/limit size", 1},
+		{"last", "call/*", "call/limit size", 0},
+		{"not last", "call/*", "call/evaluate policies", 1},
+		{"first", "call/idempotency", "call/*", 0},
+		{"no such stage", "call/rate limit", "call/limit size", 1},
 	} {
 		row := layering.Order{Before: []string{c.before}, After: []string{c.after}}
 		if faults := broken(row, got); len(faults) != c.want {

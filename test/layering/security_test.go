@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -30,7 +31,9 @@ func TestThreats(t *testing.T) {
 			continue
 		}
 		for id := range strings.SplitSeq(cells[1], ",") {
-			rows[strings.TrimSpace(id)]++
+			for _, id := range expand(t, strings.TrimSpace(id)) {
+				rows[id]++
+			}
 		}
 		if len(tests) == 0 && !strings.HasPrefix(cells[4], " none: ") {
 			t.Errorf("%s: names neither a test nor why there is none", cells[1])
@@ -43,6 +46,24 @@ func TestThreats(t *testing.T) {
 			}
 		}
 	}
+}
+
+// expand returns the row numbers of a range, such as T04-T07, or the single number that id is.
+func expand(t *testing.T, id string) (all []string) {
+	t.Helper()
+	from, to, isRange := strings.Cut(id, "-")
+	if !isRange {
+		return []string{id}
+	}
+	first, err := strconv.Atoi(from[1:])
+	last, errLast := strconv.Atoi(strings.TrimPrefix(to, from[:1]))
+	if err != nil || errLast != nil || last <= first {
+		t.Errorf("%s is no range of rows", id)
+	}
+	for n := first; n <= last; n++ {
+		all = append(all, fmt.Sprintf("%s%02d", from[:1], n))
+	}
+	return all
 }
 
 // declares reports whether a package, given by its path below the module, has a test.

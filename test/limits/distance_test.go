@@ -116,9 +116,9 @@ func TestReadinessFollowsCallers(t *testing.T) {
 		status, call int
 		says         string
 	}{
-		{"{read: local, write: closed}", http.StatusOK, http.StatusOK, "ready, but the shared store cannot be used"},
-		{"{read: local, write: local}", http.StatusOK, http.StatusOK, "ready, but the shared store cannot be used"},
-		{"{read: open, write: open}", http.StatusOK, http.StatusOK, "ready, but the shared store cannot be used"},
+		{"{read: local, write: closed}", http.StatusOK, http.StatusOK, "ready, but the store is down"},
+		{"{read: local, write: local}", http.StatusOK, http.StatusOK, "ready, but the store is down"},
+		{"{read: open, write: open}", http.StatusOK, http.StatusOK, "ready, but the store is down"},
 		{"{read: closed, write: closed}", http.StatusServiceUnavailable, http.StatusServiceUnavailable, "no organisation can be served"},
 	} {
 		t.Run(tt.failure, func(t *testing.T) {

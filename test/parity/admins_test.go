@@ -146,7 +146,7 @@ func TestAdminsAreNamed(t *testing.T) {
 	}
 	decision := passed.Header.Get("X-Tollgate-Decision")
 	if w := d.as(t, "vera", "GET", "/admin/decisions/"+decision); w.Code != 200 || !strings.Contains(w.Body.String(), "anna") {
-		t.Errorf("decision %q: %d %s, want the name of who granted it", decision, w.Code, w.Body)
+		t.Errorf("decision %q: %d %s, want the name of person who granted it", decision, w.Code, w.Body)
 	}
 	if w := d.as(t, "gary", "GET", "/admin/decisions/"+decision); w.Code != 404 {
 		t.Errorf("the decision for the admin of another organisation: %d %s, want 404", w.Code, w.Body)

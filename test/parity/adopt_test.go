@@ -160,7 +160,7 @@ func TestAdopt(t *testing.T) {
 			t.Errorf("adopt %s: %d %s, want %d", query, w.Code, w.Body, want)
 		}
 	}
-	for _, text := range []string{"a resource has another owner", "/admin/spend/adopt"} {
+	for _, text := range []string{"owner of a resource changed", "/admin/spend/adopt"} {
 		if logs := d.logs.String(); !strings.Contains(logs, text) {
 			t.Errorf("the log has no %q", text)
 		}
@@ -217,7 +217,7 @@ func TestGPUsInFlightHoldWhenCallsRace(t *testing.T) {
 	if got := made.Load(); got != 2 {
 		t.Errorf("%d pods were made, want 2", got)
 	}
-	if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 403 || !strings.Contains(a.Body, "2 GPUs in flight and 1 more exceed the 2 allowed for the team") {
+	if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 403 || !strings.Contains(a.Body, "2 GPUs in flight and 1 more exceed the limit of 2 for the team") {
 		t.Errorf("afterwards: %d %s, want 403 of the policy, which sees the ledger's count", a.Status, a.Body)
 	}
 }

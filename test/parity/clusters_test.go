@@ -38,7 +38,7 @@ func TestClustersByTemplate(t *testing.T) {
 			t.Errorf("an unknown template: %d %s, want 404", a.Status, a.Body)
 		}
 		serverless := d.asPlatform(t, "POST", "/v2/templates", `{"name":"s","image":"ghcr.io/acme/train:1","serverless":true}`)
-		if a := create(serverless["id"].(string)); a.Status != 422 || !strings.Contains(a.Body, "$.templateId: a serverless template makes neither pods nor clusters") {
+		if a := create(serverless["id"].(string)); a.Status != 422 || !strings.Contains(a.Body, "$.templateId: a serverless template cannot be used for pods or clusters") {
 			t.Errorf("a serverless template: %d %s, want 422", a.Status, a.Body)
 		}
 		if n := len(d.platform.CallsTo("createCluster")); n != 1 {
@@ -76,7 +76,7 @@ func TestClustersByTemplateAlone(t *testing.T) {
 		} {
 			body := strings.Replace(fmt.Sprintf(byTemplate, id), "{", `{"`+name+`":`+value+`,`, 1)
 			a := d.ask(t, request("POST", "/v2/clusters", "key_platform", body))
-			if a.Status != 400 || !strings.Contains(a.Body, "$."+name+": cannot be sent beside 'templateId'") {
+			if a.Status != 400 || !strings.Contains(a.Body, "$."+name+": cannot be combined with 'templateId'") {
 				t.Errorf("%s beside the template: %d %s, want 400", name, a.Status, a.Body)
 			}
 		}
@@ -147,7 +147,7 @@ func TestClustersWithTheCredentialOfOthers(t *testing.T) {
 		}
 		id = globex("/v2/templates", `{"name":"u","image":"ghcr.io/acme/open:1","public":true,"allowedCudaVersions":["12.4"]}`)
 		a = d.ask(t, request("POST", "/v2/clusters", "key_platform", fmt.Sprintf(byTemplate, id)))
-		if a.Status != 400 || !strings.Contains(a.Body, "$.templateId: the template of another account has") || len(d.platform.CallsTo("createCluster")) != 1 {
+		if a.Status != 400 || !strings.Contains(a.Body, "$.templateId: a template of another account must not have") || len(d.platform.CallsTo("createCluster")) != 1 {
 			t.Errorf("with CUDA versions: %d %s, want 400 and no cluster", a.Status, a.Body)
 		}
 	}, under(workersAndImages))
@@ -160,7 +160,7 @@ func TestClustersWithPolicySettingsAndCredential(t *testing.T) {
 		registry := d.asPlatform(t, "POST", "/v2/registries", bodies["createRegistry"])["id"].(string)
 		id := d.asPlatform(t, "POST", "/v2/templates", fmt.Sprintf(`{"name":"t","image":"img:1","registry":"%s"}`, registry))["id"].(string)
 		a := d.ask(t, request("POST", "/v2/clusters", "key_platform", fmt.Sprintf(byTemplate, id)))
-		if a.Status != 503 || !strings.Contains(a.Body, "policies set env, which cannot be sent beside the template "+id) || len(d.platform.CallsTo("createCluster")) > 0 {
+		if a.Status != 503 || !strings.Contains(a.Body, "policies set env, which cannot be combined with template "+id) || len(d.platform.CallsTo("createCluster")) > 0 {
 			t.Errorf("create: %d %s, want 503 and no cluster", a.Status, a.Body)
 		}
 	}, under(setsEnv))

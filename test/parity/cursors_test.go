@@ -151,7 +151,7 @@ func TestParametersOfPages(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		d.pods(t, 3)
 		for query, want := range map[string]string{
-			"cursor=": "query.cursor: ", "cursor=x": "query.cursor: is not a cursor of this list", "limit=0": "query.limit: ", "limit=1001": "query.limit: ",
+			"cursor=": "query.cursor: ", "cursor=x": "query.cursor: does not belong to this caller and list", "limit=0": "query.limit: ", "limit=1001": "query.limit: ",
 			"limit=x": "query.limit: ", "limit=-1": "query.limit: ", "limit=1.0": "query.limit: ", "limit=3": "", "limit=1000&includeClusterPods=true": "",
 		} {
 			a := d.ask(t, request("GET", "/v2/pods?"+query, "key_platform", ""))
@@ -323,7 +323,7 @@ func TestALostPlace(t *testing.T) {
 		d.remove(t, pods[:10])
 		d.remove(t, pods[30:40])
 		a := d.ask(t, request("GET", "/v2/pods?cursor="+first.next, "key_platform", ""))
-		if a.Status != 422 || !strings.Contains(a.Body, "query.cursor: has lost its place") || !strings.Contains(a.Body, "start over") {
+		if a.Status != 422 || !strings.Contains(a.Body, "query.cursor: has no position") || !strings.Contains(a.Body, "request the first page") {
 			t.Errorf("%d %s, want 422", a.Status, a.Body)
 		}
 		d.remove(t, pods[40:])
@@ -364,7 +364,7 @@ func TestCursorsOfOthers(t *testing.T) {
 		} {
 			a := d.ask(t, request("GET", target, "key_platform", ""))
 			errors := fmt.Sprint(field(t, a.Body, "errors"))
-			if said[errors] = true; a.Status != 422 || !strings.Contains(errors, "query.cursor: is not a cursor of this list") || !strings.Contains(errors, "start over") {
+			if said[errors] = true; a.Status != 422 || !strings.Contains(errors, "query.cursor: does not belong to this caller and list") || !strings.Contains(errors, "request the first page") {
 				t.Errorf("%s: %d %s, want 422", name, a.Status, a.Body)
 			}
 		}
@@ -396,7 +396,7 @@ func TestCursorsOfOtherGateways(t *testing.T) {
 			}
 			want := map[string]int{"GLOBEX": 422, "ACME": 200}[other]
 			a := d.ask(t, request("GET", "/v2/pods?cursor="+cursor, "key_platform", ""))
-			if a.Status != want || want == 422 && !strings.Contains(a.Body, "the organisation's platform key has changed since: start over") {
+			if a.Status != want || want == 422 && !strings.Contains(a.Body, "the platform key has changed: request the first page") {
 				t.Errorf("with the key of %s: %d %s, want %d", other, a.Status, a.Body, want)
 			}
 		}
@@ -410,7 +410,7 @@ func TestExpiredCursors(t *testing.T) {
 		d.pods(t, 5)
 		cursor := d.pageOf(t, "key_platform", "pods", "/v2/pods", "?limit=1").next
 		a := d.ask(t, request("GET", "/v2/pods?cursor="+cursor, "key_platform", ""))
-		if a.Status != 422 || !strings.Contains(a.Body, "query.cursor: is not valid any more: start over") || strings.Contains(a.Body, "createdAt") {
+		if a.Status != 422 || !strings.Contains(a.Body, "query.cursor: has expired: request the first page") || strings.Contains(a.Body, "createdAt") {
 			t.Errorf("%d %s, want 422", a.Status, a.Body)
 		}
 	}, paged(t, 2), pagesFail(t, func(w http.ResponseWriter, r *http.Request) {

@@ -94,7 +94,7 @@ func TestDeadlinesNeedALedger(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, deadlined("podFindAndDeployOnDemand", `gpuTypeId: "NVIDIA L4"`, time.Hour, 2*time.Hour))
-		if a.Status != http.StatusOK || !strings.Contains(a.Body, "cannot stop or terminate the pod at a time") {
+		if a.Status != http.StatusOK || !strings.Contains(a.Body, "stopping or terminating pods at a set time requires a budget") {
 			t.Errorf("got %d %s", a.Status, a.Body)
 		}
 		if n := len(d.platform.CallsTo("createPod")); n != 0 {

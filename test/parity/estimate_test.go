@@ -72,7 +72,7 @@ func TestDryRun(t *testing.T) {
 		} {
 			e := d.estimated(t, raw)
 			at := slices.IndexFunc(e.Calls, func(c explain.EstimatedCall) bool { return c.Operation == "createPod" })
-			if e.Verdict != explain.Refused || at < 0 || e.Calls[at].Status != 402 || !strings.Contains(e.Calls[at].Detail, "no room in the budget team research per_hour") ||
+			if e.Verdict != explain.Refused || at < 0 || e.Calls[at].Status != 402 || !strings.Contains(e.Calls[at].Detail, "budget team research per_hour exceeded") ||
 				len(e.Calls[at].Budgets) != 1 || e.Calls[at].Budgets[0].Before != "1.29822" {
 				t.Errorf("%s: %+v, want a refusal with the budget", name, e)
 			}

@@ -73,7 +73,7 @@ func TestAChangeThatCannotBe(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090))
-		if a.Status != 503 || !strings.Contains(a.Body, "the body as the organisation's policies changed it is not valid") {
+		if a.Status != 503 || !strings.Contains(a.Body, "the organisation's policies changed the body to an invalid one") {
 			t.Errorf("%d %s, want 503", a.Status, a.Body)
 		}
 		if n := len(d.platform.CallsTo("createPod")); n != 0 {
@@ -126,8 +126,10 @@ func TestDecisionsAreExplained(t *testing.T) {
 			stages = append(stages, s.Name+" "+s.Result)
 		}
 		want := []string{
-			"size passed", "match passed", "wire passed", "identify passed", "legacy passed", "admit passed", "count passed", "routed passed", "estimate passed", "local passed", "decode passed",
-			"brownout passed", "translate passed", "count passed", "own keys passed", "labels passed", "once passed", "own passed", "validate passed", "resolve passed", "authorize refused",
+			"limit size passed", "match route passed", "check headers passed", "authenticate passed", "record legacy use passed", "limit concurrency passed", "rate limit passed",
+			"require route passed", "dry run passed", "answer locally passed", "decode body passed",
+			"brownout passed", "translate passed", "rate limit passed", "strip caller keys passed", "read labels passed", "idempotency passed", "check ownership passed",
+			"validate passed", "resolve state passed", "evaluate policies refused",
 		}
 		if diff := cmp.Diff(want, stages); diff != "" {
 			t.Errorf("stages (-want +got):\n%s", diff)
@@ -257,8 +259,8 @@ func TestWhyThereIsNoVerdictIsExplained(t *testing.T) {
 		d.asOperator(t, "GET", "/admin/decisions/"+a.Header.Get("X-Tollgate-Decision"), "", &recorded)
 		for kind, x := range map[string]*explain.Report{"dry": x, "recorded": &recorded} {
 			last := x.Calls[0].Stages[len(x.Calls[0].Stages)-1]
-			if x.Status != 503 || last.Name != "authorize" || !strings.Contains(strings.Join(last.Notes, "\n"), "because: ") || !strings.Contains(strings.Join(last.Notes, "\n"), why) {
-				t.Errorf("%s: %d, %s: %q, want 503 by authorize because of %s", kind, x.Status, last.Name, last.Notes, why)
+			if x.Status != 503 || last.Name != "evaluate policies" || !strings.Contains(strings.Join(last.Notes, "\n"), "because: ") || !strings.Contains(strings.Join(last.Notes, "\n"), why) {
+				t.Errorf("%s: %d, %s: %q, want 503 by evaluate policies because of %s", kind, x.Status, last.Name, last.Notes, why)
 			}
 		}
 		if strings.Contains(a.Body, "because") {

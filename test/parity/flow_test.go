@@ -220,7 +220,7 @@ func TestOneEventPerExchange(t *testing.T) {
 		}
 		want := map[string]any{
 			"request_id": "story-1", "door": d.name, "dialect": "v2", "operation": "createPod", "http.response.status_code": 403.0, "outcome": "refused",
-			"org": "acme", "team": "research", "key": "key_research", "refusal": "forbidden", "stage": "authorize", "limit_source": "redis",
+			"org": "acme", "team": "research", "key": "key_research", "refusal": "forbidden", "stage": "evaluate policies", "limit_source": "redis",
 		}
 		for key, value := range want {
 			if diff := cmp.Diff(value, events[0][key]); diff != "" {

@@ -40,7 +40,7 @@ func TestHoldsAreReleasedByHand(t *testing.T) {
 		return w
 	}
 	for query, want := range map[string]string{
-		"id=h1": "reason: is required: why", "id=none&reason=x": "no hold with the id", "id=h1&reason=x": "may be under way until",
+		"id=h1": "reason: is required: reason", "id=none&reason=x": "does not exist in organisation", "id=h1&reason=x": "may be in progress until",
 	} {
 		if w := release(query); w.Code != 400 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want 400 and %q", query, w.Code, w.Body, want)
@@ -55,8 +55,8 @@ func TestHoldsAreReleasedByHand(t *testing.T) {
 		t.Fatalf("holds = %+v, want one", holds)
 	}
 	h := holds[0]
-	if h.State != "noted" || h.Age < 300 || h.Gateway != "gw-2" || h.Reserves.Pods != 1 || h.Operation != "createPod" {
-		t.Errorf("hold = %+v, want a noted one of gw-2 that is five minutes old", h)
+	if h.State != "in_flight" || h.Age < 300 || h.Gateway != "gw-2" || h.Reserves.Pods != 1 || h.Operation != "createPod" {
+		t.Errorf("hold = %+v, want an in-flight one of gw-2 that is five minutes old", h)
 	}
 	if got := asOperator[money.Hold](t, d, "POST", "/admin/spend/holds/release?org=acme&id=h1&reason=gw-2+is+gone"); got.ID != "h1" {
 		t.Errorf("released %+v, want h1", got)

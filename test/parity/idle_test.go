@@ -164,7 +164,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	d.gateway = newGateway(t, d)                                                   // any gateway tells what was done
 	world.Until(t, "the archive has it", func() bool { return len(d.did(t)) > 0 }) // it is written behind
 	if got := d.did(t); len(got) != 1 || got[0].Operation != "podAction" || got[0].Team != "research" || got[0].Own.Resource != ids["idle"] ||
-		!strings.Contains(got[0].Own.Did, "stopped pod "+ids["idle"]+" (idle) of key key_research: it is idle (unused) since ") {
+		!strings.Contains(got[0].Own.Did, "stopped pod "+ids["idle"]+" (idle) of key key_research: idle (unused) since ") {
 		t.Errorf("by itself the gateway did %+v, want one stop", got)
 	}
 	// Nothing follows, until the kept pod is let go.

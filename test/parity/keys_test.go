@@ -237,7 +237,7 @@ func TestTheFileWins(t *testing.T) {
 		state  string
 		file   int // what the file's key is answered with the made one's secret
 	}{
-		"id":     {func(k *settings.Key) { k.ID, k.Digest = "ci", identity.DigestOf("the_file_has_it") }, "not in force: the configuration has a key of this id", 401},
+		"id":     {func(k *settings.Key) { k.ID, k.Digest = "ci", identity.DigestOf("the_file_has_it") }, "not in force: the configuration has a key with this id", 401},
 		"secret": {func(k *settings.Key) { k.ID, k.Digest = "other", identity.DigestOf(secret) }, "not in force: another key has the same secret", 200},
 	} {
 		next := load(t, d.text, d.upstream)

@@ -54,7 +54,7 @@ func TestLegacyRepeatsWithAKey(t *testing.T) {
 				}
 				group.Wait()
 				other := d.ask(t, dialect.write("k1", "img:2"))
-				if kind := "used for another request"; !strings.Contains(other.Body, kind) || name == "v1" && other.Status != http.StatusUnprocessableEntity {
+				if kind := "used for a different request"; !strings.Contains(other.Body, kind) || name == "v1" && other.Status != http.StatusUnprocessableEntity {
 					t.Errorf("another body: %d %s, want %s", other.Status, other.Body, kind)
 				}
 				if n := len(d.platform.CallsTo("createPod")) - before; n != 2 {

@@ -92,10 +92,10 @@ func TestKeysInLongerTextsStayInside(t *testing.T) {
 							t.Fatalf("%s, %s: the platform was sent a key: %s", c.name, form, sent)
 						}
 					}
-					if c.name == "env" && (a.Status != http.StatusCreated || !strings.Contains(a.Header.Get("X-Tollgate-Warning"), "K of env held a key")) {
+					if c.name == "env" && (a.Status != http.StatusCreated || !strings.Contains(a.Header.Get("X-Tollgate-Warning"), "K of env contained a gateway key")) {
 						t.Errorf("%s, %s: %d %s, want 201 and a warning", c.name, form, a.Status, a.Body)
 					}
-					if (c.name == "args" || c.name == "image" || c.name == "unknown member" || c.name == "labels") && (a.Status != http.StatusUnprocessableEntity || !strings.Contains(a.Body, "holds a key of this gateway")) {
+					if (c.name == "args" || c.name == "image" || c.name == "unknown member" || c.name == "labels") && (a.Status != http.StatusUnprocessableEntity || !strings.Contains(a.Body, "contains a gateway key")) {
 						t.Errorf("%s, %s: %d %s, want 422", c.name, form, a.Status, a.Body)
 					}
 				}

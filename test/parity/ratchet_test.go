@@ -61,7 +61,7 @@ func TestImprovingStepByStep(t *testing.T) {
 			}
 			told := strings.Join(a.Header.Values("X-Tollgate-Warning"), "\n")
 			for _, policy := range c.warned {
-				if !strings.Contains(told, policy+": ") || !strings.Contains(told, "let pass, since the resource was no better before: ") {
+				if !strings.Contains(told, policy+": ") || !strings.Contains(told, "allowed because the resource already violated this policy:  ") {
 					t.Errorf("%s: warned of %q, want %s", c.name, told, policy)
 				}
 			}

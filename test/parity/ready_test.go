@@ -57,14 +57,14 @@ func TestReadinessTable(t *testing.T) {
 		noticed  string
 	}{
 		{state: "everything answers", noticed: `"status": "ready",`},
-		{state: "Redis is down", enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the shared store"},
-		{state: "Redis is full", enter: func(d *door, _ func()) { d.redis.SetError("OOM command not allowed when used memory > 'maxmemory'.") }, noticed: "the shared store"},
+		{state: "Redis is down", enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the store is down"},
+		{state: "Redis is full", enter: func(d *door, _ func()) { d.redis.SetError("OOM command not allowed when used memory > 'maxmemory'.") }, noticed: "the store is down"},
 		{
 			state:    "Redis is down, and `failure.read` is `closed` for every organisation",
-			settings: map[string]string{" FAILURE": ", failure: {read: closed}"}, enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the shared store",
+			settings: map[string]string{" FAILURE": ", failure: {read: closed}"}, enter: func(d *door, _ func()) { d.redis.Close() }, noticed: "the store is down",
 		},
 		{
-			state: "the ledger was lost and is being rebuilt", noticed: "are being rebuilt",
+			state: "the ledger was lost and is being rebuilt", noticed: "rebuilding the ledgers",
 			enter: func(d *door, _ func()) {
 				d.platform.AddFault(platform.Fault{Operation: "listPods", Kind: platform.FaultHang})
 				d.redis.FlushAll()
@@ -73,7 +73,7 @@ func TestReadinessTable(t *testing.T) {
 		{state: "one organisation has no policies: its own calls", settings: map[string]string{"GLOBEX_BUNDLE": unreachable}, key: "key_globex", noticed: "1 of 2 organisations"},
 		{state: "one organisation has no policies: calls of others", settings: map[string]string{"GLOBEX_BUNDLE": unreachable}, noticed: "1 of 2 organisations"},
 		{state: "no organisation has policies", settings: map[string]string{"GLOBEX_BUNDLE": unreachable, "ACME_BUNDLE": unreachable}, noticed: "2 of 2 organisations"},
-		{state: "the gateway drains, and its listeners are open yet", enter: func(_ *door, end func()) { go end() }, noticed: "not serving"},
+		{state: "gateway is draining, and its listeners are open yet", enter: func(_ *door, end func()) { go end() }, noticed: "not serving"},
 	} {
 		if s.key == "" {
 			s.key = "key_acme"

@@ -66,7 +66,7 @@ func TestARenamedTeamKeepsItsBudget(t *testing.T) {
 			} else if err := d.gateway.Swap(load(t, d.text, d.upstream)); err != nil {
 				t.Fatal(err)
 			}
-			if status, body := d.refused(t); status != 402 || !strings.Contains(body, "team science gpus: of 3, 3 are used") {
+			if status, body := d.refused(t); status != 402 || !strings.Contains(body, "team science gpus exceeded: limit 3, used 3") {
 				t.Errorf("the first call under the new name: %d %s, want 402", status, body)
 			}
 			if got := d.owners(t); len(got) != 1 || got["science/key_research"] != 3 {
@@ -112,7 +112,7 @@ func TestAMovedKey(t *testing.T) {
 	d.text = strings.Replace(d.text, "{id: key_research, team: research,", "{id: key_research, team: tiny, moved_from: research,", 1)
 	for range 2 { // a restart makes the same move
 		d.gateway = newGateway(t, d)
-		if status, body := d.refused(t); status != 402 || !strings.Contains(body, "team tiny gpus: of 3, 3 are used") {
+		if status, body := d.refused(t); status != 402 || !strings.Contains(body, "team tiny gpus exceeded: limit 3, used 3") {
 			t.Errorf("after the move: %d %s, want 402", status, body)
 		}
 	}

@@ -71,7 +71,7 @@ func TestRevokedTokens(t *testing.T) {
 			d.expect(t, name+", what it is issued since", fresh, 200)
 			d.expect(t, name+", another subject", bob, 200)
 		}
-		if !strings.Contains(a.logs.String(), "it is revoked") || !strings.Contains(a.logs.String(), "/admin/tokens/revoke") {
+		if !strings.Contains(a.logs.String(), "revoked") || !strings.Contains(a.logs.String(), "/admin/tokens/revoke") {
 			t.Error("the log does not have the revocation, or why the token was refused")
 		}
 		for _, q := range []url.Values{

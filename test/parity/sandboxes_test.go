@@ -87,11 +87,11 @@ func TestSandboxesThatAreRefused(t *testing.T) {
 			{"GET", "/v2/sandboxes?state=RUNNING&state=FAILED", ""}:                       "400 query.state: must not be sent more than once",
 			{"POST", path + "/exec", `{"command":[]}`}:                                    "422 $.command: must not be empty",
 			{"POST", path + "/exec", `{"command":"ls"}`}:                                  "422 $.command: must be an array",
-			{"POST", path + "/exec", `{"command":["printenv","key_research"]}`}:           "422 holds a key of this gateway",
+			{"POST", path + "/exec", `{"command":["printenv","key_research"]}`}:           "422 contains a gateway key",
 			{"PATCH", path, `{"name":"b"}`}:                                               "405 ",
 			{"POST", "/v2/sandboxes", `{"templateId":"` + nothing + `"}`}:                 "422 $.templateId: no template has this id",
 			{"POST", "/v2/sandboxes", `{"templateId":"../x"}`}:                            "422 $.templateId: no template has this id",
-			{"POST", "/v2/sandboxes", `{"imageName":"i","labels":{"a":"key_research"}}`}:  "422 holds a key of this gateway",
+			{"POST", "/v2/sandboxes", `{"imageName":"i","labels":{"a":"key_research"}}`}:  "422 contains a gateway key",
 		} {
 			a := d.ask(t, request(call[0], call[1], "key_research", call[2]))
 			status, text, _ := strings.Cut(want, " ")

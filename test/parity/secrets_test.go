@@ -31,7 +31,7 @@ func TestSecretsHaveOwners(t *testing.T) {
 		}
 		taken := d.ask(t, request("POST", "/v2/account/secrets", "key_other", `{"name":"theirs","value":"v"}`))
 		own := d.ask(t, request("POST", "/v2/account/secrets", "key_other", `{"name":"mine","value":"v"}`))
-		if taken.Status != 409 || comparable(taken).Body != comparable(own).Body || !strings.Contains(taken.Body, "the name is taken") {
+		if taken.Status != 409 || comparable(taken).Body != comparable(own).Body || !strings.Contains(taken.Body, "the name is already used") {
 			t.Errorf("a name that another team has: %d %s, one of its own: %d %s; want the same 409", taken.Status, taken.Body, own.Status, own.Body)
 		}
 		asked := len(d.platform.CallsTo("createSecret")) // a platform may tell letter case apart
@@ -150,7 +150,7 @@ func TestHalfAChangeOfASecret(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		id := d.secret(t, "key_research", "s")
 		for body, want := range map[string]string{
-			`{"value":"v","description":"d"}`: "the value may have been replaced",
+			`{"value":"v","description":"d"}`: "the value may have changed",
 			`{"description":"d"}`:             "withheld",
 		} {
 			d.platform.AddFault(platform.Fault{Kind: platform.FaultHalf, Operation: "updateSecret", Status: 500, Times: 1})

@@ -230,7 +230,7 @@ func (d *door) answers(t *testing.T, key, id, verb string, header ...string) ans
 
 const letting = ", grants: {per_hour: 0.44}"
 
-// A lead grants what an operator lets it, for others of its team, once; nobody grants a request of his own.
+// A lead grants what an operator lets it, for others of its team, once; you cannot approve your own request.
 func TestLeadsGrantForTheirTeam(t *testing.T) {
 	t.Parallel()
 	create := func(key, body string) string { return request("POST", "/v2/pods", key, body) }

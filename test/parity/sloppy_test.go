@@ -145,7 +145,7 @@ func TestKeysInBodiesStayInside(t *testing.T) {
 				}
 				a := d.ask(t, request("POST", c.target, "key_platform", body))
 				told := strings.Join(append(a.Header["X-Tollgate-Warning"], a.Header["X-Legacy-Warning"]...), " ")
-				if a.Status > 201 || strings.Contains(a.Body, `"errors"`) || !strings.Contains(told, "K of env held a key of this gateway") {
+				if a.Status > 201 || strings.Contains(a.Body, `"errors"`) || !strings.Contains(told, "K of env contained a gateway key") {
 					t.Errorf("%s with %.12s: %d %s, warnings %q", c.name, value, a.Status, a.Body, told)
 				}
 			}
@@ -153,7 +153,7 @@ func TestKeysInBodiesStayInside(t *testing.T) {
 		for _, c := range calls {
 			body := strings.NewReplacer(`"K":"%s"`, `"`+made+`":"x"`, `\"K\", value: \"%[1]s\"`, `\"`+made+`\", value: \"x\"`, "%[2]d", "named").Replace(c.body)
 			a := d.ask(t, request("POST", c.target, "key_platform", body))
-			if told := fmt.Sprint(a.Header, a.Body); !strings.Contains(body, made) || !strings.Contains(a.Body, "env: holds a key") || strings.Contains(told, made) {
+			if told := fmt.Sprint(a.Header, a.Body); !strings.Contains(body, made) || !strings.Contains(a.Body, "env: contains a gateway key") || strings.Contains(told, made) {
 				t.Errorf("%s with a key for a name: %d %s, want it refused, and not repeated", c.name, a.Status, told)
 			}
 		}
@@ -161,14 +161,14 @@ func TestKeysInBodiesStayInside(t *testing.T) {
 			t.Errorf("what else is in the environment is sent: %s", last[0].Body)
 		}
 		a := d.ask(t, request("POST", "/v2/pods", "key_platform", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"},"args":"serve --key `+made+`"}`))
-		if a.Status != 422 || !strings.Contains(a.Body, "$.args: holds a key") {
+		if a.Status != 422 || !strings.Contains(a.Body, "$.args: contains a gateway key") {
 			t.Errorf("in args: %d %s, want 422", a.Status, a.Body)
 		}
 		leaked(t, d)
 	})
 	eachDoor(t, func(t *testing.T, d *door) {
 		a := d.ask(t, request("POST", "/v2/pods", "key_platform", fmt.Sprintf(calls[0].body, "key_research")))
-		if a.Status != 422 || !strings.Contains(a.Body, "$.env.K: holds a key") {
+		if a.Status != 422 || !strings.Contains(a.Body, "$.env.K: contains a gateway key") {
 			t.Errorf("refused: %d %s, want 422", a.Status, a.Body)
 		}
 		leaked(t, d)

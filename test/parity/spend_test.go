@@ -91,11 +91,11 @@ func TestABudgetPerHour(t *testing.T) {
 			}
 		}
 		if v1 := d.ask(t, request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`)); v1.Status != 402 ||
-			!strings.Contains(v1.Body, "no room in the budget team research per_hour") {
+			!strings.Contains(v1.Body, "budget team research per_hour exceeded") {
 			t.Errorf("v1: %d %s, want 402 that names the budget", v1.Status, v1.Body)
 		}
 		const deploy = `mutation { podFindAndDeployOnDemand(input: {name: "a", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`
-		if gql := d.ask(t, graphql(deploy)); !strings.Contains(gql.Body, "INSUFFICIENT_FUNDS") || !strings.Contains(gql.Body, "no room in the budget team research per_hour") {
+		if gql := d.ask(t, graphql(deploy)); !strings.Contains(gql.Body, "INSUFFICIENT_FUNDS") || !strings.Contains(gql.Body, "budget team research per_hour exceeded") {
 			t.Errorf("GraphQL: %d %s, want an error that names the budget", gql.Status, gql.Body)
 		}
 		if got := len(d.platform.CallsTo("createPod")); got != calls {
@@ -230,7 +230,7 @@ func TestAnExplanationShowsTheBudget(t *testing.T) {
 		}
 	}
 	d.rented(t, podL4)
-	if got := text(); !strings.Contains(got, "no room in the budget team research gpus") {
+	if got := text(); !strings.Contains(got, "budget team research gpus exceeded") {
 		t.Errorf("explanation = %s, want a refusal", got)
 	}
 	d.holds(t, 1, 0)
@@ -358,7 +358,7 @@ func TestCheaperCandidatesAreTried(t *testing.T) {
 		if a.Status != 201 || !strings.Contains(a.Body, "NVIDIA L4") {
 			t.Errorf("%d %s, want 201 with the cheaper type", a.Status, a.Body)
 		}
-		if a := d.ask(t, create); a.Status != 402 || !strings.Contains(a.Body, "no room in the budget team research per_hour") {
+		if a := d.ask(t, create); a.Status != 402 || !strings.Contains(a.Body, "budget team research per_hour exceeded") {
 			t.Errorf("again: %d %s, want 402 that names the budget", a.Status, a.Body)
 		}
 	}, budgeted("{per_hour: 0.445}"))

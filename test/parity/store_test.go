@@ -58,7 +58,7 @@ func TestWithoutPrices(t *testing.T) {
 	d.platform.AddFault(platform.Fault{Kind: platform.FaultStatus, Status: 500, Operation: "listGpuTypes"})
 	run(t, d)
 	world.Until(t, "word of the price list", func() bool {
-		return strings.Contains(d.page(t, "/readyz"), `"ready, but the price list of an organisation cannot be read`)
+		return strings.Contains(d.page(t, "/readyz"), `"ready, but an organisation's price list is unavailable`)
 	})
 }
 

@@ -58,7 +58,7 @@ func table() []behaviour {
 		{name: "list", request: get("/v2/pods"), status: 200, sent: 1, want: []string{noPods}, header: limits},
 		{name: "default of a parameter that needs another", request: get("/v2/catalog/gpus?count=1"), status: 200, want: []string{`"gpus":[`}},
 		{name: "default of a parameter that needs another, one type", request: get("/v2/catalog/gpus/NVIDIA%20L4?count=1"), status: 200, want: []string{`"id":"NVIDIA L4"`}},
-		{name: "count without include", request: get("/v2/catalog/gpus?count=2"), status: 400, want: []string{"needs 'include' beside it"}},
+		{name: "count without include", request: get("/v2/catalog/gpus?count=2"), status: 400, want: []string{"requires 'include'"}},
 		{
 			name: "default that the platform refuses", status: 200,
 			request: request("POST", "/v2/serverless", "key_platform", `{"name":"e","image":"i","type":"QUEUE","gpu":{"pools":["ADA_24"]},"scaling":{"type":"REQUEST_COUNT","requestCount":1},"workers":{"min":0,"max":3,"idleTimeout":10}}`, "Tollgate-Dry-Run: true"),

@@ -100,7 +100,7 @@ func TestTokens(t *testing.T) {
 				t.Errorf("a token %s is logged, or sent to the platform", what)
 			}
 		}
-		for _, part := range []string{`it is for another audience`, `"subject":"ann@acme.test"`, `"key":"corp:`} {
+		for _, part := range []string{`wrong audience`, `"subject":"ann@acme.test"`, `"key":"corp:`} {
 			if !strings.Contains(d.logs.String(), part) {
 				t.Errorf("the log does not have %s", part)
 			}

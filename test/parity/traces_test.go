@@ -139,7 +139,7 @@ func TestSpansOfCallsOutside(t *testing.T) {
 				calls++
 			case a["db.system.name"] == "redis" && a["db.operation.name"] == "evalsha":
 				scripts++
-			case s.Name == "count":
+			case s.Name == "rate limit":
 				counts++
 			}
 		}

@@ -150,7 +150,7 @@ func TestStreamsOfDecisionsEnd(t *testing.T) {
 	late := follow(t, d.gateway, "token_ada", "")
 	var ending sync.WaitGroup
 	ending.Go(end)
-	if e := late.event(t); e != `end {"reason":"the gateway drains"}` {
+	if e := late.event(t); e != `end {"reason":"gateway is draining"}` {
 		t.Errorf("at the end of the gateway the stream says %q", e)
 	}
 	ending.Wait()

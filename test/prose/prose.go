@@ -25,7 +25,7 @@ const Longest = 35
 
 // Measure returns the figures of a page in Markdown.
 func Measure(page string) Figures {
-	all := sentences(bare(page))
+	all := sentences(Bare(page))
 	var f Figures
 	var lengths []int
 	headless, you := 0, 0
@@ -56,8 +56,8 @@ func Measure(page string) Figures {
 	return f
 }
 
-// bare returns a page without its blocks of code, its comments and its anchors.
-func bare(page string) string {
+// Bare returns a page without its blocks of code, its comments and its anchors.
+func Bare(page string) string {
 	for _, pattern := range []string{"(?sm)^ *```.*?^ *```", `(?s)<!--.*?-->`, `<[^>\n]+>`} {
 		page = regexp.MustCompile(pattern).ReplaceAllLiteralString(page, "")
 	}

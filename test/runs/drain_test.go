@@ -92,7 +92,7 @@ func TestDrainOfWebSockets(t *testing.T) {
 	if took := time.Since(begin); took > 15*time.Second {
 		t.Errorf("the gateway stopped after %v", took)
 	}
-	if text := r.logs.String(); !strings.Contains(text, `"http.response.status_code":101`) || !strings.Contains(text, "the gateway stops") {
+	if text := r.logs.String(); !strings.Contains(text, `"http.response.status_code":101`) || !strings.Contains(text, "the gateway is stopping") {
 		t.Error("no event says that the gateway cut the WebSocket")
 	}
 }

@@ -155,9 +155,9 @@ func TestARunOnAMistypedEndpointIsNotFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, policies(rules))
 			for target, tt := range map[string]struct{ body, want string }{
-				"/v2/no-such-model/runsync":                    {`{"input":{}}`, `{"error":"no endpoint or public model of this name"`},
-				"/v2/no-such-model/retry/j1":                   {"{}", `{"error":"no endpoint or public model of this name"`},
-				"/v2/no-such-model/openai/v1/chat/completions": {hello, `{"error":{"message":"no endpoint or public model of this name","type":"not_found_error"`},
+				"/v2/no-such-model/runsync":                    {`{"input":{}}`, `{"error":"no endpoint or public model has this name"`},
+				"/v2/no-such-model/retry/j1":                   {"{}", `{"error":"no endpoint or public model has this name"`},
+				"/v2/no-such-model/openai/v1/chat/completions": {hello, `{"error":{"message":"no endpoint or public model has this name","type":"not_found_error"`},
 			} {
 				if a := r.ask(t, "POST", target, "key_research", tt.body); a.Status != 404 || !strings.HasPrefix(a.Body, tt.want) {
 					t.Errorf("%s: %d %s, want 404 %s", target, a.Status, a.Body, tt.want)
@@ -181,13 +181,13 @@ func TestRunCostGoesByPublishedPrices(t *testing.T) {
 	}{
 		{"/v2/p-image-t2i/run", `{"input":{}}`, 200, ""},
 		{"/v2/p-video/run", `{"input":{}}`, 200, ""},
-		{"/v2/p-video/run", `{"input":{"duration":10,"resolution":"1080p"}}`, 403, "0.4 USD per run are more than the 0.3 USD allowed"},
-		{"/v2/wan-2-5/runsync", `{"input":{}}`, 403, "1.5 USD per run are more than the 0.3 USD allowed"},
+		{"/v2/p-video/run", `{"input":{"duration":10,"resolution":"1080p"}}`, 403, "0.40 USD per run exceeds the limit of 0.30 USD"},
+		{"/v2/wan-2-5/runsync", `{"input":{}}`, 403, "1.50 USD per run exceeds the limit of 0.30 USD"},
 		{"/v2/wan-2-6-i2v/batch", `[{"input":{}},{"input":{"duration":2}}]`, 403, "0.5 USD per run are more"},
 		{"/v2/p-video/batch", `[{"input":{}},{"input":{"duration":14}}]`, 200, ""},
 		{"/v2/moonshot-kimi/openai/v1/chat/completions", strings.Replace(hello, "16", "20001", 1), 403, "USD per run are more"},
-		{"/v2/p-video/run", `{"input":{"duration":"5"}}`, 403, "the price of a run of p-video is not known"},
-		{"/v2/other/run", `{"input":{}}`, 403, "the price of a run of other is not known"},
+		{"/v2/p-video/run", `{"input":{"duration":"5"}}`, 403, "the price of a run of p-video is unknown"},
+		{"/v2/other/run", `{"input":{}}`, 403, "the price of a run of other is unknown"},
 	} {
 		if a := r.ask(t, "POST", tt.target, "key_research", tt.body); a.Status != tt.status || !strings.Contains(a.Body, tt.says) {
 			t.Errorf("%s %s: %d %s, want %d %s", tt.target, tt.body, a.Status, a.Body, tt.status, tt.says)

@@ -105,7 +105,7 @@ func TestTheMostThatARunProduces(t *testing.T) {
 		if a := ask(byCost, tc.route, fits); a.Status != 200 {
 			t.Errorf("%s: %d %s, want 200", fits, a.Status, a.Body)
 		}
-		if a := ask(byCost, tc.route, over); a.Status != 403 || !strings.Contains(a.Body, "1.02 USD per run are more than the 1 USD allowed") {
+		if a := ask(byCost, tc.route, over); a.Status != 403 || !strings.Contains(a.Body, "1.02 USD per run exceeds the limit of 1.00 USD") {
 			t.Errorf("%s: %d %s, want a denial by run_cost", over, a.Status, a.Body)
 		}
 	}

@@ -240,8 +240,8 @@ func TestPoliciesGoByThePricesOfRuns(t *testing.T) {
 	}{
 		{"/v2/img/run", `{"input":{}}`, 200, ""},
 		{"/v2/clip/run", `{"input":{"duration":4}}`, 200, ""},
-		{"/v2/clip/run", `{"input":{}}`, 403, "0.5 USD per run are more than the 0.45 USD allowed"},
-		{"/v2/unpriced/run", `{"input":{}}`, 403, "the price of a run of unpriced is not known"},
+		{"/v2/clip/run", `{"input":{}}`, 403, "0.50 USD per run exceeds the limit of 0.45 USD"},
+		{"/v2/unpriced/run", `{"input":{}}`, 403, "the price of a run of unpriced is unknown"},
 	} {
 		if a := r.ask(t, "POST", tt.target, "key_research", tt.body); a.Status != tt.status || !strings.Contains(a.Body, tt.says) {
 			t.Errorf("%s %s: %d %s, want %d %s", tt.target, tt.body, a.Status, a.Body, tt.status, tt.says)

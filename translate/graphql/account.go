@@ -11,14 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// user is the account behind the caller.
+// user is the account of the caller.
 type user struct {
-	// keys are known after a write; nil means that they must be read.
+	// keys holds the SSH keys after a write; nil means that they must be read.
 	keys []string
 }
 
-// myself is null without a credential: clients take that, and not an error, for
-// bad credentials.
+// myself returns null without a credential: clients interpret null, rather than an error, as bad credentials.
 func myself(ctx context.Context, x *exchange, in input) (any, error) {
 	if x.anonymous() {
 		return nil, nil
@@ -28,7 +27,7 @@ func myself(ctx context.Context, x *exchange, in input) (any, error) {
 		"pubKey", "currentSpendPerHr", "spendDetails", "clientLifetimeSpend", "dailyCharges", "billing",
 		"pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes",
 	}, reads) {
-		return &user{}, nil // those reads prove the credential
+		return &user{}, nil // those reads verify the credential
 	}
 	if _, err := x.sshKeys(ctx); err != nil && !isStatus(err, http.StatusForbidden) {
 		return nil, err
@@ -50,7 +49,7 @@ func userFields() objectType {
 		"id":              id,
 		"authId":          id,
 		"notifyPodsStale": always(false), "notifyPodsGeneral": always(false), "notifyLowBalance": always(false),
-		"savingsPlans": always([]any{}), // v2 has none
+		"savingsPlans": always([]any{}), // not available in v2
 		"datacenters":  root(dataCenters),
 
 		"clientLifetimeSpend": spendField(lifetimeSpend),
@@ -95,7 +94,7 @@ func userFields() objectType {
 	}
 }
 
-// records hands v2 objects on as they are.
+// records returns v2 objects unchanged.
 func records(list []any) []any {
 	out := []any{}
 	for _, r := range list {
@@ -106,11 +105,11 @@ func records(list []any) []any {
 	return out
 }
 
-// sshKey is one line of public keys: type, base64, and perhaps a comment.
+// sshKey matches one public key: type, base64, and optionally a comment.
 var sshKey = regexp.MustCompile(`^(ssh|ecdsa|sk)-\S+ \S+([ \t].*)?$`)
 
-// updateUserSettings replaces the account's SSH keys. Clients append a key by
-// writing back the whole text, so order is kept.
+// updateUserSettings replaces the SSH keys of the account. Clients append a key by writing the whole text back, so the
+// order is kept.
 func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	if !a.has("pubKey") {
@@ -122,18 +121,18 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 			continue
 		}
 		if !sshKey.MatchString(line) {
-			return nil, badInput("pubKey: a line is not a public key of the form <type> <base64> [comment]")
+			return nil, badInput("pubKey: each line must be a public key of the form <type> <base64> [comment]")
 		}
 		lines = append(lines, line)
 	}
 	keys := translate.Unique(lines)
-	about := legacy.Purpose{Verb: "updateSshKeys", Noun: legacy.NounAccount}
-	b, err := x.Change(ctx, about, legacy.Call("updateSshKeys", "", map[string]any{"keys": translate.List(keys)}))
+	purpose := legacy.Purpose{Verb: "updateSshKeys", Noun: legacy.NounAccount}
+	b, err := x.Change(ctx, purpose, legacy.Call("updateSshKeys", "", map[string]any{"keys": translate.List(keys)}))
 	if err != nil {
 		return nil, err
 	}
 	if _, isList := translate.At(b, "keys").([]any); !isList {
-		return nil, legacy.UnusableResponse(about)
+		return nil, legacy.UnusableResponse(purpose)
 	}
 	if list := translate.Texts(b, "keys"); len(list) > 0 {
 		keys = list
@@ -141,7 +140,7 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 	return &user{keys: keys}, nil
 }
 
-// volumeByID finds a volume in the list, nil when it is not there.
+// volumeByID returns the volume from the list, or nil.
 func (x *exchange) volumeByID(ctx context.Context, id string) (any, error) {
 	if id == "" {
 		return nil, nil

@@ -19,20 +19,19 @@ import (
 //go:embed schema.graphql
 var schemaSource string
 
-// API answers the platform's retired GraphQL interface by v2 calls. It is safe
-// for concurrent use and holds no state of its own but parsed documents: what
-// must be remembered is in the store of its Deps.
+// API serves the platform's legacy GraphQL interface with v2 calls. It is safe for concurrent use. Its only state is a
+// cache of parsed documents; persistent data is in the store of its Deps.
 type API struct {
 	cfg    Config
 	deps   translate.Deps
 	engine *engine.Engine[*exchange]
 	quirks legacy.Quirks
-	header http.Header // of every answer
+	header http.Header // of every response
 	naming naming
 }
 
-// New checks the configuration and ties each field of the schema to its
-// resolver. A field without resolver, or a resolver without field, is an error.
+// New validates the configuration and connects each field of the schema with its resolver. It returns an error for a
+// field without a resolver or a resolver without a field.
 func New(cfg Config, deps translate.Deps) (*API, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -55,8 +54,7 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks, header: cfg.Legacy.Header(), naming: names}, err
 }
 
-// naming knows the schema's members that are named like the one that bears the
-// platform's name.
+// naming maps between the schema's names and the names of clients for members that contain the platform's name.
 type naming struct {
 	own    map[string]bool
 	common legacy.Config
@@ -64,12 +62,12 @@ type naming struct {
 
 var (
 	isWord = regexp.MustCompile(`\bis[A-Z]\w*`)
-	// wordOf matches the members that begin with the platform's name.
+	// wordOf matches members that begin with the platform's name.
 	wordOf = regexp.MustCompile(`\b([A-Za-z][a-z0-9]*)(Ip|Endpoint|EndpointAmount)\b`)
 )
 
-// newNaming reads the schema. The members of introspection (GraphQL, section 4.2)
-// belong to none.
+// newNaming collects these members from the schema. It excludes the members of introspection (GraphQL specification,
+// section 4.2).
 func newNaming(schema string, c legacy.Config) naming {
 	own := map[string]bool{"isDeprecated": true, "isRepeatable": true, "isOneOf": true}
 	for _, pattern := range []*regexp.Regexp{isWord, wordOf} {
@@ -80,8 +78,8 @@ func newNaming(schema string, c legacy.Config) naming {
 	return naming{own: own, common: c}
 }
 
-// isBrandMember reports whether a member bears a name that a client has for the platform:
-// any is<Word> that is not the schema's own, unless the operator has set the name.
+// isBrandMember reports whether a member is is<Word> with a client's name for the platform: any such member that the
+// schema does not define, unless the operator has configured the name.
 func (n naming) isBrandMember(member string) bool {
 	return n.common.Brand == "" && !n.own[member] && isWord.FindString(member) == member
 }
@@ -97,7 +95,7 @@ func (n naming) named(member string) string {
 	return member
 }
 
-// brand returns the name that a valid document has for the platform, "" for none.
+// brandIn returns the name that a valid document uses for the platform, or "".
 func (n naming) brandIn(document string) string {
 	for _, member := range isWord.FindAllString(document, -1) {
 		if n.isBrandMember(member) {
@@ -107,13 +105,11 @@ func (n naming) brandIn(document string) string {
 	return ""
 }
 
-// Serve answers one POST of a GraphQL request. in.Body is the decoded JSON
-// object; for the content type application/graphql it is the document itself,
-// as a string. An empty in.Account means that the caller sent no credential:
-// such a request may read the catalog through call where in.Catalog is set, and gets
-// nothing else but refusals of things that v2 lacks.
+// Serve answers a POST of a GraphQL request. in.Body is the decoded JSON object, or the document as a string if the
+// content type is application/graphql. An empty in.Account means that the caller sent no credential. Such a request may
+// read the catalog if in.CatalogAllowed is set; otherwise it only gets refusals of fields that v2 does not support.
 //
-// The result is never nil, and no input makes Serve panic.
+// Serve never returns nil and never panics.
 func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.Caller) (out *translate.Outgoing) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -152,7 +148,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	return out
 }
 
-// answer executes an operation and writes its result.
+// answer executes an operation and encodes its result.
 func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate.Outgoing {
 	r := op.Execute(ctx, x)
 	out := a.outgoing(http.StatusOK)
@@ -173,7 +169,7 @@ func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate
 	for i, failure := range r.Failures {
 		f := asFault(failure.Err)
 		entries[i] = f.entry(failure.Path)
-		if f.cause != nil { // callers never see it
+		if f.cause != nil { // logged, never sent to callers
 			a.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "graphql field failed", slog.String("operation", op.Name), slog.Any("error", f.cause))
 		}
 		if f.http != 0 && out.Status != http.StatusUnauthorized {
@@ -191,7 +187,7 @@ func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate
 	return out
 }
 
-// rejected answers a request that was not executed.
+// rejected returns the response to a request that was not executed.
 func (a *API) rejected(faults []*fault) *translate.Outgoing {
 	status := http.StatusBadRequest
 	for _, f := range faults {
@@ -212,8 +208,7 @@ func (a *API) refused(status int, faults ...*fault) *translate.Outgoing {
 	return out
 }
 
-// envelope writes an answer. Clients take the mere presence of "errors" for a
-// failure.
+// envelope encodes a response. It omits an empty "errors" member, because clients treat its presence as a failure.
 func envelope(data []byte, errors []any) []byte {
 	buf := bytes.NewBuffer(make([]byte, 0, len(data)+64))
 	buf.WriteByte('{')
@@ -229,9 +224,9 @@ func envelope(data []byte, errors []any) []byte {
 		enc := json.NewEncoder(buf)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(errors); err != nil {
-			panic("errors of an answer: " + err.Error()) // strings and numbers
+			panic("errors of an answer: " + err.Error()) // strings and numbers always encode
 		}
-		buf.Truncate(buf.Len() - 1) // the line break of Encode
+		buf.Truncate(buf.Len() - 1) // the newline added by Encode
 	}
 	buf.WriteByte('}')
 	return buf.Bytes()
@@ -243,9 +238,8 @@ func (a *API) outgoing(status int) *translate.Outgoing {
 	return &translate.Outgoing{Status: status, Header: h, ContentType: "application/json"}
 }
 
-// Refuse writes a refusal that the gateway raised before or beside the
-// translation. Statuses that clients look for stay HTTP statuses; a refusal by
-// policy or budget is a failed request in a 200, as those clients expect.
+// Refuse encodes a refusal that the gateway raised outside the translation. It keeps the HTTP statuses that clients
+// check. A refusal by a policy or budget becomes a failed request with status 200, as these clients expect.
 func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
 	status := r.Status
 	if status == http.StatusPaymentRequired || status == http.StatusForbidden {

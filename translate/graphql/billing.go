@@ -11,11 +11,10 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// beginning is before any charge of the platform.
+// beginning precedes the first charge of the platform.
 const beginning = "2020-01-01T00:00:00Z"
 
-// The amounts of a record of v2's account billing that make up each charge of this interface.
-// Together they are all of them.
+// Fields of a v2 account billing record that add up to each charge in GraphQL. Together they cover all fields.
 var (
 	gpuAmounts        = []string{"podGpuAmount", "clusterGpuAmount", "clusterNetworkingAmount"}
 	cpuAmounts        = []string{"podCpuAmount"}
@@ -24,14 +23,14 @@ var (
 	storageAmounts    = append([]string{"podDiskAmount", "serverlessDiskAmount", "clusterDiskAmount"}, networkAmounts...)
 )
 
-// billed is User.billing, at a granularity of this interface.
+// billed is User.billing with a granularity.
 type billed struct{ granularity string }
 
-// bucket is v2's name of the granularity.
+// bucket returns the v2 name of the granularity.
 func (b billed) bucket(x *exchange) string {
 	switch b.granularity {
 	case "MINUTELY":
-		x.WarnLost("granularity", "v2 bills by the hour at the finest")
+		x.WarnLost("granularity", "v2 has no billing below one hour")
 		return "hour"
 	case "HOURLY":
 		return "hour"
@@ -43,14 +42,14 @@ func (b billed) bucket(x *exchange) string {
 	return "day"
 }
 
-// bills reads billing records, which are maps.
+// bills returns billing records as maps.
 func (x *exchange) bills(ctx context.Context, operation string, query url.Values) ([]any, error) {
 	list, err := x.List(ctx, legacy.Purpose{Verb: "billing", Noun: legacy.NounAccount}, operation, "records", query)
 	return records(list), err
 }
 
-// spendField adapts a field about cost. Whoever may not read what it needs gets null
-// with a warning: the rest of the document is answered.
+// spendField adapts a resolver of a cost field. If the caller may not read the cost, the field is null with a warning,
+// and the rest of the document is answered.
 func spendField[T any](f func(ctx context.Context, x *exchange, source T, in input) (any, error)) resolver {
 	return field(func(ctx context.Context, x *exchange, source T, in input) (any, error) {
 		v, err := f(ctx, x, source, in)
@@ -62,7 +61,7 @@ func spendField[T any](f func(ctx context.Context, x *exchange, source T, in inp
 	})
 }
 
-// podRates adds the hourly rates of the account's pods that f picks.
+// podRates returns the sum of the hourly rates of the account's pods, filtered by f.
 func (x *exchange) podRates(ctx context.Context, f func(pod any) bool) (any, error) {
 	pods, err := x.pods(ctx)
 	if err != nil {
@@ -94,7 +93,7 @@ func dailyCharges(ctx context.Context, x *exchange, _ *user, _ input) (any, erro
 	return list, err
 }
 
-// amount adds amounts of a billing record.
+// amount returns a resolver for the sum of fields of a billing record.
 func amount(names ...string) resolver {
 	return get(func(r map[string]any) any {
 		sum := 0.0
@@ -151,7 +150,7 @@ func billingTypes(c legacy.Config) map[string]objectType {
 	}
 }
 
-// gpuBill is the amount of the pods of one GPU type in one bucket.
+// gpuBill is the cost of the pods of one GPU type in one bucket.
 type gpuBill struct {
 	time, gpu string
 	amount    float64

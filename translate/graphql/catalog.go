@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// compliantCentres lists the ids of the centres that meet all of the list, if others are
-// named only of those.
+// compliantCentres returns the ids of the data centres that meet every item of list. If named is not empty, it returns
+// only those among named.
 func (x *exchange) compliantCentres(ctx context.Context, list, named []string) ([]string, error) {
 	centres, err := x.DataCenters(ctx, url.Values{"compliance": {strings.Join(list, ",")}})
 	if err != nil {
@@ -25,10 +25,10 @@ func (x *exchange) compliantCentres(ctx context.Context, list, named []string) (
 	return slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(named, id) }), nil
 }
 
-// centreIDs lists the centres a catalog record names.
+// centreIDs returns the ids of the data centres in a catalog record.
 func centreIDs(entry any) []string { return legacy.IDs(translate.Items(entry, "dataCenters")) }
 
-// member is the name of a cloud inside records of the catalog.
+// member returns the member of catalog records that holds the data of a cloud.
 func member(cloud string) string {
 	if cloud == community {
 		return "community"
@@ -36,14 +36,14 @@ func member(cloud string) string {
 	return "secure"
 }
 
-// carried reports whether a GPU type is offered in the cloud at all.
+// carried reports whether the cloud offers the GPU type.
 func carried(entry any, cloud string) bool { return translate.Flag(entry, member(cloud)) }
 
-// cloudPriceOf is the price of one GPU per hour.
+// cloudPriceOf returns the price of one GPU per hour.
 func cloudPriceOf(entry any, cloud string) float64 { return number(entry, "price", member(cloud)) }
 
-// cloudPrice is the price, nil where the type is not offered: v2 gives a figure
-// even then.
+// cloudPrice returns the price of one GPU per hour, or nil if the cloud does not offer the type, because v2 returns a
+// price even then.
 func cloudPrice(entry any, cloud string) any {
 	if !carried(entry, cloud) {
 		return nil
@@ -51,10 +51,10 @@ func cloudPrice(entry any, cloud string) any {
 	return cloudPriceOf(entry, cloud)
 }
 
-// total rounds a price away from the noise of binary fractions.
+// total multiplies and rounds a price to six decimals, to remove binary rounding errors.
 func total(price float64, count int64) float64 { return math.Round(price*float64(count)*1e6) / 1e6 }
 
-// gpuEntry is the catalog's record of a GPU type, nil when it has none.
+// gpuEntry returns the catalog record of a GPU type, or nil.
 func (x *exchange) gpuEntry(ctx context.Context, id string) (any, error) {
 	if id == "" {
 		return nil, nil
@@ -105,8 +105,7 @@ func gpuTypes(ctx context.Context, x *exchange, in input) (any, error) {
 	return out, nil
 }
 
-// clusterEntry is the catalog's record of a type that clusters can have, nil
-// when they cannot.
+// clusterEntry returns the catalog record of a GPU type that is available in clusters, or nil.
 func (x *exchange) clusterEntry(ctx context.Context, id string) (any, error) {
 	list, err := x.GPUs(ctx, translate.GPUQuery{Product: "CLUSTER"})
 	if err != nil {
@@ -199,7 +198,7 @@ func manufacturer(s string) string {
 	return "Unknown"
 }
 
-// gpuPool is a serverless pool with the types in it.
+// gpuPool is a serverless pool with its GPU types.
 type gpuPool struct {
 	id    string
 	types []string
@@ -213,7 +212,7 @@ func serverlessGPUPools(ctx context.Context, x *exchange, _ input) (any, error) 
 	return translate.List(pools), nil
 }
 
-// pools groups the serverless GPU types, in catalog order.
+// pools returns the serverless GPU types grouped by pool, in catalog order.
 func (x *exchange) pools(ctx context.Context) ([]gpuPool, error) {
 	list, err := x.GPUs(ctx, translate.GPUQuery{Product: "SERVERLESS"})
 	if err != nil {
@@ -235,7 +234,7 @@ func (x *exchange) pools(ctx context.Context) ([]gpuPool, error) {
 	return pools, nil
 }
 
-// CPU
+// CPU flavours.
 
 // cpuFlavor is a CPU flavour as a value of the schema.
 type cpuFlavor struct{ entry any }
@@ -281,8 +280,7 @@ func cpuFlavorFields() objectType {
 	}
 }
 
-// diskLimit is the GB of disk per vCPU: fifteen in the fifth generation, ten
-// before.
+// diskLimit returns the GB of disk per vCPU: 15 for the fifth generation, 10 for earlier ones.
 func diskLimit(id string) int {
 	if strings.HasPrefix(id, "cpu5") {
 		return 15
@@ -296,8 +294,8 @@ type cpuSpecifics struct {
 	stock any
 }
 
-// specifics prices a flavour at the vCPU count of an instance, its smallest
-// when none is named.
+// specifics returns the price of a flavour for the vCPU count of an instance. Without an instance, it uses the smallest
+// vCPU count.
 func specifics(ctx context.Context, x *exchange, f cpuFlavor, in input) (any, error) {
 	a := in.object("input")
 	vcpus := translate.Whole(f.entry, "vcpu", "min")

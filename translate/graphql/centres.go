@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// dataCenter is a data centre, of which at first only id and name may be known.
+// dataCenter is a data centre. At first, only id and name may be set.
 type dataCenter struct {
 	id, name string
-	record   any // the catalog's record; nil until it is needed
+	record   any // the catalog record; nil until needed
 }
 
-// full returns the catalog's record, nil when the catalog has none.
+// full returns the catalog record, or nil if the catalog has none.
 func (c *dataCenter) full(ctx context.Context, x *exchange) (any, error) {
 	if c.record != nil {
 		return c.record, nil
@@ -41,7 +41,7 @@ func dataCenters(ctx context.Context, x *exchange, in input) (any, error) {
 	return out, nil
 }
 
-// listCentres reads stock along when it is selected, so that one call does.
+// listCentres includes stock if it is selected, so that one call is enough.
 func (x *exchange) listCentres(ctx context.Context, in input) ([]any, error) {
 	if in.Selects("gpuAvailability") {
 		return x.centresWithStock(ctx)
@@ -58,7 +58,7 @@ func countryCodes(ctx context.Context, x *exchange, _ input) (any, error) {
 	return translate.List(codes), err
 }
 
-// countries lists the countries with data centres, sorted.
+// countries returns the country codes of the data centres, sorted.
 func (x *exchange) countries(ctx context.Context) ([]string, error) {
 	list, err := x.DataCenters(ctx, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func (x *exchange) countries(ctx context.Context) ([]string, error) {
 	return codes, nil
 }
 
-// regionName is a region in words, which clients search and show.
+// regionName formats a region as words, which clients search and display.
 func regionName(region string) string {
 	words := strings.Split(strings.ToLower(region), "_")
 	for i, w := range words {
@@ -112,11 +112,11 @@ func dataCenterFields() objectType {
 	}
 }
 
-// gpuStock is the availability of a GPU type in one centre.
+// gpuStock is the availability of a GPU type in one data centre.
 type gpuStock struct{ id, name, level string }
 
-// gpuAvailability lists the GPUs of a centre: from its own record, or turned
-// around from the GPU catalog for a count or cloud that record does not cover.
+// gpuAvailability lists the GPUs of a data centre. It uses the data centre's own record, or the GPU catalog for a count
+// or cloud that the record does not cover.
 func gpuAvailability(ctx context.Context, x *exchange, c *dataCenter, in input) (any, error) {
 	a := in.object("input")
 	count, _ := a.int("gpuCount")

@@ -13,8 +13,7 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// memberWait is how long createCluster waits for its members to be listed, and
-// memberPoll how often it looks.
+// Time that createCluster waits until the cluster's pods are listed, and the interval between checks.
 const (
 	memberWait = 8 * time.Second
 	memberPoll = time.Second
@@ -60,8 +59,8 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 	return c, nil
 }
 
-// members waits until the cluster's pods are listed and have addresses, and
-// returns what there is when the time is up, in the order of their ranks.
+// members waits until all pods of the cluster are listed and have addresses, or the time is up. It returns the listed
+// pods in order of rank.
 func (x *exchange) members(ctx context.Context, id string, want int) []any {
 	var pods []any
 	for waited := time.Duration(0); ; waited += memberPoll {

@@ -8,47 +8,46 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// Config holds the settings of the GraphQL interface. Start from
-// DefaultConfig: the zero value has no limits that a document could meet.
+// Config holds the settings of the GraphQL interface. Use DefaultConfig as a base, because the zero value rejects every
+// document.
 type Config struct {
-	Introspection bool          `yaml:"introspection" doc:"answers __schema and __type. Off, they are refused with 'GraphQL introspection is not allowed'"`
-	CreateTimeout time.Duration `yaml:"create_timeout" doc:"ends a request that creates a pod or a cluster, attempt under way included"`
-	Timeout       time.Duration `yaml:"timeout" doc:"ends every other request"`
+	Introspection bool          `yaml:"introspection" doc:"allow __schema and __type. If false, they are refused with 'GraphQL introspection is not allowed'"`
+	CreateTimeout time.Duration `yaml:"create_timeout" doc:"timeout of a request that creates a pod or a cluster, including the current attempt"`
+	Timeout       time.Duration `yaml:"timeout" doc:"timeout of every other request"`
 
-	// CreateBudget is how long after its arrival a request that creates a pod or a
-	// cluster still starts a new attempt at placing it, within CreateTimeout.
+	// CreateBudget is the time after the arrival of a request during which a create of a pod or cluster may start another
+	// placement attempt. CreateTimeout still applies.
 	CreateBudget time.Duration `yaml:"-"`
-	// Limits bounds one request.
+	// Limits holds the limits of one request.
 	Limits Limits `yaml:"-"`
-	// Legacy are the settings that both dialects share.
+	// Legacy holds the settings that both dialects share.
 	Legacy legacy.Config `yaml:"-"`
 }
 
-// Limits bounds one request. Every refusal names the limit.
-// Counts are taken after fragments are expanded.
+// Limits holds the limits of one request. Each refusal names the limit that was exceeded. Fields are counted after the
+// expansion of fragments.
 type Limits struct {
-	// Document is the longest query document, in bytes, and Tokens the most lexical
-	// tokens in it, comments included.
+	// Document is the maximum length of the query document in bytes, and Tokens the maximum number of lexical tokens in
+	// it, including comments.
 	Document, Tokens int
-	// Depth is the deepest nesting of fields. Introspection fields have their own, fixed
-	// bound of 16, which the usual tools need.
+	// Depth is the maximum nesting of fields. Introspection fields have a separate, fixed limit of 16, which common tools
+	// need.
 	Depth int
-	// Fields is the most fields one operation may select, Aliases the most of them given
-	// another name, and Directives the most directives in a document.
+	// Fields is the maximum number of selected fields of an operation, Aliases the maximum number of aliased fields, and
+	// Directives the maximum number of directives in the document.
 	Fields, Aliases, Directives int
-	// Values is the most values in arguments: literals, and what variables hold, members
-	// and items each counted, a variable once for every type it is used as. Comparing
-	// the arguments of fields that share a name counts too.
+	// Values is the maximum number of argument values. It counts literals and the contents of variables, including
+	// members and items; a variable counts once for each type of its positions. Comparisons of the arguments of fields
+	// with the same name count too.
 	Values int
-	// RootMutations is the most root fields of a mutation. With any value, at most one of
-	// them may cost money.
+	// RootMutations is the maximum number of root fields of a mutation. Independent of this limit, only one of them may
+	// cause cost.
 	RootMutations int
-	// Calls is the most v2 calls one request may make, Response the longest response, in
-	// bytes.
+	// Calls is the maximum number of v2 calls of a request, Response the maximum length of the response in bytes.
 	Calls, Response int
 }
 
-// DefaultConfig returns the settings of an installation that sets nothing.
+// DefaultConfig returns the default settings.
 func DefaultConfig() Config {
 	return Config{
 		Introspection: true,
@@ -63,10 +62,10 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every fault of a setting, each with its path below "graphql".
+// Validate checks c and joins all errors, each with its path below "graphql".
 func (c Config) Validate() error {
 	var faults configfault.Found
-	faults.If(c.CreateTimeout <= 0, "create_timeout", "%v: want more than 0", c.CreateTimeout)
-	faults.If(c.Timeout <= 0, "timeout", "%v: want more than 0", c.Timeout)
+	faults.If(c.CreateTimeout <= 0, "create_timeout", "must be greater than 0, got %v", c.CreateTimeout)
+	faults.If(c.Timeout <= 0, "timeout", "must be greater than 0, got %v", c.Timeout)
 	return errors.Join(faults...)
 }

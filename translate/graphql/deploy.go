@@ -20,14 +20,14 @@ const (
 	community = v2.Community
 )
 
-// deployGPUPod makes a pod of the first GPU type and cloud that is free.
+// deployGPUPod creates a pod with the first GPU type and cloud that is available.
 func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	if instances := a.texts("instanceIds"); len(instances) > 0 {
 		if a.text("computeType") == "CPU" || a.text("gpuTypeId") == "" && len(a.texts("gpuTypeIdList")) == 0 {
 			return deployCPUPod(ctx, x, in)
 		}
-		x.WarnLost("instanceIds", "not used, the pod has GPUs")
+		x.WarnLost("instanceIds", "ignored, the pod has GPUs")
 	}
 	want, err := x.podCreate(ctx, a)
 	if err != nil {
@@ -49,13 +49,13 @@ func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	return x.createPod(ctx, in, want)
 }
 
-// perGPU is a figure per GPU, of which callers give the total of the pod.
+// perGPU converts a total for the pod, as callers give it, to a number per GPU.
 func perGPU(a args, name string, count int64) int64 {
 	n, _ := a.int(name)
 	return (max(n, 0) + count - 1) / count
 }
 
-// deployClouds lists the clouds to try for each GPU type.
+// deployClouds returns the clouds to try for each GPU type.
 func deployClouds(a args, want *legacy.PodCreate) []string {
 	switch cloud := a.text("cloudType"); {
 	case cloud == secure || cloud == community:
@@ -66,8 +66,7 @@ func deployClouds(a args, want *legacy.PodCreate) []string {
 	return []string{secure, community}
 }
 
-// deployCPUPod makes a pod without GPU: of the instance named, or of the cheapest
-// flavour that is large enough.
+// deployCPUPod creates a CPU pod with the given instance, or with the cheapest flavour that is large enough.
 func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	want, err := x.podCreate(ctx, a)
@@ -86,7 +85,7 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 				return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
 			}
 			if want.Count = cmp.Or(want.Count, vcpus); vcpus != want.Count {
-				x.WarnLost("instanceIds", id+" left out, the first has another number of vCPUs")
+				x.WarnLost("instanceIds", id+" skipped, the first instance has another number of vCPUs")
 				continue
 			}
 			want.Types = append(want.Types, name)
@@ -100,17 +99,16 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	}
 	p, err := x.createPod(ctx, in, want)
 	if legacy.IsMissing(err) && want.Template != "" && want.Image.Value() != "" {
-		// The official SDK sends the name of a default template with every CPU
-		// pod, which need not exist.
-		x.Warn("templateId", "unknown template was left out")
+		// The official SDK sends a default template name with every CPU pod, even if the template does not exist.
+		x.Warn("templateId", "unknown template ignored")
 		want.Template, want.Ports = "", legacy.Given(want.Ports.Value())
 		return x.createPod(ctx, in, want)
 	}
 	return p, err
 }
 
-// podCreate reads the arguments that both mutations have. It refuses what v2
-// cannot do and what would be dangerous to ignore.
+// podCreate reads the arguments that both mutations share. It refuses options that v2 does not support if ignoring them
+// would be harmful.
 func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, error) {
 	switch {
 	case a.object("savingsPlan").text("planLength") != "" || a.object("savingsPlan")["upfrontCost"] != nil && a.object("savingsPlan")["upfrontCost"] != 0.0:
@@ -145,7 +143,7 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 	return want, x.placement(ctx, a, &want.Placement)
 }
 
-// mounts reads volumeMounts: v2 mounts one network volume.
+// mounts reads volumeMounts. v2 supports one network volume.
 func mounts(a args, want *legacy.PodCreate) error {
 	for i, v := range a.list("volumeMounts") {
 		m, _ := v.(map[string]any)
@@ -156,7 +154,7 @@ func mounts(a args, want *legacy.PodCreate) error {
 		case kind != "" && kind != "NETWORK_VOLUME":
 			return badInput("volumeMounts[" + strconv.Itoa(i) + "]: only network volumes are available")
 		case want.NetworkVolume != "" && want.NetworkVolume != id:
-			return badInput("volumeMounts[" + strconv.Itoa(i) + "]: a pod mounts one network volume")
+			return badInput("volumeMounts[" + strconv.Itoa(i) + "]: only one network volume is supported")
 		}
 		if want.NetworkVolume = id; path != "" {
 			want.MountPath = legacy.Given(path)
@@ -165,7 +163,7 @@ func mounts(a args, want *legacy.PodCreate) error {
 	return nil
 }
 
-// deadline reads a time to come, zero for none. A time without a zone is in UTC.
+// deadline parses a time in the future. It returns zero if the argument is absent. A time without a zone is in UTC.
 func (x *exchange) deadline(a args, name string) (time.Time, error) {
 	text := a.text(name)
 	if text == "" {
@@ -179,13 +177,12 @@ func (x *exchange) deadline(a args, name string) (time.Time, error) {
 	case err != nil:
 		return t, badInput(name + ": expected a time like 2026-12-01T18:00:00Z")
 	case !t.After(x.Deps().Now()):
-		return t, badInput(name + ": is in the past")
+		return t, badInput(name + ": must be in the future")
 	}
 	return t, nil
 }
 
-// newPodInput reads the wishes for a new pod. Clients send 0 or ""
-// without meaning anything by it.
+// newPodInput reads the settings of a new pod. It treats 0 and "" as absent, because clients send them as defaults.
 func newPodInput(a args) legacy.PodInput {
 	w := podInput(a)
 	forNew(&w.Container)
@@ -207,7 +204,7 @@ func newPodInput(a args) legacy.PodInput {
 	return w
 }
 
-// podInput reads the wishes that both bodies have for a pod.
+// podInput reads the pod settings that creates and updates share.
 func podInput(a args) legacy.PodInput {
 	return legacy.PodInput{
 		Container: containerInput(a),
@@ -223,7 +220,7 @@ func defaultPodName(image string) string {
 	return path.Base(image)
 }
 
-// portList joins ports and port; a bare port number is an HTTP port.
+// portList combines ports and port. A bare port number is an HTTP port.
 func portList(a args) []string {
 	ports := translate.SplitList(a.text("ports"))
 	if n, _ := a.int("port"); n > 0 {
@@ -234,8 +231,8 @@ func portList(a args) []string {
 	return ports
 }
 
-// placement reads where the pod may go: the centres named or those of a country, and
-// of them those that meet the compliance asked for.
+// placement reads where the pod may be placed: the given data centres or those of a country, restricted to those that
+// meet the requested compliance.
 func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) error {
 	p.DataCenters = translate.Unique(append(translate.SplitList(a.text("dataCenterId")), a.texts("dataCenterIds")...))
 	if len(p.DataCenters) == 0 && a.text("countryCode") != "" {
@@ -255,8 +252,8 @@ func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) e
 	return nil
 }
 
-// createPod makes the pod. Clients that select which machine it is on know the pod by
-// that from then on, so it is waited for a little.
+// createPod creates the pod. Clients that select the machine identify the pod by it afterwards, so createPod waits for it
+// for a short time.
 func (x *exchange) createPod(ctx context.Context, in input, want *legacy.PodCreate) (any, error) {
 	made, err := x.CreatePod(ctx, want)
 	if err != nil {
@@ -268,8 +265,7 @@ func (x *exchange) createPod(ctx context.Context, in input, want *legacy.PodCrea
 	return &pod{Pod: made.Pod, status: translate.Running, note: &made.Note}, nil
 }
 
-// maxMachineReads is how often a new pod is read, a second apart, until its machine
-// is known.
+// maxMachineReads is the maximum number of reads of a new pod, one second apart, until its machine is known.
 const maxMachineReads = 3
 
 func (x *exchange) awaitMachine(ctx context.Context, p v2.Pod) v2.Pod {
@@ -287,7 +283,7 @@ func (x *exchange) awaitMachine(ctx context.Context, p v2.Pod) v2.Pod {
 		p = now
 	}
 	if _, machine := p.Host(); machine == "" {
-		x.Warn("machineId", "the platform has not told the machine yet")
+		x.Warn("machineId", "the machine is not known yet")
 	}
 	return p
 }
@@ -307,11 +303,10 @@ func cudaOf(a args) (legacy.CUDA, error) {
 	return legacy.CUDAOf(versions, a.text("minCudaVersion"))
 }
 
-// leastVCPUs is the least that v2 has of any flavour; the retired interfaces sold one.
+// leastVCPUs is the smallest vCPU count of any v2 flavour. The legacy interfaces sold a single vCPU.
 const leastVCPUs = 2
 
-// splitInstance reads "<flavour>-<vcpu>-<memory>" from the right. v2 derives
-// the memory itself.
+// splitInstance parses "<flavour>-<vcpu>-<memory>" from the right. v2 derives the memory itself.
 func splitInstance(id string) (name string, vcpus int64, ok bool) {
 	parts := strings.Split(id, "-")
 	if len(parts) < 3 {
@@ -324,8 +319,7 @@ func splitInstance(id string) (name string, vcpus int64, ok bool) {
 	return name, max(vcpus, leastVCPUs), err == nil && memErr == nil && vcpus > 0 && name != ""
 }
 
-// variablesOf turns the list of pairs into an environment: the last of a key
-// wins.
+// variablesOf converts a list of pairs to an environment. The last pair of a key wins.
 func variablesOf(list []any) map[string]string {
 	env := make(map[string]string, len(list))
 	for _, e := range list {
@@ -351,7 +345,7 @@ func onPod(f func(ctx context.Context, x *exchange, id string, a args) (*pod, er
 	})
 }
 
-// podAction serves the mutations that are actions of v2.
+// podAction returns the resolver of a mutation that is a v2 pod action.
 func podAction(act legacy.Action) resolver {
 	return onPod(func(ctx context.Context, x *exchange, id string, _ args) (*pod, error) {
 		p, err := x.PerformAction(ctx, id, act)
@@ -359,8 +353,8 @@ func podAction(act legacy.Action) resolver {
 	})
 }
 
-// podResume starts a stopped pod. A pod keeps its host and its GPUs, so asking
-// for others is refused rather than ignored.
+// podResume starts a stopped pod. A pod keeps its host and its GPUs, so podResume refuses a request for others instead of
+// ignoring it.
 func podResume(ctx context.Context, x *exchange, id string, a args) (*pod, error) {
 	accept, err := cudaOf(a)
 	if err != nil {
@@ -389,7 +383,7 @@ func podReset(ctx context.Context, x *exchange, id string, _ args) (*pod, error)
 	return &pod{Pod: p, status: translate.Running}, err
 }
 
-// podEditJob changes a pod. Arguments left out leave things as they are.
+// podEditJob updates a pod. Absent arguments leave settings unchanged.
 func podEditJob(ctx context.Context, x *exchange, id string, a args) (*pod, error) {
 	w := podInput(a)
 	if port, _ := a.int("port"); port > 0 || a.has("ports") {

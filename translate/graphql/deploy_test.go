@@ -136,7 +136,7 @@ func TestDeployCandidates(t *testing.T) {
 		},
 		{name: "no GPU type", input: `"imageName":"i"`, message: "gpuTypeId is required", code: "BAD_USER_INPUT"},
 		{name: "no image", input: `"gpuTypeId":"g"`, message: "imageName is required", code: "BAD_USER_INPUT"},
-		{name: "a stop time in the past", input: input + `,"stopAfter":"2026-10-01T12:00:00Z"`, message: "stopAfter: is in the past", code: "BAD_USER_INPUT"},
+		{name: "a stop time in the past", input: input + `,"stopAfter":"2026-10-01T12:00:00Z"`, message: "stopAfter: must be in the future", code: "BAD_USER_INPUT"},
 		{name: "no stop time", input: input + `,"terminateAfter":"tomorrow"`, message: "terminateAfter: expected a time like 2026-12-01T18:00:00Z", code: "BAD_USER_INPUT"},
 		{name: "an encrypted volume", input: input + `,"volumeKey":"k"`, message: "volumeKey: encrypted volumes are not available", code: "BAD_USER_INPUT"},
 	}

@@ -14,7 +14,7 @@ import (
 type endpoint struct {
 	v2.Endpoint
 	listed bool
-	// known is the note of it, nil when that was not read.
+	// known is the stored note of the endpoint, or nil if it has not been read.
 	known *translate.EndpointNote
 }
 
@@ -25,7 +25,7 @@ func (e *endpoint) note(ctx context.Context, x *exchange) translate.EndpointNote
 	case !e.listed:
 		return x.EndpointNote(ctx, e.ID())
 	}
-	// Where the store cannot tell, the answer is less exact.
+	// If the store fails, the response is less exact.
 	notes, _ := legacy.Notes[translate.EndpointNote](ctx, x.Session, translate.KindEndpoint)
 	return notes[e.ID()]
 }
@@ -49,8 +49,8 @@ func (x *exchange) endpointByID(ctx context.Context, id string) (any, error) {
 	return &endpoint{Endpoint: e}, nil
 }
 
-// gpuIDs is the text the caller sent when it still means the selection there
-// is, so that written values read back the same.
+// gpuIDs returns the string that the caller sent if it still describes the current selection, so that written values read
+// back unchanged.
 func (e *endpoint) gpuIDs(ctx context.Context, x *exchange) string {
 	sent := e.note(ctx, x).GPUIDs
 	if sent != "" && !e.IsCPU() && x.IsSelected(ctx, translate.SplitList(sent), e.Endpoint) {
@@ -59,8 +59,7 @@ func (e *endpoint) gpuIDs(ctx context.Context, x *exchange) string {
 	return legacy.Selection(e.Endpoint)
 }
 
-// locations is the text the caller sent when there is one, for it cannot be
-// made from the centres it became.
+// locations returns the string that the caller sent, if any, because it cannot be derived from the data centres.
 func (e *endpoint) locations(ctx context.Context, x *exchange) string {
 	centres := e.DataCenters()
 	if n := e.note(ctx, x); n.Locations != "" && len(centres) > 0 {
@@ -80,7 +79,7 @@ func (e *endpoint) instances() any {
 	return out
 }
 
-// minCUDA is null where there is no GPU: a client takes "" for a version.
+// minCUDA returns null for a CPU endpoint, because a client would treat "" as a version.
 func (e *endpoint) minCUDA() any {
 	if e.IsCPU() {
 		return nil
@@ -101,7 +100,7 @@ func endpointTypes() map[string]objectType {
 	}
 }
 
-// volumeID is a network volume an endpoint uses.
+// volumeID is the id of a network volume of an endpoint.
 type volumeID string
 
 func endpointFields() objectType {
@@ -182,8 +181,8 @@ func (e *endpoint) computeType() string {
 	return "GPU"
 }
 
-// endpointVersion asks for one endpoint only; in a list that would be a call
-// for each, for a number that no caller depends on.
+// endpointVersion reads the version of a single endpoint. In a list it returns 1, because it would need one call for each
+// endpoint and no caller depends on it.
 func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
 	if e.listed {
 		return 1, nil
@@ -191,8 +190,8 @@ func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 	return max(x.Version(ctx, e.ID()), 1), nil
 }
 
-// endpointTemplate shows the real template where it can still be read, else the
-// endpoint's own settings under the same id.
+// endpointTemplate returns the real template if it can still be read, otherwise the endpoint's own settings under the
+// same id.
 func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
 	note := e.note(ctx, x)
 	id := note.TemplateID

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// Codes clients find in errors[].extensions.code.
+// Codes in errors[].extensions.code.
 const (
 	codeBadInput        = engine.CodeBadInput
 	codeUnauthenticated = "UNAUTHENTICATED"
@@ -27,11 +27,11 @@ const (
 	codeInternal        = "INTERNAL_SERVER_ERROR"
 	codeMethod          = "METHOD_NOT_ALLOWED"
 
-	// An orchestrator looks for this text in the code of a failed deleteCluster.
+	// One orchestrator checks for this text in the code of a failed deleteCluster.
 	codeClusterNotFound = "Cluster not found"
 )
 
-// Texts clients compare or search for; they must not change.
+// Texts that clients compare or search for. They must not change.
 const (
 	textNoCapacity   = "There are no longer any instances available with the requested specifications. Please refresh and try again."
 	textFunds        = "Your account balance is too low to rent a pod. Please add funds to your account."
@@ -41,32 +41,29 @@ const (
 	textNoSpot       = "Spot pods are no longer offered"
 )
 
-// fault is one entry of "errors": a refusal in the words of this dialect. It
-// implements error so that resolvers can return it.
+// fault is one entry of "errors". It implements error, so that resolvers can return it.
 type fault struct {
 	message string
 	code    string
-	// status is the status of the v2 answer behind the fault; 0 when no call
-	// was made.
+	// status is the status of the v2 response that caused the fault, or 0 if there was no call.
 	status int
-	// http is the status of the whole answer, for the faults that clients look
-	// for there (401, 413, 429); 0 leaves it at 200.
+	// http is the HTTP status of the whole response, for faults that clients detect by it (401, 413, 429); 0 means 200.
 	http   int
 	errors []string
 	policy string
-	// kind names the gateway's refusal, and shortfall is the budget that has no room.
+	// kind is the kind of the gateway's refusal; shortfall describes the exhausted budget.
 	kind      string
 	shortfall map[string]any
-	// limit names the bound of Limits that was met.
+	// limit names the exceeded limit of Limits.
 	limit string
-	// decision is the id under which a policy's refusal can be explained.
+	// decision is the id under which a policy refusal can be explained.
 	decision string
-	// approval is the id of the request for approval that the refusal has become.
+	// approval is the id of the approval request that the refusal created.
 	approval string
-	// retryAfter is the Retry-After of the v2 answer.
+	// retryAfter is the Retry-After header of the v2 response.
 	retryAfter string
 	line, col  int
-	// cause is for logs and never shown.
+	// cause is logged and never sent to callers.
 	cause error
 }
 
@@ -79,15 +76,14 @@ func (f *fault) Error() string {
 
 func (f *fault) Unwrap() error { return f.cause }
 
-// badInput refuses the caller's input, before any v2 call.
+// badInput returns the fault for invalid input, detected before any v2 call.
 func badInput(message string) *fault { return &fault{message: message, code: codeBadInput} }
 
 func internal(cause error) *fault {
 	return &fault{message: textRetryLater, code: codeInternal, status: http.StatusInternalServerError, cause: cause}
 }
 
-// asFault makes any error a fault; one that is none of ours is ours to blame,
-// and its message stays inside.
+// asFault converts any error to a fault. An unknown error becomes an internal one, whose message is not sent to callers.
 func asFault(err error) *fault {
 	if f, ok := errors.AsType[*fault](err); ok {
 		return f
@@ -109,7 +105,7 @@ func asFault(err error) *fault {
 		return &fault{message: u.Error(), code: codeInternal, status: http.StatusGatewayTimeout}
 	}
 	if r, ok := errors.AsType[*legacy.RefusedError](err); ok {
-		if r.Err != nil || r.Response == nil || r.Response.OK() { // no answer, or none that can be read
+		if r.Err != nil || r.Response == nil || r.Response.OK() { // no response, or an unreadable one
 			return unanswered(r)
 		}
 		f := refusal(r.Response, r.Noun)
@@ -125,8 +121,8 @@ func asFault(err error) *fault {
 	return f
 }
 
-// unanswered is the fault of a call of v2 that brought nothing: ours, if it was not
-// made, else the platform's.
+// unanswered returns the fault for a v2 call without a usable response. It is the gateway's fault if the call was not
+// made, otherwise the platform's.
 func unanswered(err *legacy.RefusedError) *fault {
 	if err.Err == nil {
 		f := internal(err)
@@ -140,8 +136,8 @@ func unanswered(err *legacy.RefusedError) *fault {
 	return f
 }
 
-// entry is the fault as a member of "errors" (specification section 7.1.2); path
-// is the place in the answer that is null because of it.
+// entry returns the member of "errors" for the fault (specification, section 7.1.2). path locates the value that is null
+// because of it.
 func (f *fault) entry(path []any) any {
 	type location struct {
 		Line   int `json:"line"`
@@ -156,7 +152,7 @@ func (f *fault) entry(path []any) any {
 		Approval string   `json:"approval,omitempty"`
 		Limit    string   `json:"limit,omitempty"`
 		Errors   []string `json:"errors,omitempty"`
-		// Shortfall has the members of v2's refusal, whose limit is another one.
+		// Shortfall holds members of the v2 refusal, including a limit that differs from Limit above.
 		Shortfall map[string]any `json:"shortfall,omitempty"`
 	}
 	e := struct {
@@ -175,7 +171,7 @@ func noCapacity(status int) *fault {
 	return &fault{message: textNoCapacity, code: codeNoCapacity, status: status}
 }
 
-// problemFault makes a fault of the problem document of a v2 refusal, but for its words.
+// problemFault returns a fault with the data of a v2 problem document, without message and code.
 func problemFault(r *translate.Response) *fault {
 	f := &fault{
 		status: r.Status, kind: r.Kind, retryAfter: r.Header.Get("Retry-After"),
@@ -201,7 +197,7 @@ func problemFault(r *translate.Response) *fault {
 	return f
 }
 
-// refusal turns a v2 answer that is not a success into this dialect's fault.
+// refusal converts an unsuccessful v2 response to a fault.
 func refusal(r *translate.Response, k legacy.Noun) *fault {
 	f, text := problemFault(r), r.Detail()
 	switch {

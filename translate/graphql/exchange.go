@@ -11,17 +11,17 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// exchange is one request under way: the conversation with v2, and the
-// objects read there. Its methods may be called from several root fields at once.
+// exchange is one request in progress with the v2 objects that it has read. Its methods may be called concurrently by
+// several root fields.
 type exchange struct {
 	*legacy.Session
 	api *API
 	in  *translate.Incoming
-	// meter is the caller below the dialogue.
+	// meter counts the v2 calls of the request.
 	meter *meter
 }
 
-// meter counts calls and refuses those beyond the limit.
+// meter is a Caller that counts calls and refuses those beyond the limit.
 type meter struct {
 	next translate.Caller
 	most int
@@ -30,7 +30,7 @@ type meter struct {
 	calls int
 }
 
-// maxID is the longest id sent to v2, whose own have about ten characters.
+// maxID is the maximum length of an id sent to v2, whose ids have about ten characters.
 const maxID = 200
 
 // Call implements translate.Caller.
@@ -45,7 +45,7 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	}
 	m.mu.Unlock()
 	if over {
-		return nil, engine.LimitExceeded("calls", m.most, "calls of the platform")
+		return nil, engine.LimitExceeded("calls", m.most, "platform calls")
 	}
 	for _, value := range r.Params {
 		if len(value) > maxID { // no resource has such an id
@@ -58,15 +58,15 @@ func (m *meter) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	return m.next.Call(ctx, r)
 }
 
-// anonymous reports a request without a credential.
+// anonymous reports whether the request has no credential.
 func (x *exchange) anonymous() bool { return x.in.Account == "" }
 
-// user is the stand-in for the account's user id.
+// user returns a substitute for the user id of the account.
 func (x *exchange) user() string { return translate.UserID(x.in.Account) }
 
 func (x *exchange) config() *Config { return &x.api.cfg }
 
-// isStatus reports a fault that stands for this status of v2.
+// isStatus reports whether err stands for a v2 response with the given status.
 func isStatus(err error, status int) bool {
 	return err != nil && asFault(err).status == status
 }

@@ -92,12 +92,12 @@ func TestExecution(t *testing.T) {
 		{
 			name:     "one name for two things",
 			document: `{ pod(input: {podId: "p"}) { a: id a: name } }`,
-			want:     `{"errors":[{"message":"Fields \"a\" conflict: they ask for different things under one name. Use different aliases.","locations":[{"line":1,"column":36}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}`, status: 400,
+			want:     `{"errors":[{"message":"Fields \"a\" conflict: their names or arguments differ. Use different aliases.","locations":[{"line":1,"column":36}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}`, status: 400,
 		},
 		{
 			name:     "one name for two arguments",
 			document: `{ pod(input: {podId: "p"}) { id } pod(input: {podId: "q"}) { id } }`,
-			want:     `{"errors":[{"message":"Fields \"pod\" conflict: they ask for different things under one name. Use different aliases.","locations":[{"line":1,"column":35}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}`, status: 400,
+			want:     `{"errors":[{"message":"Fields \"pod\" conflict: their names or arguments differ. Use different aliases.","locations":[{"line":1,"column":35}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}`, status: 400,
 		},
 		{
 			name: "an object without selection", document: `mutation { podStop(input: {podId: "p"}) }`,

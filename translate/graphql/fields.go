@@ -8,22 +8,21 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
-// Names for fields that a report cannot call by the caller's own word, which could be
-// any text.
+// Names used in reports in place of a caller's text.
 const (
-	// FieldInvalid is a request whose root fields cannot be told.
+	// FieldInvalid stands for a request whose root fields cannot be determined.
 	FieldInvalid = "invalid"
-	// FieldUnknown is a root field this interface never had.
+	// FieldUnknown stands for a root field that this interface has never had.
 	FieldUnknown = "unknown"
-	// FieldIntrospection is __schema, __type and __typename.
+	// FieldIntrospection stands for __schema, __type and __typename.
 	FieldIntrospection = "introspection"
 )
 
-// maxFieldNames bounds how many root fields of one request are told apart.
+// maxFieldNames is the maximum number of distinct root fields reported for one request.
 const maxFieldNames = 16
 
-// Fields names the root fields a request asks for, each once, for counting who
-// uses what. It is never empty, and all names are ours.
+// Fields returns the distinct names of the root fields of a request, for usage counts. The result is never empty and
+// never contains text chosen by the caller.
 func (a *API) Fields(in *translate.Incoming) []string {
 	r, f := readRequest(in)
 	if f != nil {
@@ -33,7 +32,7 @@ func (a *API) Fields(in *translate.Incoming) []string {
 	return a.asked(roots)
 }
 
-// asked names root fields as Fields does.
+// asked returns the names of root fields as described at Fields.
 func (a *API) asked(roots []engine.RootField) []string {
 	var names []string
 	for _, root := range roots {
@@ -48,7 +47,7 @@ func (a *API) asked(roots []engine.RootField) []string {
 	return names
 }
 
-// known returns the name of a root field if it is one of ours.
+// known returns the name of a root field, or one of the constants above if the interface does not have the field.
 func (a *API) known(name string) string {
 	if strings.HasPrefix(name, "__") {
 		return FieldIntrospection
@@ -59,6 +58,6 @@ func (a *API) known(name string) string {
 	return FieldUnknown
 }
 
-// Successors lists the v2 operations that a program should call in place of a
-// root field, the main one first; nil when v2 has nothing for it.
+// Successors lists the v2 operations that replace a root field, most important first. It returns nil if v2 has no
+// equivalent.
 func Successors(field string) []string { return rootFields()[field].v2 }

@@ -9,10 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// places turns the text of locations into data centres: a centre, a country, or
-// the first parts of centre ids ("EU", "EU-RO"). Words that mean nothing are passed over,
-// but a string of such words only is refused: it may be a rule about where data
-// lives, and no centre at all would mean any.
+// places converts the locations string to data centre ids. Each part is a data centre, a country, or a prefix of data
+// centre ids ("EU", "EU-RO"). It ignores unknown parts, but returns an error if all parts are unknown: the string may
+// restrict where data is stored, and an empty list would allow any data centre.
 func (x *exchange) places(ctx context.Context, text string) ([]string, error) {
 	tokens := translate.SplitList(text)
 	if len(tokens) == 0 {
@@ -30,7 +29,7 @@ func (x *exchange) places(ctx context.Context, text string) ([]string, error) {
 			return nil, err
 		}
 		if len(found) == 0 {
-			x.Warn("locations", "unknown location "+token+" was left out")
+			x.Warn("locations", "unknown location "+token+" ignored")
 		}
 		out = append(out, found...)
 	}
@@ -44,9 +43,8 @@ func (x *exchange) place(ctx context.Context, token string, all []string) ([]str
 	if slices.Contains(all, token) {
 		return []string{token}, nil
 	}
-	// An id begins with a country ("US") or a region ("EU", "EUR": Iceland and Norway
-	// are outside the EU), and then that is the whole of it; other countries the
-	// catalog tells.
+	// A data centre id begins with a country ("US") or a region ("EU", "EUR"; Iceland and Norway are outside the EU).
+	// Such a prefix needs no catalog query; other countries do.
 	var ids []string
 	for _, id := range all {
 		if strings.HasPrefix(id, token+"-") {

@@ -2,7 +2,7 @@ package graphql
 
 import "github.com/tollgate-dev/tollgate/translate/legacy"
 
-// graphqlNames are the members of inputs by the locations in v2 bodies.
+// graphqlNames maps locations in v2 bodies to input members.
 var graphqlNames = legacy.Names{
 	"$.name":                    "name",
 	"$.image":                   "imageName",

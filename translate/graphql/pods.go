@@ -14,20 +14,18 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// pod is a v2 pod, or a serverless worker put in the shape of one.
+// pod is a v2 pod, or a serverless worker presented as a pod.
 type pod struct {
 	v2.Pod
-	// status is the desiredStatus an action forces into its answer, "" for the
-	// pod's own.
+	// status is the desiredStatus to report after an action, or "" to derive it from the pod.
 	status string
-	// note is the note of a pod that was just made; nil to read it.
+	// note is the note of a newly created pod; nil means that it must be read.
 	note *translate.PodNote
-	// group is the list it came in, whose notes are read together; nil for a
-	// pod read alone.
+	// group is the list that contains the pod, whose notes are read together; nil for a pod that was read alone.
 	group *podGroup
-	// endpoint is the endpoint of a worker, "" for a pod.
+	// endpoint is the endpoint id of a worker, or "" for a pod.
 	endpoint string
-	// version is the release that a worker runs, nil for a pod.
+	// version is the release that a worker runs, or nil for a pod.
 	version any
 }
 
@@ -35,8 +33,7 @@ func (p *pod) desiredStatus() string {
 	return cmp.Or(p.status, translate.DesiredStatus(p.Status()))
 }
 
-// runtime is the live part of a running pod, nil otherwise: orchestrators poll
-// until it is there.
+// runtime returns the runtime data of a running pod, or nil. Orchestrators poll until it is set.
 func (p *pod) runtime() any {
 	if r := p.Runtime(); r != nil && p.status != translate.Exited && p.Status() == v2.StatusRunning {
 		return r
@@ -44,20 +41,19 @@ func (p *pod) runtime() any {
 	return nil
 }
 
-// volume is the id of the network volume.
+// volume returns the id of the network volume.
 func (p *pod) volume() string {
 	id, _ := p.NetworkVolume()
 	return id
 }
 
-// number is the value at path as a number, 0 when there is none.
+// number returns the number at path, or 0.
 func number(v any, path ...string) float64 {
 	f, _ := translate.Number(translate.At(v, path...))
 	return f
 }
 
-// pairs appends an environment as sorted KEY=value lines, none for one with a value
-// that is no leaf.
+// pairs appends an environment as sorted KEY=value lines. It returns no lines if a value is an object or array.
 func pairs(lines []string, env any) []string {
 	switch vars := env.(type) {
 	case translate.Record:
@@ -78,10 +74,10 @@ func pairs(lines []string, env any) []string {
 	return lines
 }
 
-// instant rewrites a time of v2.
+// instant converts a v2 time to the legacy layout.
 func instant(s string) string { return translate.FormatTime(s, translate.LegacyTime) }
 
-// rate is the price per hour, 0 when there is none.
+// rate returns the price per hour, or 0.
 func (p *pod) rate() float64 {
 	f, _ := translate.Float(p.Cost())
 	return f
@@ -95,7 +91,7 @@ func podByID(ctx context.Context, x *exchange, id string) (any, error) {
 	return &pod{Pod: p}, nil
 }
 
-// pods lists every pod of the account, cluster members included.
+// pods lists all pods of the account, including members of clusters.
 func (x *exchange) pods(ctx context.Context) ([]any, error) {
 	return x.AllPods(ctx, "listPods")
 }
@@ -109,16 +105,14 @@ func wrapPods(bodies []any) []any {
 	return out
 }
 
-// podGroup holds the store's notes of the pods of one list, read when first
-// asked for.
+// podGroup holds the notes of the pods of one list, read on first use.
 type podGroup struct {
 	ids   []string
 	once  sync.Once
 	notes map[string]translate.PodNote
 }
 
-// remembered returns the store's note of the pod. Where it cannot tell, the
-// answer is less exact.
+// remembered returns the stored note of the pod. If the store fails, the response is less exact.
 func (p *pod) remembered(ctx context.Context, x *exchange) translate.PodNote {
 	if p.note != nil {
 		return *p.note
@@ -180,7 +174,7 @@ func podFields() objectType {
 		"endpointId":              textOrNull(func(p *pod) string { return p.endpoint }),
 		"aiApiId":                 always(nil),
 		"cpuFlavorId":             textOrNull(func(p *pod) string { return p.CPU() }),
-		"savingsPlans":            always([]any{}), // v2 has none
+		"savingsPlans":            always([]any{}), // not available in v2
 		"gpus": get(func(p *pod) any {
 			out := make([]any, p.GPUCount())
 			for i := range out {
@@ -261,7 +255,7 @@ func machineFields() objectType {
 	}
 }
 
-// machineGPUName falls back to the id: a pod must be shown even when the
+// machineGPUName returns the display name of the GPU. It falls back to the id, so that a pod can be shown even if the
 // catalog cannot be read.
 func machineGPUName(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
 	id := p.GPU()
@@ -297,7 +291,7 @@ func runtimeFields() objectType {
 	}
 }
 
-// gpuUse is one GPU of a pod. v2 gives GPUs no ids.
+// gpuUse is one GPU of a pod. v2 does not assign ids to GPUs.
 type gpuUse struct {
 	id, pod string
 	body    any
@@ -330,8 +324,8 @@ func (p *pod) reachable() []v2.Port {
 	return slices.DeleteFunc(p.OpenPorts(), func(q v2.Port) bool { return q.IP == "" || q.Public == 0 })
 }
 
-// isPublic reports a TCP port on a public address. The shared space of RFC 6598,
-// where http ports are, is not one, although netip does not call it private.
+// isPublic reports whether a port is a TCP port with a public address. The shared address space of RFC 6598, which http
+// ports use, is not public, although netip does not report it as private.
 func isPublic(q v2.Port) bool {
 	ip, err := netip.ParseAddr(q.IP)
 	shared := netip.PrefixFrom(netip.AddrFrom4([4]byte{100, 64}), 10)
@@ -348,7 +342,7 @@ func portFields() objectType {
 	}
 }
 
-// orNil is nil for 0.
+// orNil returns nil for 0.
 func orNil(n int64) any {
 	if n == 0 {
 		return nil
@@ -356,7 +350,7 @@ func orNil(n int64) any {
 	return n
 }
 
-// orNull is nil for an empty string.
+// orNull returns nil for an empty string.
 func orNull(s string) any {
 	if s == "" {
 		return nil

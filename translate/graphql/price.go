@@ -11,16 +11,16 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// lowest is the answer of lowestPrice: a GPU type in one cloud, at a count.
+// lowest is the result of lowestPrice: a GPU type in one cloud with a GPU count.
 type lowest struct {
-	entry   any // the type, with availability for the query; nil when unlisted
+	entry   any // the GPU type with its availability for the query; nil if not listed
 	gpu     gpuType
 	cloud   string
 	product string
 	count   int64
 	level   string
 	country string
-	nowhere bool // nothing is in the country
+	nowhere bool // the country has no data centre
 	query   translate.GPUQuery
 	filter  centreFilter
 }
@@ -31,7 +31,7 @@ type centreFilter struct {
 	ids []string
 }
 
-// none reports that nothing is in stock; prices are null then.
+// none reports whether nothing is in stock. Prices are null then.
 func (l *lowest) none() bool { return l.level == "" || l.level == "NONE" }
 
 func (l *lowest) price() any {
@@ -45,9 +45,8 @@ func (l *lowest) price() any {
 	return total(unit, l.count)
 }
 
-// lowestPrice finds the cheapest cloud that has the type in stock. There is one
-// catalog call per distinct count, cloud, country and CUDA constraint, whatever
-// the number of types.
+// lowestPrice returns the cheapest cloud that has the GPU type in stock. It makes one catalog call for each distinct
+// combination of count, cloud, country and CUDA constraint, whatever the number of types.
 func lowestPrice(ctx context.Context, x *exchange, g gpuType, in input) (any, error) {
 	wanted, err := engine.Memoize(in.Input, func() (lowest, error) { return wantedPrice(ctx, x, in.object("input")) })
 	if err != nil {
@@ -68,7 +67,7 @@ func lowestPrice(ctx context.Context, x *exchange, g gpuType, in input) (any, er
 	return best, nil
 }
 
-// wantedPrice reads the input of lowestPrice, of any type.
+// wantedPrice reads the input of lowestPrice, which does not depend on the GPU type.
 func wantedPrice(ctx context.Context, x *exchange, a args) (lowest, error) {
 	count, _ := a.int("gpuCount")
 	l := lowest{count: max(count, 1), product: "POD", country: strings.ToUpper(a.text("countryCode"))}
@@ -90,7 +89,7 @@ func wantedPrice(ctx context.Context, x *exchange, a args) (lowest, error) {
 		return l, nil
 	}
 	l.query.CountryCodes = []string{l.country}
-	if x.anonymous() { // who makes no call of the platform for a country that is none
+	if x.anonymous() { // a caller without a credential must not cause platform calls for nonexistent countries
 		known, err := x.countries(ctx)
 		l.nowhere = !slices.Contains(known, l.country)
 		return l, err
@@ -121,7 +120,7 @@ func priceFilter(ctx context.Context, x *exchange, a args) (centreFilter, error)
 	return f, nil
 }
 
-// fill looks the type up for the cloud.
+// fill reads the availability of the GPU type in the cloud.
 func (l *lowest) fill(ctx context.Context, x *exchange) error {
 	if l.nowhere || !carried(l.gpu.entry, l.cloud) {
 		return nil
@@ -138,8 +137,8 @@ func (l *lowest) fill(ctx context.Context, x *exchange) error {
 	return nil
 }
 
-// mostIn is how many GPUs of a type one machine of a cloud has, without bound where the
-// catalog does not say.
+// mostIn returns the maximum number of GPUs of a type per machine in a cloud. It is unlimited if the catalog does not
+// specify it.
 func mostIn(entry any, cloud string) int64 {
 	if most := translate.Whole(entry, "maxCount", member(cloud)); most > 0 {
 		return most
@@ -147,7 +146,7 @@ func mostIn(entry any, cloud string) int64 {
 	return math.MaxInt64
 }
 
-// level is the availability word of an entry within the filter.
+// level returns the best availability of a catalog entry within the filter.
 func (f centreFilter) level(entry any) string {
 	if !f.on {
 		return translate.Text(entry, "availability")
@@ -161,7 +160,7 @@ func (f centreFilter) level(entry any) string {
 	return best
 }
 
-// levelAt is the availability in one centre; one that is not listed has none.
+// levelAt returns the availability in one data centre, which is NONE if the entry does not list it.
 func levelAt(entry any, id string) string {
 	centre := translate.ByID(translate.Items(entry, "dataCenters"), id)
 	if centre == nil {
@@ -170,7 +169,7 @@ func levelAt(entry any, id string) string {
 	return translate.Text(centre, "availability")
 }
 
-// stockWord is the legacy word for a level, "" for an unknown one.
+// stockWord converts an availability level to the legacy word, or "" if it is unknown.
 func stockWord(level string) string {
 	switch level {
 	case "HIGH":
@@ -185,7 +184,7 @@ func stockWord(level string) string {
 	return ""
 }
 
-// counts lists the usual GPU counts that are in stock by themselves.
+// counts returns which of the common GPU counts are in stock.
 func (l *lowest) counts(ctx context.Context, x *exchange) ([]int64, error) {
 	var out []int64
 	for _, n := range []int64{1, 2, 4, 8} {
@@ -222,7 +221,7 @@ func lowestPriceFields() objectType {
 			case !l.none():
 			case x.config().Legacy.Answers == legacy.Strict:
 				return stockWord("NONE"), nil
-			default: // clients count any word as stock
+			default: // clients treat any word as in stock
 				return nil, nil
 			}
 			return orNull(stockWord(l.level)), nil
@@ -245,8 +244,8 @@ func lowestPriceFields() objectType {
 	}
 }
 
-// least is a lower bound on the resources of a pod of the type and count, null where
-// there can be none. Clients drop offers without it, with any stock.
+// least returns a resolver for the minimum resources of a pod with the type and count, or null if no such pod is
+// possible. Clients discard offers without these minimums, even if they are in stock.
 func least(pick func(memory, vcpus int64) int64) resolver {
 	return field(func(_ context.Context, x *exchange, l *lowest, _ input) (any, error) {
 		if l.nowhere || !carried(l.gpu.entry, l.cloud) || l.count > mostIn(l.gpu.entry, l.cloud) {

@@ -8,16 +8,17 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
-// operation is a request made ready to execute.
+// operation is a prepared request.
 type operation struct {
 	*engine.Operation[*exchange]
-	// creates tells that a pod or cluster may be made, which takes longer.
+	// creates reports whether the operation can create a pod or cluster, which needs a longer timeout.
 	creates bool
-	// public tells that no credential is needed.
+	// public reports whether the operation needs no credential.
 	public bool
-	// unsupportedOnly tells that it asks for nothing but what v2 lacks, which is no secret.
+	// unsupportedOnly reports whether all root fields are ones that v2 does not support. Their refusals are not
+	// confidential.
 	unsupportedOnly bool
-	// brand is the name that the document has for the platform, "" for none.
+	// brand is the document's name for the platform, or "".
 	brand string
 }
 
@@ -29,7 +30,7 @@ func readRequest(in *translate.Incoming) (r engine.Request, f *fault) {
 	m, ok := in.Body.(map[string]any)
 	switch _, batch := in.Body.([]any); {
 	case batch:
-		return r, badInput("batched requests are not available, send one request at a time")
+		return r, badInput("batched requests are not supported, send one request at a time")
 	case !ok:
 		return r, badInput(`the request body must be a JSON object with the member "query"`)
 	}
@@ -45,13 +46,13 @@ func readRequest(in *translate.Incoming) (r engine.Request, f *fault) {
 	return r, nil
 }
 
-// rawDocument reports a body that is the document itself.
+// rawDocument reports whether the body is the document itself.
 func rawDocument(h http.Header) bool {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && t == "application/graphql"
 }
 
-// prepare turns a request into an operation, or reports its faults.
+// prepare converts a request to an operation, or returns the faults in it.
 func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	r, f := readRequest(in)
 	if f != nil {
@@ -73,7 +74,7 @@ func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	return op, nil
 }
 
-// classify notes the needs of an operation and bounds its mutations.
+// classify determines the properties of an operation and limits the number of mutations.
 func (a *API) classify(plan *engine.Operation[*exchange]) (*operation, *fault) {
 	op := &operation{Operation: plan, public: true, unsupportedOnly: true}
 	mutations, paid := 0, 0

@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// resolver yields the value of one field; it reaches v2 through x. The selection
-// decides on the reads from v2: resolvers run for selected fields only.
+// resolver returns the value of one field and reaches v2 through x. Resolvers run for selected fields only, so the
+// selection determines the v2 reads.
 type resolver = engine.Resolver[*exchange]
 
-// objectType holds the resolvers of one type of the schema, by field.
+// objectType maps the fields of one schema type to their resolvers.
 type objectType = engine.Object[*exchange]
 
-// input holds the arguments and selection of a field.
+// input holds the arguments and the selection of a field.
 type input struct {
 	args
 	engine.Input
@@ -40,8 +40,7 @@ func root(f func(ctx context.Context, x *exchange, in input) (any, error)) resol
 	}
 }
 
-// byID adapts the resolver of a root field about what one id names: the argument, or the
-// member of the input.
+// byID adapts the resolver of a root field that takes one id, from an argument or a member of the input.
 func byID(path string, f func(ctx context.Context, x *exchange, id string) (any, error)) resolver {
 	return root(func(ctx context.Context, x *exchange, in input) (any, error) {
 		a, name := in.args, path
@@ -55,19 +54,19 @@ func byID(path string, f func(ctx context.Context, x *exchange, id string) (any,
 	})
 }
 
-// deletes adapts what deletes a resource; it answers done.
+// deletes adapts a function that deletes a resource. The field's value is done.
 func deletes(path string, done any, remove func(s *legacy.Session, ctx context.Context, id string) error) resolver {
 	return byID(path, func(ctx context.Context, x *exchange, id string) (any, error) {
 		return done, remove(x.Session, ctx, id)
 	})
 }
 
-// get adapts a look into the source.
+// get adapts a function that reads a value from the source.
 func get[T any](f func(source T) any) resolver {
 	return field(func(_ context.Context, _ *exchange, s T, _ input) (any, error) { return f(s), nil })
 }
 
-// text, whole and float adapt looks into the source for a leaf, without an allocation.
+// text, whole and float adapt functions that read a leaf from the source, without an allocation.
 func text[T any](f func(source T) string) resolver {
 	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) { return in.Text(f(s)), nil })
 }
@@ -80,7 +79,7 @@ func float[T any](f func(source T) float64) resolver {
 	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) { return in.Float(f(s)), nil })
 }
 
-// textOrNull is text that is null for "".
+// textOrNull is like text, with null for "".
 func textOrNull[T any](f func(source T) string) resolver {
 	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) {
 		if value := f(s); value != "" {
@@ -90,27 +89,27 @@ func textOrNull[T any](f func(source T) string) resolver {
 	})
 }
 
-// texts adapts a look for a list of strings, which f appends.
+// texts adapts a function that appends the strings of a list.
 func texts[T any](f func(list []string, source T) []string) resolver {
 	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) {
 		return in.Texts(f(in.Buffer(), s)), nil
 	})
 }
 
-// always is a field whose value v2 cannot tell, or that is the same everywhere.
+// always returns a resolver for a constant: a value that v2 does not provide, or that is always the same.
 func always(v any) resolver {
 	return func(context.Context, *exchange, any, engine.Input) (any, error) { return v, nil }
 }
 
-// args holds coerced input by name; see [engine.Input]. Absent and null are the
-// same to legacy clients.
+// args holds coerced input by name; see [engine.Input]. It does not distinguish absent from null, because legacy clients
+// do not.
 type args map[string]any
 
 func (a args) has(name string) bool { _, ok := a[name]; return ok }
 
 func (a args) text(name string) string { s, _ := a[name].(string); return s }
 
-// int returns the value and whether it was given.
+// int returns the value and whether it is present.
 func (a args) int(name string) (int64, bool) { n, ok := a[name].(int64); return n, ok }
 
 func (a args) float(name string) (float64, bool) { f, ok := a[name].(float64); return f, ok }
@@ -124,13 +123,13 @@ func (a args) object(name string) args { o, _ := a[name].(map[string]any); retur
 
 func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
 
-// optional reads an argument as the caller's wish for a setting.
+// optional returns an argument as an Optional.
 func optional[T any](a args, name string) legacy.Optional[T] { return legacy.OptionalOf[T](a, name) }
 
-// startNames are the arguments about what pods run beside their command.
+// startNames lists the arguments for services that a pod starts in addition to its command.
 var startNames = map[string]string{"startSsh": "startSsh", "startJupyter": "startJupyter"}
 
-// plain reads arguments that v2 takes as they are, by its names. "" is as absent.
+// plain collects arguments that v2 accepts unchanged, under their v2 names. It treats "" as absent.
 func plain(a args, names ...map[string]string) (p legacy.PassThrough) {
 	for _, table := range names {
 		for name, member := range table {
@@ -142,7 +141,7 @@ func plain(a args, names ...map[string]string) (p legacy.PassThrough) {
 	return p
 }
 
-// texts returns a list of strings without empty ones.
+// texts returns the strings of a list without empty ones.
 func (a args) texts(name string) []string {
 	list := a.list(name)
 	if len(list) == 0 {

@@ -11,7 +11,7 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// saveEndpoint makes an endpoint, or changes the one with the id.
+// saveEndpoint creates an endpoint, or updates the one with the given id.
 func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	inline := a.object("template")
@@ -41,15 +41,15 @@ func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	return &endpoint{Endpoint: e, known: &note}, nil
 }
 
-// unsaveable refuses changes that v2 cannot make.
+// unsaveable returns an error for settings that v2 does not support.
 func unsaveable(a, t args) error {
 	switch {
 	case len(a.texts("modelReferences")) > 0:
-		return badInput("model references are not available")
+		return badInput("model references are not supported")
 	case len(a.texts("instanceIds")) > 0 && a.text("gpuIds") != "":
-		return badInput("gpuIds and instanceIds exclude each other")
+		return badInput("gpuIds and instanceIds cannot be combined")
 	case t.text("startScript") != "":
-		return badInput("template.startScript is not available")
+		return badInput("template.startScript is not supported")
 	case !slices.Contains([]string{"", "QB", "LB"}, a.text("type")):
 		return badInput("type must be QB or LB")
 	case !slices.Contains([]string{"", v2.ByDelay, v2.ByCount}, a.text("scalerType")):
@@ -72,11 +72,11 @@ func (x *exchange) endpointInput(a, inline args) (*legacy.EndpointInput, error) 
 	case "QB":
 		w.Type = legacy.Given(v2.Queue)
 	}
-	// The official SDK asks for it by the end of the name.
+	// The official SDK requests Flashboot by this suffix of the name.
 	if w.Flashboot.Value() == "" && strings.HasSuffix(a.text("name"), " -fb") {
 		w.Flashboot = legacy.Given(v2.FlashbootOn)
 	}
-	if a.has("env") || inline.has("env") { // the endpoint's over the template's
+	if a.has("env") || inline.has("env") { // the endpoint's variables override the template's
 		w.Env = legacy.Given(variablesOf(slices.Concat(inline.list("env"), a.list("env"))))
 	}
 	if a.has("gpuIds") {
@@ -99,7 +99,7 @@ func (x *exchange) endpointInput(a, inline args) (*legacy.EndpointInput, error) 
 	return w, err
 }
 
-// positive is a wish for a number; clients send 0 without meaning anything by it.
+// positive returns a number as an Optional. It treats 0 as absent, because clients send it as a default.
 func positive(a args, name string) legacy.Optional[int64] {
 	if n, _ := a.int(name); n <= 0 {
 		return legacy.Optional[int64]{}
@@ -111,14 +111,14 @@ func instances(a args) (list []v2.CPU, err error) {
 	for _, id := range translate.Unique(a.texts("instanceIds")) {
 		name, vcpus, ok := splitInstance(id)
 		if !ok {
-			return nil, badInput("instanceIds: want <flavour>-<vcpu>-<memory>")
+			return nil, badInput("instanceIds must be <flavour>-<vcpu>-<memory>")
 		}
 		list = append(list, v2.CPU{ID: name, VCPUs: vcpus})
 	}
 	return list, nil
 }
 
-// endpointHooks is the input of saveEndpoint.
+// endpointHooks implements legacy.EndpointHooks for the input of saveEndpoint.
 type endpointHooks struct {
 	x    *exchange
 	a    args
@@ -128,8 +128,8 @@ type endpointHooks struct {
 // CPUs implements legacy.EndpointHooks.
 func (in endpointHooks) CPUs(context.Context, v2.Endpoint) ([]v2.CPU, error) { return in.cpus, nil }
 
-// Places implements legacy.EndpointHooks: those that locations names, and of them
-// those that meet the compliance asked for.
+// Places implements legacy.EndpointHooks. It returns the data centres of the locations argument, restricted to those that
+// meet the requested compliance.
 func (in endpointHooks) Places(ctx context.Context) (w legacy.Optional[[]string], err error) {
 	if in.a.has("locations") {
 		ids, err := in.x.places(ctx, in.a.text("locations"))
@@ -148,11 +148,11 @@ func (in endpointHooks) Places(ctx context.Context) (w legacy.Optional[[]string]
 	return w, nil
 }
 
-// Remember implements legacy.EndpointHooks: it stores the members that v2 does not show again.
+// Remember implements legacy.EndpointHooks. It stores the settings that v2 does not return.
 func (in endpointHooks) Remember(n *translate.EndpointNote, body v2.Endpoint) {
 	a := in.a
 	if text := a.text("gpuIds"); text != "" {
-		n.GPUIDs, n.GPUTypeIDs = text, nil // v1's list may no longer be the same selection
+		n.GPUIDs, n.GPUTypeIDs = text, nil // v1's list may no longer describe the same selection
 	}
 	optional[string](a, "locations").Apply(func(text string) { n.Locations = text })
 	if id := a.text("hubReleaseId"); id != "" {

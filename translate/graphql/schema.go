@@ -12,14 +12,14 @@ import (
 // rootField is one field of Query or Mutation.
 type rootField struct {
 	resolve resolver
-	// v2 are the operations that a program should call in its place, the main one first.
+	// v2 lists the operations that replace the field, most important first.
 	v2 []string
-	// public tells that it needs no credential: clients price GPUs without one.
+	// public reports whether the field needs no credential: clients query GPU prices without one.
 	public bool
-	// pays tells that it can cause cost. A document may hold one such field. creates tells
-	// that it runs candidates, too, and has the longer budget.
+	// pays reports whether the field can cause cost; a document may contain one such field. creates reports whether it
+	// also tries several candidates and has the longer time budget.
 	pays, creates bool
-	// unsupported says why v2 has nothing for it, "" where it has.
+	// unsupported states why v2 has no equivalent, or is "".
 	unsupported string
 }
 
@@ -68,7 +68,7 @@ func mutations() map[string]rootField {
 		"saveTemplate":             plain(root(saveTemplate), "createTemplate", "updateTemplate"),
 		"deleteTemplate":           plain(byID("templateName", deleteTemplate), "deleteTemplate"),
 		"saveRegistryAuth":         plain(root(saveRegistryAuth), "createRegistry"),
-		"updateRegistryAuth":       gone(false, "updating registry credentials is not available, create a new one"),
+		"updateRegistryAuth":       gone(false, "registry credentials cannot be updated, create new ones"),
 		"deleteRegistryAuth":       plain(deletes("registryAuthId", true, (*legacy.Session).DeleteRegistry), "deleteRegistry"),
 		"createNetworkVolume":      paid(root(createNetworkVolume), "createNetworkVolume"),
 		"updateNetworkVolume":      paid(root(updateNetworkVolume), "updateNetworkVolume"),
@@ -79,14 +79,14 @@ func mutations() map[string]rootField {
 	}
 }
 
-// rootFields are the fields of Query and Mutation, none of which has the name of another.
+// rootFields returns the fields of Query and Mutation by name. No name occurs in both.
 var rootFields = sync.OnceValue(func() map[string]rootField {
 	all := queries()
 	maps.Copy(all, mutations())
 	return all
 })
 
-// resolvers gathers the resolvers of every type.
+// resolvers returns the resolvers of every type.
 func resolvers(cfg Config) map[string]objectType {
 	all := map[string]objectType{
 		"Query":    make(objectType),
@@ -106,7 +106,7 @@ func resolvers(cfg Config) map[string]objectType {
 	return all
 }
 
-// invalidating forgets the reads of the mutations before.
+// invalidating adapts a mutation so that it does not use values read before the previous mutations.
 func invalidating(mutate resolver) resolver {
 	return func(ctx context.Context, x *exchange, source any, in engine.Input) (any, error) {
 		x.Invalidate()

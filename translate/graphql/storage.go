@@ -29,7 +29,7 @@ func storageTypes() map[string]objectType {
 	}
 }
 
-// required checks that strings are there, and names the first that is not.
+// required returns an error that names the first of the arguments that is missing or empty.
 func required(a args, names ...string) error {
 	for _, name := range names {
 		if a.text(name) == "" {

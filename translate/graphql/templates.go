@@ -23,10 +23,9 @@ const (
 // template is a template as a value of the schema.
 type template struct {
 	legacy.Template
-	// source is where it was listed: a public source, "own", or "" when that is
-	// not known.
+	// source is the public source that lists the template, "own", or "" if unknown.
 	source string
-	// listed says that its note has not been read.
+	// listed reports that the template came from a list, so that its note has not been read.
 	listed bool
 }
 
@@ -34,7 +33,7 @@ func (t *template) note(ctx context.Context, x *exchange) translate.TemplateNote
 	if !t.listed {
 		return t.Note
 	}
-	// Where the store cannot tell, the answer is less exact.
+	// If the store fails, the response is less exact.
 	notes, _ := legacy.Notes[translate.TemplateNote](ctx, x.Session, translate.KindTemplate)
 	return notes[t.ID()]
 }
@@ -62,7 +61,7 @@ func podTemplate(ctx context.Context, x *exchange, id string) (any, error) {
 	return found(t), nil
 }
 
-// found is a template that was read by its id.
+// found wraps a template that was read by its id.
 func found(t legacy.Template) *template {
 	source := ""
 	if legacy.IsVirtual(t.KnownAs) {
@@ -71,7 +70,7 @@ func found(t legacy.Template) *template {
 	return &template{Template: t, source: source}
 }
 
-// orMissing lets a 404 be null instead of an error.
+// orMissing returns nil for a 404, so that the field is null instead of an error.
 func orMissing(err error) error {
 	if isStatus(err, http.StatusNotFound) {
 		return nil
@@ -134,7 +133,7 @@ func templateTypes(brand string) map[string]objectType {
 	}
 }
 
-// isOfficial asks the catalog for a template whose source is not known.
+// isOfficial queries the catalog for a template of unknown source.
 func isOfficial(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
 	if t.source != "" {
 		return t.source == official, nil
@@ -181,7 +180,7 @@ func templateFields() objectType {
 	}
 }
 
-// portConfigs reads back the ports that a caller sent; text of another shape is none.
+// portConfigs decodes the ports that a caller sent. Text of another form gives an empty list.
 func portConfigs(raw json.RawMessage) []any {
 	var list []map[string]any
 	if json.Unmarshal(raw, &list) != nil {
@@ -194,16 +193,16 @@ func portConfigs(raw json.RawMessage) []any {
 	return out
 }
 
-// boundEndpoint is the first endpoint that was made from the template.
+// boundEndpoint returns the id of the first endpoint that was created from the template.
 func boundEndpoint(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
-	// Where the store cannot tell, the answer is less exact.
+	// If the store fails, the response is less exact.
 	if ids, _ := x.BoundEndpoints(ctx, t.KnownAs); len(ids) > 0 {
 		return ids[0], nil
 	}
 	return nil, nil
 }
 
-// variables is an environment as a list of pairs, sorted by key.
+// variables converts an environment to a list of pairs, sorted by key.
 func variables(v any) []any {
 	env, err := translate.Env(v)
 	if err != nil {
@@ -237,11 +236,11 @@ func deleteTemplate(ctx context.Context, x *exchange, name string) (any, error) 
 	return nil, x.DeleteTemplate(ctx, id)
 }
 
-// saveTemplate makes a template, or changes the one with the id.
+// saveTemplate creates a template, or updates the one with the given id.
 func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	if a.text("startScript") != "" {
-		x.WarnLost("startScript", "remembered and shown, but not run")
+		x.WarnLost("startScript", "stored and returned, but not run")
 	}
 	id, w := a.text("id"), templateInput(a)
 	if id == "" {
@@ -294,7 +293,7 @@ func containerInput(a args) legacy.Container {
 	return w
 }
 
-// forNew reads no ports as the default, as new objects require.
+// forNew treats an empty list of ports as absent, as new resources require.
 func forNew(w *legacy.Container) {
 	if len(w.Ports.Value()) == 0 {
 		w.Ports = legacy.Optional[[]string]{}

@@ -6,10 +6,9 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
-// unsupportedReason tells the root fields legacy clients send for which v2 has nothing,
-// with the words that say so. They are not emulated: a spot pod as an on-demand
-// one would cost more than agreed, and a registry credential made anew has
-// another id than the one pods hold.
+// unsupportedReason returns the message for a root field that legacy clients use but v2 does not support. Such fields are
+// not emulated: an on-demand pod in place of a spot pod would cost more than agreed, and a recreated registry credential
+// would have another id than the one that pods refer to.
 func unsupportedReason(root string) (reason string, ok bool) {
 	switch root {
 	case "secretCreate", "secretDelete",
@@ -26,8 +25,8 @@ func unsupportedReason(root string) (reason string, ok bool) {
 	return reason, reason != ""
 }
 
-// public tells the root fields that need no credential. What clients ask the hub, which v2
-// has not, is no secret.
+// public reports whether a root field needs no credential. Queries for the hub, which v2 does not have, are not
+// confidential.
 func public(root string) bool {
 	switch root {
 	case "__typename", "__schema", "__type", "listings", "listing", "listingFromRepo", "allAiApiPublicConfigs":
@@ -36,17 +35,17 @@ func public(root string) bool {
 	return rootFields()[root].public
 }
 
-// unsupportedMyselfField is the field below myself that v2 has nothing for.
+// unsupportedMyselfField is the field of myself that v2 does not support.
 const unsupportedMyselfField = "flashApps"
 
 func unsupported(reason string) *fault { return &fault{message: reason, code: codeNotSupported} }
 
-// rejected is the resolver of the fields of the schema that have no v2 equivalent.
+// rejected returns a resolver for a schema field without a v2 equivalent.
 func rejected(reason string) resolver {
 	return func(context.Context, *exchange, any, engine.Input) (any, error) { return nil, unsupported(reason) }
 }
 
-// removedReason returns why a root field is not available any more, nil for others.
+// removedReason returns an error for a root field that is no longer available, or nil.
 func removedReason(f engine.RootField) error {
 	if reason, gone := unsupportedReason(f.Name); gone {
 		return unsupported(reason)

@@ -9,12 +9,11 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// UnknownType is what billing calls the type of a pod or endpoint of which it is
-// not known.
+// UnknownType is the GPU type in billing of a pod or endpoint whose type is unknown.
 const UnknownType = "unknown"
 
-// PodGPUTypes returns a function that tells the GPU type of each pod of billing records: from the notes, else
-// from the pods there are, else from the ledger. It is UnknownType where none of them knows.
+// PodGPUTypes returns a function that maps the pod ids in billing records to GPU types. It uses stored notes, then
+// existing pods, then the ledger. The function returns UnknownType if none of them has the type.
 func (s *Session) PodGPUTypes(ctx context.Context, records []any) func(id string) string {
 	known := make(map[string]string)
 	notes, _ := translate.LoadNotes[translate.PodNote](ctx, s.Client, translate.KindPod)
@@ -24,9 +23,9 @@ func (s *Session) PodGPUTypes(ctx context.Context, records []any) func(id string
 	if missing, _ := MissingTypes(records, "podId", known); len(missing) > 0 {
 		live, err := s.Pods(ctx)
 		if err != nil {
-			s.Warn("gpuTypeId", "the pods could not be read, their types are unknown")
+			s.Warn("gpuTypeId", "cannot read the pods, GPU types of some are unknown")
 		}
-		for id, note := range s.PodNotes(ctx, live) { // which keeps the types of those that are new
+		for id, note := range s.PodNotes(ctx, live) { // also stores the types of pods without a note
 			known[id] = note.GPUTypeID
 		}
 	}
@@ -34,8 +33,8 @@ func (s *Session) PodGPUTypes(ctx context.Context, records []any) func(id string
 	return func(id string) string { return cmp.Or(known[id], UnknownType) }
 }
 
-// AddLedgerTypes adds to known the GPU types that the ledger knows of the other resources of billing records. The id of a record's resource is its
-// member.
+// AddLedgerTypes reads the GPU types of resources in billing records from the ledger and adds them to known, except for
+// resources that are already in known. member is the record field with the resource id.
 func (s *Session) AddLedgerTypes(ctx context.Context, records []any, member string, known map[string]string) {
 	missing, since := MissingTypes(records, member, known)
 	if len(missing) == 0 {
@@ -43,12 +42,13 @@ func (s *Session) AddLedgerTypes(ctx context.Context, records []any, member stri
 	}
 	counted, err := s.Deps().LedgerTypes(ctx, s.Account(), missing, since)
 	if err != nil {
-		s.Warn("gpuTypeId", "the ledger could not be read, types of deleted resources are unknown")
+		s.Warn("gpuTypeId", "cannot read the ledger, GPU types of deleted resources are unknown")
 	}
 	maps.Copy(known, counted)
 }
 
-// MissingTypes returns the ids of the resources of billing records whose type is not known, and the start of their first record.
+// MissingTypes returns the resource ids in billing records that are not in known, and the earliest start time of their
+// records.
 func MissingTypes(records []any, member string, known map[string]string) (ids []string, since time.Time) {
 	for _, record := range records {
 		id := translate.Text(record, member)

@@ -13,27 +13,27 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// defaultName stands for the brand that nothing says.
+// defaultName is used if no name of the platform is known.
 const defaultName = "Platform"
 
 var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
-// KnownName is the platform's name inside identifiers: the operator's, else the one in
-// the platform's address, "" if that has none.
+// KnownName returns the platform's name in identifiers: the configured one, or the one derived from the platform's
+// address, or "" if there is none.
 func (c Config) KnownName() string { return cmp.Or(c.Brand, registered(c.Host)) }
 
-// Name is Known, and always a name.
+// Name returns KnownName, or a default if that is empty.
 func (c Config) Name() string { return cmp.Or(c.KnownName(), defaultName) }
 
-// LowerName is Name with a small first letter, as members have it that begin with it.
+// LowerName returns Name with a lower-case first letter, for members that begin with it.
 func (c Config) LowerName() string {
 	name := c.Name()
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-// registered returns the name of the domain that a host was registered under, in letters
-// and digits: AcmeCloud for api.acme-cloud.co.uk, "" for names that the public suffix list
-// does not know, such as addresses and names of a private network.
+// registered returns the name of the registered domain of a host, in letters and digits: AcmeCloud for
+// api.acme-cloud.co.uk. It returns "" for addresses and for names outside the public suffix list, such as those of a
+// private network.
 func registered(host string) string {
 	host = strings.ToLower(host)
 	suffix, icann := publicsuffix.PublicSuffix(host)
@@ -54,11 +54,10 @@ func registered(host string) string {
 	return name
 }
 
-// maxSpellings bounds the spellings that are remembered of an organisation.
+// maxSpellings is the maximum number of spellings stored for an organisation.
 const maxSpellings = 4
 
-// RememberSpelling remembers a name that a caller has for the platform, if callers may have
-// one of their own.
+// RememberSpelling stores a caller's name for the platform, unless the operator has configured the name.
 func (s *Session) RememberSpelling(ctx context.Context, c Config, name string) {
 	if c.Brand != "" || name == c.Name() || !brandPattern.MatchString(name) {
 		return
@@ -68,9 +67,9 @@ func (s *Session) RememberSpelling(ctx context.Context, c Config, name string) {
 	}
 }
 
-// PlatformNames lists the names that the platform has inside the identifiers of an answer
-// to a caller who spelled it, or "": the operator's alone if there is one, else the
-// known one and those that callers of the organisation spelled.
+// PlatformNames lists the names of the platform to use in identifiers of a response. If the operator has configured a
+// name, it is the only one. Otherwise the result holds the known name, the caller's spelling (spelled, possibly ""), and
+// the spellings used by other callers of the organisation.
 func (s *Session) PlatformNames(ctx context.Context, c Config, spelled string) []string {
 	if c.Brand != "" {
 		return []string{c.Brand}
@@ -84,8 +83,7 @@ func (s *Session) PlatformNames(ctx context.Context, c Config, spelled string) [
 	return slices.Sorted(maps.Keys(names))
 }
 
-// spellings are the names remembered of the organisation. Where the store cannot
-// tell, the known name has to do.
+// spellings returns the stored spellings of the organisation. If the store fails, only the known name is used.
 func (s *Session) spellings(ctx context.Context) map[string]bool {
 	seen, _ := Notes[bool](ctx, s, translate.KindSpelling)
 	return seen

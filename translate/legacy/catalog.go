@@ -10,14 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// catalog reads through the shared cache, each distinct call once per request.
+// catalog reads from the shared cache. Each distinct call is made once per request.
 func (s *Session) catalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
 	list, err := s.MemoizeForRequest(operation+"\x00"+query.Encode(), func() (any, error) { return s.readCatalog(ctx, operation, member, query) })
 	items, _ := list.([]any)
 	return items, err
 }
 
-// readCatalog reads through the shared cache.
+// readCatalog reads from the shared cache.
 func (s *Session) readCatalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
 	body, failed := s.Deps().Catalog.Read(ctx, s.Client, &translate.Request{Operation: operation, Query: query}, member)
 	if failed != nil {
@@ -26,8 +26,8 @@ func (s *Session) readCatalog(ctx context.Context, operation, member string, que
 	return translate.Items(body, member), nil
 }
 
-// GPUs lists GPU types. An answer may ask for the same list once per type, so the
-// query is encoded only for the first.
+// GPUs lists GPU types. One response may need the same list for each type, so the query is encoded only on the first
+// read.
 func (s *Session) GPUs(ctx context.Context, q translate.GPUQuery) ([]any, error) {
 	key := strings.Join([]string{
 		q.Product, translate.Int(q.Count).String(), q.Cloud,
@@ -38,8 +38,7 @@ func (s *Session) GPUs(ctx context.Context, q translate.GPUQuery) ([]any, error)
 	return items, err
 }
 
-// CPUs lists CPU flavours with their availability for the product (POD or
-// SERVERLESS) and vCPU count, 0 for any.
+// CPUs lists CPU flavours with their availability for a product (POD or SERVERLESS) and a vCPU count; 0 means any.
 func (s *Session) CPUs(ctx context.Context, product string, vcpus int64) ([]any, error) {
 	query := url.Values{"include": {"AVAILABILITY"}, "product": {product}}
 	if vcpus > 0 {
@@ -48,18 +47,18 @@ func (s *Session) CPUs(ctx context.Context, product string, vcpus int64) ([]any,
 	return s.catalog(ctx, "listCpuTypes", "cpus", query)
 }
 
-// DataCenters lists data centres as the query asks.
+// DataCenters lists the data centres that match the query.
 func (s *Session) DataCenters(ctx context.Context, query url.Values) ([]any, error) {
 	return s.catalog(ctx, "listDataCenters", "dataCenters", query)
 }
 
-// PublicTemplates lists one source of the public templates.
+// PublicTemplates lists the public templates of one source.
 func (s *Session) PublicTemplates(ctx context.Context, source string) ([]any, error) {
 	return s.catalog(ctx, "listPublicTemplates", "templates", url.Values{"source": {source}})
 }
 
-// ByPrice sorts catalog records by the price at path, cheapest first; records of
-// one price stay in order.
+// ByPrice returns catalog records sorted by the price at path, cheapest first. Records with equal prices keep their
+// order.
 func ByPrice(records []any, path ...string) []any {
 	sorted := slices.Clone(records)
 	slices.SortStableFunc(sorted, func(a, b any) int {
@@ -73,7 +72,7 @@ func number(v any, path ...string) float64 {
 	return f
 }
 
-// IDs lists the ids of records.
+// IDs returns the ids of records.
 func IDs(records []any) []string {
 	ids := make([]string, 0, len(records))
 	for _, record := range records {
@@ -82,21 +81,20 @@ func IDs(records []any) []string {
 	return ids
 }
 
-// FlavourInput are a caller's wishes about CPU flavours.
+// FlavourInput holds a caller's choice of CPU flavours.
 type FlavourInput struct {
-	// IDs are the flavours in the caller's order, none for the cheapest in stock.
-	// Field and VCPUsField are the caller's names.
+	// IDs holds the flavours in the caller's order; empty selects the cheapest in stock. Field and VCPUsField are the
+	// caller's field names, for messages.
 	IDs        []string
 	Field      string
 	VCPUs      int64
 	VCPUsField string
-	// MemoryGB is the least memory of flavours that are chosen for the caller.
+	// MemoryGB is the minimum memory of flavours that are selected automatically.
 	MemoryGB int64
 }
 
-// Flavours chooses CPU flavours of a product, at most so many, with their records
-// when the catalog can be read: those given that exist and come with the vCPUs,
-// else the cheapest in stock by the named price.
+// Flavours selects up to most CPU flavours of a product: the given ones that exist and have the vCPU count, or the
+// cheapest in stock by the given price. It also returns the catalog records, or nil if the catalog cannot be read.
 func (s *Session) Flavours(ctx context.Context, w *FlavourInput, product, price string, most int) (chosen []string, records []any, err error) {
 	records, err = s.CPUs(ctx, product, w.VCPUs)
 	given := translate.Unique(w.IDs)
@@ -108,7 +106,7 @@ func (s *Session) Flavours(ctx context.Context, w *FlavourInput, product, price 
 	case len(given) == 0:
 		fit := slices.DeleteFunc(slices.Clone(records), func(f any) bool { return !comesWith(f, w.VCPUs) })
 		if len(fit) == 0 {
-			return nil, nil, invalid(w.VCPUsField, "no CPU flavour comes with %d vCPUs", w.VCPUs)
+			return nil, nil, invalid(w.VCPUsField, "no CPU flavour has %d vCPUs", w.VCPUs)
 		}
 		fit = slices.DeleteFunc(fit, func(f any) bool {
 			return translate.Text(f, "availability") == "NONE" || number(f, "ramGbPerVcpu")*float64(w.VCPUs) < float64(w.MemoryGB)
@@ -120,21 +118,20 @@ func (s *Session) Flavours(ctx context.Context, w *FlavourInput, product, price 
 		record := translate.ByID(records, id)
 		switch {
 		case record == nil:
-			s.Warn(w.Field, id+" is not in the catalog, skipped")
+			s.Warn(w.Field, id+" is not in the catalog, ignored")
 		case !comesWith(record, w.VCPUs):
-			s.Warn(w.Field, id+" does not come with "+translate.Int(w.VCPUs).String()+" vCPUs, skipped")
+			s.Warn(w.Field, id+" is not available with "+translate.Int(w.VCPUs).String()+" vCPUs, ignored")
 		default:
 			chosen = append(chosen, id)
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, nil, invalid(w.Field, "none of them is available with vcpuCount %d", w.VCPUs)
+		return nil, nil, invalid(w.Field, "no given flavour is available with vcpuCount %d", w.VCPUs)
 	}
 	return chosen, records, nil
 }
 
-// comesWith reports whether a flavour comes with that many vCPUs. A record
-// without bounds comes with any.
+// comesWith reports whether a flavour is available with the vCPU count. A record without bounds allows any count.
 func comesWith(flavour any, vcpus int64) bool {
 	low, high := translate.Whole(flavour, "vcpu", "min"), translate.Whole(flavour, "vcpu", "max")
 	return vcpus >= low && (high == 0 || vcpus <= high)

@@ -8,17 +8,17 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// ClusterCreate holds a caller's wishes for a new cluster.
+// ClusterCreate holds the settings of a new cluster.
 type ClusterCreate struct {
-	// PodCreate is the common part of all its pods.
+	// PodCreate holds the settings that all its pods share.
 	PodCreate
 	Type             string
 	GPU              string
 	GPUsPerPod, Pods int64
 }
 
-// CreateCluster makes a cluster. v2 takes no template for one, so its settings are
-// sent.
+// CreateCluster creates a cluster. v2 does not accept a template for clusters, so the template's settings are copied into
+// the body.
 func (s *Session) CreateCluster(ctx context.Context, w *ClusterCreate) (v2.Cluster, error) {
 	c := &podCreate{Session: s, want: w.PodCreate, inline: w.Template != ""}
 	pod, err := c.body(ctx)

@@ -15,10 +15,10 @@ func TestConfigValidate(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"brand":        {func(c *Config) { c.Brand = "a b" }, `brand: "a b" is not a name of letters and digits`},
-		"deprecated":   {func(c *Config) { c.Deprecated = "soon" }, `deprecated: "soon" is not a date like 2026-11-15`},
-		"sunset":       {func(c *Config) { c.Sunset = "later" }, `sunset: "later" is not a date like 2026-11-15`},
-		"early sunset": {func(c *Config) { c.Sunset = "2026-01-01" }, "sunset: 2026-01-01 is before deprecated (2026-11-15), which RFC 9745 forbids"},
+		"brand":        {func(c *Config) { c.Brand = "a b" }, `brand: must be a letter followed by at most 31 letters and digits, got "a b"`},
+		"deprecated":   {func(c *Config) { c.Deprecated = "soon" }, `deprecated: must be a date like 2026-11-15, got "soon"`},
+		"sunset":       {func(c *Config) { c.Sunset = "later" }, `sunset: must be a date like 2026-11-15, got "later"`},
+		"early sunset": {func(c *Config) { c.Sunset = "2026-01-01" }, "sunset: must not be before deprecated (2026-11-15), got 2026-01-01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := DefaultConfig()

@@ -6,22 +6,21 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// Container holds a caller's wishes for the settings that templates, endpoints and pods
-// share.
+// Container holds the settings that templates, endpoints and pods share.
 type Container struct {
 	Image Optional[string]
-	// Args is the command as one line; Entrypoint and Cmd are its halves in split
-	// form, of which the one that is not given stays.
+	// Args is the command as one line. Entrypoint and Cmd are its parts in split form; a part that is not given stays
+	// unchanged.
 	Args            Optional[string]
 	Entrypoint, Cmd Optional[[]string]
 	Disk            Optional[int64]
 	Ports           Optional[[]string]
 	Env             Optional[map[string]string]
-	// Registry is null to take the credentials away.
+	// Registry is null to remove the credentials.
 	Registry Optional[string]
 }
 
-// WriteCreate writes the wishes into a body that makes something; empty ones are left out.
+// WriteCreate writes the settings to the body of a create request. It omits empty ones.
 func (w *Container) WriteCreate(b v2.Container) {
 	w.WriteUpdate(b, v2.Container{})
 	if b.Shell() == "" {
@@ -35,7 +34,7 @@ func (w *Container) WriteCreate(b v2.Container) {
 	}
 }
 
-// WriteUpdate writes the wishes into a body that changes something, now.
+// WriteUpdate writes the settings to the body of an update request. now is the current resource.
 func (w *Container) WriteUpdate(b, now v2.Container) {
 	if image := w.Image.Value(); image != "" {
 		b.SetImage(image)
@@ -57,16 +56,16 @@ func (w *Container) WriteUpdate(b, now v2.Container) {
 
 func (w *Container) splitCommand() bool { return w.Entrypoint.IsSet() || w.Cmd.IsSet() }
 
-// DefaultPath is where volumes are mounted unless told otherwise.
+// DefaultPath is the default mount path of volumes.
 const DefaultPath = "/workspace"
 
-// mountPath is where the persistent volume is, or would be.
+// mountPath returns the mount path of the persistent volume, or the default path.
 func mountPath(c v2.Container) string { return cmp.Or(c.PersistentPath(), DefaultPath) }
 
-// MinVolumeGB is v2's least size of a volume in GB.
+// MinVolumeGB is the minimum size of a v2 volume in GB.
 const MinVolumeGB = 10
 
-// volumeSize raises a size to the smallest there is.
+// volumeSize raises a size to the minimum, with a warning.
 func (s *Session) volumeSize(field string, gb int64) int64 {
 	if gb < MinVolumeGB {
 		s.Warn(field, s.Quirks.RaisedSize)

@@ -7,20 +7,20 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// CUDA is a constraint on the CUDA versions of hosts: a list or a floor, never
-// both, because v2 takes only one of them.
+// CUDA is a constraint on the CUDA versions of hosts: a list or a minimum, but not both, because v2 accepts only one of
+// them.
 type CUDA struct {
-	// Versions is nil when none was given; an empty list means any version.
+	// Versions is nil if no list was given. An empty list allows any version.
 	Versions []string
 	Floor    string
 }
 
-// maxCUDAVersions bounds a list of versions, which goes into the query of a
-// catalog call; there are not half as many.
+// maxCUDAVersions limits a list of versions, which becomes part of a catalog query. It is more than twice the number of
+// existing versions.
 const maxCUDAVersions = 100
 
-// CUDAOf checks a constraint. Of a list and a floor, the versions at or above the
-// floor are left.
+// CUDAOf validates a constraint. If both a list and a minimum are given, it keeps the versions that are not below the
+// minimum.
 func CUDAOf(versions []string, floor string) (CUDA, error) {
 	if len(versions) > maxCUDAVersions {
 		return CUDA{}, invalid("allowedCudaVersions", "at most %d versions", maxCUDAVersions)
@@ -38,7 +38,7 @@ func CUDAOf(versions []string, floor string) (CUDA, error) {
 	}
 	given := floor
 	if !strings.Contains(floor, ".") {
-		floor += ".0" // callers write a bare major version too
+		floor += ".0" // callers also write a bare major version
 	}
 	if _, ok := translate.ParseCUDA(floor); !ok {
 		return CUDA{}, invalid("minCudaVersion", "%.20q is not a version like 12.4", given)
@@ -47,12 +47,12 @@ func CUDAOf(versions []string, floor string) (CUDA, error) {
 		return CUDA{versions, floor}, nil
 	}
 	if versions = translate.AtLeastCUDA(versions, floor); len(versions) == 0 {
-		return CUDA{}, invalid("allowedCudaVersions", "none is at least minCudaVersion %s", floor)
+		return CUDA{}, invalid("allowedCudaVersions", "no version is at least minCudaVersion %s", floor)
 	}
 	return CUDA{Versions: versions}, nil
 }
 
-// Allows reports whether a host of the version fits.
+// Allows reports whether a host with the given version meets the constraint.
 func (c CUDA) Allows(version string) bool {
 	switch {
 	case len(c.Versions) > 0:
@@ -63,5 +63,5 @@ func (c CUDA) Allows(version string) bool {
 	return true
 }
 
-// Any reports whether every version will do.
+// Any reports whether the constraint allows every version.
 func (c CUDA) Any() bool { return len(c.Versions) == 0 && c.Floor == "" }

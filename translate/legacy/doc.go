@@ -1,9 +1,8 @@
-// Package legacy holds the rules that the platform's retired interfaces share: the v2 form
-// of a template, a volume or an endpoint of theirs, the note that must be kept beside it,
-// and how a change is merged with the present resource.
+// Package legacy holds the rules that the platform's legacy APIs share: how their templates, volumes and endpoints map to
+// v2, which facts must be stored because v2 does not keep them, and how an update is merged with the current resource.
 //
-// A dialect reads its input into wishes (TemplateWishes, EndpointWishes), in
-// which absent, null and given differ, and those without a rule into Plain; it words the errors (InvalidError, RefusedError)
-// and writes the answers from the views of translate/v2. Where the interfaces
-// differed for no other reason than their history, a field of Quirks says how.
+// A dialect reads its input into structs (TemplateInput, EndpointInput) of Optional fields, which distinguish absent,
+// null and given values. Settings without a rule go into PassThrough. The dialect words the errors (InvalidError,
+// RefusedError) and builds responses from the views of translate/v2. Quirks describes differences between the APIs that
+// have only historical reasons.
 package legacy

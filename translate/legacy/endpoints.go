@@ -11,15 +11,14 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// EndpointNote reads the note of an endpoint.
+// EndpointNote returns the stored note of an endpoint.
 func (s *Session) EndpointNote(ctx context.Context, id string) translate.EndpointNote {
 	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, s.Client, s.Key(translate.KindEndpoint, id))
 	return note
 }
 
-// EndpointNotes returns the notes of listed endpoints by id, never nil. An endpoint that
-// is seen for the first time gets a note: billing asks for the GPU types of endpoints
-// after they are gone.
+// EndpointNotes returns the notes of listed endpoints by id, never nil. It stores a note for each endpoint that has none,
+// because billing needs the GPU types of endpoints after their deletion.
 func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]translate.EndpointNote {
 	notes, err := translate.FindNotes[translate.EndpointNote](ctx, s.Client, translate.KindEndpoint, IDs(listed))
 	fresh := make(map[string]translate.EndpointNote)
@@ -38,18 +37,17 @@ func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]tr
 	return notes
 }
 
-// billedType is the GPU type that an endpoint's amounts are filed under, "" when
-// there are several.
+// billedType returns the GPU type under which an endpoint's cost is reported, or "" if it has several.
 func (s *Session) billedType(ctx context.Context, e v2.Endpoint) string {
 	var types []any
 	if !e.IsCPU() {
-		types, _ = s.ServerlessTypes(ctx) // none is several
+		types, _ = s.ServerlessTypes(ctx) // without types the result is ""
 	}
 	return BilledType(e, Pools(types))
 }
 
-// BilledType is the GPU type that an endpoint's amounts are filed under, "" when there
-// are several. members lists the types of a pool.
+// BilledType returns the GPU type under which an endpoint's cost is reported, or "" if it has several. members returns
+// the types of a pool.
 func BilledType(e v2.Endpoint, members func(pool string) []string) string {
 	if e.IsCPU() {
 		return CPUType
@@ -60,7 +58,7 @@ func BilledType(e v2.Endpoint, members func(pool string) []string) string {
 	return ""
 }
 
-// GPUTypes lists the GPU types in an endpoint's pools, but for those it excludes.
+// GPUTypes lists the GPU types in an endpoint's pools without the excluded ones.
 func GPUTypes(e v2.Endpoint, members func(pool string) []string) []string {
 	var ids []string
 	for _, pool := range e.Pools() {
@@ -73,9 +71,9 @@ func GPUTypes(e v2.Endpoint, members func(pool string) []string) []string {
 	return translate.Unique(ids)
 }
 
-// Endpoint reads one endpoint. One that is gone is bound to no template any more.
-func (s *Session) Endpoint(ctx context.Context, about Purpose, id string) (v2.Endpoint, error) {
-	body, err := s.Read(ctx, about, "getEndpoint", id)
+// Endpoint reads one endpoint. If it no longer exists, Endpoint removes its stored link to a template.
+func (s *Session) Endpoint(ctx context.Context, purpose Purpose, id string) (v2.Endpoint, error) {
+	body, err := s.Read(ctx, purpose, "getEndpoint", id)
 	if IsMissing(err) {
 		s.unbind(ctx, id)
 	}
@@ -92,8 +90,7 @@ func (s *Session) Workers(ctx context.Context, id string) ([]any, error) {
 	return s.list(ctx, NounEndpoint.Purpose("list workers of"), Call("listEndpointWorkers", id, nil), "workers")
 }
 
-// Version is the number of the endpoint's newest release, 0 when it cannot be
-// read.
+// Version returns the number of the endpoint's newest release, or 0 if it cannot be read.
 func (s *Session) Version(ctx context.Context, id string) int64 {
 	resp, err := s.Send(ctx, Call("listEndpointReleases", id, nil), translate.NoRetry)
 	if err != nil || !resp.OK() {
@@ -102,8 +99,8 @@ func (s *Session) Version(ctx context.Context, id string) int64 {
 	return translate.Whole(resp.Body, "endpointVersion")
 }
 
-// TemplateIDOf is the template that an endpoint was made from; an endpoint whose
-// template is not known has a virtual one.
+// TemplateIDOf returns the id of the template that an endpoint was created from. If it is unknown, it returns the id of a
+// virtual template.
 func TemplateIDOf(endpoint string, note translate.EndpointNote) string {
 	if note.TemplateID != "" {
 		return note.TemplateID
@@ -111,7 +108,7 @@ func TemplateIDOf(endpoint string, note translate.EndpointNote) string {
 	return VirtualPrefix + endpoint
 }
 
-// unbind forgets which template an endpoint was made from.
+// unbind removes the stored link from an endpoint to its template.
 func (s *Session) unbind(ctx context.Context, endpoint string) {
 	if note := s.EndpointNote(ctx, endpoint); note.TemplateID != "" {
 		note.TemplateID = ""
@@ -119,23 +116,22 @@ func (s *Session) unbind(ctx context.Context, endpoint string) {
 	}
 }
 
-// DeleteEndpoint deletes an endpoint; one that is refused for its workers has
-// them taken away first. v2 takes a template bound to it along. The retired
-// interfaces did not, so a template that is gone afterwards is made again and its
-// old id kept working.
+// DeleteEndpoint deletes an endpoint. If v2 refuses because the endpoint has workers, it first sets their number to 0. v2
+// also deletes a template that is bound to the endpoint, which the legacy APIs did not do, so DeleteEndpoint recreates
+// the template and keeps its old id valid.
 func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
-	about := NounEndpoint.Purpose("delete")
+	purpose := NounEndpoint.Purpose("delete")
 	note := s.EndpointNote(ctx, id)
 	template := s.ownTemplate(ctx, note.TemplateID)
-	err := s.Remove(ctx, about, "deleteEndpoint", id)
+	err := s.Remove(ctx, purpose, "deleteEndpoint", id)
 	if forWorkers(err) {
 		none := v2.NewEndpoint()
 		none.SetWorkersMin(0)
 		none.SetWorkersMax(0)
-		if _, err := s.Change(ctx, about, Call("updateEndpoint", id, none.Members)); err != nil {
+		if _, err := s.Change(ctx, purpose, Call("updateEndpoint", id, none.Members)); err != nil {
 			return err
 		}
-		err = s.Remove(ctx, about, "deleteEndpoint", id)
+		err = s.Remove(ctx, purpose, "deleteEndpoint", id)
 	}
 	if IsMissing(err) {
 		s.unbind(ctx, id)
@@ -154,15 +150,14 @@ func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
 	return nil
 }
 
-// forWorkers reports a refusal that is about the workers an endpoint has.
+// forWorkers reports whether err is a refusal because of the endpoint's workers.
 func forWorkers(err error) bool {
 	r, ok := errors.AsType[*RefusedError](err)
 	return ok && r.Response != nil && (r.Response.Status == http.StatusBadRequest || r.Response.Status == http.StatusConflict) &&
 		strings.Contains(strings.ToLower(r.Response.Detail()), "worker")
 }
 
-// ownTemplate reads a template that the account owns, empty when it is none or
-// cannot be read.
+// ownTemplate reads a template of the account. The result is empty if the account does not own it or it cannot be read.
 func (s *Session) ownTemplate(ctx context.Context, id string) v2.Template {
 	if id == "" || IsVirtual(id) {
 		return v2.Template{}
@@ -174,8 +169,8 @@ func (s *Session) ownTemplate(ctx context.Context, id string) v2.Template {
 	return v2.TemplateOf(translate.ByID(own, s.ResolveTemplate(ctx, id)))
 }
 
-// restoreTemplate makes a template again that went with its endpoint, and keeps
-// its old id working. Failures are warnings: the endpoint is deleted.
+// restoreTemplate recreates a template that was deleted with its endpoint, and keeps its old id valid. Failures are
+// warnings, because the endpoint has been deleted.
 func (s *Session) restoreTemplate(ctx context.Context, id string, t v2.Template) {
 	if _, err := s.Read(ctx, NounTemplate.Purpose("get"), "getTemplate", t.ID()); !IsMissing(err) {
 		return

@@ -10,54 +10,54 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// EndpointInput are a caller's wishes about a serverless endpoint.
+// EndpointInput holds a caller's settings of a serverless endpoint.
 type EndpointInput struct {
-	// Container are settings of the caller's own, which win over the template's.
+	// Container holds the caller's own settings, which override the template's.
 	Container
 	Name, TemplateID, Type Optional[string]
-	// GPUs are GPU types, pools, and types with a minus sign to leave out.
+	// GPUs lists GPU types and pools, and GPU types to exclude, with a minus sign.
 	GPUs, CUDAVersions Optional[[]string]
 	MinCUDA            Optional[string]
 	GPUCount           Optional[int64]
-	// CPU says that the endpoint shall have CPU instances, which Input chooses.
+	// CPU requests CPU instances, which Hooks selects.
 	CPU     bool
 	Volumes Optional[[]string]
 
 	WorkersMin, WorkersMax, IdleTimeout, ScalerValue, TimeoutMS Optional[int64]
 	Scaler, Flashboot                                           Optional[string]
-	// FlashbootOn is Flashboot for those who know only on and off.
+	// FlashbootOn replaces Flashboot in dialects that only have on and off.
 	FlashbootOn Optional[bool]
 	Hooks       EndpointHooks
 }
 
-// EndpointHooks is the caller's input, as far as its dialect alone can read it.
+// EndpointHooks handles the parts of the input that are specific to a dialect.
 type EndpointHooks interface {
-	// CPUs chooses CPU instances, given the endpoint as it is.
+	// CPUs selects CPU instances. now is the current endpoint.
 	CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error)
-	// MayBeShortage chooses data centres, an empty list for any.
+	// Places selects data centres; an empty list allows any.
 	Places(ctx context.Context) (Optional[[]string], error)
-	// Remember changes the note beside the endpoint, given the body that was sent.
+	// Remember updates the note of the endpoint. body is the body that was sent.
 	Remember(note *translate.EndpointNote, body v2.Endpoint)
 }
 
-// The defaults of the retired interfaces.
+// Defaults of the legacy APIs.
 const (
 	defaultWorkersMax  = 3
 	defaultScalerValue = 4
 	defaultTimeoutMS   = 600_000
 )
 
-// endpointWrite is a create or change of an endpoint under way.
+// endpointWrite is the state of a create or update of an endpoint.
 type endpointWrite struct {
 	*Session
 	w *EndpointInput
-	// now is the endpoint before, without members on create.
+	// now is the current endpoint, without members on create.
 	now, body v2.Endpoint
 	note      translate.EndpointNote
 	origin    *translate.Origin
 }
 
-// CreateEndpoint makes an endpoint.
+// CreateEndpoint creates an endpoint.
 func (s *Session) CreateEndpoint(ctx context.Context, w *EndpointInput) (v2.Endpoint, translate.EndpointNote, error) {
 	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint()}
 	made, err := e.create(ctx)
@@ -99,18 +99,18 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	if !e.byCount() {
 		b.SetIdleTimeout(e.w.IdleTimeout.Or(e.Quirks.DefaultIdle))
 	}
-	about := NounEndpoint.Purpose("create")
+	purpose := NounEndpoint.Purpose("create")
 	if id := e.w.TemplateID.Value(); id != "" {
-		about.Noun, about.BodyID = NounTemplate, id
+		purpose.Noun, purpose.BodyID = NounTemplate, id
 	}
 	call := Call("createEndpoint", "", b.Members)
 	call.Origin = e.origin
-	made, err := e.Create(ctx, about, call)
-	return v2.EndpointOf(made), e.misplaced(ctx, about.Verb, err, b.DataCenters()...)
+	made, err := e.Create(ctx, purpose, call)
+	return v2.EndpointOf(made), e.misplaced(ctx, purpose.Verb, err, b.DataCenters()...)
 }
 
-// UpdateEndpoint changes an endpoint. Members that the caller does not mention stay, and
-// objects that v2 takes only whole are filled up from the endpoint as it is.
+// UpdateEndpoint updates an endpoint. Settings that the input omits stay unchanged. Objects that v2 only accepts as a
+// whole are completed from the current endpoint.
 func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointInput) (v2.Endpoint, translate.EndpointNote, error) {
 	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint(), note: s.EndpointNote(ctx, id)}
 	var err error
@@ -121,13 +121,13 @@ func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointInpu
 	if err := e.change(ctx, id); err != nil {
 		return e.now, e.note, err
 	}
-	p := patch{about: NounEndpoint.Purpose("update"), update: "updateEndpoint", id: id, origin: e.origin}
+	p := patch{purpose: NounEndpoint.Purpose("update"), update: "updateEndpoint", id: id, origin: e.origin}
 	if e.body.Has("templateId") {
-		p.about.Noun, p.about.BodyID = NounTemplate, w.TemplateID.Value()
+		p.purpose.Noun, p.purpose.BodyID = NounTemplate, w.TemplateID.Value()
 	}
 	after, err := s.apply(ctx, &p, e.body.Members, e.now.Members)
 	if err != nil {
-		return e.now, e.note, s.misplaced(ctx, p.about.Verb, err, e.body.DataCenters()...)
+		return e.now, e.note, s.misplaced(ctx, p.purpose.Verb, err, e.body.DataCenters()...)
 	}
 	e.note.TemplateID = before.TemplateID
 	if e.followsAnother(id) {
@@ -138,8 +138,8 @@ func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointInpu
 	return now, e.note, nil
 }
 
-// followsAnother reports whether the wish names a template, and not the virtual one of the
-// endpoint itself: clients write back the answers that they read.
+// followsAnother reports whether the input names a template other than the virtual template of the endpoint itself, which
+// clients send because they write back what they read.
 func (e *endpointWrite) followsAnother(id string) bool {
 	template := e.w.TemplateID.Value()
 	return template != "" && template != VirtualPrefix+id
@@ -176,9 +176,8 @@ func (e *endpointWrite) change(ctx context.Context, id string) error {
 	return e.places(ctx)
 }
 
-// fromTemplate names the template, or sends the settings of the endpoint behind a
-// virtual one, which v2 does not know. A new endpoint without a name has the
-// template's.
+// fromTemplate sets the id of the template in the body. For a virtual template, which v2 does not know, it copies the
+// settings of the corresponding endpoint. A new endpoint without a name gets the template's name.
 func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 	id, name := e.w.TemplateID.Value(), e.w.Name.Value()
 	creating := e.now.Empty()
@@ -213,8 +212,8 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 }
 
 func (e *endpointWrite) places(ctx context.Context) error {
-	wish, err := e.w.Hooks.Places(ctx)
-	if ids, ok := wish.Get(); ok && (len(ids) > 0 || !e.now.Empty()) {
+	setting, err := e.w.Hooks.Places(ctx)
+	if ids, ok := setting.Get(); ok && (len(ids) > 0 || !e.now.Empty()) {
 		e.body.SetDataCenters(ids)
 	}
 	return err
@@ -245,8 +244,8 @@ func (e *endpointWrite) compute(ctx context.Context) error {
 	return err
 }
 
-// computeChange changes the GPU or CPU settings. Pools and exclusions are sent
-// together: one would be read against the other's old value.
+// computeChange updates the GPU or CPU settings. It sends pools and exclusions together, because v2 would combine either
+// with the old value of the other.
 func (e *endpointWrite) computeChange(ctx context.Context) error {
 	if e.w.CPU {
 		list, err := e.w.Hooks.CPUs(ctx, e.now)
@@ -272,8 +271,7 @@ func (e *endpointWrite) computeChange(ctx context.Context) error {
 	return e.cudaChange()
 }
 
-// cudaChange sets one constraint and clears the other, which v2 would refuse
-// beside it.
+// cudaChange sets one CUDA constraint and clears the other, because v2 rejects both together.
 func (e *endpointWrite) cudaChange() error {
 	c, err := CUDAOf(e.w.CUDAVersions.Value(), e.w.MinCUDA.Value())
 	listed, floored := len(e.now.CUDAVersions()) > 0, e.now.MinCUDA() != ""
@@ -299,12 +297,12 @@ func (e *endpointWrite) cudaChange() error {
 	return err
 }
 
-// kind is the endpoint's type.
+// kind returns the endpoint's type.
 func (e *endpointWrite) kind() string {
 	return cmp.Or(e.body.Type(), e.now.Type(), v2.Queue)
 }
 
-// scaler is the scaler the endpoint will have; load balancers have but one.
+// scaler returns the scaler that the endpoint will have. Load balancers support only one.
 func (e *endpointWrite) scaler() string {
 	if e.kind() == v2.LoadBalancer {
 		return v2.ByCount
@@ -312,11 +310,11 @@ func (e *endpointWrite) scaler() string {
 	return cmp.Or(e.w.Scaler.Value(), e.now.Scaler(), v2.ByDelay)
 }
 
-// byCount reports whether the endpoint will be a queue scaled by request count,
-// for which v2 takes no idle timeout.
+// byCount reports whether the endpoint will be a queue scaled by request count. v2 rejects an idle timeout for such a
+// queue.
 func (e *endpointWrite) byCount() bool { return e.kind() == v2.Queue && e.scaler() == v2.ByCount }
 
-// scaling sends the scaler whole: the half that is not given is the current one.
+// scaling sends the whole scaler. The part that is not given keeps its current value.
 func (e *endpointWrite) scaling() {
 	value, given := e.w.ScalerValue.Get()
 	switch {
@@ -329,7 +327,7 @@ func (e *endpointWrite) scaling() {
 	e.body.SetScaling(e.scaler(), value)
 }
 
-// inOrder checks the bounds of the workers.
+// inOrder checks that the minimum of the workers does not exceed the maximum.
 func inOrder(least, most int64) error {
 	if least > most {
 		return invalid("workersMin", "must be at most workersMax (%d)", most)
@@ -337,8 +335,7 @@ func inOrder(least, most int64) error {
 	return nil
 }
 
-// workers sends the bounds that change. A maximum below the minimum there is takes
-// the minimum down with it.
+// workers sends the changed bounds. A new maximum below the current minimum also lowers the minimum.
 func (e *endpointWrite) workers() error {
 	least, most := e.w.WorkersMin, e.w.WorkersMax
 	if n, ok := most.Get(); ok && !least.IsSet() && n < e.now.WorkersMin() {
@@ -351,7 +348,7 @@ func (e *endpointWrite) workers() error {
 	}
 	least.Apply(e.body.SetWorkersMin)
 	most.Apply(e.body.SetWorkersMax)
-	// v2 forgets the idle timeout while the scaler counts requests.
+	// v2 drops the idle timeout while the scaler counts requests.
 	current := e.now.IdleTimeout()
 	e.note.IdleTimeout = e.w.IdleTimeout.Or(cmp.Or(current, e.note.IdleTimeout))
 	resumed := current == 0 && e.w.Scaler.Value() != ""
@@ -361,7 +358,7 @@ func (e *endpointWrite) workers() error {
 	return nil
 }
 
-// flashboot sets the mode. Those who know only on and off leave the better one be.
+// flashboot sets the mode. In dialects that only have on and off, "on" keeps the priority mode.
 func (e *endpointWrite) flashboot() {
 	if mode := e.w.Flashboot.Value(); mode != "" {
 		e.body.SetFlashboot(mode)
@@ -374,7 +371,7 @@ func (e *endpointWrite) flashboot() {
 	}
 }
 
-// remember stores the values that v2 will not tell again, unless they are known.
+// remember stores the values that v2 does not return, if they have changed.
 func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoint, before translate.EndpointNote) {
 	if e.body.Has("gpu") || e.body.Has("cpu") {
 		e.note.BilledType = e.billedType(ctx, after)
@@ -385,8 +382,7 @@ func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoi
 	}
 }
 
-// BindTemplate applies a template to an endpoint, which follows it from then on.
-// A virtual one changes nothing.
+// BindTemplate applies a template to an endpoint and stores the link between them. A virtual template changes nothing.
 func (s *Session) BindTemplate(ctx context.Context, id, template string) (v2.Endpoint, error) {
 	if IsVirtual(template) {
 		return s.Endpoint(ctx, NounEndpoint.Purpose("get"), id)

@@ -8,11 +8,10 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Noun names a kind of resource the way clients of the retired interfaces know it
-// from "... not found".
+// Noun names a kind of resource as it appears in "... not found" messages of the legacy APIs.
 type Noun string
 
-// The nouns.
+// Nouns.
 const (
 	NounPod        Noun = "pod"
 	NounEndpoint   Noun = "endpoint"
@@ -26,29 +25,27 @@ const (
 	NounTerminated Noun = "pod to terminate"
 )
 
-// Purpose tells the purpose of a v2 call, so that a dialect can word its failure.
+// Purpose describes the purpose of a v2 call. Dialects use it to word error messages.
 type Purpose struct {
-	// Verb is the operation, e.g. "create template".
+	// Verb is the operation, for example "create template".
 	Verb string
-	// Noun is the missing thing in a 404.
+	// Noun is the kind of resource that a 404 reports as missing.
 	Noun Noun
-	// BodyID is the id of the missing thing when it stands in the caller's body and
-	// not in the path; "" otherwise.
+	// BodyID is the id of the missing resource if the caller gave it in the body instead of the path, otherwise "".
 	BodyID string
-	// MayBeShortage tells that a 400 may be a shortage.
+	// MayBeShortage reports whether a 400 may be a capacity shortage.
 	MayBeShortage bool
 }
 
-// Purpose is the purpose of a call that does something to one resource of the kind.
+// Purpose returns the Purpose of a call about one resource of kind n. verb is the operation, for example "delete".
 func (n Noun) Purpose(verb string) Purpose { return Purpose{Verb: verb + " " + string(n), Noun: n} }
 
-// RefusedError is a v2 call that did not succeed.
+// RefusedError is returned for a v2 call that did not succeed.
 type RefusedError struct {
 	Purpose
-	// Response is the refusal, or a success that cannot be used; nil when there
-	// was no answer.
+	// Response is the refusal or an unusable success. It is nil if no response arrived.
 	Response *translate.Response
-	// Err is why there was no answer.
+	// Err is the reason why no response arrived.
 	Err error
 }
 
@@ -63,11 +60,11 @@ func (r *RefusedError) Error() string {
 // Unwrap returns Err.
 func (r *RefusedError) Unwrap() error { return r.Err }
 
-// TextBroken is the text of a fault for callers; it must not change.
+// TextBroken is the text sent to callers after a failure. It must not change, because clients compare it.
 const TextBroken = "Something went wrong. Please try again later or contact support."
 
-// Broken is the text of a server error for callers. Words of the gateway's own are for
-// them; the platform's are not, and a fault has none. Clients look for "try again later".
+// Broken returns the text sent to callers for a server error. It passes on details of the gateway, but not those of the
+// platform or of an internal error. Clients search for "try again later".
 func Broken(r *translate.Response) string {
 	if r == nil || r.Kind == "" || r.Kind == "internal" || r.Detail() == "" {
 		return TextBroken
@@ -75,7 +72,7 @@ func Broken(r *translate.Response) string {
 	return r.Detail() + ". Please try again later."
 }
 
-// IsMissing reports whether the error is a 404 of the platform.
+// IsMissing reports whether err is a 404.
 func IsMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
 func statusOf(err error) int {
@@ -85,10 +82,9 @@ func statusOf(err error) int {
 	return 0
 }
 
-// InvalidError is a wish that cannot be met, found out before any call that changes
-// something.
+// InvalidError is returned for an invalid setting, before any call that changes a resource.
 type InvalidError struct {
-	// Field is the caller's name of the field, "" when it is about none.
+	// Field is the caller's name of the field, or "" if the error is not about one field.
 	Field string
 	Text  string
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// pools is a choice of serverless GPUs in v2's terms.
+// pools is a selection of serverless GPUs in the form that v2 accepts.
 type pools struct{ ids, excluded []string }
 
 // ServerlessTypes lists the GPU types with their serverless pools.
@@ -17,7 +17,7 @@ func (s *Session) ServerlessTypes(ctx context.Context) ([]any, error) {
 	return s.GPUs(ctx, translate.GPUQuery{Product: "SERVERLESS"})
 }
 
-// InPool lists the types of a pool in catalog order.
+// InPool returns the GPU types of a pool in catalog order.
 func InPool(types []any, pool string) []string {
 	var members []string
 	for _, t := range types {
@@ -28,13 +28,13 @@ func InPool(types []any, pool string) []string {
 	return members
 }
 
-// Pools returns the function that lists the GPU types of a pool.
+// Pools returns a function that lists the GPU types of a pool.
 func Pools(types []any) func(pool string) []string {
 	return func(pool string) []string { return InPool(types, pool) }
 }
 
-// Selection is an endpoint's choice in the notation of the retired interfaces:
-// pools, and the excluded types with a minus sign.
+// Selection formats an endpoint's GPU selection as in the legacy APIs: its pools, and the excluded types with a minus
+// sign.
 func Selection(e v2.Endpoint) string {
 	tokens := e.Pools()
 	for _, id := range e.Excluded() {
@@ -43,13 +43,13 @@ func Selection(e v2.Endpoint) string {
 	return strings.Join(tokens, ",")
 }
 
-// IsSelected reports whether the tokens still mean the endpoint's GPUs.
+// IsSelected reports whether the tokens still describe the endpoint's GPU selection.
 func (s *Session) IsSelected(ctx context.Context, tokens []string, e v2.Endpoint) bool {
 	matches := func(p pools) bool { return sameSet(p.ids, e.Pools()) && sameSet(p.excluded, e.Excluded()) }
 	if p, unknown := selectPools(nil, tokens); len(unknown) == 0 && matches(p) {
 		return true
 	}
-	// Where the catalog cannot be read, what v2 says is shown.
+	// If the catalog cannot be read, the caller shows the selection of v2.
 	types, err := s.ServerlessTypes(ctx)
 	p, _ := selectPools(types, tokens)
 	return err == nil && matches(p)
@@ -59,9 +59,8 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// choosePools reads a choice of serverless GPUs: types, pools, and types with a
-// minus sign that are left out. The result is the requested set exactly, as the
-// catalog stands today.
+// choosePools converts tokens to a selection of serverless GPUs. A token is a GPU type, a pool, or a type to exclude,
+// with a minus sign. The result selects exactly the requested types according to the current catalog.
 func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, error) {
 	if len(tokens) == 0 {
 		return s.defaultPools(ctx)
@@ -83,7 +82,7 @@ func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, erro
 		if len(chosen.ids) == 0 {
 			return pools{}, invalid(s.Quirks.GPUsField, "%.64q is not available for serverless%s", id, meant)
 		}
-		s.Warn(s.Quirks.GPUsField, id+" is not available for serverless"+meant+", skipped")
+		s.Warn(s.Quirks.GPUsField, id+" is not available for serverless"+meant+", ignored")
 	}
 	if len(chosen.ids) == 0 {
 		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)
@@ -91,9 +90,8 @@ func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, erro
 	return chosen, nil
 }
 
-// selectPools turns tokens into pools without some of their types. Without a
-// catalog, what looks like a pool is one, and types are unknown. A type that is
-// excluded from a pool that was not asked for is left out, as v2 would refuse it.
+// selectPools converts tokens to pools and exclusions. Without a catalog, it recognises pools by their form and treats
+// types as unknown. It drops an exclusion from a pool that is not selected, because v2 would reject it.
 func selectPools(types []any, tokens []string) (p pools, unknown []string) {
 	var exact, single []string
 	for _, token := range tokens {
@@ -129,17 +127,16 @@ func selectPools(types []any, tokens []string) (p pools, unknown []string) {
 	return p, unknown
 }
 
-// looksLikePool tells a pool ("ADA_48_PRO") from a GPU type ("NVIDIA L4"); the
-// platform has the last word.
+// looksLikePool reports whether a token has the form of a pool ("ADA_48_PRO") rather than a GPU type ("NVIDIA L4"). The
+// platform makes the final decision.
 func looksLikePool(token string) bool {
 	return strings.Contains(token, "_") && strings.Trim(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
-// maxDefaultPools is how many pools an endpoint gets when the caller names no
-// types.
+// maxDefaultPools is the number of pools of an endpoint if the caller names no GPU types.
 const maxDefaultPools = 3
 
-// defaultPools are the pools with stock, by their cheapest type.
+// defaultPools returns the pools that are in stock, sorted by their cheapest type.
 func (s *Session) defaultPools(ctx context.Context) (pools, error) {
 	if !s.Quirks.PicksDefaultPools {
 		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)
@@ -157,8 +154,8 @@ func (s *Session) defaultPools(ctx context.Context) (pools, error) {
 	ids = translate.Unique(ids)
 	ids = ids[:min(len(ids), maxDefaultPools)]
 	if len(ids) == 0 {
-		return pools{}, invalid(s.Quirks.GPUsField, "nothing is available for serverless")
+		return pools{}, invalid(s.Quirks.GPUsField, "no GPU type is available for serverless")
 	}
-	s.Warn(s.Quirks.GPUsField, "none given, chose "+strings.Join(ids, ","))
+	s.Warn(s.Quirks.GPUsField, "none given, selected "+strings.Join(ids, ","))
 	return pools{ids: ids}, nil
 }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// PlatformNames maps locations in v2 bodies to the members of a dialect that they came from.
-// Array positions are left out. A location not listed is looked up by its parents.
+// Names maps locations in v2 bodies to the corresponding fields of the dialect. Locations have no array indexes. A
+// location that is not listed maps to the field of its nearest listed parent.
 type Names map[string]string
 
 var arrayPosition = regexp.MustCompile(`\[\d+\]|\.\d+\b`)
 
-// In puts the dialect's names in place of the locations that v2's messages begin
-// with. Text it does not know is left alone.
+// In replaces the locations at the beginning of v2 messages by the dialect's field names. It leaves other messages
+// unchanged.
 func (n Names) In(messages []string) []string {
 	out := make([]string, len(messages))
 	for i, message := range messages {

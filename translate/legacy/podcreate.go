@@ -11,42 +11,40 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// PodCreate holds a caller's wishes for a new pod.
+// PodCreate holds the settings of a new pod.
 type PodCreate struct {
 	PodInput
 	Placement
-	// Template and NetworkVolume are ids, "" for none.
+	// Template and NetworkVolume are ids, or "".
 	Template, NetworkVolume  string
 	Locked, GlobalNetworking bool
-	// FingerprintText is the request as it came: the part that its repeats have in common.
+	// FingerprintText is the original request; see translate.Request.
 	FingerprintText string
-	// StopAt and TerminateAt are those of translate.Request.
+	// StopAt and TerminateAt are passed on to translate.Request.
 	StopAt, TerminateAt time.Time
 }
 
-// CreatedPod is a pod that was made, or found to have been.
+// CreatedPod is a pod that was created, possibly by an earlier attempt of the same request.
 type CreatedPod struct {
 	v2.Pod
 	Note translate.PodNote
-	// Types are the GPU types in the catalog as they were read for the placement,
-	// nil when they were not.
+	// Types holds the GPU types of the catalog as read for the placement, or nil.
 	Types []any
 }
 
-// podCreate is one create under way.
+// podCreate is the state of one create.
 type podCreate struct {
 	*Session
 	want PodCreate
-	// template is read only when something depends on it.
+	// template is read only if it is needed.
 	template Template
-	// inline tells that the template's settings are sent in place of its id.
+	// inline reports that the template's settings are sent in place of its id.
 	inline bool
 	types  []any
 }
 
-// CreatePod makes a pod: on the first of the candidates that is free and allowed.
-// The error is a translate.UnfinishedError when it is not known what became of a
-// create; a repeat of the same request finds its pod.
+// CreatePod creates a pod with the first placement candidate that is available and allowed. It returns a
+// translate.UnfinishedError if the result of a create is unknown; a retry of the same request then finds the pod.
 func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (CreatedPod, error) {
 	c := &podCreate{Session: s, want: *w}
 	base, err := c.body(ctx)
@@ -76,12 +74,12 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (CreatedPod, erro
 	}
 	sent, pod := v2.PodOf(candidates[out.Index].Request.Body), v2.PodOf(out.Response.Body)
 	if out.Response.FromEarlierRequest {
-		sent = pod // another candidate may have made it
+		sent = pod // another candidate may have created the pod
 	}
 	return c.made(ctx, sent, pod), nil
 }
 
-// body is the create body without its placement.
+// body returns the body of the create request without the placement.
 func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	b := v2.NewPod()
 	b.SetName(c.want.Name.Value())
@@ -112,7 +110,7 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	c.want.Ports.Apply(b.SetPorts)
 	if vars := c.want.Env.Value(); len(vars) > 0 {
 		merged := translate.EnvObject(vars)
-		for name, value := range b.Env() { // of the template
+		for name, value := range b.Env() { // the template's variables
 			if _, given := vars[name]; !given {
 				merged[name] = value
 			}
@@ -133,15 +131,15 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	return b, nil
 }
 
-// command sends the container command. An explicit empty half clears that of a
-// template that is named; without a template it is the same as absent.
+// command sets the container command. An explicitly empty part clears that part of a named template. Without a template
+// it is treated as absent.
 func (c *podCreate) command(b v2.Pod) {
 	if !c.want.splitCommand() {
 		c.want.Args.Apply(b.SetArgs)
 		return
 	}
 	command := translate.Command{Entrypoint: c.want.Entrypoint.Value(), Cmd: c.want.Cmd.Value()}
-	if c.inline { // the half that is not given is the template's
+	if c.inline { // a part that is not given comes from the template
 		inherited := c.template.Command()
 		command = translate.Command{Entrypoint: c.want.Entrypoint.Or(inherited.Entrypoint), Cmd: c.want.Cmd.Or(inherited.Cmd)}
 		delete(b.Members, "args")
@@ -155,8 +153,8 @@ func (c *podCreate) command(b v2.Pod) {
 	}
 }
 
-// readTemplate finds out what v2 calls the template. One that v2 does not know is
-// read, to be sent inline.
+// readTemplate determines the id of the template in v2. It reads a template that v2 does not know, so that its settings
+// can be sent inline.
 func (c *podCreate) readTemplate(ctx context.Context) error {
 	if c.want.Template == "" {
 		return nil
@@ -170,8 +168,8 @@ func (c *podCreate) readTemplate(ctx context.Context) error {
 	return err
 }
 
-// mount decides about the volume. It may find that the template cannot be used by
-// its id, because v2 has no word for "the template without its volume".
+// mount sets the volume. It may switch to sending the template inline, because v2 cannot express a template without its
+// volume.
 func (c *podCreate) mount(ctx context.Context, b v2.Pod) error {
 	size, path := c.want.VolumeGB.Value(), c.want.MountPath.Value()
 	switch {
@@ -196,7 +194,7 @@ func (c *podCreate) mount(ctx context.Context, b v2.Pod) error {
 		return err
 	}
 	switch have := c.template.PersistentSize(); {
-	case have == 0: // nothing to change or to avoid
+	case have == 0: // no volume to change or remove
 	case c.want.VolumeGB.IsSet() || c.template.Note.NoVolume:
 		c.inline = true
 	case path != c.template.PersistentPath():
@@ -212,7 +210,7 @@ func (c *podCreate) mountNetwork(ctx context.Context, b v2.Pod) error {
 	}
 	if centre := v2.NetworkVolumeOf(body).DataCenter(); centre != "" {
 		if len(c.want.DataCenters) > 0 && !slices.Contains(c.want.DataCenters, centre) {
-			return invalid("networkVolumeId", "the volume is in %s, which is not among %s", centre, c.Quirks.DataCentersField)
+			return invalid("networkVolumeId", "the volume is in %s, which is not in %s", centre, c.Quirks.DataCentersField)
 		}
 		c.want.DataCenters = []string{centre}
 	}
@@ -220,7 +218,7 @@ func (c *podCreate) mountNetwork(ctx context.Context, b v2.Pod) error {
 	return nil
 }
 
-// origin is the template whose settings are sent in place of its id.
+// origin returns the template whose settings are sent in place of its id, or nil.
 func (c *podCreate) origin() *translate.Origin {
 	if !c.inline {
 		return nil
@@ -228,16 +226,16 @@ func (c *podCreate) origin() *translate.Origin {
 	return c.template.Origin()
 }
 
-// ShortageError is a create for which nothing is free.
+// ShortageError is returned if no capacity is available for a create.
 type ShortageError struct {
-	// Response is the platform's last answer, nil when it was not asked.
+	// Response is the platform's last response, or nil if there was no call.
 	Response *translate.Response
 }
 
 // Error implements error.
-func (e *ShortageError) Error() string { return "nothing is free: " + e.Response.Detail() }
+func (e *ShortageError) Error() string { return "no capacity available: " + e.Response.Detail() }
 
-// Status is that of the platform's last answer, 0 when it was not asked.
+// Status returns the status of the platform's last response, or 0 if there was no call.
 func (e *ShortageError) Status() int {
 	if e.Response == nil {
 		return 0
@@ -245,9 +243,9 @@ func (e *ShortageError) Status() int {
 	return e.Response.Status
 }
 
-// failed returns why no candidate was placed.
+// failed returns the error for a run that placed no candidate.
 func (c *podCreate) failed(out *translate.Outcome) error {
-	about := NounPod.Purpose("create")
+	purpose := NounPod.Purpose("create")
 	switch out.Verdict {
 	case translate.Unfinished:
 		return out.Err
@@ -256,13 +254,13 @@ func (c *podCreate) failed(out *translate.Outcome) error {
 			return &ShortageError{out.Response}
 		}
 	case translate.Stopped:
-		about.Noun, about.BodyID = c.missing(out.Response.Detail())
+		purpose.Noun, purpose.BodyID = c.missing(out.Response.Detail())
 	case translate.Placed, translate.Broken, translate.Forbidden, translate.Refused:
 	}
-	return &RefusedError{about, out.Response, out.Err}
+	return &RefusedError{purpose, out.Response, out.Err}
 }
 
-// missing is the subject of a 404 of the create.
+// missing determines which resource a 404 of the create reports as missing.
 func (c *podCreate) missing(detail string) (Noun, string) {
 	detail = strings.ToLower(detail)
 	registry := c.want.Registry.Value()
@@ -275,8 +273,7 @@ func (c *podCreate) missing(detail string) (Noun, string) {
 	return NounTemplate, c.want.Template
 }
 
-// made finishes a create whose pod exists: nothing after this point may turn it
-// into a failure.
+// made completes a create after the pod exists. Failures from here on are only warnings.
 func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) CreatedPod {
 	note := NewPodNote(sent)
 	note.TemplateID = c.want.Template
@@ -289,15 +286,15 @@ func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) CreatedPod {
 		if locked := v2.PodOf(body); err == nil && locked.ID() != "" {
 			pod = locked
 		} else {
-			c.Warn("locked", "the pod could not be locked")
+			c.Warn("locked", "cannot lock the pod")
 		}
 	}
 	translate.SaveNote(ctx, c.Client, c.Key(translate.KindPod, pod.ID()), note)
 	return CreatedPod{Pod: pod, Note: note, Types: c.types}
 }
 
-// injected names the variables that the platform added to the pod: those that
-// neither the caller asked for nor the template has.
+// injected lists the environment variables that the platform added to the pod: those that neither the caller nor the
+// template set.
 func (c *podCreate) injected(ctx context.Context, pod v2.Pod) []string {
 	names := slices.DeleteFunc(slices.Clone(injectable), func(name string) bool {
 		_, asked := c.want.Env.Value()[name]
@@ -315,7 +312,7 @@ func (c *podCreate) injected(ctx context.Context, pod v2.Pod) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return c.template.Env()[name] != nil })
 }
 
-// Forbidden keeps the words of a policy; clients look for "Forbidden".
+// Forbidden prefixes the message of a policy with "Forbidden", unless it contains that word. Clients search for it.
 func Forbidden(detail string) string {
 	switch {
 	case detail == "":

@@ -14,60 +14,61 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// Placement names the places and the hardware of a pod.
+// Placement selects the location and the hardware of a pod.
 type Placement struct {
-	// CPU asks for a pod without GPU; Types are flavours then.
+	// CPU requests a pod without a GPU. Types then holds CPU flavours.
 	CPU bool
-	// Types are GPU types in the caller's order, none for the cheapest in stock;
-	// TypesField is the caller's name of them.
+	// Types lists GPU types in the caller's order; empty selects the cheapest in stock. TypesField is the caller's name
+	// of the field.
 	Types      []string
 	TypesField string
-	// KeepOrder tries the types in the caller's order, not by availability.
+	// KeepOrder tries the types in the caller's order instead of by availability.
 	KeepOrder bool
-	// SkipCatalogCheck takes flavours as they are given, without a look at the catalog.
+	// SkipCatalogCheck uses the given flavours without checking the catalog.
 	SkipCatalogCheck bool
-	// Count is the number of GPUs, or of vCPUs.
+	// Count is the number of GPUs, or of vCPUs for a CPU pod.
 	Count int64
-	// MemoryGB is the least memory of flavours that are chosen for the caller.
+	// MemoryGB is the minimum memory of flavours that are selected automatically.
 	MemoryGB int64
-	// Clouds are those that may do. Of several, the one with the better
-	// availability comes first for each type, then the cheaper one.
+	// Clouds lists the allowed clouds. If there are several, each type is tried first in the cloud with the better
+	// availability, then in the cheaper one.
 	Clouds []string
-	// DataCenters are those that may do, in order, none for any. OneByOne makes
-	// each an attempt of its own, outside the types unless they are InOrder.
+	// DataCenters lists the allowed data centres in order; empty allows any. SplitDataCenters makes a separate attempt
+	// for each data centre. It then tries all types in one data centre before the next, or, with KeepOrder, all data
+	// centres for one type before the next.
 	DataCenters      []string
 	SplitDataCenters bool
-	// Countries are codes of two letters, none for any.
+	// Countries lists two-letter codes of the allowed countries; empty allows any.
 	Countries []string
 	CUDA      CUDA
-	// MinMemoryGB and MinVCPUs are the least figures per GPU, 0 for any.
+	// MinMemoryGB and MinVCPUs are minimums per GPU; 0 means no minimum.
 	MinMemoryGB, MinVCPUs int64
-	// MaxPrice is the most that the pod may cost per hour, 0 for no bound.
+	// MaxPrice is the maximum price of the pod per hour; 0 means no limit.
 	MaxPrice float64
 }
 
 const (
-	// maxDefaultTypes is how many GPU types are tried when the caller names none.
+	// maxDefaultTypes is the number of GPU types to try if the caller names none.
 	maxDefaultTypes = 10
-	// maxUnknownTypes is how many GPU types that the catalog does not have a refusal names.
+	// maxUnknownTypes is the maximum number of unknown GPU types that a refusal names.
 	maxUnknownTypes = 10
-	// priceTolerance is by how much a price may exceed MaxPrice: clients compute
-	// it with fewer digits than the catalog has.
+	// priceTolerance is the amount that a price may exceed MaxPrice by, because clients compute it with fewer digits than
+	// the catalog has.
 	priceTolerance = 0.005
 )
 
-// choice is one GPU type or flavour in one cloud, and where it may be placed.
+// choice is one GPU type or CPU flavour in one cloud, with the data centres that it may use.
 type choice struct {
 	id, cloud string
-	// record is the catalog's, nil when it has none or could not be read.
+	// record is the catalog record, or nil if there is none or the catalog cannot be read.
 	record any
 	level  int
-	// centres are its data centres; anywhere tells that it needs none.
+	// centres lists the data centres; anywhere reports that the choice is not limited to any.
 	centres  []string
 	anywhere bool
 }
 
-// price is that of one GPU, or one vCPU.
+// price returns the price of one GPU or vCPU.
 func (ch choice) price() float64 {
 	if p, ok := translate.Number(translate.At(ch.record, "price", "securePerVcpu")); ok {
 		return p
@@ -75,7 +76,7 @@ func (ch choice) price() float64 {
 	return number(ch.record, "price", strings.ToLower(ch.cloud))
 }
 
-// candidates lists the create calls in the order of trial.
+// candidates returns the create calls in order of attempts.
 func (c *podCreate) candidates(ctx context.Context, base v2.Pod) ([]translate.Candidate, error) {
 	choose := c.gpuChoices
 	if c.want.CPU {
@@ -111,13 +112,13 @@ func (c *podCreate) candidates(ctx context.Context, base v2.Pod) ([]translate.Ca
 			Label: label, Request: &translate.Request{Operation: "createPod", Body: b.Members, Origin: c.origin()},
 		})
 		if len(list) == translate.MaxCandidates {
-			break // the rest would not be tried
+			break // the remaining candidates would not be tried
 		}
 	}
 	return list, nil
 }
 
-// nest combines choices and data centres, in the order of trial.
+// nest combines choices with data centres in order of attempts.
 func (c *podCreate) nest(choices []choice) iter.Seq2[choice, []string] {
 	return func(yield func(choice, []string) bool) {
 		in := func(ch choice, centre string) bool {
@@ -150,8 +151,7 @@ func (c *podCreate) nest(choices []choice) iter.Seq2[choice, []string] {
 	}
 }
 
-// setGPU writes the gpu member. The count is always sent: left out, it was seen to
-// fail as a shortage.
+// setGPU writes the gpu member. It always sends the count, because v2 has reported a shortage when it was missing.
 func (c *podCreate) setGPU(b v2.Pod, id string) {
 	b.SetGPU(id, c.want.Count)
 	versions := c.want.CUDA.Versions
@@ -167,14 +167,14 @@ func (c *podCreate) setGPU(b v2.Pod, id string) {
 	b.SetMinimums(c.want.MinMemoryGB, c.want.MinVCPUs)
 }
 
-// gpuChoices are the GPU types to try in their clouds.
+// gpuChoices returns the GPU types to try, with their clouds.
 func (c *podCreate) gpuChoices(ctx context.Context) ([]choice, error) {
 	offered, there := map[string][]any{}, map[string][]any{}
 	for _, cloud := range c.want.Clouds {
 		var err error
 		offered[cloud], there[cloud], err = c.offers(ctx, cloud)
 		if err != nil && (len(c.want.Types) == 0 || len(c.want.Countries) > 0 || c.want.MaxPrice > 0) {
-			return nil, err // nothing else can vouch for the country or the price
+			return nil, err // without the catalog, country and price cannot be checked
 		}
 		if err != nil {
 			offered = nil
@@ -212,14 +212,12 @@ func (c *podCreate) gpuChoices(ctx context.Context) ([]choice, error) {
 	return choices, nil
 }
 
-// affords reports whether a choice is known to cost no more than the caller will
-// pay.
+// affords reports whether the price of a choice is known and does not exceed the caller's maximum.
 func (c *podCreate) affords(ch choice) bool {
 	return c.want.MaxPrice <= 0 || ch.record != nil && ch.price()*float64(c.want.Count) <= c.want.MaxPrice+priceTolerance
 }
 
-// offers lists the GPU types of a cloud, and those of them in the countries the
-// caller allows.
+// offers returns the GPU types of a cloud, and those of them in the allowed countries.
 func (c *podCreate) offers(ctx context.Context, cloud string) (all, there []any, err error) {
 	q := translate.GPUQuery{Product: "POD", Count: c.want.Count, Cloud: cloud, CUDAVersions: c.want.CUDA.Versions, MinCUDA: c.want.CUDA.Floor}
 	if len(c.want.Countries) == 0 || c.Quirks.QueryCountriesSeparately {
@@ -235,8 +233,8 @@ func (c *podCreate) offers(ctx context.Context, cloud string) (all, there []any,
 	return all, there, err
 }
 
-// cheapest are the types to try when the caller named none: offered in the cloud,
-// in that number, with stock.
+// cheapest returns the types to try if the caller named none: those in stock that the cloud offers in the requested
+// number.
 func (c *podCreate) cheapest(types []any) []string {
 	cloud := strings.ToLower(c.want.Clouds[0])
 	fit := slices.DeleteFunc(slices.Clone(types), func(t any) bool {
@@ -246,8 +244,8 @@ func (c *podCreate) cheapest(types []any) []string {
 	return IDs(fit[:min(len(fit), maxDefaultTypes)])
 }
 
-// dropUnknown leaves out the types that the catalog does not have. A filtered
-// list may lack a type for another reason, so the plain one decides.
+// dropUnknown removes types that are not in the catalog. It checks the unfiltered list, because a filtered one may omit a
+// type for another reason.
 func (c *podCreate) dropUnknown(ctx context.Context, offered map[string][]any) error {
 	known := func(id string) bool {
 		for _, list := range offered {
@@ -271,7 +269,7 @@ func (c *podCreate) dropUnknown(ctx context.Context, offered map[string][]any) e
 		}
 		all, _ := c.GPUs(ctx, translate.GPUQuery{})
 		meant := " is not in the catalog" + didYouMean(id, all)
-		c.Warn(c.want.TypesField, id+meant+", skipped")
+		c.Warn(c.want.TypesField, id+meant+", ignored")
 		if len(lacking) < maxUnknownTypes {
 			lacking = append(lacking, translate.Clip(id, 64)+meant)
 		}
@@ -282,10 +280,10 @@ func (c *podCreate) dropUnknown(ctx context.Context, offered map[string][]any) e
 	return nil
 }
 
-// didYouMean returns the end of a sentence about a name that abbreviates GPU types of a list. It returns "" for any other name.
+// didYouMean returns the end of a sentence that suggests the GPU types that name abbreviates, or "".
 func didYouMean(name string, types []any) string {
 	if translate.ByID(types, name) != nil {
-		return "" // it is known, and not offered where it is asked for
+		return "" // the type exists but is not offered here
 	}
 	names := make([]string, len(types))
 	for i, t := range types {
@@ -303,35 +301,33 @@ func didYouMean(name string, types []any) string {
 
 var countryPattern = regexp.MustCompile(`^[A-Z]{2}$`)
 
-// IsCountry reports whether a code has the form of a country's: two capital
-// letters.
+// IsCountry reports whether a code has the form of a country code: two capital letters.
 func IsCountry(code string) bool { return countryPattern.MatchString(code) }
 
 func (c *podCreate) checkCountries() error {
 	for _, code := range c.want.Countries {
 		if !IsCountry(code) {
-			return invalid(c.Quirks.CountriesField, "%.20q is not a code of two capital letters", code)
+			return invalid(c.Quirks.CountriesField, "%.20q is not a country code of two capital letters", code)
 		}
 	}
 	return nil
 }
 
-// locate limits a choice to the data centres of its catalog record and reports
-// whether any is left. On the community cloud a type can be available without
-// naming a centre; then it is placed without a pin.
+// locate limits a choice to the data centres of its catalog record and reports whether any remain. On the community
+// cloud, a type can be available without a named data centre; it is then placed without one.
 func (c *podCreate) locate(ch *choice, record any) bool {
 	named := IDs(translate.Items(record, "dataCenters"))
 	if len(named) == 0 {
 		loose := ch.cloud == v2.Community && ch.anywhere && record != nil && translate.Text(record, "availability") != "NONE"
 		if loose {
-			c.Warn(c.Quirks.CountriesField, ch.id+" is placed by the catalog's word that it is there, without a data centre")
+			c.Warn(c.Quirks.CountriesField, ch.id+" is placed without a data centre, because the catalog names none")
 		}
 		return loose
 	}
 	return ch.within(named)
 }
 
-// within limits a choice to data centres and reports whether any is left.
+// within limits a choice to the given data centres and reports whether any remain.
 func (ch *choice) within(allowed []string) bool {
 	if ch.anywhere {
 		ch.centres, ch.anywhere = allowed, false
@@ -341,7 +337,7 @@ func (ch *choice) within(allowed []string) bool {
 	return len(ch.centres) > 0
 }
 
-// cpuChoices are the flavours to try.
+// cpuChoices returns the CPU flavours to try.
 func (c *podCreate) cpuChoices(ctx context.Context) ([]choice, error) {
 	flavours, records := c.want.Types, []any(nil)
 	if !c.want.SkipCatalogCheck || c.want.MaxPrice > 0 {
@@ -352,7 +348,7 @@ func (c *podCreate) cpuChoices(ctx context.Context) ([]choice, error) {
 		}
 	}
 	var allowed []string
-	if len(c.want.Countries) > 0 { // the CPU catalog knows none; the GPU one names their centres
+	if len(c.want.Countries) > 0 { // the CPU catalog has no countries; the GPU catalog lists their data centres
 		there, err := c.GPUs(ctx, translate.GPUQuery{Product: "POD", Cloud: v2.Secure, CountryCodes: c.want.Countries})
 		if err != nil {
 			return nil, err

@@ -10,28 +10,26 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// injectable are the variables that the platform adds to pods by itself.
+// injectable lists the environment variables that the platform adds to pods.
 var injectable = []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"}
 
-// PodNote reads the note of a pod; known is false when nothing is. An error means that the
-// store cannot tell.
+// PodNote returns the stored note of a pod; known is false if there is none. It returns an error if the store fails.
 func (s *Session) PodNote(ctx context.Context, id string) (note translate.PodNote, known bool, err error) {
 	return translate.LoadNote[translate.PodNote](ctx, s.Client, s.Key(translate.KindPod, id))
 }
 
-// TemplateIDOfPod is the template that a pod was made from, "" when that is not
-// known.
+// TemplateIDOfPod returns the id of the template that a pod was created from, or "" if it is unknown.
 func TemplateIDOfPod(p v2.Pod, note translate.PodNote) string {
 	return cmp.Or(note.TemplateID, p.Template())
 }
 
-// LastStatusChange is the sentence the retired interfaces showed to people, ""
-// for a worker of which no time is known.
+// LastStatusChange returns the sentence about the last status change that the legacy APIs displayed, or "" for a worker
+// without a known time.
 func LastStatusChange(p v2.Pod) string {
 	return string(AppendLastStatusChange(make([]byte, 0, 96), p))
 }
 
-// AppendLastStatusChange appends LastStatusChange.
+// AppendLastStatusChange appends the result of LastStatusChange.
 func AppendLastStatusChange(buf []byte, p v2.Pod) []byte {
 	what, when := "Rented by User: ", cmp.Or(p.CreatedAt(), p.StartedAt())
 	switch p.Status() {
@@ -46,12 +44,12 @@ func AppendLastStatusChange(buf []byte, p v2.Pod) []byte {
 	return translate.AppendTime(append(buf, what...), when, translate.ScriptTime)
 }
 
-// Pods lists the account's pods, which are Records or maps.
+// Pods lists the account's pods, each a Record or a map.
 func (s *Session) Pods(ctx context.Context) ([]any, error) {
 	return s.list(ctx, Purpose{Verb: "list pods", Noun: NounPod}, &translate.Request{Operation: "listPods", Read: true}, "pods")
 }
 
-// AllPods is Pods with the members of clusters. verb is for the words of a refusal.
+// AllPods lists the account's pods, including members of clusters. verb is used in the message of a refusal.
 func (s *Session) AllPods(ctx context.Context, verb string) ([]any, error) {
 	all := &translate.Request{Operation: "listPods", Query: url.Values{"includeClusterPods": {"true"}}, Read: true}
 	return s.list(ctx, Purpose{Verb: verb, Noun: NounPod}, all, "pods")
@@ -63,8 +61,8 @@ func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
 	return v2.PodOf(body), err
 }
 
-// PodNotes returns the notes of listed pods by id, never nil. A pod that is seen for the
-// first time gets a note: billing asks for the GPU types of pods after they are gone.
+// PodNotes returns the notes of listed pods by id, never nil. It stores a note for each pod that has none, because
+// billing needs the GPU types of pods after their deletion.
 func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]translate.PodNote {
 	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Client, translate.KindPod, IDs(listed))
 	fresh := make(map[string]translate.PodNote)
@@ -81,12 +79,12 @@ func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]transla
 	return notes
 }
 
-// DeletePod deletes a pod. Its note stays: billing asks for its GPU type later.
+// DeletePod deletes a pod. It keeps the note, because billing needs the GPU type later.
 func (s *Session) DeletePod(ctx context.Context, id string) error {
 	return s.Remove(ctx, Purpose{Verb: "delete pod", Noun: NounTerminated}, "deletePod", id)
 }
 
-// Action is an action on a pod.
+// Action is a v2 action on a pod.
 type Action string
 
 // The actions of v2.
@@ -96,7 +94,7 @@ const (
 	Restart Action = "restart"
 )
 
-// DesiredStatus is the desiredStatus of a pod that was told to do it.
+// DesiredStatus returns the desiredStatus of a pod after the action.
 func (a Action) DesiredStatus() string {
 	if a == Stop {
 		return translate.Exited
@@ -104,7 +102,7 @@ func (a Action) DesiredStatus() string {
 	return translate.Running
 }
 
-// done reports whether there is nothing to do for a pod of the status.
+// done reports whether the action has no effect on a pod with the given status.
 func (a Action) done(status string) bool {
 	switch a {
 	case Stop:
@@ -120,17 +118,17 @@ func starting(status string) bool {
 	return status == v2.StatusProvisioning || status == v2.StatusStarting
 }
 
-// PerformAction tells a pod to do something. The pod is read only when v2 says that it does
-// not fit its status: the retired interfaces took most of those as done already.
+// PerformAction performs an action on a pod. Only if v2 reports a conflict with the pod's status does it read the pod:
+// the legacy APIs accepted most such actions as already done.
 func (s *Session) PerformAction(ctx context.Context, id string, a Action) (v2.Pod, error) {
 	return s.act(ctx, NounPod.Purpose(string(a)), id, a)
 }
 
-func (s *Session) act(ctx context.Context, about Purpose, id string, a Action) (v2.Pod, error) {
-	about.MayBeShortage = true
+func (s *Session) act(ctx context.Context, purpose Purpose, id string, a Action) (v2.Pod, error) {
+	purpose.MayBeShortage = true
 	resp, err := s.Send(ctx, Call("podAction", id, map[string]any{"action": string(a)}), translate.RetryAction)
 	s.Invalidate()
-	refusal := &RefusedError{about, resp, err}
+	refusal := &RefusedError{purpose, resp, err}
 	if err != nil || !resp.OK() && resp.Status != 409 {
 		return v2.Pod{}, refusal
 	}
@@ -138,9 +136,9 @@ func (s *Session) act(ctx context.Context, about Purpose, id string, a Action) (
 	case resp.OK() && p.ID() != "":
 		return p, nil
 	case resp.OK() && resp.Status != http.StatusNoContent:
-		return v2.Pod{}, UnusableResponse(about)
+		return v2.Pod{}, UnusableResponse(purpose)
 	}
-	body, err := s.Read(ctx, about, "getPod", id)
+	body, err := s.Read(ctx, purpose, "getPod", id)
 	p := v2.PodOf(body)
 	switch {
 	case err != nil || resp.OK() || a.done(p.Status()):
@@ -149,17 +147,17 @@ func (s *Session) act(ctx context.Context, about Purpose, id string, a Action) (
 		return p, invalid("", "pod is locked")
 	case a == Restart && p.Status() == v2.StatusExited:
 		return p, invalid("", "pod is not running")
-	case a == Restart && p.Status() == v2.StatusError: // which starts it
-		return s.act(ctx, about, id, Start)
+	case a == Restart && p.Status() == v2.StatusError: // Start also restarts a failed pod
+		return s.act(ctx, purpose, id, Start)
 	}
 	return p, refusal
 }
 
-// ResetPod wipes the container disk and keeps volume and GPU, as a restart does in v2;
-// stop and start would give the GPU away.
+// ResetPod wipes the container disk and keeps the volume and the GPU, which is a restart in v2; stop and start would
+// release the GPU.
 func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
-	about := NounPod.Purpose("reset")
-	body, err := s.Read(ctx, about, "getPod", id)
+	purpose := NounPod.Purpose("reset")
+	body, err := s.Read(ctx, purpose, "getPod", id)
 	p := v2.PodOf(body)
 	switch status := p.Status(); {
 	case err != nil || starting(status):
@@ -167,15 +165,14 @@ func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	case p.Locked():
 		return p, invalid("", "pod is locked")
 	case status == v2.StatusExited || status == v2.StatusError:
-		return s.act(ctx, about, id, Start)
+		return s.act(ctx, purpose, id, Start)
 	case status == v2.StatusTerminated:
-		return p, &RefusedError{about, &translate.Response{Status: 404}, nil}
+		return p, &RefusedError{purpose, &translate.Response{Status: 404}, nil}
 	}
-	return s.act(ctx, about, id, Restart)
+	return s.act(ctx, purpose, id, Restart)
 }
 
-// NewPodNote is the note of a pod that was made elsewhere: billing asks for its GPU type
-// after it is gone.
+// NewPodNote returns a note for a pod without one, because billing needs its GPU type after its deletion.
 func NewPodNote(p v2.Pod) translate.PodNote {
 	note := translate.PodNote{GPUTypeID: p.GPU(), GPUCount: p.GPUCount()}
 	if p.IsCPU() {
@@ -184,19 +181,18 @@ func NewPodNote(p v2.Pod) translate.PodNote {
 	return note
 }
 
-// CPUType is the GPU type that billing files pods without a GPU under.
+// CPUType is the GPU type in billing of pods without a GPU.
 const CPUType = "CPU"
 
-// keepInjected adds the variables that the platform put into the pod itself to an
-// environment that shall replace the pod's, and returns their names: callers who
-// write their own list back never saw them as theirs. A variable that the caller
-// sets is the caller's from then on.
+// keepInjected adds the environment variables that the platform had added to the pod to the environment that replaces it,
+// and returns their names. Callers who write back their own list never saw these variables. A variable that the caller
+// sets belongs to the caller from then on.
 func (s *Session) keepInjected(now v2.Pod, env map[string]any, note translate.PodNote, err error) []string {
 	names := note.InjectedEnv
 	switch {
-	case err != nil: // a variable too many breaks less than one too few
+	case err != nil: // an extra variable does less harm than a missing one
 		names = injectable
-	case names == nil: // not known
+	case names == nil: // unknown
 		names = []string{"PUBLIC_KEY"}
 	}
 	kept := []string{}

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// PodInput are a caller's wishes about a pod.
+// PodInput holds a caller's settings of a pod.
 type PodInput struct {
 	Container
 	PassThrough
@@ -18,27 +18,27 @@ type PodInput struct {
 	VolumeGB        Optional[int64]
 }
 
-// recreates reports whether the wishes are about the container.
+// recreates reports whether the input contains container settings.
 func (w *PodInput) recreates() bool {
 	return w.Image.IsSet() || w.Args.IsSet() || w.splitCommand() || w.Disk.IsSet() || w.Ports.IsSet() || w.Env.IsSet() ||
 		w.Registry.IsSet() || w.VolumeGB.IsSet() || w.MountPath.IsSet()
 }
 
-// UpdatePod changes a pod. Members that the caller does not mention stay.
+// UpdatePod updates a pod. Settings that the input omits stay unchanged.
 func (s *Session) UpdatePod(ctx context.Context, id string, w *PodInput) (v2.Pod, error) {
-	p := patch{about: NounPod.Purpose("update"), read: "getPod", update: "updatePod", id: id}
+	p := patch{purpose: NounPod.Purpose("update"), read: "getPod", update: "updatePod", id: id}
 	var current map[string]any
 	if w.recreates() {
 		var err error
-		if current, err = s.Read(ctx, p.about, p.read, id); err != nil {
+		if current, err = s.Read(ctx, p.purpose, p.read, id); err != nil {
 			return v2.Pod{}, err
 		}
 		if registry := w.Registry.Value(); registry != "" {
-			p.about.Noun, p.about.BodyID = NounRegistry, registry
+			p.purpose.Noun, p.purpose.BodyID = NounRegistry, registry
 		}
 	}
 	b, now := v2.NewPod(), v2.PodOf(current)
-	w.Entrypoint.Apply(b.SetEntrypoint) // v2 has the halves of a pod's command apart
+	w.Entrypoint.Apply(b.SetEntrypoint) // v2 stores the parts of a pod's command separately
 	w.Cmd.Apply(b.SetCmd)
 	container := w.Container
 	container.Entrypoint, container.Cmd = Optional[[]string]{}, Optional[[]string]{}
@@ -78,7 +78,7 @@ func (s *Session) UpdatePod(ctx context.Context, id string, w *PodInput) (v2.Pod
 	return after, nil
 }
 
-// changeMount decides about the volume, which v2 takes whole.
+// changeMount updates the volume, which v2 only accepts as a whole.
 func (s *Session) changeMount(w *PodInput, b, now v2.Pod) error {
 	size, sized := w.VolumeGB.Get()
 	have, path := now.PersistentSize(), w.MountPath.Value()
@@ -86,7 +86,7 @@ func (s *Session) changeMount(w *PodInput, b, now v2.Pod) error {
 	switch {
 	case volume != "":
 		if size > 0 {
-			s.WarnLost("volumeInGb", "the size of a network volume is not changed through a pod, ignored")
+			s.WarnLost("volumeInGb", "the size of a network volume cannot be changed through a pod, ignored")
 		}
 		if path != "" && path != at {
 			b.SetNetworkVolume(volume, path)
@@ -107,8 +107,7 @@ func (s *Session) changeMount(w *PodInput, b, now v2.Pod) error {
 	return nil
 }
 
-// recreated reports whether a change changes a setting of the container: clients that
-// write everything back change nothing.
+// recreated reports whether an update changes the container. Clients that write back all settings often change nothing.
 func recreated(b, now v2.Pod) bool {
 	for name, value := range b.Members {
 		switch name {
@@ -137,15 +136,15 @@ func empty(v any) bool {
 	return false
 }
 
-// restartEdited makes a running pod take a changed container, which the retired
-// interfaces did by themselves. A failure is a warning: the change was made.
+// restartEdited restarts a running pod so that a container change takes effect, as in the legacy APIs. A failure is a
+// warning, because the update has been made.
 func (s *Session) restartEdited(ctx context.Context, before, after v2.Pod) v2.Pod {
 	if before.Status() != v2.StatusRunning || after.Status() != v2.StatusRunning || before.StartedAt() != after.StartedAt() {
 		return after
 	}
 	restarted, err := s.PerformAction(ctx, after.ID(), Restart)
 	if err != nil {
-		s.Warn("restart", "the pod was changed and must be restarted to use it")
+		s.Warn("restart", "restart the pod to apply the change")
 		return after
 	}
 	return restarted

@@ -1,30 +1,29 @@
 package legacy
 
-// Quirks are the differences between the dialects that have no other reason than
-// their history.
+// Quirks describes differences between the dialects that have only historical reasons.
 type Quirks struct {
 	// Interface is the dialect's name in warnings.
 	Interface string
-	// ReadFirst reads a resource before it is changed, also where the change
-	// needs nothing of it: v1 tells a missing resource by that read.
+	// ReadFirst reads a resource before each update, even if the update does not depend on its state. v1 detects a
+	// missing resource by this read.
 	ReadFirst bool
-	// RaisedSize, NoVolume and NoCPUVolume word the warnings about sizes below the
-	// smallest, and about volumes of templates and pods that can have none.
+	// RaisedSize, NoVolume and NoCPUVolume are warning texts for volume sizes below the minimum, and for volumes of
+	// templates and pods that cannot have one.
 	RaisedSize, NoVolume, NoCPUVolume string
-	// GPUsField is the dialect's name of an endpoint's choice of GPUs. PicksPools
-	// chooses when there is none.
+	// GPUsField is the dialect's name of the field with an endpoint's GPU selection. PicksDefaultPools selects pools if
+	// the field is empty.
 	GPUsField         string
 	PicksDefaultPools bool
-	// DefaultIdle is the idle timeout in seconds of endpoints made without one.
+	// DefaultIdle is the default idle timeout of a new endpoint in seconds.
 	DefaultIdle int64
-	// StrictComputeType refuses any GPU option for a CPU endpoint: v1 did; GraphQL's clients write
-	// back all options, for CPU and GPU endpoints alike.
+	// StrictComputeType rejects every GPU option of a CPU endpoint, as v1 did. GraphQL clients write back all options,
+	// both for CPU and GPU endpoints.
 	StrictComputeType bool
-	// DataCentersField, CountriesField and VCPUsField are the dialect's names.
+	// DataCentersField, CountriesField and VCPUsField are the dialect's field names.
 	DataCentersField, CountriesField, VCPUsField string
-	// UnknownTypes begins the refusal of GPU types of which the catalog has none.
+	// UnknownTypes is the beginning of the refusal of unknown GPU types.
 	UnknownTypes string
-	// QueryCountriesSeparately asks the catalog twice when countries are named: v1 also
-	// chooses from and shows types that are elsewhere.
+	// QueryCountriesSeparately queries the catalog both with and without the given countries, because v1 also considers
+	// and shows GPU types in other countries.
 	QueryCountriesSeparately bool
 }

@@ -13,36 +13,35 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// VirtualPrefix begins the ids of templates that only the translation knows: the
-// settings of an endpoint whose template is unknown.
+// VirtualPrefix is the prefix of the ids of virtual templates. A virtual template exists only in the translation; it
+// represents the settings of an endpoint whose template is unknown.
 const VirtualPrefix = "ept_"
 
-// Template is a template as its caller knows it.
+// Template is a template together with its stored note and the id that the caller uses.
 type Template struct {
 	v2.Template
-	// KnownAs is the id the caller knows it by: that of the template it took the
-	// place of, when it was made again.
+	// KnownAs is the id that the caller uses. For a recreated template, it is the id of the original.
 	KnownAs string
-	// Note holds the values that v2 does not keep; templates that were listed have none.
+	// Note holds the values that v2 does not keep. It is not set for templates from a list.
 	Note translate.TemplateNote
 }
 
-// IsVirtual reports whether a template's id stands for an endpoint.
+// IsVirtual reports whether id is the id of a virtual template.
 func IsVirtual(id string) bool { return strings.HasPrefix(id, VirtualPrefix) }
 
-// TemplateInput are a caller's wishes about a template.
+// TemplateInput holds a caller's settings of a template.
 type TemplateInput struct {
 	Container
 	PassThrough
 	Name, MountPath Optional[string]
 	VolumeGB        Optional[int64]
-	// The settings below are kept in the note beside the template.
+	// The following settings are stored in the template's note.
 	Readme, Config, StartScript Optional[string]
 	AdvancedStart               Optional[bool]
-	PortsConfig                 json.RawMessage // nil leaves it
+	PortsConfig                 json.RawMessage // nil keeps the current value
 }
 
-// note writes the settings that v2 does not keep.
+// note writes the settings that v2 does not keep to n.
 func (w *TemplateInput) note(n *translate.TemplateNote) {
 	n.Readme, n.Config, n.StartScript = w.Readme.Or(n.Readme), w.Config.Or(n.Config), w.StartScript.Or(n.StartScript)
 	n.AdvancedStart = w.AdvancedStart.Or(n.AdvancedStart)
@@ -51,18 +50,18 @@ func (w *TemplateInput) note(n *translate.TemplateNote) {
 	}
 }
 
-// ReferencedTemplate is the look-up of a template that the caller's body names.
+// ReferencedTemplate returns the Purpose for reading a template that the caller's body refers to.
 func ReferencedTemplate(verb, id string) Purpose {
 	return Purpose{Verb: verb, Noun: NounTemplate, BodyID: id}
 }
 
-// TemplateNote reads the note of a template.
+// TemplateNote returns the stored note of a template.
 func (s *Session) TemplateNote(ctx context.Context, id string) translate.TemplateNote {
 	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, s.Client, s.Key(translate.KindTemplate, id))
 	return note
 }
 
-// ResolveTemplate follows the alias of a template that was made again.
+// ResolveTemplate returns the current id of a template, which differs from id if the template was recreated.
 func (s *Session) ResolveTemplate(ctx context.Context, id string) string {
 	if alias := s.TemplateNote(ctx, id).Alias; alias != "" {
 		return alias
@@ -70,17 +69,17 @@ func (s *Session) ResolveTemplate(ctx context.Context, id string) string {
 	return id
 }
 
-// Template reads one template. A virtual one is made from its endpoint.
-func (s *Session) Template(ctx context.Context, about Purpose, id string) (Template, error) {
+// Template reads one template. It derives a virtual template from its endpoint.
+func (s *Session) Template(ctx context.Context, purpose Purpose, id string) (Template, error) {
 	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
-		body, err := s.Read(ctx, about, "getEndpoint", endpoint)
+		body, err := s.Read(ctx, purpose, "getEndpoint", endpoint)
 		if err != nil {
 			return Template{}, err
 		}
 		return VirtualTemplate(body, s.EndpointNote(ctx, endpoint)), nil
 	}
 	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}
-	body, err := s.Read(ctx, about, "getTemplate", t.realID())
+	body, err := s.Read(ctx, purpose, "getTemplate", t.realID())
 	t.Template = v2.TemplateOf(body)
 	return t, err
 }
@@ -92,7 +91,7 @@ func (t Template) realID() string {
 	return t.KnownAs
 }
 
-// VirtualTemplate views an endpoint's settings as a template.
+// VirtualTemplate returns an endpoint's settings as a template.
 func VirtualTemplate(endpoint any, note translate.EndpointNote) Template {
 	e := v2.EndpointOf(endpoint)
 	id := VirtualPrefix + e.ID()
@@ -103,7 +102,7 @@ func VirtualTemplate(endpoint any, note translate.EndpointNote) Template {
 	return t
 }
 
-// Origin says where a body comes from that the template was written into.
+// Origin returns the origin of a body that contains the template's settings.
 func (t Template) Origin() *translate.Origin {
 	if !IsVirtual(t.KnownAs) {
 		return &translate.Origin{TemplateID: t.KnownAs}
@@ -116,7 +115,7 @@ func (t Template) Origin() *translate.Origin {
 	return &translate.Origin{TemplateID: t.KnownAs, Record: record.Members}
 }
 
-// VolumeGB returns the size of the volume that pods made here get.
+// VolumeGB returns the volume size of pods created from the template through this gateway.
 func (t Template) VolumeGB() int64 {
 	if t.Note.NoVolume {
 		return 0
@@ -124,7 +123,7 @@ func (t Template) VolumeGB() int64 {
 	return t.PersistentSize()
 }
 
-// MountPath returns where the volume is, or would be.
+// MountPath returns the mount path of the volume, or the default path.
 func (t Template) MountPath() string { return mountPath(t.Container) }
 
 // OwnTemplates lists the account's templates.
@@ -132,8 +131,8 @@ func (s *Session) OwnTemplates(ctx context.Context, verb string) ([]any, error) 
 	return s.List(ctx, Purpose{Verb: verb, Noun: NounTemplate}, "listTemplates", "templates", nil)
 }
 
-// TemplatesByID reads templates, own ones as one list and the others one by one.
-// Virtual ones and those that cannot be read are not in the result.
+// TemplatesByID reads templates: the account's own as one list, others individually. The result omits virtual templates
+// and those that cannot be read.
 func (s *Session) TemplatesByID(ctx context.Context, wanted []string) map[string]Template {
 	found := map[string]Template{}
 	wanted = slices.DeleteFunc(slices.Clone(wanted), IsVirtual)
@@ -163,13 +162,13 @@ func (s *Session) TemplatesByID(ctx context.Context, wanted []string) map[string
 	return found
 }
 
-// CreateTemplate makes a template.
+// CreateTemplate creates a template.
 func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Template, error) {
 	b := v2.NewTemplate()
 	w.Name.Apply(b.SetName)
 	w.WriteCreate(b.Container)
 	w.PassThrough.Set("startSsh", true)
-	w.PassThrough.Set("startJupyter", false) // v2 would start one
+	w.PassThrough.Set("startJupyter", false) // v2 would start a notebook by default
 	w.PassThrough.Apply(b.Object)
 	switch size := w.VolumeGB.Value(); {
 	case size < 0:
@@ -179,11 +178,11 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Templat
 	case size > 0:
 		b.SetPersistent(s.volumeSize("volumeInGb", size), textOr(w.MountPath, DefaultPath))
 	}
-	about := NounTemplate.Purpose("create")
+	purpose := NounTemplate.Purpose("create")
 	if id := b.Registry(); id != "" {
-		about.Noun, about.BodyID = NounRegistry, id
+		purpose.Noun, purpose.BodyID = NounRegistry, id
 	}
-	made, err := s.Create(ctx, about, Call("createTemplate", "", b.Members))
+	made, err := s.Create(ctx, purpose, Call("createTemplate", "", b.Members))
 	if err != nil {
 		return Template{}, err
 	}
@@ -200,15 +199,14 @@ func textOr(w Optional[string], other string) string {
 	return other
 }
 
-// UpdateTemplate changes a template, or the endpoint behind a virtual one. Members that
-// the caller does not mention stay.
+// UpdateTemplate updates a template, or the endpoint of a virtual template. Settings that the input omits stay unchanged.
 func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateInput) (Template, error) {
-	about := NounTemplate.Purpose("update")
+	purpose := NounTemplate.Purpose("update")
 	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
-		return s.updateVirtual(ctx, about, endpoint, w)
+		return s.updateVirtual(ctx, purpose, endpoint, w)
 	}
 	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}
-	p := patch{about: about, read: "getTemplate", update: "updateTemplate", id: t.realID()}
+	p := patch{purpose: purpose, read: "getTemplate", update: "updateTemplate", id: t.realID()}
 	now, err := s.before(ctx, &p, w.VolumeGB.IsSet() || w.MountPath.Value() != "" || w.splitCommand())
 	if err != nil {
 		return t, err
@@ -236,8 +234,8 @@ func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateInpu
 	return t, nil
 }
 
-// changeVolume changes the volume. v2 cannot take a mount off a template, so that
-// wish is remembered and honoured for pods made here.
+// changeVolume updates the volume. v2 cannot remove the volume of a template, so the removal is stored and applied to
+// pods created through this gateway.
 func (s *Session) changeVolume(w *TemplateInput, b, now v2.Template, note *translate.TemplateNote) error {
 	size, sized := w.VolumeGB.Get()
 	have, path := now.PersistentSize(), textOr(w.MountPath, mountPath(now.Container))
@@ -247,7 +245,7 @@ func (s *Session) changeVolume(w *TemplateInput, b, now v2.Template, note *trans
 	case sized && size == 0:
 		if have > 0 {
 			note.NoVolume = true
-			s.WarnLost("volumeInGb", "the template keeps its volume on the platform; pods made through "+s.Quirks.Interface+" go without")
+			s.WarnLost("volumeInGb", "the template keeps its volume on the platform; pods created through "+s.Quirks.Interface+" have none")
 		}
 		return nil
 	case sized && (b.Serverless() || now.Serverless() && !b.Has("serverless")):
@@ -259,7 +257,7 @@ func (s *Session) changeVolume(w *TemplateInput, b, now v2.Template, note *trans
 	case have > 0:
 		size = have
 	default:
-		return nil // a path alone means nothing without a volume
+		return nil // a mount path has no effect without a volume
 	}
 	if size != have || path != mountPath(now.Container) {
 		b.SetPersistent(size, path)
@@ -267,10 +265,10 @@ func (s *Session) changeVolume(w *TemplateInput, b, now v2.Template, note *trans
 	return nil
 }
 
-// updateVirtual changes the endpoint that a virtual template stands for. The template's name is kept in
-// the endpoint's note: the endpoint keeps its own.
-func (s *Session) updateVirtual(ctx context.Context, about Purpose, endpoint string, w *TemplateInput) (Template, error) {
-	p := patch{about: about, read: "getEndpoint", update: "updateEndpoint", id: endpoint}
+// updateVirtual updates the endpoint of a virtual template. It stores the template's name in the endpoint's note, because
+// the endpoint keeps its own name.
+func (s *Session) updateVirtual(ctx context.Context, purpose Purpose, endpoint string, w *TemplateInput) (Template, error) {
+	p := patch{purpose: purpose, read: "getEndpoint", update: "updateEndpoint", id: endpoint}
 	now, err := s.before(ctx, &p, w.splitCommand())
 	if err != nil {
 		return Template{}, err
@@ -283,7 +281,7 @@ func (s *Session) updateVirtual(ctx context.Context, about Purpose, endpoint str
 		"isPublic": w.PassThrough.Get("public") == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
 	} {
 		if lost {
-			s.WarnLost(field, "the template is an endpoint's own and has none, ignored")
+			s.WarnLost(field, "not supported by the template of an endpoint, ignored")
 		}
 	}
 	after, err := s.apply(ctx, &p, b.Members, now)
@@ -298,7 +296,7 @@ func (s *Session) updateVirtual(ctx context.Context, about Purpose, endpoint str
 	return VirtualTemplate(after, known), nil
 }
 
-// rememberTemplate stores the values that v2 does not keep, if they change.
+// rememberTemplate stores the values that v2 does not keep, if they have changed.
 func (s *Session) rememberTemplate(ctx context.Context, t *Template, w *TemplateInput, noVolume bool) {
 	before := t.Note
 	t.Note.NoVolume = noVolume
@@ -308,8 +306,8 @@ func (s *Session) rememberTemplate(ctx context.Context, t *Template, w *Template
 	}
 }
 
-// BoundEndpoints lists the endpoints that were made from the template here. An error
-// means that the store cannot tell.
+// BoundEndpoints lists the endpoints that were created from the template through this gateway. It returns an error if the
+// store fails.
 func (s *Session) BoundEndpoints(ctx context.Context, template string) ([]string, error) {
 	notes, err := Notes[translate.EndpointNote](ctx, s, translate.KindEndpoint)
 	var followers []string
@@ -321,13 +319,12 @@ func (s *Session) BoundEndpoints(ctx context.Context, template string) ([]string
 	return followers, err
 }
 
-// rollOut applies a changed template to its followers: in the retired interfaces
-// an endpoint followed its template. A failure is a warning, for the template
-// itself was changed.
+// rollOut applies an updated template to its endpoints, which followed their template in the legacy APIs. A failure is a
+// warning, because the template has been updated.
 func (s *Session) rollOut(ctx context.Context, t *Template) {
 	followers, err := s.BoundEndpoints(ctx, t.KnownAs)
 	if err != nil {
-		s.Warn("template", "the endpoints made from it are not known at the moment and did not take the change over")
+		s.Warn("template", "cannot determine the endpoints of the template; they keep their settings")
 	}
 	errs := make([]error, len(followers))
 	s.Each(ctx, len(followers), func(ctx context.Context, i int) {
@@ -340,13 +337,13 @@ func (s *Session) rollOut(ctx context.Context, t *Template) {
 		case IsMissing(errs[i]):
 			s.unbind(ctx, id)
 		case errs[i] != nil:
-			s.Warn("template", "endpoint "+id+" did not take the change over")
+			s.Warn("template", "cannot apply the change to endpoint "+id)
 		}
 	}
 }
 
-// DeleteTemplate deletes a template, unless an endpoint follows it: the retired
-// interfaces refused that. A virtual one stays, as its endpoint does.
+// DeleteTemplate deletes a template, unless an endpoint is bound to it, which the legacy APIs refused. It does not delete
+// a virtual template, because its endpoint remains.
 func (s *Session) DeleteTemplate(ctx context.Context, id string) error {
 	if IsVirtual(id) {
 		return nil
@@ -355,7 +352,7 @@ func (s *Session) DeleteTemplate(ctx context.Context, id string) error {
 	for _, endpoint := range followers {
 		if _, err := s.Endpoint(ctx, NounEndpoint.Purpose("get"), endpoint); !IsMissing(err) {
 			return invalid("", "template is bound to endpoint %s", endpoint)
-		} // else it was deleted past this gateway
+		} // otherwise the endpoint was deleted outside the gateway
 	}
 	if err := s.Remove(ctx, NounTemplate.Purpose("delete"), "deleteTemplate", s.ResolveTemplate(ctx, id)); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// VolumeInput are a caller's wishes about a network volume.
+// VolumeInput holds a caller's settings of a network volume.
 type VolumeInput struct {
 	Name, DataCenter Optional[string]
 	SizeGB           Optional[int64]
@@ -24,19 +24,19 @@ func (s *Session) Volume(ctx context.Context, id string) (map[string]any, error)
 	return s.Read(ctx, NounVolume.Purpose("get"), "getNetworkVolume", id)
 }
 
-// CreateVolume makes a network volume. Sizes below the smallest are raised.
+// CreateVolume creates a network volume. It raises a size below the minimum.
 func (s *Session) CreateVolume(ctx context.Context, w *VolumeInput) (map[string]any, error) {
 	b := v2.NewNetworkVolume()
 	b.SetName(w.Name.Value())
 	b.SetDataCenter(w.DataCenter.Value())
 	b.SetSize(s.volumeSize("size", w.SizeGB.Value()))
-	about := Purpose{Verb: "create network volume", Noun: NounDataCenter, BodyID: b.DataCenter()}
-	made, err := s.Create(ctx, about, Call("createNetworkVolume", "", b.Members))
-	return made, s.misplaced(ctx, about.Verb, err, b.DataCenter())
+	purpose := Purpose{Verb: "create network volume", Noun: NounDataCenter, BodyID: b.DataCenter()}
+	made, err := s.Create(ctx, purpose, Call("createNetworkVolume", "", b.Members))
+	return made, s.misplaced(ctx, purpose.Verb, err, b.DataCenter())
 }
 
-// misplaced is a refusal that names a data centre which the catalog does not have, if
-// one of the ids is such; else err. A 400 of the platform may be about anything.
+// misplaced returns an error that names a data centre if err is a 400 and one of the ids is not in the catalog, otherwise
+// err. A 400 from the platform does not identify its cause.
 func (s *Session) misplaced(ctx context.Context, verb string, err error, ids ...string) error {
 	if statusOf(err) != http.StatusBadRequest || len(ids) == 0 {
 		return err
@@ -53,7 +53,7 @@ func (s *Session) misplaced(ctx context.Context, verb string, err error, ids ...
 	return err
 }
 
-// UpdateVolume renames or grows a network volume.
+// UpdateVolume renames or enlarges a network volume.
 func (s *Session) UpdateVolume(ctx context.Context, id string, w *VolumeInput) (map[string]any, error) {
 	b := v2.NewNetworkVolume()
 	if name := w.Name.Value(); name != "" {
@@ -63,7 +63,7 @@ func (s *Session) UpdateVolume(ctx context.Context, id string, w *VolumeInput) (
 		return nil, invalid("size", "must be at least %d", MinVolumeGB)
 	}
 	w.SizeGB.Apply(b.SetSize)
-	p := patch{about: NounVolume.Purpose("update"), read: "getNetworkVolume", update: "updateNetworkVolume", id: id}
+	p := patch{purpose: NounVolume.Purpose("update"), read: "getNetworkVolume", update: "updateNetworkVolume", id: id}
 	return s.apply(ctx, &p, b.Members, nil)
 }
 

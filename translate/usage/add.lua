@@ -1,11 +1,11 @@
--- Adds one batch to what is kept of an organisation, all keys in one slot.
--- KEYS: index of rows, programs, guard of the source; then for every row its
--- hash, and its hash should its program be one too many.
--- ARGV: number of the batch, ttl in ms, time in ms before which rows are
--- forgotten, most programs, ttl of the guard in ms; then for every row its id,
--- its id should its program be one too many, its program, first and last in ms,
--- how many counters follow, and those as name and increase.
--- Returns 1 when it was added, 0 when it had been before.
+-- Adds one batch to the rows of an organisation, whose keys are all in one slot.
+-- KEYS: index of rows, programs, last batch number of the source; then for each row
+-- its hash, and the hash to use instead if there are too many programs.
+-- ARGV: batch number, ttl in ms, time in ms before which rows are dropped, maximum
+-- number of programs, ttl of the batch number in ms; then for each row its id, the id
+-- to use instead if there are too many programs, its program, first and last in ms,
+-- the number of counters, and each counter as name and increment.
+-- Returns 1 if the batch was added, 0 if it had been added before.
 local seen = redis.call('GET', KEYS[3])
 if seen and tonumber(seen) >= tonumber(ARGV[1]) then
   return 0

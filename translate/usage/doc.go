@@ -1,18 +1,15 @@
-// Package usage counts the calls of retired interfaces: their callers, programs,
-// operations and results, and the fields that v2 has no place for. From it operators see
-// who must still migrate.
+// Package usage counts calls of the legacy APIs by caller, program, operation and result, and the fields that v2 has no
+// equivalent for. Operators use the counts to find callers that still have to migrate.
 //
-// A Recorder sums calls up in memory and writes the sums every few seconds, so
-// a request never waits for the store and a busy script costs one write, not
-// one for each call. Store keeps the sums in Redis, shared by all gateways, for
-// 400 days after a caller was last seen.
+// A Recorder adds up calls in memory and writes the totals every few seconds, so that a request never waits for the store
+// and a busy script costs one write instead of one for each call. A Store keeps the totals in Redis, shared by all
+// gateways, for 400 days after a caller's last call.
 //
-// Invariants: the kept rows are bounded for all calls (names of programs are cut to a
-// product token, and only so many different ones are told apart in an organisation); a
-// batch that was written twice is counted once; what must be dropped is counted in the
-// metric tollgate.legacy.dropped.
+// Invariants: the number of stored rows is bounded for any calls, because program names are reduced to a product token
+// and an organisation has a limited number of distinct programs. A batch that is written twice is counted once. Dropped
+// calls are counted in the metric tollgate.legacy.dropped.
 //
 //	r, err := usage.NewRecorder(usage.Deps{Writer: usage.NewStore(client, "tollgate:usage"), ...})
 //	...
-//	r.Note(ctx, usage.Call{Org: "acme", Key: "ann", Dialect: "v1", Operations: []string{"listPods"}, Status: 200})
+//	r.Record(ctx, usage.Call{Org: "acme", Key: "ann", Dialect: "v1", Operations: []string{"listPods"}, Status: 200})
 package usage

@@ -13,20 +13,19 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Timing and bounds of a Recorder.
+// Intervals and limits of a Recorder.
 const (
-	// Interval is how often sums are written.
+	// Interval is the interval between writes.
 	Interval = 2 * time.Second
-	// writeTimeout bounds one round of writes.
+	// writeTimeout is the timeout of one Flush.
 	writeTimeout = 2 * time.Second
-	// maxPending is how many rows wait for the store at most; calls that would
-	// need another one are dropped.
+	// maxPending is the maximum number of rows that wait for the store. Calls that need another row are dropped.
 	maxPending = 4096
-	// maxBatch is how many rows one write holds.
+	// maxBatch is the maximum number of rows in one write.
 	maxBatch = 256
 )
 
-// Deps are the live things a Recorder works with. All are required.
+// Deps are the dependencies of a Recorder. All are required.
 type Deps struct {
 	Writer Writer
 	Now    func() time.Time
@@ -34,42 +33,42 @@ type Deps struct {
 	Meter  metric.Meter
 }
 
-// Recorder sums calls up and hands the sums to a Writer. It is safe for
-// concurrent use. Run writes; without it everything waits until Flush.
+// Recorder adds up calls and passes the totals to a Writer. It is safe for concurrent use. Run writes the totals
+// periodically; without Run, they are only written by Flush.
 type Recorder struct {
 	deps    Deps
 	source  string
 	dropped metric.Int64Counter
 
-	mu      sync.Mutex // guards what follows; never held while anything waits
+	mu      sync.Mutex // guards the fields below; not held while waiting
 	pending map[string]*pending
-	rows    int // pending and unwritten ones of all organisations
+	rows    int // pending and unwritten rows of all organisations
 
-	flushing sync.Mutex // held by the one Flush under way; guards what follows
+	flushing sync.Mutex // held by the current Flush; guards the fields below
 	unsent   []Batch    // in order
 	seq      int64
 	failing  bool
 }
 
-// pending is the sums of one organisation not yet written.
+// pending holds the totals of one organisation that have not been collected yet.
 type pending struct {
 	rows   map[RowKey]*Totals
 	agents map[string]struct{}
 }
 
-// NewRecorder returns a Recorder that holds nothing yet.
+// NewRecorder returns an empty Recorder.
 func NewRecorder(deps Deps) (*Recorder, error) {
 	r := &Recorder{deps: deps, source: rand.Text(), pending: make(map[string]*pending)}
 	var err error
 	r.dropped, err = deps.Meter.Int64Counter("tollgate.legacy.dropped",
-		metric.WithDescription("Calls of retired interfaces that could not be noted for the migration report."))
+		metric.WithDescription("Calls of legacy APIs that are missing from the migration report."))
 	if err != nil {
 		return nil, fmt.Errorf("usage: %w", err)
 	}
 	return r, nil
 }
 
-// Record counts a call. It never waits for anything but another Note.
+// Record counts a call. It does not wait for the store.
 func (r *Recorder) Record(ctx context.Context, c Call) {
 	now := r.deps.Now()
 	agent := Agent(c.Agent)
@@ -88,7 +87,7 @@ func (r *Recorder) Record(ctx context.Context, c Call) {
 	}
 }
 
-// totalsLocked finds the sum of a row, nil when there is no room for it.
+// totalsLocked returns the totals of a row, or nil if there are too many rows.
 func (r *Recorder) totalsLocked(org string, who RowKey) *Totals {
 	p := r.pending[org]
 	if p == nil {
@@ -112,9 +111,9 @@ func (r *Recorder) totalsLocked(org string, who RowKey) *Totals {
 	return s
 }
 
-// Run writes every Interval until ctx ends, and then the rest. It returns nil.
+// Run calls Flush every Interval until ctx ends, and once more afterwards. It returns nil.
 func (r *Recorder) Run(ctx context.Context) error {
-	r.dropped.Add(ctx, 0) // so that the series exists before its first increase
+	r.dropped.Add(ctx, 0) // creates the series before its first increment
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()
 	for {
@@ -126,7 +125,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			}
 			return nil
 		case <-ticker.C:
-			_ = r.Flush(ctx) // logged, and tried again
+			_ = r.Flush(ctx) // Flush logs the error; the next call tries again
 		}
 	}
 }
@@ -142,11 +141,10 @@ func (r *Recorder) countUnwritten(ctx context.Context) {
 		}
 	}
 	r.dropped.Add(ctx, calls)
-	r.deps.Logger.WarnContext(ctx, "legacy calls not noted", "calls", calls)
+	r.deps.Logger.WarnContext(ctx, "dropping unwritten legacy call counts", "calls", calls)
 }
 
-// Flush writes everything noted before it was called. Notes that could not be written
-// stays, in order, for the next time.
+// Flush writes all calls recorded so far. After an error, unwritten totals remain in order for the next call.
 func (r *Recorder) Flush(ctx context.Context) error {
 	r.flushing.Lock()
 	defer r.flushing.Unlock()
@@ -157,10 +155,10 @@ func (r *Recorder) Flush(ctx context.Context) error {
 		b := r.unsent[0]
 		if err := r.deps.Writer.Write(ctx, b); err != nil {
 			if !r.failing {
-				r.deps.Logger.WarnContext(ctx, "legacy calls cannot be noted at the moment", "error", err.Error())
+				r.deps.Logger.WarnContext(ctx, "cannot write legacy call counts", "error", err.Error())
 			}
 			r.failing = true
-			return fmt.Errorf("note legacy calls: %w", err)
+			return fmt.Errorf("write legacy call counts: %w", err)
 		}
 		r.failing = false
 		r.unsent = r.unsent[1:]
@@ -171,7 +169,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return nil
 }
 
-// collect turns the pending sums into batches. Only Flush may call it.
+// collect converts the pending totals to batches. Only Flush may call it.
 func (r *Recorder) collect() {
 	r.mu.Lock()
 	taken := r.pending

@@ -18,18 +18,17 @@ import (
 //go:embed add.lua
 var addSource string
 
-// TTL is how long a row is kept after its last call.
+// TTL is the retention of a row after its last call.
 const TTL = 400 * 24 * time.Hour
 
-// guardTTL is how long a batch that comes again is known; far longer than any
-// Recorder tries.
+// guardTTL is the retention of batch numbers, from which repeated batches are detected. A Recorder retries for a far
+// shorter time.
 const guardTTL = 24 * time.Hour
 
-// readBatch is how many rows one step of Rows reads.
+// readBatch is the number of rows that Rows reads in one step.
 const readBatch = 200
 
-// The members of a row's hash: times in milliseconds since 1970, a total, and
-// counters whose kind is the part before the colon.
+// Members of a row's hash: times in milliseconds since 1970, the total, and counters with their kind as prefix.
 const (
 	memberFirst  = "first"
 	memberLast   = "last"
@@ -40,9 +39,8 @@ const (
 	counterParts = 2
 )
 
-// Store keeps rows in Redis. All keys of an organisation are in one slot. It is
-// safe for concurrent use; deadlines are those of the client and of the
-// contexts given.
+// Store keeps rows in Redis, with all keys of an organisation in one slot. It is safe for concurrent use. Operations have
+// the timeouts of the Redis client and of their contexts.
 type Store struct {
 	client redis.Cmdable
 	prefix string
@@ -51,19 +49,18 @@ type Store struct {
 
 var _ Writer = (*Store)(nil)
 
-// NewStore returns a store whose keys begin with prefix. It does not dial.
+// NewStore returns a store whose Redis keys begin with prefix. It does not connect.
 func NewStore(client redis.Cmdable, prefix string) *Store {
 	return &Store{client: client, prefix: prefix, script: redis.NewScript(addSource)}
 }
 
-// base begins the keys of an organisation; its name cannot break out of the
-// hash tag.
+// base returns the prefix of the keys of an organisation. Its name is escaped inside the hash tag.
 func (s *Store) base(org string) string { return s.prefix + "{" + url.QueryEscape(org) + "}" }
 
-// id writes a row's name as a key and as a member of the index.
+// id encodes a row's identity as part of its Redis key and as a member of the index.
 func (w RowKey) id() string {
 	b, err := json.Marshal([4]string{w.Key, w.Dialect, w.Operation, w.Agent})
-	if err != nil { // texts always encode
+	if err != nil { // strings always encode
 		panic(err)
 	}
 	return string(b)
@@ -77,7 +74,7 @@ func parseID(id string) (RowKey, bool) {
 	return RowKey{Key: parts[0], Dialect: parts[1], Operation: parts[2], Agent: parts[3]}, true
 }
 
-// Write implements Writer in one script call.
+// Write implements Writer with one script call.
 func (s *Store) Write(ctx context.Context, b Batch) error {
 	if len(b.Rows) == 0 {
 		return nil
@@ -104,7 +101,7 @@ func (s *Store) Write(ctx context.Context, b Batch) error {
 	return nil
 }
 
-// counters lists a row's counters as member and increase.
+// counters returns pairs of a member and its increment.
 func (r *Row) counters() []any {
 	list := []any{memberCount, r.Count}
 	for kind, counts := range map[string]map[string]int64{kindStatus: r.Statuses, kindV2: r.V2, kindLost: r.Lost} {
@@ -115,7 +112,7 @@ func (r *Row) counters() []any {
 	return list
 }
 
-// Rows returns the kept rows of an organisation, the latest callers first.
+// Rows returns the stored rows of an organisation, most recent callers first.
 func (s *Store) Rows(ctx context.Context, org string) ([]Row, error) {
 	base := s.base(org)
 	ids, err := s.client.ZRevRange(ctx, base+":rows", 0, -1).Result()
@@ -136,7 +133,7 @@ func (s *Store) Rows(ctx context.Context, org string) ([]Row, error) {
 		for i, id := range chunk {
 			who, ok := parseID(id)
 			members := found[i].Val()
-			if ok && len(members) > 0 { // one that expired is left in the index for a while
+			if ok && len(members) > 0 { // an expired row stays in the index for some time
 				rows = append(rows, Row{who, parseSum(members)})
 			}
 		}
@@ -149,7 +146,7 @@ func parseSum(members map[string]string) Totals {
 	for member, text := range members {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			continue // not ours
+			continue // not written by this package
 		}
 		switch kind, name, _ := strings.Cut(member, ":"); {
 		case member == memberFirst:

@@ -9,46 +9,44 @@ import (
 	"time"
 )
 
-// Call is one call of a retired interface, after it was answered.
+// Call is one completed call of a legacy API.
 type Call struct {
-	// Org and Key name the caller.
+	// Org and Key identify the caller.
 	Org, Key string
 	// Dialect is "v1" or "graphql".
 	Dialect string
-	// Operations are the requested operations: one operation of v1, or the root fields of a
-	// GraphQL document. Each is a row of its own. They are names the gateway knows, never the
-	// caller's text.
+	// Operations lists the requested operations: one operation of v1, or the root fields of a GraphQL document. Each is
+	// counted in its own row. The names are known to the gateway and never the caller's text.
 	Operations []string
-	// Agent is the User-Agent header as it came.
+	// Agent is the unmodified User-Agent header.
 	Agent string
-	// Status is the HTTP status of the answer.
+	// Status is the HTTP status of the response.
 	Status int
-	// V2 lists the v2 operations the call became.
+	// V2 lists the v2 operations that the call made.
 	V2 []string
-	// Lost holds the fields that v2 has no place for.
+	// Lost lists the fields that v2 has no equivalent for.
 	Lost []string
 }
 
-// RowKey names one row: the calls that are counted together.
+// RowKey identifies a row, which counts calls that have all these properties in common.
 type RowKey struct {
 	Key       string `json:"key"`
 	Dialect   string `json:"dialect"`
 	Operation string `json:"operation"`
-	// Agent is the program, as a product token with its major version, or one
-	// of NoAgent and OtherAgent.
+	// Agent is the program as a product token with its major version, or NoAgent or OtherAgent.
 	Agent string `json:"agent"`
 }
 
-// Totals is the sum of the calls of a row.
+// Totals holds the counts of a row.
 type Totals struct {
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-	// Statuses counts answers by class: "2xx", "4xx", "5xx".
+	// Statuses counts responses by class: "2xx", "4xx", "5xx".
 	Statuses map[string]int64 `json:"statuses"`
-	// V2 counts, by operation, the calls that became it.
+	// V2 counts calls by the v2 operations that they made.
 	V2 map[string]int64 `json:"v2,omitempty"`
-	// Lost counts, by field, the calls of which v2 has no place for something of it.
+	// Lost counts calls by their fields that v2 has no equivalent for.
 	Lost map[string]int64 `json:"lost,omitempty"`
 }
 
@@ -58,43 +56,42 @@ type Row struct {
 	Totals
 }
 
-// Batch is sums to be added to the kept ones.
+// Batch holds totals to add to the stored rows.
 type Batch struct {
 	Org string
-	// Source and Seq name the batch: those of one source are written in order,
-	// and one that comes again is not counted again.
+	// Source and Seq identify the batch. Batches of one source are written in order, and a repeated batch is not counted
+	// again.
 	Source string
 	Seq    int64
 	Rows   []Row
 }
 
-// Writer keeps batches. An error leaves open whether the batch was written; it
-// is sent again until it is.
+// Writer stores batches. After an error, the batch may or may not have been written; the Recorder sends it again until a
+// write succeeds.
 type Writer interface {
 	Write(ctx context.Context, b Batch) error
 }
 
-// Programs that have no name of their own.
+// Agents for programs without a usable name.
 const (
-	// NoAgent is a call without a User-Agent.
+	// NoAgent stands for a call without a User-Agent.
 	NoAgent = "none"
-	// OtherAgent is a program beyond MaxAgents, or whose name cannot be read.
+	// OtherAgent stands for a program beyond MaxAgents or with an invalid name.
 	OtherAgent = "other"
 )
 
-// Bounds of the rows that callers can cause.
+// Limits on the rows that callers can create.
 const (
-	// MaxAgents is how many programs are told apart in one organisation.
+	// MaxAgents is the maximum number of distinct programs of one organisation.
 	MaxAgents = 32
-	// maxName bounds the names of programs and fields, in bytes.
+	// maxName is the maximum length of the names of programs and fields in bytes.
 	maxName = 48
-	// maxLost bounds the different fields of one row.
+	// maxLost is the maximum number of distinct fields of one row.
 	maxLost = 32
 )
 
-// Agent cuts a User-Agent header (RFC 9110, section 10.1.5) to its first
-// product, the name and the major version: "python-requests/2.31.0 extra" is
-// "python-requests/2".
+// Agent reduces a User-Agent header (RFC 9110, section 10.1.5) to the name and the major version of its first product:
+// "python-requests/2.31.0 extra" becomes "python-requests/2".
 func Agent(header string) string {
 	if strings.TrimSpace(header) == "" {
 		return NoAgent
@@ -111,7 +108,7 @@ func Agent(header string) string {
 	return name
 }
 
-// digits returns the number text begins with, "" when it is no version's.
+// digits returns the leading number of text, or "" if it is too long for a version.
 func digits(text string) string {
 	n := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	if n < 0 {
@@ -123,14 +120,14 @@ func digits(text string) string {
 	return text[:n]
 }
 
-// token reports whether s is a token of RFC 9110, section 5.6.2.
+// token reports whether s is a token (RFC 9110, section 5.6.2).
 func token(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 	}) < 0
 }
 
-// class is the class of a status.
+// class returns the class of a status.
 func class(status int) string {
 	switch {
 	case status < http.StatusOK || status > 599:
@@ -140,7 +137,7 @@ func class(status int) string {
 	}
 }
 
-// lost lists fields, each once.
+// lost returns the distinct names of fields, with "other" for invalid ones.
 func lost(names []string) []string {
 	var fields []string
 	for _, field := range names {
@@ -181,7 +178,7 @@ func increase(m *map[string]int64, name string) {
 	(*m)[name]++
 }
 
-// Names returns the names of a count, the most frequent first.
+// Names returns the names in counts, most frequent first.
 func Names(counts map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		if counts[a] != counts[b] {

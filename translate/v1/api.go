@@ -16,33 +16,31 @@ import (
 
 // Operation describes one operation of the v1 API.
 type Operation struct {
-	// ID is v1's operationId with a small first letter, e.g. "createPod".
+	// ID is v1's operationId with a lower-case first letter, for example "createPod".
 	ID string
-	// Method and Path form the route, e.g. GET "/v1/pods/{podId}".
+	// Method and Path form the route, for example GET "/v1/pods/{podId}".
 	Method, Path string
-	// V2 is the operationId of the v2 operation a client should move to, empty
-	// when there is none.
+	// V2 is the operationId of the v2 operation that replaces this one, or empty.
 	V2 string
-	// Mutates tells that the operation can change something.
+	// Mutates reports whether the operation can change something.
 	Mutates bool
-	// Public tells that no credential is needed.
+	// Public reports whether the operation needs no credential.
 	Public bool
-	// IgnoresBody tells that it ignores its body, which need not even be JSON.
+	// IgnoresBody reports whether the operation ignores its body, which need not be valid JSON.
 	IgnoresBody bool
 }
 
-// row is an Operation and how it is served.
+// row is an Operation with its implementation.
 type row struct {
 	Operation
-	// successor is the v2 path for the Link header, with the row's own path
-	// parameters; empty for none.
+	// successor is the v2 path for the Link header, with the path parameters of this operation, or empty.
 	successor string
-	// form reads the body; nil ignores it.
+	// form validates the body; nil ignores the body.
 	form form
-	// shortTimeout tells that clients of this operation give up after 10 seconds.
+	// shortTimeout reports that clients of this operation give up after 10 seconds.
 	shortTimeout bool
 	serve        serve
-	// id is the path parameter, "" for none.
+	// id names the path parameter, or is "".
 	id string
 }
 
@@ -52,13 +50,13 @@ type API struct {
 	deps translate.Deps
 	rows []row
 	byID map[string]*row
-	// header holds the headers of every answer.
+	// header holds the headers of every response.
 	header http.Header
 	quirks legacy.Quirks
 	docs   *documents
 }
 
-// New returns an API, or an error when the configuration is not valid.
+// New returns an API. It returns an error if the configuration is invalid.
 func New(cfg Config, deps translate.Deps) (*API, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("v1: %w", err)
@@ -70,7 +68,7 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	a := &API{cfg: cfg, deps: deps.WithDefaults(), rows: operations(), docs: docs, header: cfg.Legacy.Header()}
 	a.quirks = legacy.Quirks{
 		Interface: "v1", ReadFirst: true,
-		RaisedSize: "raised to 10, the smallest volume", NoVolume: "such templates have no volume, ignored",
+		RaisedSize: "raised to the minimum of 10", NoVolume: "templates of this kind have no volume, ignored",
 		GPUsField: "gpuTypeIds", PicksDefaultPools: true, StrictComputeType: true,
 		NoCPUVolume:              "CPU pods have no volume, ignored",
 		QueryCountriesSeparately: true,
@@ -92,12 +90,12 @@ func (a *API) Operations() []Operation {
 	return list
 }
 
-// request is one v1 request on its way.
+// request is one v1 request in progress.
 type request struct {
 	*legacy.Session
 	api   *API
 	in    *translate.Incoming
-	id    string // lookup the resource that the path names
+	id    string // id of the resource in the path
 	form  form
 	body  input
 	query query
@@ -106,22 +104,21 @@ type request struct {
 	userID string
 }
 
-// user is the account's stand-in for a user id, made once.
+// user returns a substitute for the user id of the account. It is computed once.
 func (r *request) user() string {
 	r.naming.Do(func() { r.userID = translate.UserID(r.in.Account) })
 	return r.userID
 }
 
-// reply is a successful answer: a body that is still to be written as JSON, one
-// that is encoded, or none.
+// reply is a successful response: a body to be encoded as JSON, an encoded body, or no body.
 type reply struct {
 	status      int
 	body        any
-	contentType string // lookup encoded
+	contentType string // of encoded
 	encoded     []byte
 }
 
-// resultReply answers with the result of a rule, in v1's shape.
+// resultReply returns a function that converts the result of a rule to a reply in v1's form.
 func resultReply(show func(any) map[string]any) func(body map[string]any, err error) (*reply, error) {
 	return func(body map[string]any, err error) (*reply, error) {
 		if err != nil {
@@ -133,8 +130,7 @@ func resultReply(show func(any) map[string]any) func(body map[string]any, err er
 
 func ok(body any) *reply { return &reply{status: http.StatusOK, body: body} }
 
-// Serve answers one request of the operation with the given ID by making v2
-// calls. It never returns nil and never panics.
+// Serve answers one request of the operation op by making v2 calls. It never returns nil and never panics.
 func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
 	row := a.byID[op]
 	if row == nil {
@@ -157,11 +153,10 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 	return a.answer(row, r, answer, err)
 }
 
-// initialAnswerBytes is room for what most answers are: one resource.
+// initialAnswerBytes is the initial buffer size. Most responses hold one resource and fit into it.
 const initialAnswerBytes = 2 << 10
 
-// attempt runs the row's handler and encodes its reply; a panic of ours is an
-// error like any other.
+// attempt calls the operation's handler and encodes its reply. It converts a panic to an error.
 func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -187,8 +182,7 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 	return answer, nil
 }
 
-// Refuse writes a refusal that was raised outside of the translation in v1's
-// shape.
+// Refuse encodes a refusal that was raised outside the translation in v1's form.
 func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
 	f := a.refused(&legacy.RefusedError{Response: r})
 	out := &translate.Outgoing{Status: f.status, Header: a.headers(nil, nil)}
@@ -196,7 +190,7 @@ func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
 	return out
 }
 
-// answer turns the result of a handler into bytes and headers.
+// answer converts the result of a handler to a response.
 func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.Outgoing {
 	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings(), LostFields: r.LostFields()}
 	out.Header = a.headers(row, r)
@@ -219,8 +213,7 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 	return out
 }
 
-// link names the successor of a call in v2, if there is one, and the page
-// about v1.
+// link returns the Link header with the v2 successor of the call, if any, and the page about v1.
 func (row *row) link(params map[string]string) string {
 	if row.successor == "" {
 		return docsLink
@@ -228,8 +221,8 @@ func (row *row) link(params map[string]string) string {
 	return `<` + expand(row.successor, params) + `>; rel="successor-version", ` + docsLink
 }
 
-// headers are those of every answer: the migration signals and the limits in the
-// last v2 answer. row and r are nil for refusals raised outside.
+// headers returns the headers of every response: the migration hints, and the rate limits from the last v2 response. row
+// and r are nil for refusals raised outside the translation.
 func (a *API) headers(row *row, r *request) http.Header {
 	h := a.header.Clone()
 	if row == nil {
@@ -255,10 +248,10 @@ func (a *API) headers(row *row, r *request) http.Header {
 	return h
 }
 
-// docsLink points to the page about v1's end (RFC 9745 section 3).
+// docsLink refers to the page about the deprecation of v1 (RFC 9745, section 3).
 const docsLink = `</v1/docs>; rel="deprecation"; type="text/html"`
 
-// expand puts path parameters into a path, escaped for use in a header.
+// expand inserts path parameters into a path, escaped for use in a header.
 func expand(path string, params map[string]string) string {
 	for name, value := range params {
 		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))

@@ -162,7 +162,7 @@ func TestConfigValidate(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"budget": {func(c *Config) { c.Budget = 0; c.VolumeBudget = 0 }, "budget: 0s is not between 1s and 29s\nvolume_budget: 0s is not between 1s and budget (0s)"},
+		"budget": {func(c *Config) { c.Budget = 0; c.VolumeBudget = 0 }, "budget: must be between 1s and 29s, got 0s\nvolume_budget: must be between 1s and budget (0s), got 0s"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

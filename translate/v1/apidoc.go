@@ -18,13 +18,12 @@ var description []byte
 //go:embed docs.html
 var docsPage []byte
 
-// brandMark stands for the platform's name in the embedded description.
+// brandMark is the placeholder for the platform's name in the embedded description.
 const brandMark = "__BRAND__"
 
-// documents are v1's documents about itself.
+// documents holds v1's description of itself.
 type documents struct {
-	// source is the description with the brand put in. It is decoded anew for
-	// each answer that changes it.
+	// source is the description with the platform's name inserted. Each response that modifies it decodes it again.
 	source []byte
 }
 
@@ -36,9 +35,8 @@ func newDocuments(brand string) (*documents, error) {
 	return d, nil
 }
 
-// getOpenAPI serves the description with the ids the platform sells today. A
-// launcher reads the data centres from it, without a credential; then the last
-// catalog anyone saw is used, or the list as it was when v1 ended.
+// getOpenAPI serves the description with the current ids of the platform. One launcher reads the data centres from it
+// without a credential. The response then uses the last catalog that any caller read, or the lists as of the end of v1.
 func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
 	catalog := r.Deps().Catalog
 	var centres, types []any
@@ -65,8 +63,7 @@ func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
 	return ok(doc), nil
 }
 
-// patchLists replaces the frozen lists of ids: the data centres of pod creates,
-// and every list of GPU types.
+// patchLists replaces the fixed lists of ids: the data centres of pod creates, and every list of GPU types.
 func patchLists(doc any, centres, types []string) {
 	if field := translate.Members(doc, "components", "schemas", "PodCreateInput", "properties", "dataCenterIds"); field != nil && len(centres) > 0 {
 		field["default"] = translate.List(centres)
@@ -79,8 +76,8 @@ func patchLists(doc any, centres, types []string) {
 	}
 }
 
-// replaceTypes walks the description and replaces the enum of everything that is
-// a list of GPU types; those are told by a GPU that was in all of them.
+// replaceTypes replaces each enum in the description that is a list of GPU types. It recognises them by a GPU that is in
+// all of them.
 func replaceTypes(v any, types []any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -107,8 +104,7 @@ func isTypeList(list []any) bool {
 	return false
 }
 
-// getDocs serves the page the Deprecation header links to, which leads on to the
-// gateway's reference.
+// getDocs serves the page that the Deprecation header links to. The page links to the gateway's reference.
 func getDocs(context.Context, *request) (*reply, error) {
 	return &reply{status: 200, contentType: "text/html; charset=utf-8", encoded: docsPage}, nil
 }

@@ -18,7 +18,7 @@ import (
 
 var buckets = []string{"hour", "day", "week", "month", "year"}
 
-// billingQuery is the part of a billing query that all three have in common.
+// billingQuery returns the parameters that all three billing queries share.
 func (r *request) billingQuery() url.Values {
 	query := url.Values{}
 	if size := r.query.text("bucketSize", buckets...); size != "" {
@@ -40,9 +40,9 @@ func (r *request) billingQuery() url.Values {
 	return query
 }
 
-// ledger adds amounts up by bucket and group.
+// ledger adds amounts by bucket and group.
 type ledger struct {
-	field string // the v1 key of the group, empty for none
+	field string // v1 field of the group, or empty
 	sums  map[ledgerKey]*ledgerSum
 }
 
@@ -65,7 +65,7 @@ func (l *ledger) add(record any, group string) {
 	sum.premium.Add(&sum.premium, decimal(translate.At(record, "highPerformanceAmount")))
 }
 
-// bucketTime is the start of a bucket in UTC and whole seconds.
+// bucketTime returns the start of a bucket in UTC and whole seconds.
 func bucketTime(s string) string {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
@@ -74,7 +74,7 @@ func bucketTime(s string) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// decimal reads an amount exactly as it was printed, 0 for anything else.
+// decimal parses an amount exactly as it was printed. It returns 0 for anything else.
 func decimal(v any) *big.Rat {
 	f, _ := translate.Number(v)
 	r, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
@@ -84,15 +84,15 @@ func decimal(v any) *big.Rat {
 	return r
 }
 
-// keys lists the groups by time, then name.
+// keys returns the groups sorted by time and name.
 func (l *ledger) keys() []ledgerKey {
 	return slices.SortedFunc(maps.Keys(l.sums), func(a, b ledgerKey) int {
 		return cmp.Or(strings.Compare(a.time, b.time), strings.Compare(a.group, b.group))
 	})
 }
 
-// rounder rounds a series of amounts to millionths so that their sum is the
-// rounded sum: each amount carries the remainder of those before it.
+// rounder rounds a series of amounts to millionths such that their sum is the rounded sum. Each amount includes the
+// rounding remainder of the previous ones.
 type rounder struct{ exact, given big.Rat }
 
 func (r *rounder) next(amount *big.Rat) json.Number {
@@ -107,7 +107,7 @@ func (r *rounder) next(amount *big.Rat) json.Number {
 	return json.Number(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
 }
 
-// records writes the ledger in v1's shape.
+// records returns the amounts in v1's form.
 func (l *ledger) records(extra func(sum *ledgerSum, record map[string]any)) []any {
 	var total rounder
 	out := []any{}
@@ -166,8 +166,8 @@ func podBilling(ctx context.Context, r *request) (*reply, error) {
 }
 
 func (r *request) warnDurations() {
-	r.WarnLost("timeBilledMs", "the platform bills amounts only, durations are 0")
-	r.WarnLost("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
+	r.WarnLost("timeBilledMs", "the platform reports amounts only, durations are 0")
+	r.WarnLost("diskSpaceBilledGb", "the platform reports amounts only, sizes are 0")
 }
 
 func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
@@ -179,7 +179,7 @@ func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.WarnLost("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
+	r.WarnLost("diskSpaceBilledGb", "the platform reports amounts only, sizes are 0")
 	sums := newLedger("")
 	for _, record := range records {
 		sums.add(record, "")

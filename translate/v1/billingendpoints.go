@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// endpointFilter holds the filters of GET /v1/billing/endpoints that v2 lacks.
+// endpointFilter holds the filters of GET /v1/billing/endpoints that v2 does not have.
 type endpointFilter struct {
 	types, centres  []string
 	image, template string
@@ -20,8 +20,7 @@ func (f endpointFilter) empty() bool {
 	return len(f.types) == 0 && len(f.centres) == 0 && f.image == "" && f.template == ""
 }
 
-// endpointBilling reads v2's serverless billing. v2's endpoint billing is of
-// another product.
+// endpointBilling reads v2's serverless billing, because v2's endpoint billing is about another product.
 func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	query := r.billingQuery()
 	grouping := r.query.text("grouping", "endpointId", "podId", "gpuTypeId", "gpuId")
@@ -45,7 +44,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	}
 	r.warnDurations()
 	if grouping == "podId" {
-		r.WarnLost("grouping", "the platform does not bill workers one by one, grouped by endpoint")
+		r.WarnLost("grouping", "the platform has no billing by worker, grouped by endpoint")
 	}
 	byType := grouping == "gpuTypeId" || grouping == "gpuId"
 	known := map[string]billedEndpoint{}
@@ -68,7 +67,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 			continue
 		}
 		if !filter.empty() && !live {
-			r.WarnLost("filter", "deleted endpoints cannot be filtered and are left out")
+			r.WarnLost("filter", "deleted endpoints cannot be filtered and are omitted")
 			continue
 		}
 		if !filter.empty() && !endpoint.matches(filter) {
@@ -83,14 +82,14 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	return ok(sums.records(func(_ *ledgerSum, record map[string]any) { record["timeBilledMs"] = 0 })), nil
 }
 
-// billedEndpoint holds the facts that the filters of endpoint billing look at.
+// billedEndpoint holds the properties that the filters of endpoint billing check.
 type billedEndpoint struct {
 	types, centres  []string
 	image, template string
 	cpu             bool
 }
 
-// billedEndpoints reads the endpoints there are, by id.
+// billedEndpoints returns the existing endpoints by id.
 func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoint, error) {
 	listed, err := r.Endpoints(ctx)
 	if err != nil {
@@ -110,8 +109,8 @@ func (r *request) billedEndpoints(ctx context.Context) (map[string]billedEndpoin
 	return known, nil
 }
 
-// matches reports whether an endpoint passes every filter that was set. One
-// without data centres may run anywhere and passes those.
+// matches reports whether an endpoint passes every filter. An endpoint without data centres may run anywhere and passes
+// each filter by data centre.
 func (e billedEndpoint) matches(f endpointFilter) bool {
 	overlap := func(want, have []string) bool {
 		return len(want) == 0 || slices.ContainsFunc(want, func(id string) bool { return slices.Contains(have, id) })
@@ -120,7 +119,7 @@ func (e billedEndpoint) matches(f endpointFilter) bool {
 		(f.image == "" || e.image == f.image) && (f.template == "" || e.template == f.template)
 }
 
-// kind is the GPU type the endpoint's amounts are filed under, "" for several.
+// kind returns the GPU type under which the endpoint's cost is reported, or "" if it has several.
 func (e billedEndpoint) kind() string {
 	switch {
 	case e.cpu:
@@ -131,15 +130,15 @@ func (e billedEndpoint) kind() string {
 	return ""
 }
 
-// endpointTypes returns a function that tells the GPU type of each endpoint of billing records: of an endpoint that exists as it is now, else as it
-// was noted, else as the ledger counted it.
+// endpointTypes returns a function that maps the endpoint ids in billing records to GPU types: the current type of an
+// existing endpoint, otherwise the stored one, otherwise the one that the ledger counted.
 func (r *request) endpointTypes(ctx context.Context, records []any, live map[string]billedEndpoint) func(id string) string {
 	known := make(map[string]string, len(live))
 	for id, endpoint := range live {
 		known[id] = cmp.Or(endpoint.kind(), legacy.UnknownType)
 	}
 	gone, _ := legacy.MissingTypes(records, "serverlessId", known)
-	// Without the store the answer is less exact.
+	// If the store fails, the response is less exact.
 	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Client, translate.KindEndpoint, gone)
 	for id, note := range notes {
 		known[id] = note.BilledType

@@ -6,9 +6,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Brownout writes the refusal of a call that met a scheduled brownout: a 503
-// whose text is for the caller to read as it is, and whose Link says what to call
-// instead.
+// Brownout encodes the refusal of a call during a scheduled brownout: a 503 with the given text, and a Link to the v2
+// successor.
 func (a *API) Brownout(op string, params map[string]string, text string) *translate.Outgoing {
 	f := &fault{status: http.StatusServiceUnavailable, text: text}
 	out := &translate.Outgoing{Status: f.status, Header: a.headers(nil, nil)}

@@ -11,21 +11,22 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// gpuTypes is the plain list of GPU types for names and prices, nil when the
-// catalog cannot be read: an answer is worth more than its decoration.
+// gpuTypes returns the plain list of GPU types for names and prices, or nil if the catalog cannot be read, because an
+// incomplete response is better than an error.
 func (r *request) gpuTypes(ctx context.Context) []any {
 	types, _ := r.GPUs(ctx, translate.GPUQuery{})
 	return types
 }
 
-// gpuCatalog holds the GPU types as pods show them. Those of a list are of few types, each of
-// which is looked up once. It is used by one goroutine.
+// gpuCatalog holds the GPU types as included in pods. It looks up each type once, because the pods of a list have few
+// distinct types. It is not safe for concurrent use.
 type gpuCatalog struct {
 	types []any
 	known map[string]listedGPU
 }
 
-// listedGPU holds the catalog's facts of a type: its id for a name and prices of 0 where it says nothing.
+// listedGPU holds the catalog data of a GPU type. If the catalog does not list it, the name is the id and the prices are
+// 0.
 type listedGPU struct {
 	id, name          string
 	community, secure json.Number
@@ -35,7 +36,7 @@ func newGPUCatalog(types []any) *gpuCatalog {
 	return &gpuCatalog{types: types, known: make(map[string]listedGPU)}
 }
 
-// lookup returns the GPU type with the id.
+// lookup returns the GPU type with the given id.
 func (c *gpuCatalog) lookup(id string) listedGPU {
 	known, ok := c.known[id]
 	if !ok {
@@ -49,7 +50,7 @@ func (c *gpuCatalog) lookup(id string) listedGPU {
 	return known
 }
 
-// gpuCatalog reads the catalog when one of the pods needs it.
+// gpuCatalog reads the catalog if one of the pods has a GPU.
 func (r *request) gpuCatalog(ctx context.Context, pods ...any) *gpuCatalog {
 	for _, pod := range pods {
 		if translate.Text(pod, "gpu", "id") != "" {
@@ -59,13 +60,12 @@ func (r *request) gpuCatalog(ctx context.Context, pods ...any) *gpuCatalog {
 	return newGPUCatalog(nil)
 }
 
-// vcpus reads the vCPU count of a body: at least 2, the next power of two with a
-// warning.
+// vcpus returns the vCPU count of a body, at least 2. It rounds up to a power of two, with a warning.
 func (r *request) vcpus() (int64, error) {
 	asked := max(r.body.whole("vcpuCount", 2), 2)
 	count := translate.PowerOfTwo(asked)
 	if count == 0 {
-		return 0, bad("vcpuCount: %d is beyond every machine", asked)
+		return 0, bad("vcpuCount: %d exceeds every machine", asked)
 	}
 	if count != asked {
 		r.Warn("vcpuCount", "raised to "+translate.Int(count).String()+", the next power of two")
@@ -73,7 +73,7 @@ func (r *request) vcpus() (int64, error) {
 	return count, nil
 }
 
-// flavourIDs lists the bare CPU flavours of a body: "cpu5c-4-8" names an instance of "cpu5c".
+// flavourIDs returns the CPU flavours of a body without their sizes: "cpu5c-4-8" is an instance of "cpu5c".
 func (r *request) flavourIDs() []string {
 	var bare []string
 	for _, id := range r.body.texts("cpuFlavorIds") {
@@ -83,20 +83,19 @@ func (r *request) flavourIDs() []string {
 	return bare
 }
 
-// flavours chooses the CPU flavours for a body, at most limit.
+// flavours selects at most limit CPU flavours for a body.
 func (r *request) flavours(ctx context.Context, product, price string, vcpus int64, limit int) ([]string, []any, error) {
 	w := &legacy.FlavourInput{IDs: r.flavourIDs(), Field: "cpuFlavorIds", VCPUs: vcpus, VCPUsField: "vcpuCount"}
 	return r.Flavours(ctx, w, product, price, limit)
 }
 
-// cudaConstraint reads the CUDA constraint of a body.
+// cudaConstraint returns the CUDA constraint of a body.
 func (r *request) cudaConstraint() (legacy.CUDA, error) {
-	versions, _ := r.body["allowedCudaVersions"].([]string) // nil is not given, which is not empty
+	versions, _ := r.body["allowedCudaVersions"].([]string) // nil means absent, unlike an empty list
 	return legacy.CUDAOf(versions, r.body.text("minCudaVersion"))
 }
 
-// anyDataCenter is the list v1's own schema gave as the default: it stands for
-// "anywhere".
+// anyDataCenter is the default list of v1's schema, which means any data centre.
 var anyDataCenter = []string{
 	"EU-RO-1", "CA-MTL-1", "EU-SE-1", "US-IL-1", "EUR-IS-1", "EU-CZ-1", "US-TX-3", "EUR-IS-2",
 	"US-KS-2", "US-GA-2", "US-WA-1", "US-TX-1", "CA-MTL-3", "EU-NL-1", "US-TX-4", "US-CA-2",
@@ -104,7 +103,7 @@ var anyDataCenter = []string{
 	"US-KS-3", "US-GA-1",
 }
 
-// centres reads dataCenterIds; none means anywhere.
+// centres returns dataCenterIds; an empty result means any data centre.
 func (r *request) centres() []string {
 	given := translate.Unique(r.body.texts("dataCenterIds"))
 	if everywhere(given) {
@@ -113,7 +112,7 @@ func (r *request) centres() []string {
 	return given
 }
 
-// everywhere reports whether a list without repetitions is v1's default as a set.
+// everywhere reports whether a list without duplicates equals v1's default list as a set.
 func everywhere(centres []string) bool {
 	return len(centres) == len(anyDataCenter) &&
 		!slices.ContainsFunc(centres, func(id string) bool { return !slices.Contains(anyDataCenter, id) })

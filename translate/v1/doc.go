@@ -1,16 +1,14 @@
-// Package v1 keeps programs written for the platform's first REST API working:
-// it answers each of its 37 operations by making v2 calls.
+// Package v1 serves the 37 operations of the platform's first REST API with v2 calls, so that programs written for v1
+// continue to work.
 //
-// A resource is one row of a table (operations.go), with its create, list, get, update and
-// delete; a file per resource holds the functions the rows name. A handler reads a validated body, makes
-// calls through a translate.Client and returns a value in v1's shape or a
-// *fault. Nothing of a caller's body is copied into a v2 body: each is built
-// anew from the fields this package knows, so v2 never sees a surprise and
-// policies judge exactly the sent body.
+// Each resource is one entry of a table (operations.go) with its create, list, get, update and delete handlers. One file
+// per resource contains the handlers. A handler reads a validated body, makes calls through a translate.Client, and
+// returns a value in v1's form or a *fault. A v2 body never contains parts of a caller's body: it is built from the
+// fields that this package knows, so that v2 receives no unexpected data and policies see exactly the body that is sent.
 //
 // Invariants:
-//   - API.Serve always answers, in v1's dialect, for any request.
-//   - X-Legacy-Warning names each loss in translation; none is silent.
-//   - A create leaves at most one resource, also when an answer is lost.
-//   - A missing note in the store makes an answer less exact, never wrong.
+//   - API.Serve always returns a response in v1's dialect, for any request.
+//   - X-Legacy-Warning names every part of a request that is lost in translation.
+//   - A create leaves at most one resource, even if a response is lost.
+//   - A missing note in the store makes a response less exact, but never wrong.
 package v1

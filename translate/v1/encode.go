@@ -8,23 +8,23 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// objectWriter writes JSON objects member by member, in the order they come in,
-// which is to be that of their names: translate.AppendJSON writes maps so.
+// objectWriter writes JSON objects member by member. The caller must write members sorted by name, as
+// translate.AppendJSON does for maps.
 type objectWriter struct {
 	buf []byte
-	err error // the first
-	// room is for strings that are read from a Record and written at once, scratch for a
-	// string that is put together.
+	err error // the first error
+	// room is a buffer for strings that are read from a Record and written immediately; scratch is a buffer for a
+	// composed string.
 	room    []string
 	scratch []byte
 }
 
-// begin begins the object a writer is for, which end ends.
+// begin writes the beginning of the object, and end its end.
 func (w *objectWriter) begin() { w.buf = append(w.buf, '{') }
 
 func (w *objectWriter) end() { w.buf = append(w.buf, '}') }
 
-// name begins a member. Names are ours, so they are written as they are.
+// name begins a member. Member names are constants and need no escaping.
 func (w *objectWriter) name(name string) {
 	if w.buf[len(w.buf)-1] == '{' {
 		w.buf = append(w.buf, '"')
@@ -35,7 +35,7 @@ func (w *objectWriter) name(name string) {
 	w.buf = append(w.buf, '"', ':')
 }
 
-// object begins a member that is an object, which end ends.
+// object begins a member that is an object; end ends it.
 func (w *objectWriter) object(name string) {
 	w.name(name)
 	w.begin()
@@ -46,14 +46,14 @@ func (w *objectWriter) text(name, s string) {
 	w.keep(translate.AppendText(w.buf, s))
 }
 
-// textFrom writes a string that f puts together.
+// textFrom writes a string that f composes.
 func (w *objectWriter) textFrom(name string, f func(buf []byte) []byte) {
 	w.scratch = f(w.scratch[:0])
 	w.name(name)
 	w.keep(translate.AppendText(w.buf, w.scratch))
 }
 
-// texts writes a list, never null.
+// texts writes a list, which is never null.
 func (w *objectWriter) texts(name string, list []string) {
 	w.name(name)
 	w.buf = append(w.buf, '[')
@@ -86,8 +86,7 @@ func (w *objectWriter) value(name string, v any) {
 	w.keep(translate.AppendJSON(w.buf, v))
 }
 
-// members writes the object v but for the members that are hidden, an empty one if v is
-// none.
+// members writes the object v without its hidden members, or an empty object if v is not an object.
 func (w *objectWriter) members(name string, v any, hidden []string) {
 	w.name(name)
 	w.keep(translate.AppendMembers(w.buf, v, hidden, &w.room))

@@ -10,19 +10,19 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// endpointView holds the sources of an endpoint response besides the v2 endpoint.
+// endpointView holds the data of an endpoint response that is not in the v2 endpoint.
 type endpointView struct {
 	note translate.EndpointNote
-	// types is the serverless catalog, nil when it cannot be read.
+	// types is the serverless catalog, or nil if it cannot be read.
 	types   []any
 	version int64
-	// template is the v1 shape to include, nil for none; workers likewise.
+	// template is the v1 template to include, or nil; workers holds the v1 workers to include, or is nil.
 	template any
 	workers  []any
 }
 
-// endpoint writes an endpoint in v1's shape, the documented names and those seen
-// on the wire together.
+// endpoint returns an endpoint in v1's form. It includes both the documented fields and those that the original service
+// also sent.
 func (r *request) endpoint(e v2.Endpoint, view endpointView) map[string]any {
 	out := map[string]any{
 		"id": e.ID(), "name": e.Name(), "userId": r.user(),
@@ -60,8 +60,7 @@ func (r *request) endpoint(e v2.Endpoint, view endpointView) map[string]any {
 	return out
 }
 
-// endpointNow writes one endpoint with its current version, which is remembered
-// for lists.
+// endpointNow returns one endpoint with its current version, which it stores for lists.
 func (r *request) endpointNow(ctx context.Context, e v2.Endpoint, note translate.EndpointNote) map[string]any {
 	view := endpointView{note: note, types: r.poolTypes(ctx, e.Members), version: r.Version(ctx, e.ID())}
 	view.version = cmp.Or(view.version, note.Version)

@@ -42,8 +42,7 @@ func listEndpoints(ctx context.Context, r *request) (*reply, error) {
 	})), nil
 }
 
-// templateFor is an endpoint's template: the one it was made from, or the
-// virtual one.
+// templateFor returns the template that an endpoint was created from, or the virtual one.
 func (r *request) templateFor(ctx context.Context, e v2.Endpoint, note translate.EndpointNote, templates map[string]any) any {
 	if template := templates[note.TemplateID]; template != nil {
 		return template

@@ -8,7 +8,7 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// The idle timeout of endpoints in seconds, by default and at most.
+// Default and maximum of the idle timeout of endpoints, in seconds.
 const (
 	defaultIdle = 5
 	maxIdle     = 3600
@@ -17,8 +17,8 @@ const (
 var (
 	scalers = []string{v2.ByDelay, v2.ByCount}
 
-	// endpointCreateForm is EndpointCreateInput, endpointUpdateForm
-	// EndpointUpdateInput, whose defaults do not apply.
+	// endpointCreateForm is EndpointCreateInput and endpointUpdateForm is EndpointUpdateInput of the description. The
+	// defaults of the latter do not apply.
 	endpointCreateForm = append(form{{name: "templateId", required: true}, {name: "computeType", enum: computes}}, endpointFields...)
 	endpointUpdateForm = append(form{{name: "templateId"}}, endpointFields...)
 
@@ -68,7 +68,7 @@ func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
 	return ok(r.endpointNow(ctx, endpoint, note)), nil
 }
 
-// endpointInput reads the wishes that both bodies have for an endpoint.
+// endpointInput reads the endpoint settings that both bodies share.
 func (r *request) endpointInput() *legacy.EndpointInput {
 	in := r.body
 	w := &legacy.EndpointInput{
@@ -86,7 +86,7 @@ func (r *request) endpointInput() *legacy.EndpointInput {
 	return w
 }
 
-// endpointHooks is a body about an endpoint.
+// endpointHooks implements legacy.EndpointHooks for an endpoint body.
 type endpointHooks struct{ *request }
 
 // Places implements legacy.EndpointHooks.
@@ -108,11 +108,11 @@ func (r endpointHooks) Remember(note *translate.EndpointNote, _ v2.Endpoint) {
 	}
 }
 
-// maxEndpointFlavours is how many flavours an endpoint gets when none are named.
+// maxEndpointFlavours is the number of flavours of an endpoint if the caller names none.
 const maxEndpointFlavours = 3
 
-// CPUs implements legacy.EndpointHooks: one instance for each flavour, in order; settings that are not given
-// stay.
+// CPUs implements legacy.EndpointHooks. It returns one instance for each flavour, in order. Settings that are not given
+// stay unchanged.
 func (r endpointHooks) CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error) {
 	current := now.CPUs()
 	if len(current) > 0 && !r.body.has("vcpuCount") {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// The fixed texts of v1's errors.
+// Fixed error texts of v1.
 const (
 	textUnauthorized = "Unauthorized"
 	textBroken       = legacy.TextBroken
@@ -23,20 +23,20 @@ const (
 	textExtraKeys    = "Extra input keys provided in request body"
 )
 
-// fault is a refusal in v1's shape. It is the error handlers return.
+// fault is a refusal in v1's form. Handlers return it as an error.
 type fault struct {
 	status   int
 	text     string
-	detail   string // v2's own words where text is not them
+	detail   string // v2's message, if it differs from text
 	problems []string
-	wait     time.Duration // for Retry-After; 0 for none
+	wait     time.Duration // for Retry-After; 0 omits the header
 }
 
 // Error implements error.
 func (f *fault) Error() string { return f.text }
 
-// body is the caller's: message for those who read the documented key,
-// error and status for those who read the members that v1 really sent.
+// body returns the response body. It has "message" for clients that read the documented field, and "error" and "status"
+// for clients that read the fields that v1 actually sent.
 func (f *fault) body() map[string]any {
 	body := map[string]any{"message": f.text, "error": f.text, "status": f.status}
 	if len(f.problems) > 0 {
@@ -48,15 +48,15 @@ func (f *fault) body() map[string]any {
 	return body
 }
 
-// bad is a 400 raised before any v2 call, or one about the request itself.
+// bad returns a 400 that was raised before any v2 call, or that is about the request itself.
 func bad(format string, args ...any) *fault {
 	return &fault{status: http.StatusBadRequest, text: fmt.Sprintf(format, args...)}
 }
 
-// broken is a fault of ours.
+// broken returns the fault for an internal error.
 func broken() *fault { return &fault{status: http.StatusInternalServerError, text: textBroken} }
 
-// refused tells a v2 answer that is no success, or its absence, in v1's words.
+// refused converts an unsuccessful or missing v2 response to a v1 fault.
 func (a *API) refused(r *legacy.RefusedError) *fault {
 	resp := r.Response
 	if r.Err != nil || resp == nil {
@@ -65,7 +65,7 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 	detail := resp.Detail()
 	f := &fault{status: resp.Status, text: cmp.Or(detail, http.StatusText(resp.Status)), detail: detail}
 	switch {
-	case resp.OK(): // a success that could not be read
+	case resp.OK(): // a success with an unreadable body
 		return &fault{status: http.StatusBadGateway, text: textBroken}
 	case resp.Status == http.StatusBadRequest && r.MayBeShortage && translate.IsCapacity(detail):
 		f.status, f.text = a.shortage(), r.Verb+": "+detail
@@ -80,7 +80,7 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 		if r.BodyID != "" {
 			f.status = http.StatusBadRequest
 		}
-	case resp.Kind == "key_reused", resp.Kind == "in_progress": // lookup the header Idempotency-Key, which v1 never had
+	case resp.Kind == "key_reused", resp.Kind == "in_progress": // about the header Idempotency-Key, which v1 did not have
 		f.wait = resp.RetryAfter()
 	case resp.Status == http.StatusUnprocessableEntity:
 		f.status = http.StatusBadRequest
@@ -90,14 +90,14 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 	case resp.Status >= http.StatusInternalServerError:
 		f.text = legacy.Broken(resp)
 	case resp.Status == http.StatusRequestEntityTooLarge, resp.Status == http.StatusTooManyRequests:
-	case r.Purpose == (legacy.Purpose{}): // raised outside, with a status of its own
-	default: // 400 about the request, 409 and whatever else v1 did not know
+	case r.Purpose == (legacy.Purpose{}): // raised outside the translation, with its own status
+	default: // a 400 about the request, a 409, or a status unknown in v1
 		f.status = http.StatusBadRequest
 	}
 	return f
 }
 
-// faultOf tells any error in v1's words.
+// faultOf converts any error to a v1 fault.
 func (a *API) faultOf(err error) *fault {
 	if f, ok := errors.AsType[*fault](err); ok {
 		return f
@@ -118,21 +118,21 @@ func (a *API) faultOf(err error) *fault {
 	return a.refused(r)
 }
 
-// missingText names the subject of a 404.
-func missingText(about legacy.Purpose) string {
+// missingText returns the message of a 404.
+func missingText(purpose legacy.Purpose) string {
 	switch {
-	case about.Noun == legacy.NounTerminated:
+	case purpose.Noun == legacy.NounTerminated:
 		return "pod not found to terminate"
-	case about.BodyID == "":
-		return string(about.Noun) + " not found"
-	case about.Noun == legacy.NounDataCenter:
-		return fmt.Sprintf("%s: Data center %q not found", about.Verb, about.BodyID)
+	case purpose.BodyID == "":
+		return string(purpose.Noun) + " not found"
+	case purpose.Noun == legacy.NounDataCenter:
+		return fmt.Sprintf("%s: Data center %q not found", purpose.Verb, purpose.BodyID)
 	}
-	return fmt.Sprintf("%s %q not found", about.Noun, about.BodyID)
+	return fmt.Sprintf("%s %q not found", purpose.Noun, purpose.BodyID)
 }
 
-// paymentText is v1's sentence about an empty account, unless the refusal is a
-// budget of the organisation's, which has words of its own.
+// paymentText returns v1's message about an empty account, or the gateway's message if a budget of the organisation
+// refused the call.
 func paymentText(r *legacy.RefusedError) string {
 	text := textNoFunds
 	if r.Response.Kind != "" {
@@ -144,7 +144,7 @@ func paymentText(r *legacy.RefusedError) string {
 	return r.Verb + ": " + text
 }
 
-// noResponseFault is the fault of a call without an answer.
+// noResponseFault returns the fault for a call without a response.
 func noResponseFault(err error) *fault {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, translate.ErrBudget) {
 		return &fault{status: http.StatusGatewayTimeout, text: textBroken}

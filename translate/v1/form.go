@@ -16,15 +16,15 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// handling is the treatment of an input field.
+// handling describes how an input field is translated.
 type handling int
 
-// Every field of every input has one; a test tries each field.
+// Every field of every input has one of these; a test checks each field.
 const (
-	mapped   handling = iota // it has a place in v2
-	emulated                 // its effect is produced by other calls or by memory
-	warned                   // it is not sent, and the answer says so
-	refused                  // a value that asks for something gone is a 400
+	mapped   handling = iota // has an equivalent in v2
+	emulated                 // achieved by other calls or by stored data
+	warned                   // not sent; the response has a warning
+	refused                  // a value that requests a removed feature gets a 400
 )
 
 func (h handling) String() string {
@@ -48,30 +48,30 @@ func (k kind) String() string {
 	return [...]string{"string", "integer", "number", "boolean", "array of strings", "object", "array of strings"}[k]
 }
 
-// field is one key of an input.
+// field is one member of an input.
 type field struct {
 	name string
 	kind kind
-	// v2 are the locations that it has in bodies of v2, of which its own name is one; plain
-	// tells that v2 takes the value as it is, at the only one.
+	// v2 lists the field's locations in v2 bodies, including its own name. plain reports that v2 accepts the value
+	// unchanged; v2 then is a single location.
 	v2    string
 	plain bool
 	handling
-	// enum closes the values; empty ones count as absent.
+	// enum lists the allowed values; an empty string counts as absent.
 	enum []string
-	// atLeast and atMost bound an integer; maxLen bounds a string in characters.
+	// atLeast and atMost are the bounds of an integer; maxLen is the maximum length of a string in characters.
 	atLeast, atMost int64
 	maxLen          int
 	required        bool
-	// keepEmpty tells that "" means something (it clears) instead of absent.
+	// keepEmpty reports that "" clears the value instead of counting as absent.
 	keepEmpty bool
 }
 
-// form is the input of one operation: the keys it takes.
+// form lists the members of the input of one operation.
 type form []field
 
-// input is a validated body: keys that were given, as string, int64, float64,
-// bool, []string or map[string]string. Absent and null keys are not in it.
+// input is a validated body. It holds the given members as string, int64, float64, bool, []string or map[string]string,
+// without absent and null ones.
 type input map[string]any
 
 func (in input) has(name string) bool { _, ok := in[name]; return ok }
@@ -82,10 +82,10 @@ func (in input) flag(name string) bool { b, _ := in[name].(bool); return b }
 
 func (in input) texts(name string) []string { l, _ := in[name].([]string); return l }
 
-// optional reads a key as the caller's wish for a setting.
+// optional returns a member as an Optional.
 func optional[T any](in input, name string) legacy.Optional[T] { return legacy.OptionalOf[T](in, name) }
 
-// whole returns an integer, absent when it was not given.
+// whole returns an integer, or absent if it is not set.
 func (in input) whole(name string, absent int64) int64 {
 	if n, ok := in[name].(int64); ok {
 		return n
@@ -93,7 +93,7 @@ func (in input) whole(name string, absent int64) int64 {
 	return absent
 }
 
-// textOr returns a string, absent when it is empty or was not given.
+// textOr returns a string, or absent if it is empty or not set.
 func (in input) textOr(name, absent string) string {
 	if s := in.text(name); s != "" {
 		return s
@@ -101,16 +101,14 @@ func (in input) textOr(name, absent string) string {
 	return absent
 }
 
-// maxProblems bounds what one refusal lists.
+// maxProblems is the maximum number of problems in one refusal.
 const maxProblems = 20
 
-// maxItems bounds a list that may come as one comma separated text: the bound on
-// JSON arrays does not see inside a string, and the objects built from the lists
-// of a pod multiply.
+// maxItems limits lists that may also be a comma-separated string, because the limit on JSON arrays does not apply inside
+// a string, and the number of placement candidates of a pod is a product of its lists.
 const maxItems = 256
 
-// read validates a body. The order of the checks is v1's: object, unknown keys,
-// types, required keys, values.
+// read validates a body. The checks are in v1's order: object, unknown members, types, required members, values.
 func (f form) read(in *translate.Incoming) (input, *fault) {
 	body, ok := in.Body.(map[string]any)
 	if !ok || !in.HasBody {
@@ -153,7 +151,7 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 	return out, nil
 }
 
-// plain are the values that v2 takes as they are.
+// plain returns the values that v2 accepts unchanged.
 func (f form) plain(in input) (p legacy.PassThrough) {
 	for _, field := range f {
 		if value, given := in[field.name]; given && field.plain {
@@ -185,9 +183,8 @@ func (f form) extra(body map[string]any) []string {
 	return problems
 }
 
-// convert reads a JSON value as the field's type. Integral numbers count as
-// integers however written, and lists may be one comma separated text, as old
-// clients send them.
+// convert converts a JSON value to the field's type. An integral number counts as an integer in any spelling. Lists may
+// be a comma-separated string, as old clients send them.
 func (f field) convert(v any) (any, bool) {
 	switch f.kind {
 	case kindString:
@@ -220,8 +217,8 @@ func (f field) convert(v any) (any, bool) {
 	return nil, false
 }
 
-// list reads strings as they are, commas inside included: only lists of ids may
-// also come as one text.
+// list converts a list of strings. Only lists of ids may also be one comma-separated string; elsewhere, commas are part
+// of a value.
 func (f field) list(v any) (any, bool) {
 	if s, ok := v.(string); ok {
 		return translate.SplitList(s), f.splits()
@@ -236,16 +233,16 @@ func (f field) list(v any) (any, bool) {
 	return out, ok
 }
 
-// splitLists names the lists that clients also send as one comma separated text.
+// splitLists names the lists that clients also send as a comma-separated string.
 var splitLists = map[string]bool{
 	"gpuTypeIds": true, "dataCenterIds": true, "cpuFlavorIds": true, "countryCodes": true,
 	"networkVolumeIds": true,
 }
 
-// splits tells that a list may come as one comma separated text.
+// splits reports whether a list may be a comma-separated string.
 func (f field) splits() bool { return f.kind == kindPorts || splitLists[f.name] }
 
-// check holds a given value against the field's bounds.
+// check validates a given value against the field's bounds.
 func (f field) check(v any) *fault {
 	switch v := v.(type) {
 	case string:
@@ -270,11 +267,11 @@ func (f field) check(v any) *fault {
 	return nil
 }
 
-// query reads the query parameters of one request. v1 took lists both repeated
-// and comma separated, and ignored names it did not know.
+// query reads the query parameters of one request. As v1 did, it accepts lists both repeated and comma-separated, and
+// ignores unknown names.
 type query struct {
 	values map[string][]string
-	fault  *fault // the first value that cannot be read
+	fault  *fault // the first invalid value
 }
 
 func (q *query) fail(format string, args ...any) {
@@ -283,7 +280,7 @@ func (q *query) fail(format string, args ...any) {
 	}
 }
 
-// text returns the parameter, "" when it is absent, which is no filter.
+// text returns the parameter, or "" if it is absent, which means no filter.
 func (q *query) text(name string, enum ...string) string {
 	values := q.values[name]
 	if len(values) == 0 || values[0] == "" {

@@ -9,8 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// poolTypes lists the serverless GPU types when one of the endpoints needs them,
-// nil else.
+// poolTypes returns the serverless GPU types if one of the endpoints has pools, otherwise nil.
 func (r *request) poolTypes(ctx context.Context, endpoints ...any) []any {
 	for _, e := range endpoints {
 		if len(v2.EndpointOf(e).Pools()) > 0 {
@@ -21,8 +20,8 @@ func (r *request) poolTypes(ctx context.Context, endpoints ...any) []any {
 	return nil
 }
 
-// typesOf expands an endpoint's pools to GPU types. When the note has the same set
-// its order is given back: strict clients compare it with the order they sent.
+// typesOf expands an endpoint's pools to GPU types. If the stored selection is the same set, it returns the stored order,
+// because strict clients compare it with the order they sent.
 func typesOf(e v2.Endpoint, types []any, remembered []string) []string {
 	ids := legacy.GPUTypes(e, legacy.Pools(types))
 	expanded := expandPools(remembered, types)
@@ -32,7 +31,7 @@ func typesOf(e v2.Endpoint, types []any, remembered []string) []string {
 	return ids
 }
 
-// expandPools replaces pool names by their GPU types, without those that the catalog does not sell for serverless.
+// expandPools replaces pool names by their GPU types. It drops types that the catalog does not offer for serverless.
 func expandPools(list []string, types []any) []string {
 	var ids []string
 	for _, id := range list {

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// v1Names are v1's fields by the locations in v2 bodies.
+// v1Names maps locations in v2 bodies to v1 fields.
 var v1Names = namesOf(podCreateForm, endpointCreateForm, templateCreateForm, volumeCreateForm, registryCreateForm)
 
 func namesOf(forms ...form) legacy.Names {

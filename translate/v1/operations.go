@@ -12,18 +12,18 @@ import (
 // serve answers one operation.
 type serve = func(ctx context.Context, r *request) (*reply, error)
 
-// resource is a subject of v1's operations: create, list, get, update and delete.
+// resource describes a v1 resource with its create, list, get, update and delete handlers.
 type resource struct {
-	// name is in the ids of operations, such as createPod and listPods; successor and
-	// successors are in those of v2, "" for the same.
+	// name is part of operation ids such as createPod and listPods. successor and successors are its singular and plural
+	// in v2; "" means the same.
 	name, successor, successors string
-	// path is that of the list, id the parameter that names one, next the list in v2.
+	// path is the path of the list, id the path parameter of one resource, and next the path of the list in v2.
 	path, id, next string
-	// creates and updates read the bodies.
+	// creates and updates validate the bodies.
 	creates, updates form
-	// shortTimeout tells that its clients give up after 10 seconds.
+	// shortTimeout reports that clients of this resource give up after 10 seconds.
 	shortTimeout bool
-	// update is nil where there is none; it serves POST .../update, too.
+	// update is nil if the resource cannot be updated; it also serves POST .../update.
 	create, list, get, update, delete serve
 }
 
@@ -31,7 +31,7 @@ func op(id, method, path, v2 string) Operation {
 	return Operation{ID: id, Method: method, Path: path, V2: v2, Mutates: method != http.MethodGet}
 }
 
-// rows are the operations in the order of the description, before those that only this
+// rows returns the operations in the order of the description, followed by more, which holds operations that only this
 // resource has.
 func (k resource) rows(more ...row) []row {
 	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
@@ -56,7 +56,7 @@ func (k resource) rows(more ...row) []row {
 	return rows
 }
 
-// lists, gets and deletes serve operations that need no more than a call.
+// lists, gets and deletes return handlers of operations that need a single call.
 func lists(show func(any) map[string]any, list func(*legacy.Session, context.Context) ([]any, error)) serve {
 	return func(ctx context.Context, r *request) (*reply, error) {
 		listed, err := list(r.Session, ctx)
@@ -79,21 +79,20 @@ func deletes(remove func(*legacy.Session, context.Context, string) error) serve 
 	}
 }
 
-// podActs is the row of an action on a pod.
+// podActs returns the row of an action on a pod.
 func podActs(verb string, serve serve) row {
 	o := op(verb+"Pod", http.MethodPost, "/v1/pods/{podId}/"+verb, "podAction")
 	o.IgnoresBody = true
 	return row{Operation: o, successor: "/v2/pods/{podId}/action", serve: serve}
 }
 
-// bills is the row of the amounts of a resource.
+// bills returns the row of a billing operation.
 func bills(id, path, v2, next string, serve serve) row {
 	return row{Operation: op(id, http.MethodGet, "/v1/billing/"+path, v2), successor: "/v2/billing/" + next, serve: serve}
 }
 
-// operations is the whole of v1: a row for each operation, in the order of the
-// description. Routes are built from it and a test holds it against the
-// description.
+// operations returns all operations of v1 in the order of the description. Routes are built from it, and a test compares
+// it with the description.
 func operations() []row {
 	public := func(id, path, v2 string) Operation {
 		return Operation{ID: id, Method: http.MethodGet, Path: path, V2: v2, Public: true}

@@ -11,30 +11,28 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// podView holds the sources of a pod response besides the v2 pod.
+// podView holds the data of a pod response that is not in the v2 pod.
 type podView struct {
 	note translate.PodNote
 	// gpus is the plain GPU catalog, for names and prices.
 	gpus *gpuCatalog
-	// intent is the desiredStatus to report instead of the mapped one: the status
-	// that the caller just asked for.
+	// intent is the desiredStatus to report after an action, or "" to derive it from the pod.
 	intent string
-	// machine asks for the machine in full.
+	// machine requests the full machine.
 	machine bool
-	// volume and template are the v1 shapes to include, nil for none.
+	// volume and template are the v1 values to include, or nil.
 	volume, template any
-	// worker is the v2 worker the pod stands for, of the endpoint with the id;
-	// nil for none.
+	// worker is the v2 worker that the pod represents, and endpointID the id of its endpoint; worker is nil for a pod.
 	worker     any
 	endpointID string
 }
 
-// shownPod is a v2 pod in v1's shape, the documented names and those seen on the
-// wire together. It is written from the pod at the end.
+// shownPod is a v2 pod in v1's form. It includes both the documented fields and those that the original service also
+// sent. It encodes itself directly from the v2 pod.
 type shownPod struct {
 	podView
 	v2.Pod
-	// user is the same for all pods of an answer.
+	// user is the same for all pods of a response.
 	user string
 }
 
@@ -42,19 +40,18 @@ func (r *request) pod(body any, view podView) *shownPod {
 	return &shownPod{podView: view, Pod: v2.PodOf(body), user: r.user()}
 }
 
-// shownPods is a list of pods, which are written one by one.
+// shownPods is a list of pods that are encoded one at a time.
 type shownPods struct {
-	// listed are v2 pods, behind which workers are shown.
+	// listed holds v2 pods; workers follow them in the response.
 	listed, workers []any
 	filter          podFilter
 	notes           map[string]translate.PodNote
 	extras          podExtras
-	// one has the common facts of the listed pods.
+	// one holds the data that the listed pods share.
 	one shownPod
 }
 
-// AppendTo writes the pods that the filter lets through, but for terminated ones, which v1
-// did not list either.
+// AppendTo appends the pods that pass the filter. It omits terminated pods, as v1 did.
 func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
 	w := objectWriter{buf: append(buf, '[')}
 	begin, written, left := len(w.buf), 0, len(l.listed)+len(l.workers)
@@ -67,7 +64,7 @@ func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
 		}
 		p.write(&w)
 		written++
-		if each := (len(w.buf)-begin)/written + 1; cap(w.buf)-len(w.buf) < 2*each { // the others are much alike
+		if each := (len(w.buf)-begin)/written + 1; cap(w.buf)-len(w.buf) < 2*each { // the remaining pods have about the same size
 			w.buf = slices.Grow(w.buf, min((left+1)*each, max(maxListGrowth, 32*len(w.buf))))
 		}
 	}
@@ -87,7 +84,7 @@ func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
 	return append(w.buf, ']'), w.err
 }
 
-// maxListGrowth bounds the room that is made for a list by its first pods.
+// maxListGrowth limits the memory reserved for a list by the size of its first pods, in bytes.
 const maxListGrowth = 1 << 20
 
 func (p *shownPod) AppendTo(buf []byte) ([]byte, error) {
@@ -102,7 +99,7 @@ func (p *shownPod) write(w *objectWriter) {
 	w.end()
 }
 
-// members writes the pod's members, by name.
+// members writes the pod's members, sorted by name.
 func (p *shownPod) members(w *objectWriter) {
 	isCPU, volume, ports := p.IsCPU(), p.volumeID(), p.OpenPorts()
 	command, rate, gpu, gpuTypeID := p.Command(), p.cost(), p.gpu(), p.gpuTypeID()
@@ -177,7 +174,7 @@ func (p *shownPod) members(w *objectWriter) {
 
 func (p *shownPod) templateID() string { return legacy.TemplateIDOfPod(p.Pod, p.note) }
 
-// family is GPU or CPU.
+// family returns GPU or CPU.
 func (p *shownPod) family() string {
 	if p.IsCPU() {
 		return "CPU"
@@ -185,7 +182,7 @@ func (p *shownPod) family() string {
 	return "GPU"
 }
 
-// gpuTypeID is the type of a GPU pod, "" of any other.
+// gpuTypeID returns the type of a GPU pod, or "".
 func (p *shownPod) gpuTypeID() string {
 	if p.IsCPU() {
 		return ""
@@ -197,7 +194,7 @@ func (p *shownPod) status() string {
 	return cmp.Or(p.intent, translate.DesiredStatus(p.Status()))
 }
 
-// gpuType is the GPU of a pod; one without an id is none.
+// gpuType is the GPU of a pod. If its id is empty, the pod has no GPU.
 type gpuType struct {
 	listedGPU
 	count int64
@@ -207,8 +204,8 @@ func (p *shownPod) gpu() gpuType {
 	return gpuType{listedGPU: p.gpus.lookup(p.GPU()), count: p.GPUCount()}
 }
 
-// members describe the type with its catalog name and prices. v2 sells by the hour
-// only, so the prices of longer terms and of spot are 0.
+// members writes the type with its catalog name and prices. v2 has hourly prices only, so the prices for longer terms and
+// spot pods are 0.
 func (g gpuType) members(w *objectWriter) {
 	w.number("communityPrice", g.community)
 	w.whole("communitySpotPrice", 0)
@@ -223,7 +220,7 @@ func (g gpuType) members(w *objectWriter) {
 	w.whole("threeMonthPrice", 0)
 }
 
-// cost is the pod's rate, 0 of one that was stopped.
+// cost returns the hourly price of the pod, or 0 for a stopped pod.
 func (p *shownPod) cost() json.Number {
 	switch p.Status() {
 	case v2.StatusExited, v2.StatusTerminated:
@@ -237,9 +234,8 @@ func (p *shownPod) volumeID() string {
 	return id
 }
 
-// machineMembers writes the machine. Only what v2 tells is in the short form, and there is
-// less of a pod whose place it does not tell; clients with types need the price and the
-// public address of one that is there.
+// machineMembers writes the machine. The short form has only data from v2, and less of it if the pod has no data centre.
+// Typed clients need the price and the public address of a placed pod.
 func (p *shownPod) machineMembers(w *objectWriter, gpu gpuType, ports []v2.Port) {
 	cloud, centre, full := p.Cloud(), p.DataCenter(), p.machine
 	placed := full || centre != ""
@@ -295,7 +291,7 @@ func (p *shownPod) pricePerGPU() any {
 	return hourly / float64(count)
 }
 
-// publicIP is the address of the first open TCP port, "" until there is one.
+// publicIP returns the address of the first open TCP port, or "".
 func publicIP(ports []v2.Port) string {
 	for _, port := range ports {
 		if port.Open() && port.IP != "" {
@@ -305,8 +301,7 @@ func publicIP(ports []v2.Port) string {
 	return ""
 }
 
-// portMappings maps private to public TCP ports; null while the pod has no
-// runtime.
+// portMappings maps private to public TCP ports. It is null while the pod has no runtime data.
 func (p *shownPod) portMappings(ports []v2.Port) any {
 	if len(ports) == 0 && p.Runtime() == nil {
 		return nil
@@ -320,7 +315,7 @@ func (p *shownPod) portMappings(ports []v2.Port) any {
 	return out
 }
 
-// worker writes a serverless worker as the pod v1 showed it as.
+// worker returns a serverless worker as a pod, as v1 presented it.
 func (r *request) worker(worker any, endpointID string, gpus *gpuCatalog) *shownPod {
 	pod := map[string]any{
 		"id": translate.At(worker, "id"), "image": translate.At(worker, "image"), "status": "RUNNING",

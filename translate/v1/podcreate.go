@@ -26,8 +26,8 @@ func createPod(ctx context.Context, r *request) (*reply, error) {
 	return &reply{status: http.StatusCreated, body: r.pod(made.Members, view)}, nil
 }
 
-// podCreate reads the body of POST /v1/pods, with the defaults v1 applied. It
-// refuses wishes that cannot be met any more or contradict each other.
+// podCreate reads the body of POST /v1/pods with v1's defaults. It returns an error for settings that are no longer
+// available or that contradict each other.
 func (r *request) podCreate() (*legacy.PodCreate, error) {
 	in := r.body
 	args := in.text("dockerArgs")
@@ -60,8 +60,8 @@ func (r *request) podCreate() (*legacy.PodCreate, error) {
 	return want, nil
 }
 
-// defaults sets the values that v1 set for pods without a template. It started SSH where
-// port 22 was open; v2 must be asked.
+// defaults sets v1's defaults for pods without a template. v1 started SSH if port 22 was open; v2 needs a separate
+// setting.
 func (r *request) defaults(want *legacy.PodCreate) {
 	if !want.CPU {
 		if want.Disk.Value() == 0 {
@@ -75,7 +75,7 @@ func (r *request) defaults(want *legacy.PodCreate) {
 	}
 }
 
-// podInput reads the wishes that both bodies have for a pod.
+// podInput reads the pod settings that both bodies share.
 func (r *request) podInput() legacy.PodInput {
 	in := r.body
 	return legacy.PodInput{
@@ -84,17 +84,17 @@ func (r *request) podInput() legacy.PodInput {
 	}
 }
 
-// placement reads where the pod may go. Wishes that v2 has no form for are told.
+// placement reads where the pod may be placed. It warns about settings that v2 does not support.
 func (r *request) placement(p *legacy.Placement) error {
 	in := r.body
 	cloud := in.textOr("cloudType", "SECURE")
 	for _, name := range [...]string{"minDownloadMbps", "minUploadMbps", "minDiskBandwidthMBps"} {
 		if in.has(name) {
-			r.WarnLost(name, "not supported any more, ignored")
+			r.WarnLost(name, "no longer supported, ignored")
 		}
 	}
 	if in.flag("supportPublicIp") && cloud == "COMMUNITY" {
-		r.WarnLost("supportPublicIp", "cannot be asked for on the community cloud any more, ignored")
+		r.WarnLost("supportPublicIp", "no longer supported on the community cloud, ignored")
 	}
 	p.Clouds, p.DataCenters, p.Countries = []string{cloud}, r.centres(), translate.Unique(in.texts("countryCodes"))
 	p.SplitDataCenters = in.text("dataCenterPriority") == "custom"
@@ -120,8 +120,7 @@ func updatePod(ctx context.Context, r *request) (*reply, error) {
 	return r.podReply(ctx, pod, "", err)
 }
 
-// podReply answers with a pod. intent is the desiredStatus to report, "" for the
-// pod's own.
+// podReply returns a pod. intent is the desiredStatus to report, or "" to derive it from the pod.
 func (r *request) podReply(ctx context.Context, pod v2.Pod, intent string, err error) (*reply, error) {
 	if err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func (r *request) podReply(ctx context.Context, pod v2.Pod, intent string, err e
 	return ok(r.podWith(ctx, pod, podIncludes{}, intent)), nil
 }
 
-// podAction serves the actions that v2 has.
+// podAction returns the handler of a v2 pod action.
 func podAction(a legacy.Action) func(context.Context, *request) (*reply, error) {
 	return func(ctx context.Context, r *request) (*reply, error) {
 		pod, err := r.PerformAction(ctx, r.id, a)
@@ -142,8 +141,8 @@ func resetPod(ctx context.Context, r *request) (*reply, error) {
 	return r.podReply(ctx, pod, translate.Running, err)
 }
 
-// shortage is the status of "nothing is free": v1 really answered 500, of which its
-// description, that has 400 for every refusal, said nothing.
+// shortage returns the status of a capacity shortage: v1 actually sent 500, although its description has 400 for every
+// refusal.
 func (a *API) shortage() int {
 	if a.cfg.Legacy.Answers == legacy.Strict {
 		return http.StatusBadRequest
@@ -151,7 +150,7 @@ func (a *API) shortage() int {
 	return http.StatusInternalServerError
 }
 
-// podShortage is the answer to a create for which nothing is free.
+// podShortage returns the fault for a create without available capacity.
 func (a *API) podShortage(e *legacy.ShortageError) *fault {
 	return &fault{status: a.shortage(), text: "create pod: " + textNoCapacity, detail: e.Response.Detail()}
 }

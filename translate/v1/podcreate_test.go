@@ -99,21 +99,21 @@ func TestCreatePodCandidates(t *testing.T) {
 		"unknown type skipped": {
 			`{"imageName":"img:1","gpuTypeIds":["NVIDIA TitanX","NVIDIA L4"]}`,
 			[]answer{created("NVIDIA L4")},
-			201, "", "L4", "gpuTypeIds: NVIDIA TitanX is not in the catalog, skipped",
+			201, "", "L4", "gpuTypeIds: NVIDIA TitanX is not in the catalog, ignored",
 		},
 		"all types unknown": {
 			`{"imageName":"img:1","gpuTypeIds":["NVIDIA TitanX"]}`, nil,
-			400, "gpuTypeIds: NVIDIA TitanX is not in the catalog", "", "gpuTypeIds: NVIDIA TitanX is not in the catalog, skipped",
+			400, "gpuTypeIds: NVIDIA TitanX is not in the catalog", "", "gpuTypeIds: NVIDIA TitanX is not in the catalog, ignored",
 		},
 		"short names": {
 			`{"imageName":"img:1","gpuTypeIds":["L4","NVIDIA L40"]}`, nil,
 			400, "gpuTypeIds: L4 is not in the catalog; did you mean NVIDIA L4?, NVIDIA L40 is not in the catalog", "",
-			"gpuTypeIds: L4 is not in the catalog; did you mean NVIDIA L4?, skipped",
+			"gpuTypeIds: L4 is not in the catalog; did you mean NVIDIA L4?, ignored",
 		},
 		"a short name beside an id": {
 			`{"imageName":"img:1","gpuTypeIds":["RTX 4090","NVIDIA L4"]}`,
 			[]answer{created("NVIDIA L4")},
-			201, "", "L4", "gpuTypeIds: RTX 4090 is not in the catalog; did you mean NVIDIA GeForce RTX 4090?, skipped",
+			201, "", "L4", "gpuTypeIds: RTX 4090 is not in the catalog; did you mean NVIDIA GeForce RTX 4090?, ignored",
 		},
 		"no types: cheapest first": {
 			`{"imageName":"img:1"}`,
@@ -144,7 +144,7 @@ func TestCreatePodCandidates(t *testing.T) {
 		"cpu flavour too small": {
 			`{"imageName":"img:1","cpuFlavorIds":["cpu3c","cpu5c"],"vcpuCount":32}`,
 			[]answer{created("x")},
-			201, "", "cpu5c", "cpuFlavorIds: cpu3c does not come with 32 vCPUs, skipped",
+			201, "", "cpu5c", "cpuFlavorIds: cpu3c is not available with 32 vCPUs, ignored",
 		},
 		"cpu without flavours": {
 			`{"imageName":"img:1","computeType":"CPU"}`,

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// v1's closed word lists. The GPU, data centre and CUDA lists of its schema are
-// snapshots and not enforced: the live catalog decides.
+// v1's enumerations. The GPU, data centre and CUDA lists of its schema are snapshots and are not enforced; the live
+// catalog applies.
 var (
 	clouds     = []string{"SECURE", "COMMUNITY"}
 	computes   = []string{"GPU", "CPU"}
 	priorities = []string{"availability", "custom"}
 )
 
-// maxName is v1's limit for names, in characters.
+// maxName is v1's maximum length of names in characters.
 const maxName = 191
 
-// defaultPorts are the ports v1 opened when none were given.
+// defaultPorts are the ports that v1 opened by default.
 var defaultPorts = []string{"8888/http", "22/tcp"}
 
-// The defaults v1 applied to pods, which v2 does not have.
+// Defaults of v1 for pods that v2 does not have.
 const (
 	defaultName   = "my pod"
 	defaultDisk   = 50
@@ -29,10 +29,10 @@ const (
 	defaultVCPU   = 2
 )
 
-// anyInt lets an integer field be negative; v1 read that as absent.
+// anyInt allows negative integers, which v1 treated as absent.
 const anyInt = math.MinInt64
 
-// podCreateForm is PodCreateInput and the four keys shipped clients add.
+// podCreateForm is PodCreateInput of the description with four members that existing clients add.
 var podCreateForm = form{
 	{name: "name", maxLen: maxName},
 	{name: "imageName", v2: "image"},
@@ -73,8 +73,8 @@ var podCreateForm = form{
 	{name: "startJupyter", kind: kindBoolean, plain: true},
 }
 
-// podUpdateForm is PodUpdateInput. Its schema repeats the defaults of a create;
-// they do not apply: an absent key is unchanged.
+// podUpdateForm is PodUpdateInput of the description. Its schema repeats the defaults of a create, which do not apply: an
+// absent member stays unchanged.
 var podUpdateForm = slices.Concat(form{
 	{name: "name", maxLen: maxName},
 	{name: "imageName", v2: "image"},
@@ -83,7 +83,7 @@ var podUpdateForm = slices.Concat(form{
 	{name: "locked", kind: kindBoolean, plain: true},
 })
 
-// containerFields are the settings that bodies about templates and pods share.
+// containerFields are the fields that template and pod bodies share.
 var containerFields = form{
 	{name: "containerDiskInGb", v2: "disk", kind: kindInteger},
 	{name: "volumeInGb", v2: "mounts.persistent mounts.persistent.size", kind: kindInteger},

@@ -10,11 +10,11 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// podIncludes are the include flags of pod reads.
+// podIncludes holds the include flags of pod reads.
 type podIncludes struct{ machine, volume, template, workers bool }
 
 func (r *request) podIncludes() podIncludes {
-	r.query.flag("includeSavingsPlans") // there are none; only its spelling is checked
+	r.query.flag("includeSavingsPlans") // v2 has no savings plans; the value is only validated
 	return podIncludes{
 		machine:  r.query.flag("includeMachine"),
 		volume:   r.query.flag("includeNetworkVolume"),
@@ -23,8 +23,7 @@ func (r *request) podIncludes() podIncludes {
 	}
 }
 
-// podFilter is the query of GET /v1/pods. v2 filters nothing, so all of it is
-// done here.
+// podFilter holds the filters of GET /v1/pods. v2 has no filters, so they are applied here.
 type podFilter struct {
 	compute, status, endpoint, id, image, name, volume, template string
 	flavours, centres, types                                     []string
@@ -40,7 +39,7 @@ func (r *request) podFilter() podFilter {
 	}
 }
 
-// matches reports whether a pod passes every filter that was set.
+// matches reports whether a pod passes every filter.
 func (f podFilter) matches(p *shownPod) bool {
 	equal := func(want string, have func() string) bool { return want == "" || have() == want }
 	among := func(want []string, have func() string) bool { return len(want) == 0 || slices.Contains(want, have()) }
@@ -72,18 +71,17 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 	return ok(pods), nil
 }
 
-// podExtras are the volumes and templates to show inside pods, by id.
+// podExtras holds the volumes and templates to include in pods, by id.
 type podExtras struct{ volumes, templates map[string]any }
 
-// podExtras reads volumes and templates once as lists. Templates that are not
-// the account's own are read one by one. What cannot be read is left out with a
-// warning.
+// podExtras reads volumes and templates as lists. It reads templates of other accounts individually. It omits those that
+// cannot be read, with a warning.
 func (r *request) podExtras(ctx context.Context, include podIncludes, pods []any, notes map[string]translate.PodNote) podExtras {
 	extras := podExtras{volumes: map[string]any{}, templates: map[string]any{}}
 	if include.volume {
 		volumes, err := r.Volumes(ctx)
 		if err != nil {
-			r.Warn("includeNetworkVolume", "the network volumes could not be read")
+			r.Warn("includeNetworkVolume", "cannot read the network volumes")
 		}
 		for _, volume := range volumes {
 			extras.volumes[translate.Text(volume, "id")] = networkVolume(volume)
@@ -118,8 +116,7 @@ func (r *request) allWorkers(ctx context.Context, endpointID string) ([]any, err
 	return all, nil
 }
 
-// workersOf lists the workers of endpoints by endpoint id. What cannot be read
-// is left out with a warning.
+// workersOf lists the workers of endpoints by endpoint id. It omits those that cannot be read, with a warning.
 func (r *request) workersOf(ctx context.Context, endpoints []string) map[string][]any {
 	gpus := newGPUCatalog(r.gpuTypes(ctx))
 	var mu sync.Mutex
@@ -128,7 +125,7 @@ func (r *request) workersOf(ctx context.Context, endpoints []string) map[string]
 		id := endpoints[i]
 		listed, err := r.Workers(ctx, id)
 		if err != nil {
-			r.Warn("includeWorkers", "the workers of "+id+" could not be read")
+			r.Warn("includeWorkers", "cannot read the workers of "+id)
 			return
 		}
 		workers := []any{}
@@ -159,7 +156,7 @@ func getPod(ctx context.Context, r *request) (*reply, error) {
 	return ok(r.podWith(ctx, pod, include, "")), nil
 }
 
-// getWorker looks for an id among the serverless workers, which v1 knew as pods.
+// getWorker looks for an id among the serverless workers, which v1 presented as pods.
 func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 	workers, err := r.allWorkers(ctx, "")
 	if err != nil {
@@ -173,7 +170,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 	return nil, &fault{status: 404, text: "pod not found"}
 }
 
-// podWith writes one pod with the requested includes.
+// podWith returns one pod with the requested includes.
 func (r *request) podWith(ctx context.Context, pod v2.Pod, include podIncludes, intent string) *shownPod {
 	note, _, _ := r.PodNote(ctx, pod.ID())
 	shown := r.pod(pod.Members, podView{note: note, gpus: r.gpuCatalog(ctx, pod.Members), machine: include.machine, intent: intent})
@@ -181,7 +178,7 @@ func (r *request) podWith(ctx context.Context, pod v2.Pod, include podIncludes, 
 		if volume, err := r.Volume(ctx, id); err == nil {
 			shown.volume = networkVolume(volume)
 		} else {
-			r.Warn("includeNetworkVolume", "the network volume could not be read")
+			r.Warn("includeNetworkVolume", "cannot read the network volume")
 		}
 	}
 	if id := legacy.TemplateIDOfPod(pod, note); include.template && id != "" {

@@ -10,8 +10,7 @@ var registryCreateForm = form{
 	{name: "name", plain: true, required: true}, {name: "username", plain: true, required: true}, {name: "password", plain: true, required: true},
 }
 
-// registryAuth writes registry credentials in v1's shape: never more than id and
-// name.
+// registryAuth returns registry credentials in v1's form, which has only the id and the name.
 func registryAuth(v any) map[string]any {
 	return map[string]any{"id": translate.Text(v, "id"), "name": translate.Text(v, "name")}
 }

@@ -14,7 +14,7 @@ import (
 
 var categories = []string{"NVIDIA", "AMD", "CPU"}
 
-// templateCreateForm is TemplateCreateInput.
+// templateCreateForm is TemplateCreateInput of the description.
 var templateCreateForm = slices.Concat(form{
 	{name: "category", plain: true, enum: categories},
 	{name: "isServerless", v2: "serverless", plain: true, kind: kindBoolean},
@@ -22,7 +22,7 @@ var templateCreateForm = slices.Concat(form{
 	{name: "imageName", v2: "image", required: true},
 }, containerFields, templateFields)
 
-// templateUpdateForm is TemplateUpdateInput; its defaults do not apply.
+// templateUpdateForm is TemplateUpdateInput of the description. Its defaults do not apply.
 var templateUpdateForm = slices.Concat(form{{name: "name"}, {name: "imageName", v2: "image"}}, containerFields, templateFields)
 
 var templateFields = form{
@@ -30,7 +30,7 @@ var templateFields = form{
 	{name: "readme", handling: emulated, keepEmpty: true},
 }
 
-// templateInput reads the wishes that both bodies have for a template.
+// templateInput reads the template settings that both bodies share.
 func (r *request) templateInput() *legacy.TemplateInput {
 	in := r.body
 	w := &legacy.TemplateInput{
@@ -56,7 +56,7 @@ func containerInput(in input) legacy.Container {
 	return w
 }
 
-// template writes a template in v1's shape.
+// template returns a template in v1's form.
 func (r *request) template(ctx context.Context, t legacy.Template, official bool) map[string]any {
 	command := t.Command()
 	shown := map[string]any{
@@ -73,7 +73,7 @@ func (r *request) template(ctx context.Context, t legacy.Template, official bool
 	return shown
 }
 
-// templatesByID reads templates in v1's shape, without those that cannot be read.
+// templatesByID returns templates in v1's form. It omits those that cannot be read.
 func (r *request) templatesByID(ctx context.Context, wanted []string) map[string]any {
 	shown := map[string]any{}
 	for id, t := range r.TemplatesByID(ctx, wanted) {
@@ -82,10 +82,10 @@ func (r *request) templatesByID(ctx context.Context, wanted []string) map[string
 	return shown
 }
 
-// templateIncludes are the include flags of template reads.
+// templateIncludes holds the include flags of template reads.
 type templateIncludes struct{ public, official, bound bool }
 
-// templateIncludes reads the flags, and remembers how the caller spells the platform.
+// templateIncludes reads the flags and stores the caller's name for the platform.
 func (r *request) templateIncludes(ctx context.Context) templateIncludes {
 	name := cmp.Or(r.brandInQuery(), r.api.cfg.Legacy.Name())
 	r.RememberSpelling(ctx, r.api.cfg.Legacy, name)
@@ -96,12 +96,12 @@ func (r *request) templateIncludes(ctx context.Context) templateIncludes {
 	}
 }
 
-// includeTemplates are the parameters about the templates of some source; all but
-// two of them name the platform.
+// includeTemplates matches the parameters that include the templates of a source. All but two of them contain the
+// platform's name.
 var includeTemplates = regexp.MustCompile(`^include([A-Z][A-Za-z0-9]*)Templates$`)
 
-// brandInQuery is the name that the caller has for the platform, "" if it names none or
-// the operator has said which it must have.
+// brandInQuery returns the caller's name for the platform, or "" if the query has none or the operator has configured the
+// name.
 func (r *request) brandInQuery() string {
 	if r.api.cfg.Legacy.Brand != "" {
 		return ""
@@ -114,7 +114,7 @@ func (r *request) brandInQuery() string {
 	return ""
 }
 
-// maxPublic is how many templates v2 gives of one catalog slice.
+// maxPublic is the maximum number of templates that v2 returns for one source.
 const maxPublic = 100
 
 func listTemplates(ctx context.Context, r *request) (*reply, error) {
@@ -165,12 +165,12 @@ func listTemplates(ctx context.Context, r *request) (*reply, error) {
 func (r *request) publicTemplates(ctx context.Context, source string) ([]any, error) {
 	list, err := r.PublicTemplates(ctx, source)
 	if len(list) >= maxPublic {
-		r.Warn("templates", "only the first 100 "+source+" ones are listed")
+		r.Warn("templates", "only the first 100 "+source+" templates are listed")
 	}
 	return list, err
 }
 
-// virtualTemplates are those of the endpoints whose template is unknown.
+// virtualTemplates returns the virtual templates of the endpoints whose template is unknown.
 func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
 	endpoints, err := r.Endpoints(ctx)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
 }
 
 func getTemplate(ctx context.Context, r *request) (*reply, error) {
-	r.templateIncludes(ctx) // they change nothing here; only their spelling is checked
+	r.templateIncludes(ctx) // the flags have no effect here; their values are only validated
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}

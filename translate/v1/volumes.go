@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// maxVolume is v1's limit for network volumes in GB.
+// maxVolume is v1's maximum size of network volumes in GB.
 const maxVolume = 4000
 
 var volumeCreateForm = form{
@@ -20,7 +20,7 @@ var volumeUpdateForm = form{
 	{name: "name"}, {name: "size", kind: kindInteger, atMost: maxVolume},
 }
 
-// networkVolume writes a volume in v1's shape: exactly these four keys.
+// networkVolume returns a volume in v1's form, which has exactly these four members.
 func networkVolume(body any) map[string]any {
 	v := v2.NetworkVolumeOf(body)
 	return map[string]any{"id": v.ID(), "name": v.Name(), "size": v.Size(), "dataCenterId": v.DataCenter()}

@@ -7,20 +7,19 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Container is the part that pods, templates and endpoints share: the image, and
-// its settings.
+// Container is a view of the container settings that pods, templates and endpoints share.
 type Container struct{ Object }
 
-// ContainerOf views the container settings of a decoded body.
+// ContainerOf returns a view of the container settings of a decoded body.
 func ContainerOf(body any) Container { return Container{ObjectOf(body)} }
 
-// Image returns the image.
+// Image returns the container image.
 func (c Container) Image() string { return c.text("image") }
 
-// SetImage sets the image.
+// SetImage sets the container image.
 func (c Container) SetImage(image string) { c.set(image, "image") }
 
-// Command returns the container command, however the body spells it.
+// Command returns the container command, whichever form the body uses.
 func (c Container) Command() translate.Command {
 	command := translate.Command{Entrypoint: c.texts("entrypoint"), Cmd: c.texts("cmd")}
 	if command.Empty() {
@@ -29,7 +28,7 @@ func (c Container) Command() translate.Command {
 	return command
 }
 
-// Shell returns the command as one line: args as stored, else the arrays joined.
+// Shell returns the command as one line: args as stored, or the joined arrays.
 func (c Container) Shell() string {
 	if args := c.text("args"); args != "" {
 		return args
@@ -40,10 +39,10 @@ func (c Container) Shell() string {
 // SetArgs sets the command in its one-line form.
 func (c Container) SetArgs(args string) { c.set(args, "args") }
 
-// SetEntrypoint sets one half of the command in its split form.
+// SetEntrypoint sets the entrypoint of the command.
 func (c Container) SetEntrypoint(words []string) { c.set(translate.List(words), "entrypoint") }
 
-// SetCmd sets the other half.
+// SetCmd sets the arguments of the command.
 func (c Container) SetCmd(words []string) { c.set(translate.List(words), "cmd") }
 
 // Disk returns the size of the container disk in GB.
@@ -55,7 +54,7 @@ func (c Container) SetDisk(gb int64) { c.set(translate.Int(gb), "disk") }
 // Ports returns the open ports as "<port>/<protocol>".
 func (c Container) Ports() []string { return c.texts("ports") }
 
-// AppendPorts appends the open ports.
+// AppendPorts appends the open ports to ports.
 func (c Container) AppendPorts(ports []string) []string {
 	return translate.AppendTexts(ports, c.body(), "ports")
 }
@@ -63,10 +62,10 @@ func (c Container) AppendPorts(ports []string) []string {
 // SetPorts sets the open ports.
 func (c Container) SetPorts(ports []string) { c.set(translate.List(ports), "ports") }
 
-// Env returns the environment; it belongs to the body.
+// Env returns the environment. The map belongs to the body and must not be modified.
 func (c Container) Env() map[string]any { return translate.Members(c.at("env")) }
 
-// Variables returns the environment as it was decoded, nil for none.
+// Variables returns the environment as decoded, a map or a Record, or nil.
 func (c Container) Variables() any { return c.at("env") }
 
 // SetEnv sets the environment.
@@ -75,7 +74,7 @@ func (c Container) SetEnv(vars map[string]string) { c.set(translate.EnvObject(va
 // Registry returns the id of the registry credentials.
 func (c Container) Registry() string { return c.text("registry") }
 
-// SetRegistry sets the registry credentials, null for "".
+// SetRegistry sets the id of the registry credentials; "" sets null.
 func (c Container) SetRegistry(id string) {
 	if id == "" {
 		c.set(nil, "registry")
@@ -84,19 +83,18 @@ func (c Container) SetRegistry(id string) {
 	c.set(id, "registry")
 }
 
-// PersistentSize returns the size of the persistent volume in GB, 0 for none.
+// PersistentSize returns the size of the persistent volume in GB, or 0.
 func (c Container) PersistentSize() int64 { return c.whole("mounts", "persistent", "size") }
 
-// PersistentPath returns where the persistent volume is mounted.
+// PersistentPath returns the mount path of the persistent volume.
 func (c Container) PersistentPath() string { return c.text("mounts", "persistent", "path") }
 
-// SetPersistent mounts a persistent volume, and nothing else.
+// SetPersistent mounts a persistent volume in place of any other mount.
 func (c Container) SetPersistent(gb int64, path string) {
 	c.set(map[string]any{"persistent": map[string]any{"size": translate.Int(gb), "path": path}}, "mounts")
 }
 
-// CopyInto writes the settings that have a value into another body, as v2 does
-// when the body names the template.
+// CopyInto copies the settings that have a value into another body, as v2 does for a body that names a template.
 func (c Container) CopyInto(to Container) {
 	for _, name := range [...]string{"image", "registry"} {
 		if s := c.text(name); s != "" {

@@ -1,8 +1,5 @@
-// Package v2 holds typed views of the decoded bodies of the platform's v2 API. A
-// view reads and writes the members that the retired interfaces know of a
-// resource and keeps all others, so a newer platform loses nothing by passing
-// through.
+// Package v2 provides typed views of decoded bodies of the platform's v2 API. A view reads and writes the members that
+// the legacy APIs use and keeps all others, so that members added by a newer platform are preserved.
 //
-// Each path is written once, in the methods of its view; a test holds every one
-// of them against the API description.
+// Each member path occurs once, in a method of its view; a test checks all paths against the API description.
 package v2

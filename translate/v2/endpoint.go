@@ -2,16 +2,16 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// Endpoint is a serverless endpoint, or a body that makes or changes one.
+// Endpoint is a serverless endpoint, or the body of a create or update request.
 type Endpoint struct{ Container }
 
-// EndpointOf views a decoded endpoint.
+// EndpointOf returns a view of a decoded endpoint.
 func EndpointOf(body any) Endpoint { return Endpoint{ContainerOf(body)} }
 
-// NewEndpoint returns an empty body to write.
+// NewEndpoint returns an empty body to write to.
 func NewEndpoint() Endpoint { return Endpoint{Container{NewObject()}} }
 
-// The types and scalers of endpoints.
+// Types, scalers and Flashboot modes of endpoints.
 const (
 	Queue         = "QUEUE"
 	LoadBalancer  = "LOAD_BALANCER"
@@ -22,8 +22,7 @@ const (
 	FlashbootPrio = "PRIORITY_FLASHBOOT"
 )
 
-// AsTemplate views the endpoint's container settings as a serverless template
-// with the id.
+// AsTemplate returns the endpoint's container settings as a serverless template with the given id.
 func (e Endpoint) AsTemplate(id string) Template {
 	t := NewTemplate()
 	t.SetServerless(true)
@@ -46,13 +45,13 @@ func (e Endpoint) Type() string { return e.text("type") }
 // SetType sets QUEUE or LOAD_BALANCER.
 func (e Endpoint) SetType(kind string) { e.set(kind, "type") }
 
-// SetTemplateID names the template whose settings the endpoint takes over.
+// SetTemplateID sets the template whose settings the endpoint copies.
 func (e Endpoint) SetTemplateID(id string) { e.set(id, "templateId") }
 
 // IsCPU reports whether the endpoint runs on CPU flavours.
 func (e Endpoint) IsCPU() bool { return len(e.items("cpu")) > 0 }
 
-// CPUs returns the CPU instances, in order.
+// CPUs returns the CPU instances in order.
 func (e Endpoint) CPUs() []CPU {
 	list := make([]CPU, 0, len(e.items("cpu")))
 	for _, item := range e.items("cpu") {
@@ -63,7 +62,7 @@ func (e Endpoint) CPUs() []CPU {
 	return list
 }
 
-// SetCPUs sets the CPU instances; their memory follows from the flavour.
+// SetCPUs sets the CPU instances. Their memory follows from the flavour.
 func (e Endpoint) SetCPUs(list []CPU) {
 	items := make([]any, len(list))
 	for i, c := range list {
@@ -81,7 +80,7 @@ type CPU struct {
 	Memory int64
 }
 
-// Instance returns the id by which the retired interfaces know the instance.
+// Instance returns the id of the instance in the legacy APIs.
 func (c CPU) Instance() string {
 	return c.ID + "-" + translate.Int(c.VCPUs).String() + "-" + translate.Int(c.Memory).String()
 }
@@ -89,36 +88,36 @@ func (c CPU) Instance() string {
 // Pools returns the GPU pools.
 func (e Endpoint) Pools() []string { return e.texts("gpu", "pools") }
 
-// Excluded returns the GPU types that are taken out of the pools.
+// Excluded returns the GPU types that are excluded from the pools.
 func (e Endpoint) Excluded() []string { return e.texts("gpu", "excludedTypes") }
 
 // SetPools sets the GPU pools.
 func (e Endpoint) SetPools(pools []string) { e.set(translate.List(pools), "gpu", "pools") }
 
-// SetExcluded sets the GPU types that are taken out of the pools.
+// SetExcluded sets the GPU types that are excluded from the pools.
 func (e Endpoint) SetExcluded(types []string) { e.set(translate.List(types), "gpu", "excludedTypes") }
 
-// GPUCount returns the GPUs per worker.
+// GPUCount returns the number of GPUs per worker.
 func (e Endpoint) GPUCount() int64 { return e.whole("gpu", "count") }
 
-// SetGPUCount sets the GPUs per worker.
+// SetGPUCount sets the number of GPUs per worker.
 func (e Endpoint) SetGPUCount(n int64) { e.set(translate.Int(n), "gpu", "count") }
 
-// CUDAVersions returns the versions that hosts may have.
+// CUDAVersions returns the allowed CUDA versions of hosts.
 func (e Endpoint) CUDAVersions() []string { return e.texts("gpu", "allowedCudaVersions") }
 
-// SetCUDAVersions sets the versions that hosts may have.
+// SetCUDAVersions sets the allowed CUDA versions of hosts.
 func (e Endpoint) SetCUDAVersions(list []string) {
 	e.set(translate.List(list), "gpu", "allowedCudaVersions")
 }
 
-// MinCUDA returns the least version of hosts.
+// MinCUDA returns the minimum CUDA version of hosts.
 func (e Endpoint) MinCUDA() string { return e.text("gpu", "minCudaVersion") }
 
-// SetMinCUDA sets the least version of hosts.
+// SetMinCUDA sets the minimum CUDA version of hosts.
 func (e Endpoint) SetMinCUDA(version string) { e.set(version, "gpu", "minCudaVersion") }
 
-// DataCenters returns the data centres, none for any.
+// DataCenters returns the data centres; empty allows any.
 func (e Endpoint) DataCenters() []string { return e.texts("dataCenterIds") }
 
 // SetDataCenters sets the data centres.
@@ -130,22 +129,22 @@ func (e Endpoint) Volumes() []string { return e.texts("networkVolumes") }
 // SetVolumes sets the ids of the network volumes.
 func (e Endpoint) SetVolumes(ids []string) { e.set(translate.List(ids), "networkVolumes") }
 
-// WorkersMin returns the least number of workers.
+// WorkersMin returns the minimum number of workers.
 func (e Endpoint) WorkersMin() int64 { return e.whole("workers", "min") }
 
-// SetWorkersMin sets the least number of workers.
+// SetWorkersMin sets the minimum number of workers.
 func (e Endpoint) SetWorkersMin(n int64) { e.set(translate.Int(n), "workers", "min") }
 
-// WorkersMax returns the greatest number of workers.
+// WorkersMax returns the maximum number of workers.
 func (e Endpoint) WorkersMax() int64 { return e.whole("workers", "max") }
 
-// SetWorkersMax sets the greatest number of workers.
+// SetWorkersMax sets the maximum number of workers.
 func (e Endpoint) SetWorkersMax(n int64) { e.set(translate.Int(n), "workers", "max") }
 
-// IdleTimeout returns the seconds that a worker waits for work, 0 when unknown.
+// IdleTimeout returns the idle timeout of a worker in seconds, or 0 if unknown.
 func (e Endpoint) IdleTimeout() int64 { return e.whole("workers", "idleTimeout") }
 
-// SetIdleTimeout sets the seconds that a worker waits for work.
+// SetIdleTimeout sets the idle timeout of a worker in seconds.
 func (e Endpoint) SetIdleTimeout(seconds int64) {
 	e.set(translate.Int(seconds), "workers", "idleTimeout")
 }
@@ -153,7 +152,7 @@ func (e Endpoint) SetIdleTimeout(seconds int64) {
 // Scaler returns QUEUE_DELAY or REQUEST_COUNT.
 func (e Endpoint) Scaler() string { return e.text("scaling", "type") }
 
-// ScalerValue returns the delay in seconds or the count, rounded up.
+// ScalerValue returns the delay in seconds or the request count of the scaler, rounded up.
 func (e Endpoint) ScalerValue() int64 {
 	for _, v := range [...]any{e.at("scaling", "queueDelay"), e.at("scaling", "requestCount")} {
 		if n, ok := translate.Ceil(v); ok {
@@ -163,7 +162,7 @@ func (e Endpoint) ScalerValue() int64 {
 	return 0
 }
 
-// SetScaling sets the whole scaler.
+// SetScaling sets the type and the value of the scaler.
 func (e Endpoint) SetScaling(kind string, value int64) {
 	member := "queueDelay"
 	if kind == ByCount {
@@ -184,5 +183,5 @@ func (e Endpoint) Flashboot() string { return e.text("flashboot") }
 // SetFlashboot sets OFF, FLASHBOOT or PRIORITY_FLASHBOOT.
 func (e Endpoint) SetFlashboot(mode string) { e.set(mode, "flashboot") }
 
-// CreatedAt returns the time of creation (RFC 3339).
+// CreatedAt returns the creation time (RFC 3339).
 func (e Endpoint) CreatedAt() string { return e.text("createdAt") }

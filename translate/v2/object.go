@@ -4,17 +4,16 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Object is a decoded JSON object, the base of every view. Reading never fails: a
-// member that is absent or of another type reads as the zero value. A view of
-// anything but an object reads as empty and must not be written.
+// Object is a view of a decoded JSON object and the base of all views. Reads never fail: a missing member, or one of
+// another type, reads as the zero value. A view of a value that is not an object is empty and must not be written to.
 type Object struct {
-	// Members belong to whoever decoded the body, and are changed by the setters.
+	// Members belongs to the decoded body; setters modify it.
 	Members map[string]any
-	// record is viewed in place of Members, if not nil.
+	// record, if not nil, is used in place of Members.
 	record translate.Record
 }
 
-// ObjectOf views a decoded body.
+// ObjectOf returns a view of a decoded body.
 func ObjectOf(body any) Object {
 	if r, ok := body.(translate.Record); ok {
 		return Object{record: r}
@@ -22,13 +21,13 @@ func ObjectOf(body any) Object {
 	return Object{Members: translate.Members(body)}
 }
 
-// NewObject returns an empty body to write.
+// NewObject returns an empty body to write to.
 func NewObject() Object { return Object{Members: map[string]any{}} }
 
 // Empty reports whether the body has no members.
 func (o Object) Empty() bool { return len(translate.Members(o.body())) == 0 }
 
-// Has reports whether the body has the member, null included.
+// Has reports whether the body has the member, even if it is null.
 func (o Object) Has(name string) bool {
 	if o.record != nil {
 		_, ok := o.record.Get(name)
@@ -49,7 +48,7 @@ func (o Object) body() any {
 // ID returns the platform's id of the resource.
 func (o Object) ID() string { return o.text("id") }
 
-// SetID sets the id of a body that is shown, never sent.
+// SetID sets the id. It is only for bodies that are returned to callers.
 func (o Object) SetID(id string) { o.set(id, "id") }
 
 // Name returns the name of the resource.
@@ -58,7 +57,7 @@ func (o Object) Name() string { return o.text("name") }
 // SetName sets the name of the resource.
 func (o Object) SetName(name string) { o.set(name, "name") }
 
-// Put writes a member that no rule looks at.
+// Put sets a member that needs no translation.
 func (o Object) Put(member string, value any) { o.set(value, member) }
 
 func (o Object) at(path ...string) any { return translate.At(o.body(), path...) }
@@ -73,7 +72,7 @@ func (o Object) items(path ...string) []any { return translate.Items(o.body(), p
 
 func (o Object) texts(path ...string) []string { return translate.Texts(o.body(), path...) }
 
-// set writes one value and makes the objects that lead to it.
+// set writes one value and creates missing parent objects.
 func (o Object) set(value any, path ...string) {
 	m := o.Members
 	for _, name := range path[:len(path)-1] {

@@ -7,16 +7,16 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Pod is a pod, or a body that makes or changes one.
+// Pod is a pod, or the body of a create or update request.
 type Pod struct{ Container }
 
-// PodOf views a decoded pod.
+// PodOf returns a view of a decoded pod.
 func PodOf(body any) Pod { return Pod{ContainerOf(body)} }
 
-// NewPod returns an empty body to write.
+// NewPod returns an empty body to write to.
 func NewPod() Pod { return Pod{Container{NewObject()}} }
 
-// The clouds, and the statuses that rules look at.
+// Clouds, and the pod statuses that translation rules use.
 const (
 	Secure    = "SECURE"
 	Community = "COMMUNITY"
@@ -38,10 +38,10 @@ func (p Pod) Locked() bool { return p.flag("locked") }
 // SetLocked sets whether the pod is protected from being stopped.
 func (p Pod) SetLocked(on bool) { p.set(on, "locked") }
 
-// Template returns the id of the template the pod was made from.
+// Template returns the id of the template that the pod was created from.
 func (p Pod) Template() string { return p.text("template") }
 
-// SetTemplateID names the template whose settings the pod takes over.
+// SetTemplateID sets the template whose settings the pod copies.
 func (p Pod) SetTemplateID(id string) { p.set(id, "templateId") }
 
 // Cloud returns SECURE or COMMUNITY.
@@ -53,7 +53,7 @@ func (p Pod) SetCloud(cloud string) { p.set(cloud, "cloud") }
 // DataCenter returns the id of the data centre.
 func (p Pod) DataCenter() string { return p.text("dataCenterId") }
 
-// SetDataCenters sets the data centres that the pod may be placed in.
+// SetDataCenters sets the allowed data centres of the pod.
 func (p Pod) SetDataCenters(ids []string) { p.set(translate.List(ids), "dataCenterIds") }
 
 // IsCPU reports whether the pod has no GPU.
@@ -68,23 +68,23 @@ func (p Pod) IsCPU() bool {
 // GPU returns the id of the GPU type.
 func (p Pod) GPU() string { return p.text("gpu", "id") }
 
-// GPUCount returns how many GPUs the pod has.
+// GPUCount returns the number of GPUs.
 func (p Pod) GPUCount() int64 { return p.whole("gpu", "count") }
 
-// SetGPU sets type and number of GPUs.
+// SetGPU sets the type and the number of GPUs.
 func (p Pod) SetGPU(id string, count int64) {
 	p.set(map[string]any{"id": id, "count": translate.Int(count)}, "gpu")
 }
 
-// SetCUDAVersions sets the CUDA versions that hosts may have.
+// SetCUDAVersions sets the allowed CUDA versions of hosts.
 func (p Pod) SetCUDAVersions(list []string) {
 	p.set(translate.List(list), "gpu", "allowedCudaVersions")
 }
 
-// SetMinCUDA sets the least CUDA version of hosts.
+// SetMinCUDA sets the minimum CUDA version of hosts.
 func (p Pod) SetMinCUDA(version string) { p.set(version, "gpu", "minCudaVersion") }
 
-// SetMinimums sets the least memory in GB and vCPUs per GPU, each unless 0.
+// SetMinimums sets the minimum memory in GB and the minimum vCPUs per GPU. It omits a minimum of 0.
 func (p Pod) SetMinimums(memory, vcpus int64) {
 	if memory > 0 {
 		p.set(translate.Int(memory), "gpu", "minRamPerGpu")
@@ -94,13 +94,13 @@ func (p Pod) SetMinimums(memory, vcpus int64) {
 	}
 }
 
-// CUDAVersion returns the version of the host.
+// CUDAVersion returns the CUDA version of the host.
 func (p Pod) CUDAVersion() string { return p.text("cudaVersion") }
 
 // CPU returns the CPU flavour.
 func (p Pod) CPU() string { return p.text("cpu", "id") }
 
-// SetCPU sets flavour and number of vCPUs.
+// SetCPU sets the flavour and the number of vCPUs.
 func (p Pod) SetCPU(flavour string, vcpus int64) {
 	p.set(map[string]any{"id": flavour, "vcpuCount": translate.Int(vcpus)}, "cpu")
 }
@@ -124,13 +124,13 @@ func (p Pod) Memory() int64 {
 // SetStartSSH sets whether the pod runs an SSH server.
 func (p Pod) SetStartSSH(on bool) { p.set(on, "startSsh") }
 
-// SetStartJupyter sets whether the pod runs a notebook.
+// SetStartJupyter sets whether the pod runs a notebook server.
 func (p Pod) SetStartJupyter(on bool) { p.set(on, "startJupyter") }
 
-// SetGlobalNetworking sets whether the pod is in the account's own network.
+// SetGlobalNetworking sets whether the pod joins the account's private network.
 func (p Pod) SetGlobalNetworking(on bool) { p.set(on, "globalNetworking") }
 
-// NetworkVolume returns the id of the network volume, and where it is mounted.
+// NetworkVolume returns the id and the mount path of the network volume.
 func (p Pod) NetworkVolume() (id, path string) {
 	for _, mount := range p.items("mounts", "network") {
 		return translate.Text(mount, "volumeId"), translate.Text(mount, "path")
@@ -138,12 +138,12 @@ func (p Pod) NetworkVolume() (id, path string) {
 	return "", ""
 }
 
-// SetNetworkVolume mounts a network volume, and nothing else.
+// SetNetworkVolume mounts a network volume in place of any other mount.
 func (p Pod) SetNetworkVolume(id, path string) {
 	p.set(map[string]any{"network": []any{map[string]any{"volumeId": id, "path": path}}}, "mounts")
 }
 
-// MountPath returns where the volume of whichever kind is mounted.
+// MountPath returns the mount path of the volume, persistent or network.
 func (p Pod) MountPath() string {
 	if path := p.PersistentPath(); path != "" {
 		return path
@@ -152,17 +152,17 @@ func (p Pod) MountPath() string {
 	return path
 }
 
-// Cost returns the price per hour as it was written, "" when there is none.
+// Cost returns the price per hour in its original spelling, or "".
 func (p Pod) Cost() json.Number { return translate.Decimal(p.body(), "cost") }
 
-// CreatedAt returns the time of creation (RFC 3339).
+// CreatedAt returns the creation time (RFC 3339).
 func (p Pod) CreatedAt() string { return p.text("createdAt") }
 
-// StartedAt returns the time of the last start (RFC 3339), "" before the first.
+// StartedAt returns the time of the last start (RFC 3339), or "" if the pod has not been started.
 func (p Pod) StartedAt() string { return p.text("startedAt") }
 
-// Host returns the user name of the SSH proxy, which names pod and machine, and
-// the machine, each "" until there is one.
+// Host returns the user name for the SSH proxy, which consists of the ids of the pod and its machine, and the machine id.
+// Both are "" until the pod is placed.
 func (p Pod) Host() (user, machine string) {
 	user = p.text("ssh", "proxy", "username")
 	machine, ok := strings.CutPrefix(user, p.ID()+"-")
@@ -172,7 +172,7 @@ func (p Pod) Host() (user, machine string) {
 	return user, machine
 }
 
-// Runtime returns the live part, nil of a pod that has none.
+// Runtime returns the runtime data of the pod, or nil.
 func (p Pod) Runtime() any {
 	if r := p.at("runtime"); !translate.Empty(r) {
 		return r
@@ -182,15 +182,15 @@ func (p Pod) Runtime() any {
 
 // Port is an open port of a running pod.
 type Port struct {
-	// IP is the address it is reached at, "" when there is none.
+	// IP is the address of the port, or "".
 	IP string
-	// Type is tcp or http; http ports are reached through the platform's proxy.
+	// Type is tcp or http. Clients reach http ports through the platform's proxy.
 	Type string
-	// Public is the number it is reached at, 0 when there is none.
+	// Public is the number of the port outside the pod, or 0.
 	Private, Public int64
 }
 
-// Open reports whether the port is reached from outside by its own number.
+// Open reports whether the port is reachable from outside directly, without the proxy.
 func (p Port) Open() bool { return p.Type == "tcp" && p.Public > 0 }
 
 // OpenPorts returns the open ports.
@@ -206,8 +206,8 @@ func (p Pod) OpenPorts() []Port {
 	return ports
 }
 
-// Cluster returns the pod's cluster and its address there.
+// Cluster returns the pod's cluster and its address in that cluster.
 func (p Pod) Cluster() (id, ip string) { return p.text("cluster", "id"), p.text("cluster", "ip") }
 
-// Rank returns the pod's place in its cluster, nil outside of one.
+// Rank returns the pod's rank in its cluster, or nil.
 func (p Pod) Rank() any { return p.at("cluster", "rank") }

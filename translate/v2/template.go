@@ -1,18 +1,18 @@
 package v2
 
-// Template is a template, or a body that makes or changes one.
+// Template is a template, or the body of a create or update request.
 type Template struct{ Container }
 
-// TemplateOf views a decoded template.
+// TemplateOf returns a view of a decoded template.
 func TemplateOf(body any) Template { return Template{ContainerOf(body)} }
 
-// NewTemplate returns an empty body to write.
+// NewTemplate returns an empty body to write to.
 func NewTemplate() Template { return Template{Container{NewObject()}} }
 
-// Category returns the hardware the template is for: NVIDIA, AMD or CPU.
+// Category returns the hardware category: NVIDIA, AMD or CPU.
 func (t Template) Category() string { return t.text("category") }
 
-// SetCategory sets the hardware the template is for.
+// SetCategory sets the hardware category.
 func (t Template) SetCategory(category string) { t.set(category, "category") }
 
 // Public reports whether all accounts may use the template.
@@ -27,16 +27,16 @@ func (t Template) Serverless() bool { return t.flag("serverless") }
 // SetServerless sets whether the template is for endpoints.
 func (t Template) SetServerless(on bool) { t.set(on, "serverless") }
 
-// StartSSH reports whether its pods run an SSH server.
+// StartSSH reports whether pods of the template run an SSH server.
 func (t Template) StartSSH() bool { return t.flag("startSsh") }
 
-// StartJupyter reports whether its pods run a notebook.
+// StartJupyter reports whether pods of the template run a notebook server.
 func (t Template) StartJupyter() bool { return t.flag("startJupyter") }
 
-// CUDAVersions returns the CUDA versions that hosts of its pods may have.
+// CUDAVersions returns the allowed CUDA versions of hosts.
 func (t Template) CUDAVersions() []string { return t.texts("allowedCudaVersions") }
 
-// Copy returns a body that makes a template like this one.
+// Copy returns the body of a create request for an equal template.
 func (t Template) Copy() Template {
 	body := NewTemplate()
 	t.CopyInto(body.Container)

@@ -2,13 +2,13 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// NetworkVolume is a network volume, or a body that makes or changes one.
+// NetworkVolume is a network volume, or the body of a create or update request.
 type NetworkVolume struct{ Object }
 
-// NetworkVolumeOf views a decoded network volume.
+// NetworkVolumeOf returns a view of a decoded network volume.
 func NetworkVolumeOf(body any) NetworkVolume { return NetworkVolume{ObjectOf(body)} }
 
-// NewNetworkVolume returns an empty body to write.
+// NewNetworkVolume returns an empty body to write to.
 func NewNetworkVolume() NetworkVolume { return NetworkVolume{NewObject()} }
 
 // Size returns the size in GB.

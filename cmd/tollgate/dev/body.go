@@ -13,28 +13,28 @@ import (
 	"strings"
 )
 
-// prices is the price list: of GPUs, or of CPUs.
+// prices is a price list of GPUs or CPUs.
 type prices struct {
 	GPUs []gpuType `json:"gpus"`
 	CPUs []cpuType `json:"cpus"`
 }
 
-// gpuType is a type of GPU in the price list.
+// gpuType is a GPU type in the price list.
 type gpuType struct {
 	ID   string  `json:"id"`
 	Pool *string `json:"pool"`
 }
 
-// cpuType is a flavor of CPU in the price list.
+// cpuType is a CPU flavor in the price list.
 type cpuType struct {
 	ID   string                 `json:"id"`
 	VCPU struct{ Min, Max int } `json:"vcpu"`
-	// RAM is in GB for each CPU.
+	// RAM is the memory per CPU in GB.
 	RAM float64 `json:"ramGbPerVcpu"`
 }
 
-// kind tells queues from load balancers, and GPUs from CPUs: a change cannot alter it, and
-// each has a worker image.
+// kind returns gpu, cpu, lb or lb-cpu, depending on the endpoint's hardware and whether it is load-balanced. The kind of an existing
+// endpoint cannot change. Each kind has a worker image.
 func (e *Endpoint) kind() string {
 	gpu := len(e.Config.CPU) == 0
 	switch {
@@ -49,8 +49,7 @@ func (e *Endpoint) kind() string {
 	}
 }
 
-// image returns the endpoint's own image, the worker image that is set for its kind, or
-// the toolkit's for a version of Python.
+// image returns the image of the endpoint: its own image, the image in images for its kind, or the toolkit's image for a Python version.
 func (e *Endpoint) image(images map[string]string, python string) string {
 	kind := e.kind()
 	if own := cmp.Or(e.Config.Image, images[kind]); own != "" {
@@ -62,28 +61,28 @@ func (e *Endpoint) image(images map[string]string, python string) string {
 	}
 	version := cmp.Or(e.Config.PythonVersion, python)
 	if !slices.Contains([]string{"3.10", "3.11", "3.12", "3.13"}, version) {
-		version = "3.12" // workers have no other
+		version = "3.12" // there are no images for other versions
 	}
 	return repository + ":py" + version + "-latest"
 }
 
-// digest tells configurations apart. The environment is not part of it.
+// digest identifies the configuration of an endpoint. The environment is not part of it.
 func (e *Endpoint) digest(image string) string {
 	c := e.Config
 	c.Env, c.Template.Env = nil, nil
 	text, err := json.Marshal([]any{e.kind(), image, c})
 	if err != nil {
-		panic(err) // it is made of strings and numbers
+		panic(err) // strings and numbers can always be encoded
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// defaultTimeout is the platform's own limit for one job, in milliseconds.
+// defaultTimeout is the platform's own limit for a job, in milliseconds.
 const defaultTimeout = 300000
 
-// body is the endpoint as a create of the API has it. A change sends the same, so all
-// that it could take away is said.
+// body returns the body of a request that creates or changes the endpoint. It contains every setting, so that a change also resets
+// settings.
 func (e *Endpoint) body(image string, list prices) (map[string]any, error) {
 	c := &e.Config
 	env := maps.Clone(c.Template.Env)
@@ -107,7 +106,7 @@ func (e *Endpoint) body(image string, list prices) (map[string]any, error) {
 	if e.balanced() {
 		body["type"] = "LOAD_BALANCER"
 	} else if c.ScalerType == "REQUEST_COUNT" {
-		delete(workers, "idleTimeout") // the platform refuses it there
+		delete(workers, "idleTimeout") // the platform refuses it for these endpoints
 	}
 	if len(c.CPU) > 0 {
 		return body, c.onCPU(body, list.CPUs)
@@ -118,11 +117,11 @@ func (e *Endpoint) body(image string, list prices) (map[string]any, error) {
 	return body, err
 }
 
-// shape is a shape of CPUs: flavor, number of CPUs, and GB of memory.
+// shape matches a CPU shape: flavor, number of CPUs, and GB of memory.
 var shape = regexp.MustCompile(`^([a-z0-9]+)-([0-9]{1,4})-([0-9]{1,5})$`)
 
-// onCPU adds the settings of endpoints on CPUs: they run in one data centre, and their disk
-// goes by their size. A shape with fewer CPUs than the platform's API has gets the least.
+// onCPU adds the settings of an endpoint on CPUs. These run in one data centre, and the disk size depends on the shape. A shape with fewer
+// CPUs than the platform offers is rounded up to the smallest.
 func (c *Config) onCPU(body map[string]any, types []cpuType) error {
 	var shapes []map[string]any
 	disk := 0
@@ -136,7 +135,7 @@ func (c *Config) onCPU(body map[string]any, types []cpuType) error {
 			return fmt.Errorf("cpu: %s: flavor %s is not in the price list (%s)", name, parts[1], names(types))
 		}
 		t := types[i]
-		n, _ := strconv.Atoi(parts[2]) // it is digits, and so is the next
+		n, _ := strconv.Atoi(parts[2]) // matched as digits, like the next
 		ram, _ := strconv.Atoi(parts[3])
 		n = max(n, t.VCPU.Min)
 		if t.VCPU.Max > 0 && n > t.VCPU.Max || float64(ram) > t.RAM*float64(n) {
@@ -167,14 +166,12 @@ func names(types []cpuType) string {
 	return strings.Join(list, ", ")
 }
 
-// folded is a name in capitals, with underscores: the toolkit and the price list spell it
-// differently.
+// folded converts a name to capitals with underscores, because the toolkit and the price list spell names differently.
 func folded(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToUpper(name))
 }
 
-// onGPU is the selection of GPUs: pools, and of those that only single types are named
-// of, all other types excluded.
+// onGPU returns the GPU selection. A pool of which only some types are named is selected with its other types excluded.
 func (c *Config) onGPU(types []gpuType) (map[string]any, error) {
 	var pools, excluded []string
 	whole, named := map[string]bool{}, map[string]bool{}
@@ -214,7 +211,7 @@ func (c *Config) onGPU(types []gpuType) (map[string]any, error) {
 	return gpu, nil
 }
 
-// shortened is text for a message.
+// shortened shortens a text for a message.
 func shortened(s string) string {
 	if len(s) > 100 {
 		return strings.ToValidUTF8(s[:100], "") + "..."

@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// failure is a call whose function failed.
+// failure is the error of a function that failed.
 type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
 
-// inputError is a fault of a call's input.
+// inputError is an invalid input of a call.
 type inputError struct{ text string }
 
 func (b *inputError) Error() string { return b.text }
 
-// ErrSlow means that a call took longer than its endpoint allows.
+// ErrSlow is returned if a call exceeds the time limit of its endpoint.
 var ErrSlow = errors.New("no result in time")
 
-// job is the platform's answer about a job.
+// job is the platform's response about a job.
 type job struct {
 	ID     string          `json:"id"`
 	Status string          `json:"status"`
 	Output json.RawMessage `json:"output"`
 	Error  any             `json:"error"`
-	// Millis is how long its function ran.
+	// Millis is the execution time of the function in milliseconds.
 	Millis int64 `json:"executionTime"`
 }
 
@@ -47,7 +47,7 @@ func (j *job) final() bool {
 	}
 }
 
-// result is a worker's answer about a function.
+// result is the response of a worker.
 type result struct {
 	Success *bool           `json:"success"`
 	Result  *string         `json:"result"`
@@ -56,12 +56,12 @@ type result struct {
 	Stdout  string          `json:"stdout"`
 }
 
-// patience is how long a job may take from the first ready worker.
+// patience returns the time limit of a job, counted from the first ready worker.
 func (e *Endpoint) patience() time.Duration {
 	return time.Duration(cmp.Or(e.Config.ExecutionTimeout, 60000)) * time.Millisecond
 }
 
-// Job runs a function, or an image, as a job and returns its id and its output as JSON.
+// Job runs a function or an image as a job. It returns the job ID and the output as JSON.
 func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawMessage) (id string, output json.RawMessage, err error) {
 	if !r.Endpoint.Client {
 		if input, err = s.payload(ctx, p, r, incoming{Job: true, Input: input}); err != nil {
@@ -88,7 +88,7 @@ func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawM
 	return done.ID, output, err
 }
 
-// Balanced runs a function of a load-balanced endpoint and returns its result.
+// Balanced calls a function of a load-balanced endpoint and returns its result.
 func (s *Session) Balanced(ctx context.Context, p *Project, r *Route, in incoming) (json.RawMessage, error) {
 	payload, err := s.payload(ctx, p, r, in)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Session) Balanced(ctx context.Context, p *Project, r *Route, in incomin
 	return s.decode(ctx, r.Endpoint, a.body)
 }
 
-// Forward sends a request to a load-balanced endpoint and returns the answer.
+// Forward sends a request to a load-balanced endpoint and returns its response.
 func (s *Session) Forward(ctx context.Context, p *Project, e *Endpoint, method, path string, header http.Header, body []byte) (a *answer, err error) {
 	err = s.attempt(ctx, p, e, func(ctx context.Context, endpoint string) (err error) {
 		for {
@@ -113,7 +113,7 @@ func (s *Session) Forward(ctx context.Context, p *Project, e *Endpoint, method, 
 			case err != nil:
 				return err
 			case a.status == http.StatusNotFound && bytes.Contains(a.body, []byte(`"decision"`)):
-				return refusalOf(a) // the gateway's own: the endpoint is gone
+				return refusalOf(a) // a refusal of the gateway: the endpoint was deleted
 			case a.status < http.StatusInternalServerError || !bytes.Contains(a.body, []byte("no workers available")):
 				return nil
 			}
@@ -122,7 +122,7 @@ func (s *Session) Forward(ctx context.Context, p *Project, e *Endpoint, method, 
 	return a, err
 }
 
-// incoming is a call as it came: a job's input, or a route's body, query and path.
+// incoming is a call as received: the input of a job, or the body, query and path parameters of a route.
 type incoming struct {
 	Job   bool              `json:"job"`
 	Input json.RawMessage   `json:"input,omitempty"`
@@ -131,8 +131,7 @@ type incoming struct {
 	Path  map[string]string `json:"path"`
 }
 
-// payload is the request by which a worker runs a function. The arguments are held against
-// the function's parameters.
+// payload returns the request that makes a worker run a function. It checks the arguments against the function's parameters.
 func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming) (json.RawMessage, error) {
 	f, c := r.Function, &r.Endpoint.Config
 	given, err := json.Marshal(struct {
@@ -174,15 +173,15 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 	}
 	raw, err = json.Marshal(request)
 	if len(raw) > maxPayload {
-		return nil, &RefusalError{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a call has at most %d MiB, with its source", maxPayload>>20)}
+		return nil, &RefusalError{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a call may have at most %d MiB, including its source", maxPayload>>20)}
 	}
 	return raw, err
 }
 
-// wire has the other program encode or decode a value.
+// wire encodes or decodes a value with the embedded Python program.
 func (s *Session) wire(ctx context.Context, how string, given json.RawMessage) (json.RawMessage, error) {
 	if s.python.path == "" {
-		return nil, errors.New("no python3 in PATH: only endpoints that are images can be called")
+		return nil, errors.New("no python3 in PATH: only image endpoints can be called")
 	}
 	select {
 	case s.child <- struct{}{}:
@@ -193,11 +192,11 @@ func (s *Session) wire(ctx context.Context, how string, given json.RawMessage) (
 	return s.python.run(ctx, wirePatience, given, wireProgram, how)
 }
 
-// decode makes JSON of a worker's answer.
+// decode converts the response of a worker to JSON.
 func (s *Session) decode(ctx context.Context, e *Endpoint, output json.RawMessage) (json.RawMessage, error) {
 	var r result
 	if err := json.Unmarshal(output, &r); err != nil || r.Success == nil {
-		return nil, fmt.Errorf("the worker runs no functions: it answers %s", shortened(string(output)))
+		return nil, fmt.Errorf("worker image cannot run functions: it answered %s", shortened(string(output)))
 	}
 	for line := range strings.Lines(r.Stdout) {
 		s.say("%s%s | %s", livePrefix, e.name(), printable(strings.TrimRight(line, "\r\n")))
@@ -212,7 +211,7 @@ func (s *Session) decode(ctx context.Context, e *Endpoint, output json.RawMessag
 		}
 		value, err := s.wire(ctx, "decode", pickled)
 		if err != nil {
-			return nil, fmt.Errorf("the result cannot be read: %w", err)
+			return nil, fmt.Errorf("cannot decode the result: %w", err)
 		}
 		return value, nil
 	case len(r.JSON) > 0:
@@ -222,7 +221,7 @@ func (s *Session) decode(ctx context.Context, e *Endpoint, output json.RawMessag
 	}
 }
 
-// printable is a line of a worker without control characters.
+// printable removes control characters from a line of a worker.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 {
@@ -232,8 +231,7 @@ func printable(line string) string {
 	}, line)
 }
 
-// attempt makes a call to an endpoint that is there. An endpoint that was removed behind
-// the session's back is made again, once.
+// attempt makes a call to an existing endpoint. If the endpoint was deleted outside of this session, it is created again, once.
 func (s *Session) attempt(ctx context.Context, p *Project, e *Endpoint, call func(ctx context.Context, endpoint string) error) error {
 	for again := false; ; again = true {
 		id, err := s.Endpoint(ctx, e, p.Python)
@@ -248,8 +246,8 @@ func (s *Session) attempt(ctx context.Context, p *Project, e *Endpoint, call fun
 	}
 }
 
-// timed bounds a call: by the endpoint's own patience from the first ready worker, and
-// before by that for cold starts, which it tells of.
+// timed limits a call: before the first ready worker by the limit for cold starts, which it reports, and afterwards by the limit of the
+// endpoint.
 func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(ctx context.Context, endpoint string) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -280,14 +278,13 @@ func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(c
 	return err
 }
 
-// quiet is how long a call goes without a question about its workers, and pace the pause
-// between two.
+// quiet is how long a call runs before its workers are queried, and pace the interval of further queries.
 const (
 	quiet = 2 * time.Second
 	pace  = 5 * time.Second
 )
 
-// ready returns when an endpoint has a worker that is up, and reports on the wait.
+// ready waits until the endpoint has a ready worker, and reports the waiting.
 func (s *Session) ready(ctx context.Context, e *Endpoint, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.set.Cold)
 	defer cancel()
@@ -318,11 +315,10 @@ func (s *Session) ready(ctx context.Context, e *Endpoint, id string) error {
 	}
 }
 
-// run runs a job to its end. A job that takes too long is cancelled where its id is
-// known, and ends by its own policy where not.
+// run runs a job until it ends. A job that takes too long is cancelled if its ID is known. Otherwise it ends by its own time limit.
 func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.RawMessage) (*job, error) {
 	patience, base := e.patience(), "/v2/"+url.PathEscape(id)
-	wait := min(max(patience, time.Second)+pace, 5*time.Minute) // past the end that the platform may set
+	wait := min(max(patience, time.Second)+pace, 5*time.Minute) // the platform may end the job later than its limit
 	body := map[string]any{"input": input, "policy": map[string]any{
 		"executionTimeout": max(patience, 5*time.Second).Milliseconds(),
 		"ttl":              max(patience+s.set.Cold, 10*time.Second).Milliseconds(),
@@ -344,7 +340,7 @@ func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.Ra
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removePatience)
 		defer cancel()
 		refused := s.gateway.call(ctx, http.MethodPost, base+"/cancel/"+url.PathEscape(j.ID), nil, nil, nil)
-		if status(refused) != http.StatusBadRequest { // with 400 the job has ended already
+		if status(refused) != http.StatusBadRequest { // 400 means that the job has already ended
 			err = errors.Join(err, refused)
 		}
 	}

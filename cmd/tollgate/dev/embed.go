@@ -5,7 +5,7 @@ import (
 	_ "embed" // for the programs
 )
 
-// readParts are one program, in this order. It and wireProgram are run by python3 -I.
+// The parts of the program that reads a project, in this order. It and wireProgram are run with python3 -I.
 var (
 	//go:embed python/source.py
 	sourcePart string
@@ -20,7 +20,7 @@ var (
 // readProgram returns the program that reads a project.
 func readProgram() string { return sourcePart + optionsPart + readPart }
 
-// page is the explorer beside the viewer that the gateway has.
+// page is the API explorer, shown with the viewer that the gateway uses.
 //
 //go:embed assets
 var page embed.FS

@@ -16,15 +16,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// Gateway is a developer's access to a gateway.
+// Gateway is a developer's connection to a gateway.
 type Gateway struct {
-	// URL is the gateway's address, without a slash at its end; Key is the developer's.
+	// URL is the address of the gateway without a trailing slash, and Key the developer's key.
 	URL, Key string
-	// HTTP makes the calls.
+	// HTTP sends the requests.
 	HTTP *http.Client
 }
 
-// RefusalError is an answer with an error status.
+// RefusalError is a response with an error status.
 type RefusalError struct {
 	Status   int
 	Detail   string
@@ -41,7 +41,7 @@ func (r *RefusalError) Error() string {
 	return text
 }
 
-// status returns the HTTP status of a refusal, 0 for any other error.
+// status returns the HTTP status of a refusal, or 0 for any other error.
 func status(err error) int {
 	if r, ok := errors.AsType[*RefusalError](err); ok {
 		return r.Status
@@ -49,22 +49,22 @@ func status(err error) int {
 	return 0
 }
 
-// maxAnswer bounds an answer, maxPayload a worker's request.
+// maxAnswer limits a response, and maxPayload the request to a worker.
 const (
 	maxAnswer  = 32 << 20
 	maxPayload = 10 << 20
 )
 
-// answer is a response that was read.
+// answer is a response read into memory.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send makes one call and reads the answer, errors included.
+// send sends one request and returns the response, whatever its status.
 func (g *Gateway) send(ctx context.Context, method, path string, header http.Header, body []byte) (*answer, error) {
-	req, err := http.NewRequestWithContext(ctx, method, g.URL+path, bytes.NewReader(body)) //nolint:gosec // the developer names the gateway
+	req, err := http.NewRequestWithContext(ctx, method, g.URL+path, bytes.NewReader(body)) //nolint:gosec // the developer chooses the gateway
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (g *Gateway) send(ctx context.Context, method, path string, header http.Hea
 	if len(body) > 0 && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := g.HTTP.Do(req) //nolint:gosec // the developer names the gateway
+	res, err := g.HTTP.Do(req) //nolint:gosec // the developer chooses the gateway
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
@@ -88,12 +88,12 @@ func (g *Gateway) send(ctx context.Context, method, path string, header http.Hea
 	case err != nil:
 		return nil, fmt.Errorf("gateway %s: %w", g.URL, cmp.Or(context.Cause(ctx), err))
 	case len(raw) > maxAnswer:
-		return nil, fmt.Errorf("gateway %s: an answer of more than %d MiB", g.URL, maxAnswer>>20)
+		return nil, fmt.Errorf("gateway %s: response exceeds %d MiB", g.URL, maxAnswer>>20)
 	}
 	return &answer{status: res.StatusCode, header: res.Header, body: raw}, nil
 }
 
-// call is send for JSON. An error status is a *RefusalError.
+// call is like send with JSON bodies. An error status is returned as a *RefusalError.
 func (g *Gateway) call(ctx context.Context, method, path string, header http.Header, body, into any) error {
 	var raw []byte
 	if body != nil {
@@ -117,11 +117,11 @@ func (g *Gateway) call(ctx context.Context, method, path string, header http.Hea
 	return nil
 }
 
-// allowed is what a violation says a caller may have instead.
+// allowed matches the permitted values in a violation.
 var allowed = regexp.MustCompile(` \(allowed: [^()]*\)`)
 
-// allowedOnce moves what every violation of a refusal allows to its end: each pool of an
-// endpoint that may have any GPU is a violation of its own.
+// allowedOnce moves the permitted values of all violations to the end of the text, without duplicates. An endpoint on any GPU has a
+// violation for each pool.
 func allowedOnce(detail string) string {
 	said := allowed.FindString(detail)
 	if said == "" || strings.Count(detail, said) == 1 {
@@ -130,7 +130,7 @@ func allowedOnce(detail string) string {
 	return strings.ReplaceAll(detail, said, "") + said
 }
 
-// refusalOf reads a problem of the REST API, or an error of the run interface.
+// refusalOf parses a problem document of the REST API, or an error of the run interface.
 func refusalOf(a *answer) *RefusalError {
 	var said struct {
 		RefusalError
@@ -144,17 +144,16 @@ func refusalOf(a *answer) *RefusalError {
 	if text, ok := said.Error.(string); ok {
 		said.Detail = cmp.Or(said.Detail, text)
 	}
-	if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity { // others say it all in the detail
+	if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity { // all other statuses have everything in the detail
 		said.Detail = strings.TrimSpace(said.Detail + " " + strings.Join(said.Errors, "; "))
 	}
 	return &said.RefusalError
 }
 
-// record has the members of an endpoint that are read.
+// record holds the members read from an endpoint.
 type record struct{ ID, Name string }
 
-// there asks whether an endpoint exists. An id that the state
-// file has for another endpoint's name does not count.
+// there reports whether an endpoint exists. An endpoint with the same ID but another name does not count.
 func (g *Gateway) there(ctx context.Context, name, id string) (bool, error) {
 	var r record
 	err := g.call(ctx, http.MethodGet, "/v2/serverless/"+url.PathEscape(id), nil, nil, &r)
@@ -164,7 +163,7 @@ func (g *Gateway) there(ctx context.Context, name, id string) (bool, error) {
 	return strings.HasPrefix(r.Name, livePrefix+name), err
 }
 
-// remove deletes an endpoint; one that is gone already is no error.
+// remove deletes an endpoint. It returns nil if the endpoint does not exist.
 func (g *Gateway) remove(ctx context.Context, id string) error {
 	err := g.call(ctx, http.MethodDelete, "/v2/serverless/"+url.PathEscape(id), nil, nil, nil)
 	if status(err) == http.StatusNotFound {
@@ -173,8 +172,7 @@ func (g *Gateway) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// checkRuns returns an error that names the missing setting if the gateway does not pass
-// on the calls of an endpoint.
+// checkRuns returns an error that names the missing setting if the gateway does not forward calls to the endpoint.
 func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
 	var served struct{ Paths map[string]json.RawMessage }
 	if err := g.call(ctx, http.MethodGet, reference.RunPath, nil, nil, &served); err != nil && status(err) != http.StatusNotFound {
@@ -192,15 +190,15 @@ func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
 	return fmt.Errorf("gateway %s does not serve %s: set %s in its configuration", g.URL, what, setting)
 }
 
-// quote is the highest cost of a change in USD, and the budgets after the change.
+// quote is the maximum cost of a change in USD, with the budgets after the change.
 type quote struct {
 	hourly, monthly float64
-	// priced reports whether every call of the change has a price. Without one the amounts are too low.
+	// priced is true if every call of the change has a price. Otherwise the amounts are too low.
 	priced  bool
 	budgets []budget
-	// labels is the value of the labels header that the estimate was made for.
+	// labels is the value of the labels header used for the estimate.
 	labels string
-	// refusal is the predicted refusal; its Status is 0 if the change is allowed.
+	// refusal is the predicted refusal. Its Status is 0 if the change is permitted.
 	refusal RefusalError
 }
 
@@ -209,7 +207,7 @@ type budget struct {
 	Limit, After float64
 }
 
-// estimate predicts the outcome of a call without making the call.
+// estimate predicts the result of a call with a dry run.
 func (g *Gateway) estimate(ctx context.Context, method, path string, header http.Header, body any) (quote, error) {
 	q := quote{labels: header.Get(labelsHeader)}
 	header.Set("Tollgate-Dry-Run", "true")

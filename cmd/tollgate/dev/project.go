@@ -12,24 +12,25 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 )
 
-// Project holds the endpoints of a directory. Files with faults are among the faults only.
+// Project holds the endpoints of a directory. Files with faults contribute only to Faults.
 type Project struct {
-	// Dir is the directory, absolute and without links.
+	// Dir is the absolute path of the directory, without symbolic links.
 	Dir string
-	// Python is the version of the interpreter that read it, empty without one.
+	// Python is the version of the interpreter that read the project, or "" if there is none.
 	Python    string
 	Endpoints []*Endpoint
 	// Modules holds the local modules that functions import, by path.
 	Modules map[string]string
-	// Faults keep their files from being served. Notices are about code that looks like an endpoint and is not served, and about decorators that workers do not apply.
+	// Faults prevent their files from being served. Notices concern code that looks like an endpoint but is not served, and decorators that
+	// workers ignore.
 	Faults, Notices []Fault
-	// inputs are the files as they were before they were read.
+	// inputs is the state of the files before they were read.
 	inputs config.Inputs
 }
 
-// Fault is an error in a file of the project. Line is 0 for an error of the file as a
-// whole, and Column is 0 for an error of a whole line; both count from 1.
-type Fault struct { //nolint:errname // it is also listed, as what it is
+// Fault is an error in a file of the project. Line and Column count from 1. Line is 0 for an error of the whole file, and Column is 0 for
+// an error of a whole line.
+type Fault struct { //nolint:errname // also used as a list entry
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -51,19 +52,19 @@ func (f Fault) Error() string {
 
 // Endpoint is one endpoint of a project.
 type Endpoint struct {
-	// File is relative to the project, with slashes; Prefix begins its routes.
+	// File is the slash-separated path relative to the project. Prefix is the path prefix of its routes.
 	File, Prefix string
 	Line         int    `json:"line"`
 	Column       int    `json:"column"`
 	Config       Config `json:"options"`
-	// Toolkit is the package whose workers run the functions.
+	// Toolkit is the Python package whose workers run the functions.
 	Toolkit string `json:"toolkit"`
-	// Client endpoints are images, or exist: calls are passed on as they are.
+	// Client is true for images and existing endpoints, to which calls are forwarded unchanged.
 	Client    bool        `json:"client"`
 	Functions []*Function `json:"functions"`
 }
 
-// Config is the configuration of an endpoint, by the names that it has in a file.
+// Config is the configuration of an endpoint, with the names used in a manifest.
 type Config struct {
 	Name               string   `json:"name" yaml:"name"`
 	ID                 string   `json:"id" yaml:"id"`
@@ -75,9 +76,9 @@ type Config struct {
 	IdleTimeout        int      `json:"idle_timeout" yaml:"idle_timeout"`
 	Dependencies       []string `json:"dependencies" yaml:"dependencies"`
 	SystemDependencies []string `json:"system_dependencies" yaml:"system_dependencies"`
-	// Env alone does not make a configuration another one.
+	// Env is not part of the digest: a change of it alone does not change the configuration.
 	Env map[string]string `json:"env" yaml:"env"`
-	// ExecutionTimeout is in milliseconds, 0 for the platform's own.
+	// ExecutionTimeout is in milliseconds. 0 means the platform's default.
 	ExecutionTimeout int      `json:"execution_timeout_ms" yaml:"execution_timeout_ms"`
 	ScalerType       string   `json:"scaler_type" yaml:"scaler_type"`
 	ScalerValue      int      `json:"scaler_value" yaml:"scaler_value"`
@@ -90,18 +91,18 @@ type Config struct {
 	MinCUDA          string   `json:"min_cuda_version" yaml:"min_cuda_version"`
 }
 
-// Template holds the settings of a template.
+// Template holds the template settings of an endpoint.
 type Template struct {
 	Disk int               `json:"containerDiskInGb" yaml:"containerDiskInGb"`
 	Env  map[string]string `json:"env" yaml:"env"`
 }
 
-// defaults are a configuration that says nothing.
+// defaults returns the configuration with all defaults.
 func defaults() Config {
 	return Config{GPUCount: 1, Workers: []int{0, 1}, IdleTimeout: 60, ScalerValue: 4, Accelerate: true, FlashBoot: true}
 }
 
-// Function is a function of an endpoint, or of an image a job or a route.
+// Function is a Python function of an endpoint, or a job or route of an image.
 type Function struct {
 	Name     string            `json:"name"`
 	Class    string            `json:"class"`
@@ -125,30 +126,29 @@ type Param struct {
 	Default    json.RawMessage `json:"default,omitempty"`
 }
 
-// UnmarshalJSON reads an endpoint over the defaults.
+// UnmarshalJSON decodes an endpoint on top of the defaults.
 func (e *Endpoint) UnmarshalJSON(raw []byte) error {
 	type plain Endpoint
 	e.Config = defaults()
 	return json.Unmarshal(raw, (*plain)(e))
 }
 
-// balanced endpoints have routes, others take jobs.
+// balanced reports whether the endpoint has routes. Other endpoints take jobs.
 func (e *Endpoint) balanced() bool { return e.Functions[0].Method != "" }
 
-// name is that of the endpoint here; at the platform live- is before it.
+// name returns the local name of the endpoint. At the platform, the name begins with livePrefix.
 func (e *Endpoint) name() string { return cmp.Or(e.Config.Name, e.Config.ID) }
 
-// livePrefix begins the name of each endpoint that the server makes.
+// livePrefix is the prefix of the names of endpoints that the server creates.
 const livePrefix = "live-"
 
-// endpointName matches names that may be part of one at the platform, and of a line.
+// endpointName matches valid endpoint names.
 var endpointName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// parameter is a segment of a path that stands for any.
+// parameter matches a path parameter.
 var parameter = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// finish finds names and routes that two endpoints share, and removes the endpoints of
-// files with faults.
+// finish reports names and routes used by two endpoints, and removes the endpoints of files with faults.
 func (p *Project) finish() {
 	names, paths := map[string]*Endpoint{}, map[string]*Endpoint{}
 	for _, e := range p.Endpoints {
@@ -173,19 +173,19 @@ func (p *Project) finish() {
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 }
 
-// fault returns an error of the endpoint, at its place in its file.
+// fault returns an error of the endpoint at its position in the file.
 func (e *Endpoint) fault(format string, args ...any) Fault {
 	return Fault{e.File, e.Line, e.Column, fmt.Sprintf(format, args...)}
 }
 
-// Route leads to a function.
+// Route is a path that calls a function.
 type Route struct {
 	Method, Path string
 	Endpoint     *Endpoint
 	Function     *Function
 }
 
-// Routes are those of all endpoints, in order.
+// Routes returns the routes of all endpoints in order.
 func (p *Project) Routes() []Route {
 	var all []Route
 	for _, e := range p.Endpoints {
@@ -195,7 +195,7 @@ func (p *Project) Routes() []Route {
 }
 
 func (p *Project) routesOf(e *Endpoint) []Route {
-	jobs := 0 // of the file
+	jobs := 0 // in the file
 	for _, other := range p.Endpoints {
 		if other.Prefix == e.Prefix && !other.balanced() {
 			jobs += len(other.Functions)
@@ -214,5 +214,5 @@ func (p *Project) routesOf(e *Endpoint) []Route {
 	return routes
 }
 
-// prefixOf begins the routes of a file.
+// prefixOf returns the path prefix of the routes of a file.
 func prefixOf(file string) string { return "/" + strings.TrimSuffix(file, ".py") }

@@ -21,10 +21,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// Bounds of a project, and of the children that read it.
+// Limits of a project, and of the child processes that read it.
 const (
 	maxFiles     = 2000
-	maxFileSize  = 256 << 10 // bytes; a syntax tree takes up to 560 times as much
+	maxFileSize  = 256 << 10 // bytes; a syntax tree needs up to 560 times as much
 	maxSource    = 16 << 20  // bytes of all Python files
 	maxFunctions = 1000
 	maxModules   = 8388608 // bytes of the local modules of one function
@@ -33,10 +33,11 @@ const (
 	wirePatience = 20 * time.Second
 )
 
-// Python runs the embedded programs; the zero Python runs none.
+// Python runs the embedded programs. The zero Python has no interpreter.
 type Python struct{ path string }
 
-// FindPython finds python3 in PATH, and the interpreter behind it if that is a script. It is the zero Python if there is none.
+// FindPython finds python3 in PATH. If python3 is a script, FindPython returns the interpreter that the script starts. It returns the zero
+// Python if there is none.
 func FindPython(ctx context.Context) Python {
 	path, err := exec.LookPath("python3")
 	if err != nil {
@@ -49,15 +50,15 @@ func FindPython(ctx context.Context) Python {
 	return p
 }
 
-// Path is the interpreter's, empty if there is none.
+// Path returns the path of the interpreter, or "".
 func (p Python) Path() string { return p.path }
 
-// run runs a program with next to nothing of the environment, bounded in time and output.
+// run runs a program with a minimal environment and with limits on time and output.
 func (p Python) run(ctx context.Context, patience time.Duration, input []byte, program string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.path, append([]string{"-I", "-c", program}, args...)...)          //nolint:gosec // the program is embedded, the interpreter that of PATH
-	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, os.TempDir() // interpreters may be found by scripts
+	cmd := exec.CommandContext(ctx, p.path, append([]string{"-I", "-c", program}, args...)...)          //nolint:gosec // the program is embedded, and the interpreter is found in PATH
+	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, os.TempDir() // scripts that select an interpreter need PATH and HOME
 	cmd.Stdin = bytes.NewReader(input)
 	cmd.WaitDelay = time.Second
 	out, faults := &bounded{left: maxOutput}, &bounded{left: 1 << 16}
@@ -69,7 +70,7 @@ func (p Python) run(ctx context.Context, patience time.Duration, input []byte, p
 	return out.Bytes(), nil
 }
 
-// bounded is a buffer that takes no more than it has left.
+// bounded is a buffer with a maximum size.
 type bounded struct {
 	bytes.Buffer
 	left int
@@ -82,7 +83,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Read reads a project. A project with faults is no error: it has the faults.
+// Read reads a project. Faults in the project are not errors but entries of Faults.
 func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -102,7 +103,7 @@ func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 	return project, nil
 }
 
-// inputsOf returns the files of the project in a directory, for a watch.
+// inputsOf returns the files of a project to watch for changes.
 func inputsOf(dir string) config.Inputs { return config.Tree(dir, ".*", "__pycache__", "node_modules") }
 
 // source reads the Python files.
@@ -135,18 +136,16 @@ func (p Python) source(ctx context.Context, project *Project) error {
 	return nil
 }
 
-// manifestName is the file that describes endpoints without Python.
+// manifestName is the name of the file that describes endpoints without Python.
 const manifestName = "tollgate-dev.yaml"
 
-// described is an endpoint of the manifest: an image, or one that exists, with routes if
-// it is load-balanced.
+// described is an endpoint of the manifest: an image or an existing endpoint, with routes if it is load-balanced.
 type described struct {
 	Config `yaml:",inline"`
 	Routes []string `yaml:"routes"`
 }
 
-// manifest reads tollgate-dev.yaml, if there is one. It follows no link out of the
-// project. A manifest that cannot be read is a fault, as a Python file is.
+// manifest reads tollgate-dev.yaml if it exists. It does not follow symbolic links out of the project. An unreadable manifest is a fault.
 func (p *Project) manifest() {
 	var content struct {
 		Endpoints []described `yaml:"endpoints,required"`
@@ -177,10 +176,10 @@ func (p *Project) manifest() {
 	}
 }
 
-// route is a route of an image, such as GET /models.
+// route matches a route of an image, for example GET /models.
 var route = regexp.MustCompile(`^(GET|POST|PUT|DELETE|PATCH) ((?:/[A-Za-z0-9_~{}-][A-Za-z0-9._~{}-]*)+)$`)
 
-// entry takes an endpoint of the manifest.
+// entry adds an endpoint of the manifest.
 func (p *Project) entry(d *described, line, column int) {
 	e := &Endpoint{File: manifestName, Line: line, Column: column, Config: d.Config, Client: true}
 	fault := func(format string, args ...any) { p.Faults = append(p.Faults, e.fault(format, args...)) }

@@ -19,32 +19,31 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 )
 
-// Options are a server's settings, besides those of its session.
+// Options are the settings of a server, in addition to those of its session.
 type Options struct {
-	// Host is the address that is bound, Listener the socket on it.
+	// Host is the address to bind, and Listener the socket bound to it.
 	Host     string
 	Listener net.Listener
-	// Reload has the server follow changes of the directory.
+	// Reload makes the server follow changes of the directory.
 	Reload Switch
-	// Provision makes all endpoints at once.
+	// Provision creates all endpoints at the start.
 	Provision Switch
-	// Remove removes the session's endpoints at its end.
+	// Remove deletes the endpoints of the session at its end.
 	Remove Switch
-	// Ask is read for an answer where many endpoints are about to be made; nil asks
-	// nobody, and takes it as Agreed says.
+	// Ask is read for a confirmation before many endpoints are created. If nil, Agreed decides.
 	Ask    *bufio.Reader
 	Agreed Switch
 	Logger *slog.Logger
 }
 
-// Switch is something that is on or off.
+// Switch is a boolean option.
 type Switch bool
 
-// Run serves a project until ctx ends, and then lists the endpoints that stay.
+// Run serves a project until ctx ends, and then lists the remaining endpoints.
 func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 	s.unserved(p)
 	if len(p.Endpoints) == 0 {
-		return fmt.Errorf("%s has no endpoint that can be served, in a Python file or in %s", p.Dir, manifestName)
+		return fmt.Errorf("%s has no endpoint to serve, neither in a Python file nor in %s", p.Dir, manifestName)
 	}
 	hosts, err := Hosts(o.Host, o.Listener.Addr())
 	if err != nil {
@@ -87,7 +86,7 @@ func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 	return err
 }
 
-// unserved lists the faults and the notices of a project.
+// unserved prints the faults and notices of a project.
 func (s *Session) unserved(p *Project) {
 	for _, f := range p.Faults {
 		s.say("Fault: %s", f.Error())
@@ -97,23 +96,23 @@ func (s *Session) unserved(p *Project) {
 	}
 }
 
-// greet lists the routes.
+// greet prints the routes.
 func (s *Session) greet(p *Project, host string) {
 	t := tabwriter.NewWriter(s.set.Out, 0, 0, 2, ' ', 0)
 	for _, r := range p.Routes() {
-		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", r.Method, r.Path, r.Endpoint.name(), printable(r.summary())) // Flush reports
+		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", r.Method, r.Path, r.Endpoint.name(), printable(r.summary())) // Flush returns the error
 	}
-	_ = t.Flush() // as say
+	_ = t.Flush() // ignored as in say
 	s.say("\n  docs  http://%s/docs\n  stop  Ctrl-C\n", host)
 }
 
-// Many endpoints are made at once only if that is confirmed.
+// Creating many endpoints at once requires a confirmation.
 const (
 	many   = 5
 	atOnce = 3
 )
 
-// all makes all endpoints. Those that cannot be are tried again at their first call.
+// all creates all endpoints. Those that fail are retried at their first call.
 func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 	if n := len(p.Endpoints); n > many && !o.Agreed {
 		line, err := "", io.EOF
@@ -125,21 +124,21 @@ func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 		case err != nil:
 			return fmt.Errorf("--auto-provision would create %d endpoints: confirm with --yes, or run it in a terminal", n)
 		case answer != "y" && answer != "yes":
-			return errors.New("nothing is made")
+			return errors.New("no endpoint created")
 		}
 	}
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for _, e := range p.Endpoints {
 		group.Go(func() error {
-			_, _ = s.Endpoint(ctx, e, p.Python) // it is said
+			_, _ = s.Endpoint(ctx, e, p.Python) // the session prints the error
 			return nil
 		})
 	}
 	return group.Wait()
 }
 
-// follow turns the server to the project as it becomes.
+// follow updates the server when the project changes.
 func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger *slog.Logger) {
 	config.Watch(ctx, p.inputs, config.ReloadRequests{}, logger, func(bool) config.Inputs {
 		now := inputsOf(p.Dir)
@@ -155,19 +154,19 @@ func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger
 	})
 }
 
-// Standing is an endpoint of the project as it is at its gateway.
+// Standing is the state of an endpoint of the project at its gateway.
 type Standing struct {
 	Name   string    `json:"name"`
 	ID     string    `json:"id"`
-	Status string    `json:"status"` // Active, Inactive if it is gone, or Unknown
+	Status string    `json:"status"` // Active, Inactive if deleted, or Unknown
 	Hourly float64   `json:"usd_per_hour"`
 	Made   time.Time `json:"made"`
-	// Gateway is where it was made; Elsewhere if that is not the session's.
+	// Gateway is the gateway at which the endpoint was created. Elsewhere is true if the session uses another gateway.
 	Gateway   string `json:"gateway"`
 	Elsewhere bool   `json:"-"`
 }
 
-// List looks at all endpoints of the project.
+// List returns the state of all endpoints of the project.
 func (s *Session) List(ctx context.Context) ([]Standing, error) {
 	all, err := s.state.Read()
 	list := []Standing{}

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// Server serves a project. It may be given another while it serves.
+// Server serves a project, which may be replaced while it serves.
 type Server struct {
 	session *Session
 	hosts   []string
@@ -27,14 +27,14 @@ type Server struct {
 	now     atomic.Pointer[site]
 }
 
-// site is a project as it is served. It never changes.
+// site is a project being served. It is immutable.
 type site struct {
 	project *Project
 	routes  []Route
 	openapi []byte
 }
 
-// NewServer returns a server that answers for the hosts alone, each with its port.
+// NewServer returns a server that accepts only requests for the given hosts, each with its port.
 func NewServer(s *Session, p *Project, hosts []string) (*Server, error) {
 	files, err := explorer()
 	if err != nil {
@@ -45,13 +45,13 @@ func NewServer(s *Session, p *Project, hosts []string) (*Server, error) {
 	return server, nil
 }
 
-// Serve turns to a project. Calls under way keep the one they have.
+// Serve replaces the project. Calls in progress keep the previous one.
 func (s *Server) Serve(p *Project) {
 	s.now.Store(&site{project: p, routes: p.Routes(), openapi: openAPI(p)})
 }
 
-// Hosts are the names by which a browser may reach a listener: of one that is on every
-// address, all addresses of this machine.
+// Hosts returns the host names by which a browser may reach a listener. For a listener on all addresses, these are all addresses of this
+// machine.
 func Hosts(host string, addr net.Addr) ([]string, error) {
 	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
@@ -78,9 +78,8 @@ func Hosts(host string, addr net.Addr) ([]string, error) {
 	return hosts, nil
 }
 
-// ServeHTTP answers a developer, or a page of this server. It asks for no credentials,
-// so requests by other names of this machine and from other pages are refused, reads
-// included: a route may rent.
+// ServeHTTP implements http.Handler. The server requires no credentials, so it refuses requests for other host names of this machine and
+// from other web pages, including reads, because a route may create resources.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
 		fail(w, http.StatusMisdirectedRequest, fmt.Sprintf("this server answers for %s alone", strings.Join(s.hosts, ", ")))
@@ -111,7 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.call(w, r, site, route, args, body)
 }
 
-// own serves the pages of the server itself, and reports whether it did.
+// own serves the server's own pages. It reports whether the request was for one.
 func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
 	file, ok := s.files[r.URL.Path]
 	switch {
@@ -131,7 +130,7 @@ func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
 	return true
 }
 
-// unknown answers for a path without a route.
+// unknown answers a request without a matching route.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request, site *site, allowed []string) {
 	concerns := func(f Fault) bool {
 		return f.File == manifestName || strings.HasPrefix(r.URL.Path, prefixOf(f.File)+"/")
@@ -177,7 +176,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, site *site, route 
 	write(w, http.StatusOK, value)
 }
 
-// job runs a job whose input is in its wrapper. A function without parameters needs none.
+// job runs a job. Its input is in the member input, which is optional for a function without parameters.
 func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte) (any, error) {
 	f := route.Function
 	var wrapper map[string]json.RawMessage
@@ -203,7 +202,7 @@ func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte)
 	return map[string]any{"id": id, "status": "COMPLETED", "output": output}, nil
 }
 
-// forward passes a request on to an image, and its answer back.
+// forward passes a request to an image and returns its response.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, route *Route, body []byte) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), route.Endpoint.Prefix)
 	if r.URL.RawQuery != "" {
@@ -221,7 +220,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, site *site, rou
 		return
 	}
 	w.Header().Set("Content-Type", a.header.Get("Content-Type"))
-	w.Header().Set("Content-Security-Policy", "sandbox") // an image's page is not this server's
+	w.Header().Set("Content-Security-Policy", "sandbox") // a page of the image must not act as a page of this server
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body)
 }
@@ -268,8 +267,8 @@ func write(w http.ResponseWriter, code int, value any) {
 	_, _ = w.Write(out.Bytes())
 }
 
-// match finds the route of a request, and the parameters in its path. Routes without
-// parameters win. Without a route it returns the methods that the path has.
+// match finds the route of a request and its path parameters. Routes without parameters take precedence. If no route matches, it returns
+// the methods permitted for the path.
 func (s *site) match(method, path string) (found *Route, args map[string]string, allowed []string) {
 	best := -1
 	for i := range s.routes {
@@ -290,7 +289,7 @@ func (s *site) match(method, path string) (found *Route, args map[string]string,
 	return found, args, slices.Compact(allowed)
 }
 
-// fits reports whether a path, as it is escaped, is one of the route's.
+// fits reports whether an escaped path matches the route.
 func (r *Route) fits(path string) (map[string]string, bool) {
 	want, got := strings.Split(r.Path, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {

@@ -13,42 +13,41 @@ import (
 	"time"
 )
 
-// Settings are those of a session.
+// Settings are the settings of a session.
 type Settings struct {
-	// User is the label of the session's endpoints; empty for none.
+	// User is the label of the session's endpoints, or "".
 	User string
-	// Images are worker images by kind (gpu, cpu, lb, lb-cpu), before the toolkit's.
+	// Images holds worker images by kind (gpu, cpu, lb, lb-cpu). They take precedence over the toolkit's images.
 	Images map[string]string
-	// MaxUSD bounds the session's costs, 0 for no bound.
+	// MaxUSD limits the cost of the session. 0 means no limit.
 	MaxUSD float64
-	// Emulated says that endpoints end with the session.
+	// Emulated is true if endpoints disappear with the session.
 	Emulated bool
-	// Cold bounds how long a call waits for a worker.
+	// Cold limits how long a call waits for a worker.
 	Cold time.Duration
-	// Now is the clock, Out the developer's console.
+	// Now is the clock, and Out the developer's console.
 	Now func() time.Time
 	Out io.Writer
 }
 
-// Session makes the endpoints that calls require, once for calls that race. It is
-// safe for concurrent use.
+// Session creates the endpoints that calls need, once for concurrent calls. It is safe for concurrent use.
 type Session struct {
 	gateway *Gateway
 	state   *State
 	python  Python
 	set     Settings
-	child   chan struct{} // a place for each child that may run at once
-	kick    chan struct{} // the set of rented endpoints has changed
+	child   chan struct{} // limits concurrent child processes
+	kick    chan struct{} // signals a change of the rented endpoints
 
 	mu      sync.Mutex
 	flights map[string]*flight
 	rented  map[string]rental
-	ended   float64       // USD that rentals of the past may have cost
-	over    bool          // the bound is reached
-	served  map[bool]bool // by balanced: the gateway passes on calls of such endpoints
+	ended   float64       // maximum cost of ended rentals in USD
+	over    bool          // the limit was reached
+	served  map[bool]bool // by balanced: the gateway forwards calls to such endpoints
 }
 
-// flight is the making of an endpoint, under way or done.
+// flight is the creation of an endpoint, in progress or done.
 type flight struct {
 	digest string
 	done   chan struct{}
@@ -56,7 +55,7 @@ type flight struct {
 	err    error
 }
 
-// NewSession returns a session that has rented nothing.
+// NewSession returns a session without endpoints.
 func NewSession(g *Gateway, s *State, p Python, set Settings) *Session {
 	return &Session{
 		gateway: g, state: s, python: p, set: set, child: make(chan struct{}, 4), kick: make(chan struct{}, 1),
@@ -64,12 +63,12 @@ func NewSession(g *Gateway, s *State, p Python, set Settings) *Session {
 	}
 }
 
-// say tells the developer something, on a line of its own.
+// say prints a line for the developer.
 func (s *Session) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.set.Out, format+"\n", args...) // nobody reads it where that fails
+	_, _ = fmt.Fprintf(s.set.Out, format+"\n", args...) // there is nobody to report it to
 }
 
-// checkRuns is [Gateway.checkRuns], until the gateway has been found to pass on such calls.
+// checkRuns calls [Gateway.checkRuns] until the gateway was found to forward such calls.
 func (s *Session) checkRuns(ctx context.Context, e *Endpoint) error {
 	s.mu.Lock()
 	served := s.served[e.balanced()]
@@ -86,8 +85,8 @@ func (s *Session) checkRuns(ctx context.Context, e *Endpoint) error {
 	return nil
 }
 
-// Endpoint returns the id of an endpoint that is as e says, which it makes, changes or
-// takes over if it has to. Making it outlives the caller, since others may wait too.
+// Endpoint returns the ID of an endpoint with the configuration e. It creates, changes or adopts the endpoint if necessary. The creation
+// continues if the caller leaves, because other callers may be waiting for it.
 func (s *Session) Endpoint(ctx context.Context, e *Endpoint, python string) (string, error) {
 	if err := s.checkRuns(ctx, e); err != nil {
 		return "", err
@@ -110,14 +109,14 @@ func (s *Session) Endpoint(ctx context.Context, e *Endpoint, python string) (str
 		if f.err != nil || f.digest == digest {
 			return f.id, f.err
 		}
-		s.forget(e.name(), f.id) // it is as another configuration has it
+		s.forget(e.name(), f.id) // it has another configuration
 	}
 }
 
-// provisionPatience bounds the calls that make an endpoint.
+// provisionPatience limits the calls that create an endpoint.
 const provisionPatience = 3 * time.Minute
 
-// flight returns the making of an endpoint, which it begins if nobody has.
+// flight returns the creation of an endpoint, and starts it if necessary.
 func (s *Session) flight(ctx context.Context, e *Endpoint, image, digest string) (*flight, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,13 +135,13 @@ func (s *Session) flight(ctx context.Context, e *Endpoint, image, digest string)
 		close(f.done)
 		if f.err != nil {
 			s.say("%s%s: %v", livePrefix, e.name(), f.err)
-			s.forget(e.name(), f.id) // the next call tries again
+			s.forget(e.name(), f.id) // the next call retries
 		}
 	}()
 	return f, nil
 }
 
-// forget has the next call look at an endpoint anew, if it is still that one.
+// forget makes the next call check the endpoint again, unless the endpoint has changed meanwhile.
 func (s *Session) forget(name, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +156,7 @@ func (s *Session) forget(name, id string) {
 	}
 }
 
-// ensure brings the endpoint to the state that e describes.
+// ensure creates or changes the endpoint so that it matches e.
 func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string) (string, error) {
 	var list prices
 	path := "/v2/catalog/gpus"
@@ -180,7 +179,7 @@ func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string)
 		if err := s.Remove(ctx, e.name()); err != nil {
 			return "", err
 		}
-	case there && entry.Digest == digest && (entry.Hourly > 0 || s.set.MaxUSD == 0): // a bound requires a price
+	case there && entry.Digest == digest && (entry.Hourly > 0 || s.set.MaxUSD == 0): // a limit requires a price
 		s.say("%s%s is there already, as configured", livePrefix, e.name())
 		s.rent(e.name(), entry)
 		return entry.ID, nil
@@ -192,8 +191,8 @@ func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string)
 	return s.create(ctx, e, &Entry{Digest: digest, Kind: e.kind()}, body)
 }
 
-// standing returns the entry of an endpoint, and whether the endpoint exists. A create that
-// was cut off is sent again: the gateway answers with the endpoint of the first one.
+// standing returns the entry of an endpoint, and whether the endpoint exists. An interrupted create is sent again, and the gateway returns
+// the endpoint of the first attempt.
 func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, error) {
 	all, err := s.state.Read()
 	if err != nil {
@@ -213,7 +212,7 @@ func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, erro
 	return entry, there, err
 }
 
-// create makes the endpoint. The request is written down before it is sent.
+// create creates the endpoint. The request is stored before it is sent.
 func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body map[string]any) (string, error) {
 	q, err := s.quote(ctx, e, http.MethodPost, "/v2/serverless", body)
 	if err != nil {
@@ -238,7 +237,7 @@ func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body ma
 	if err != nil {
 		return "", err
 	}
-	if replayed { // made by a session whose state is lost; the endpoint may be, too
+	if replayed { // created by a session whose state was lost; the endpoint may be gone, too
 		there, err := s.gateway.there(ctx, e.name(), entry.ID)
 		if err != nil {
 			return "", err
@@ -252,8 +251,8 @@ func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body ma
 	return entry.ID, nil
 }
 
-// submit sends an entry's create and keeps the id. It reports whether the gateway
-// answered as before. A definite refusal ends the entry.
+// submit sends the create request of an entry and stores the ID. replayed is true if the gateway returned an earlier response. A definite
+// refusal removes the entry.
 func (s *Session) submit(ctx context.Context, name string, entry *Entry) (replayed bool, err error) {
 	header := http.Header{"Idempotency-Key": {entry.Key}}
 	if entry.Labels != "" {
@@ -272,7 +271,7 @@ func (s *Session) submit(ctx context.Context, name string, entry *Entry) (replay
 	}
 	var made record
 	if err := json.Unmarshal(a.body, &made); err != nil || made.ID == "" {
-		return false, fmt.Errorf("gateway %s: a create was answered without an id", s.gateway.URL)
+		return false, fmt.Errorf("gateway %s: response to a create has no id", s.gateway.URL)
 	}
 	entry.ID, entry.Body = made.ID, nil
 	return a.header.Get("Idempotent-Replayed") == "true", s.state.put(s.gateway.URL, name, entry)
@@ -294,7 +293,7 @@ func (s *Session) update(ctx context.Context, e *Endpoint, entry *Entry, body ma
 	return s.state.put(s.gateway.URL, e.name(), entry)
 }
 
-// Remove deletes an endpoint of the project and forgets it.
+// Remove deletes an endpoint of the project and its entry.
 func (s *Session) Remove(ctx context.Context, name string) error {
 	entry, there, err := s.standing(ctx, name)
 	if err == nil && entry == nil {

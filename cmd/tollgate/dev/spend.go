@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// labelsHeader carries the labels of an endpoint.
+// labelsHeader is the request header with the labels of an endpoint.
 const labelsHeader = "X-Tollgate-Labels"
 
-// header returns a new header for a call that rents, with the session's label if it has one.
+// header returns the header for a call that creates or changes an endpoint, with the session's label if there is one.
 func (s *Session) header() http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +24,7 @@ func (s *Session) header() http.Header {
 	return h
 }
 
-// dropLabel removes the label from later calls of the session, and prints one warning.
+// dropLabel omits the label from later calls of the session and prints one warning.
 func (s *Session) dropLabel() {
 	s.mu.Lock()
 	dropped := s.set.User != ""
@@ -35,9 +35,8 @@ func (s *Session) dropLabel() {
 	}
 }
 
-// quote asks for the price of a change and prints it before the change is made. It refuses
-// a change that exceeds the session's bound. If the gateway refuses the label dev, quote
-// asks again without the label.
+// quote requests the price of a change and prints it before the change is made. It refuses a change that exceeds the limit of the session.
+// If the gateway refuses the label dev, quote retries without the label.
 func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, body map[string]any) (quote, error) {
 	q, err := s.gateway.estimate(ctx, method, path, s.header(), body)
 	if q.labels != "" && strings.Contains(fmt.Sprint(q.refusal.Detail, err), labelsHeader) {
@@ -61,8 +60,7 @@ func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, b
 	return q, s.room(e, q)
 }
 
-// room refuses a change that exceeds the session's bound. Under a bound it also refuses a
-// change without a price, which could not be counted.
+// room refuses a change that exceeds the limit of the session. With a limit, it also refuses a change without a price.
 func (s *Session) room(e *Endpoint, q quote) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +74,7 @@ func (s *Session) room(e *Endpoint, q quote) error {
 	case !q.priced && q.refusal.Status != 0:
 		return &q.refusal
 	case !q.priced:
-		return &RefusalError{Status: http.StatusPaymentRequired, Detail: "--max-usd requires a price, and the gateway knows none for this endpoint: nothing is rented"}
+		return &RefusalError{Status: http.StatusPaymentRequired, Detail: "--max-usd requires a price, but the gateway has no price for this endpoint: nothing was rented"}
 	}
 	if rate += q.hourly - s.rented[e.name()].hourly; rate > 0 {
 		lasts := time.Duration(min(left/rate, 1e5) * float64(time.Hour)).Round(time.Second)
@@ -85,19 +83,19 @@ func (s *Session) room(e *Endpoint, q quote) error {
 	return nil
 }
 
-// overError is the refusal of a session whose bound is reached.
+// overError returns the refusal after the limit of the session was reached.
 func (s *Session) overError() error {
-	return &RefusalError{Status: http.StatusPaymentRequired, Detail: fmt.Sprintf("this session may have cost the %.4g USD of --max-usd: it rents nothing more", s.set.MaxUSD)}
+	return &RefusalError{Status: http.StatusPaymentRequired, Detail: fmt.Sprintf("this session may have cost the %.4g USD of --max-usd: no more endpoints are rented", s.set.MaxUSD)}
 }
 
-// rental is an endpoint of the session, and the most that it costs.
+// rental is an endpoint of the session with its maximum cost.
 type rental struct {
 	id     string
 	hourly float64
 	since  time.Time
 }
 
-// rent counts the costs of an endpoint from now on.
+// rent starts to count the cost of an endpoint.
 func (s *Session) rent(name string, entry *Entry) {
 	s.giveUp(name)
 	s.mu.Lock()
@@ -109,7 +107,7 @@ func (s *Session) rent(name string, entry *Entry) {
 	}
 }
 
-// giveUp ends the count of an endpoint.
+// giveUp stops counting the cost of an endpoint.
 func (s *Session) giveUp(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +117,8 @@ func (s *Session) giveUp(name string) {
 	}
 }
 
-// spent is the most that the session has cost until now, and costs an hour: every worker
-// that its endpoints may have is taken to run all the time.
+// spent returns the maximum cost of the session so far, and its maximum cost per hour. It assumes that all workers an endpoint may have run
+// all the time.
 func (s *Session) spent() (usd, rate float64) {
 	usd = s.ended
 	for _, r := range s.rented {
@@ -130,11 +128,10 @@ func (s *Session) spent() (usd, rate float64) {
 	return usd, rate
 }
 
-// removePatience bounds a removal, and the pause before it is tried again.
+// removePatience limits a removal, and is the pause before a retry.
 const removePatience = 20 * time.Second
 
-// Guard removes the session's endpoints when their costs may have reached the bound, until
-// ctx ends.
+// Guard deletes the session's endpoints when their cost may have reached the limit. It returns when ctx ends.
 func (s *Session) Guard(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -163,7 +160,7 @@ func (s *Session) Guard(ctx context.Context) error {
 	}
 }
 
-// RemoveAll removes the session's endpoints, and reports whether all are gone.
+// RemoveAll deletes the session's endpoints. It reports whether all were deleted.
 func (s *Session) RemoveAll(ctx context.Context) bool {
 	s.mu.Lock()
 	names := slices.Sorted(maps.Keys(s.rented))
@@ -183,7 +180,7 @@ func (s *Session) RemoveAll(ctx context.Context) bool {
 	return all
 }
 
-// ListRemaining lists the endpoints that outlive the session, with their costs.
+// ListRemaining prints the endpoints that remain after the session, with their costs.
 func (s *Session) ListRemaining() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

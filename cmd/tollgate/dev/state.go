@@ -15,39 +15,37 @@ import (
 	"time"
 )
 
-// State is a project's memory of its endpoints, in .tollgate/dev.json. Every look
-// reads the file anew and every change rewrites it whole, under a lock, so processes can
-// share it. It follows no link out of the project.
+// State stores the endpoints of a project in .tollgate/dev.json. Each access reads the file, and each change replaces it under a lock, so
+// several processes can share it. State does not follow symbolic links out of the project.
 type State struct {
 	root    *os.Root
 	project string
 }
 
-// Entry is an endpoint that was made, or is being made.
+// Entry is an endpoint that was created or is being created.
 type Entry struct {
-	// ID is the platform's; empty while the create's answer is not known.
+	// ID is the platform's ID, or "" until the response of the create is known.
 	ID string `json:"id,omitempty"`
-	// Key, Labels and Body are the create: sent again, they make nothing twice.
+	// Key, Labels and Body are the create request. Sending it again does not create a second endpoint.
 	Key    string          `json:"key"`
 	Labels string          `json:"labels,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"`
-	// Generation is that of the key: it grows when an endpoint of the name is to be
-	// made anew.
+	// Generation is part of the idempotency key. It increases when an endpoint with the same name is to be created again.
 	Generation int `json:"generation"`
-	// Digest and Kind are of the configuration that the endpoint has.
+	// Digest and Kind describe the configuration of the endpoint.
 	Digest string `json:"digest"`
 	Kind   string `json:"kind"`
-	// Hourly is the most that it costs an hour, in USD.
+	// Hourly is the maximum cost per hour in USD.
 	Hourly float64 `json:"hourly"`
-	// Emulated endpoints end with their gateway.
+	// Emulated endpoints disappear with their gateway.
 	Emulated bool      `json:"emulated,omitempty"`
 	Made     time.Time `json:"made"`
 }
 
-// entries are the endpoints by gateway and name.
+// entries holds endpoints by gateway and name.
 type entries map[string]map[string]*Entry
 
-// sorted yields a map in the order of its keys.
+// sorted iterates over a map in the order of its keys.
 func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -58,7 +56,7 @@ func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// in returns those of a gateway, which may be added to.
+// in returns the endpoints of a gateway. The caller may add entries to the map.
 func (e entries) in(gateway string) map[string]*Entry {
 	if e[gateway] == nil {
 		e[gateway] = map[string]*Entry{}
@@ -75,8 +73,8 @@ const (
 	serveFile = stateDir + "/serve.lock"
 )
 
-// OpenState opens the state of a project. owner tells users and machines apart: the
-// state of another's directory, as a checkout may hold, is refused.
+// OpenState opens the state of a project. owner identifies the user and machine. OpenState refuses the state of another owner, which a
+// checkout may contain.
 func OpenState(dir, owner string) (*State, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -94,13 +92,13 @@ func OpenState(dir, owner string) (*State, error) {
 	return s, nil
 }
 
-// Close gives the directory up.
+// Close releases the directory.
 func (s *State) Close() error { return s.root.Close() }
 
-// ErrServed means that another process serves the directory.
+// ErrServed is returned if another process serves the directory.
 var ErrServed = errors.New("another 'tollgate dev' serves this directory; stop it first")
 
-// Serve holds the directory for one server until release is called.
+// Serve locks the directory for one server until release is called.
 func (s *State) Serve() (release func() error, err error) {
 	release, err = s.lock(serveFile, syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -142,7 +140,7 @@ func (s *State) Read() (entries, error) {
 	for _, all := range kept.Gateways {
 		for name, e := range all {
 			if e == nil || !endpointName.MatchString(name) {
-				return nil, fmt.Errorf("state: %s: %q is no endpoint", stateFile, name)
+				return nil, fmt.Errorf("state: %s: %q is not an endpoint", stateFile, name)
 			}
 		}
 	}
@@ -152,8 +150,7 @@ func (s *State) Read() (entries, error) {
 	return kept.Gateways, nil
 }
 
-// Change changes the entries. The file is replaced as a whole, and is on the
-// disk when Change returns.
+// Change modifies the entries. The file is replaced atomically and is on disk when Change returns.
 func (s *State) Change(change func(entries)) (err error) {
 	release, err := s.lock(lockFile, syscall.LOCK_EX)
 	if err != nil {
@@ -184,12 +181,12 @@ func (s *State) Change(change func(entries)) (err error) {
 	return nil
 }
 
-// put remembers an endpoint.
+// put stores an endpoint.
 func (s *State) put(gateway, name string, e *Entry) error {
 	return s.Change(func(all entries) { all.in(gateway)[name] = e })
 }
 
-// end forgets an endpoint, except for its generation, which its successor continues.
+// end removes an endpoint but keeps its generation, which the next endpoint of the name continues.
 func (s *State) end(gateway, name string) error {
 	return s.Change(func(all entries) {
 		if e := all.in(gateway)[name]; e != nil {
@@ -198,8 +195,8 @@ func (s *State) end(gateway, name string) error {
 	})
 }
 
-// Drop forgets the endpoints of an emulator, which are gone with it. Endpoints of a real
-// gateway at that address stay, and are an error: the emulator would replace them.
+// Drop removes the endpoints of an emulator, which have disappeared with it. It keeps endpoints of a real gateway at the same address and
+// returns an error, because the emulator would replace them.
 func (s *State) Drop(gateway string) error {
 	var kept error
 	err := s.Change(func(all entries) {
@@ -207,7 +204,7 @@ func (s *State) Drop(gateway string) error {
 		if len(all[gateway]) == 0 {
 			delete(all, gateway)
 		} else {
-			kept = fmt.Errorf("state: this directory has endpoints at a gateway %s that is no emulator's; undeploy them first", gateway)
+			kept = fmt.Errorf("state: this directory has endpoints at the real gateway %s; undeploy them first", gateway)
 		}
 	})
 	return errors.Join(err, kept)

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// WriteCSV writes rows as CSV. Cells that spreadsheets would take for a formula, since
-// names are as callers gave them, get an apostrophe in front (OWASP, "CSV Injection");
-// numbers do not.
+// WriteCSV writes rows as CSV. Cells that spreadsheets would interpret as formulas are prefixed with an apostrophe, because callers
+// choose names (OWASP, "CSV Injection"). Numbers are not changed.
 func WriteCSV(w io.Writer, rows [][]string) error {
 	out := csv.NewWriter(w)
 	line := make([]string, 0, 64)
@@ -26,7 +25,7 @@ func WriteCSV(w io.Writer, rows [][]string) error {
 	return out.Error()
 }
 
-// inert returns a cell that is no formula.
+// inert returns cell in a form that is not a formula.
 func inert(cell string) string {
 	if cell == "" || !strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
 		return cell

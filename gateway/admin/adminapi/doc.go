@@ -1,19 +1,21 @@
-// Package adminapi describes the questions of operators to a gateway, one [Endpoint] each: its route, the role that it requires, its
-// parameters, its answer, and its [Command]s. The operators' listener, the command line and its completion, and the description of
-// the API are made from the same rows.
+// Package adminapi defines the endpoints of the admin API. Each [Endpoint] has a route, the role it requires, its parameters, its
+// response, and its [Command]s. The admin listener, the command line and its completion, and the API description are all generated
+// from the endpoints.
 //
-// A question is a function of a context, a [Principal] and a struct of parameters, made into a [Handler] by [HandlerFor]:
+// An endpoint is implemented by a function of a context, a [Principal] and a struct of parameters, converted into a [Handler] by
+// [HandlerFor]:
 //
 //	type windows struct {
-//		Org row.Org `query:"org,required" doc:"id of an organisation"`
+//		Org adminapi.Org `query:"org,required" doc:"id of an organisation"`
 //	}
 //
-//	func (d deps) limits(ctx context.Context, s row.Scope, p windows) (windowList, error)
+//	func (d deps) limits(ctx context.Context, s adminapi.Principal, p windows) (windowList, error)
 //
-// The method Rows of a feature's value returns the feature's rows. The rows of a zero value can be described, and not be asked. Pages and self-service ask a row by [Calldler].
+// Features return their endpoints from a method Endpoints. Endpoints of a zero value can be listed but not called. The console and
+// self-service call endpoints with [Call].
 //
-// Only [Endpoint.Invoke] calls the function. It refuses a scope without the role, and parameters that are unknown, missing, repeated or of another
-// type, with a [RefusedError] or [FaultsError]. The text of a fault names the values that would have been accepted.
+// Only [Endpoint.Invoke] calls the function. It returns a [RefusedError] if the principal lacks the role, and a [FaultsError] if
+// parameters are unknown, missing, repeated or of the wrong type. The text of a fault lists the accepted values.
 //
-// The package is a leaf: it knows no feature of the gateway.
+// The package does not depend on any feature of the gateway.
 package adminapi

@@ -15,7 +15,7 @@ import (
 type Fault struct {
 	Parameter string `json:"parameter"`
 	Detail    string `json:"detail"`
-	// Missing reports that Parameter names something that does not exist.
+	// Missing is set if the parameter names something that does not exist.
 	Missing bool `json:"-"`
 }
 
@@ -24,7 +24,7 @@ func BadParam(parameter, format string, args ...any) FaultsError {
 	return FaultsError{{Parameter: parameter, Detail: fmt.Sprintf(format, args...)}}
 }
 
-// FaultsError lists every fault of the parameters of a question.
+// FaultsError lists the invalid parameters of a call.
 type FaultsError []Fault
 
 // Error implements error.
@@ -36,7 +36,7 @@ func (f FaultsError) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// Status returns the status of the answer: 404 if a parameter names something that does not exist, and 400 otherwise.
+// Status returns 404 if a parameter names something that does not exist, and 400 otherwise.
 func (f FaultsError) Status() int {
 	if slices.ContainsFunc(f, func(fault Fault) bool { return fault.Missing }) {
 		return http.StatusNotFound
@@ -44,7 +44,7 @@ func (f FaultsError) Status() int {
 	return http.StatusBadRequest
 }
 
-// RefusedError is the reason for refusing a question, with the status of the answer.
+// RefusedError is the refusal of a call, with the status of the response.
 type RefusedError struct {
 	Status int
 	Reason string
@@ -56,13 +56,13 @@ func (e RefusedError) Error() string { return e.Reason }
 // ErrUnknownOrg is returned for an organisation that is not configured.
 var ErrUnknownOrg = errors.New("unknown organisation")
 
-// BadRequestError is a fault of a question that is not the fault of one parameter.
+// BadRequestError is an invalid call that cannot be attributed to one parameter.
 type BadRequestError struct{ Reason string }
 
 // Error implements error.
 func (e BadRequestError) Error() string { return e.Reason }
 
-// StatusOf returns the status of the answer to a question that failed, and its detail for the asker; 0 without an error.
+// StatusOf returns the status and the detail of the response to a failed call, or 0 if err is nil.
 func StatusOf(err error) (status int, detail string) {
 	faults, _ := errors.AsType[FaultsError](err)
 	bad, isBad := errors.AsType[BadRequestError](err)
@@ -73,16 +73,16 @@ func StatusOf(err error) (status int, detail string) {
 	case faults != nil:
 		return faults.Status(), faults.Error()
 	case errors.Is(err, ErrUnknownOrg):
-		return http.StatusNotFound, "name a configured organisation: org=ID"
+		return http.StatusNotFound, "unknown organisation: set org to a configured id"
 	case isBad:
 		return http.StatusBadRequest, bad.Reason
 	case isRefused:
 		return refused.Status, refused.Reason
 	}
-	return http.StatusServiceUnavailable, "the shared store does not answer"
+	return http.StatusServiceUnavailable, "shared store unavailable"
 }
 
-// Nearest returns the name that was probably meant by a misspelt one, "" for none.
+// Nearest returns the name that a misspelled name probably stands for, or "".
 func Nearest(written string, names []string) string { return fault.Nearest(written, names) }
 
 func quoted(text string) string { return strconv.Quote(text) }

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Paging is the parameters of a list that is answered in parts. Structs of parameters embed it.
+// Paging contains the parameters of a paginated list. Parameter structs embed it.
 type Paging struct {
-	Cursor string `query:"cursor" max:"1000" doc:"where the list goes on: next of the list before"`
-	Limit  int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many at most"`
+	Cursor string `query:"cursor" max:"1000" doc:"cursor from next of the previous page"`
+	Limit  int    `query:"limit" min:"1" max:"1000" default:"100" doc:"maximum number of entries"`
 }
 
-// Page returns the part of a list that p names, and the cursor of the next part, "" after the last part. name returns a name that no other
-// entry has. Entries that were added in front since the previous part move nothing. A cursor whose entry was removed meanwhile is a
-// [FaultsError].
+// Page returns the page of list selected by p, and the cursor of the next page, or "" after the last one. name must return a unique
+// name for each entry. Entries inserted before the page since the previous call do not shift it. If the cursor's entry has been
+// removed, the error is a [FaultsError].
 func Page[T any](list []T, p *Paging, name func(*T) string) (part []T, next string, err error) {
 	if p.Cursor != "" {
 		last, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 		at := slices.IndexFunc(list, func(x T) bool { return name(&x) == string(last) })
 		if err != nil || at < 0 {
-			return nil, "", BadParam("cursor", "the list has changed at this cursor: start again without a cursor")
+			return nil, "", BadParam("cursor", "the entry at this cursor was removed: start again without a cursor")
 		}
 		list = list[at+1:]
 	}

@@ -12,54 +12,55 @@ import (
 	"time"
 )
 
-// Types of parameters, besides string, bool, int and lists of strings. Each reads its own text.
+// Types of parameters in addition to string, bool, int and lists of strings. Each parses its own text.
 type (
-	// Org is the id of an organisation within the scope.
+	// Org is the ID of an organisation that the principal can access.
 	Org string
-	// Team is the id of a team of the organisation that the parameter org names, or of any organisation.
+	// Team is the ID of a team in the organisation named by the parameter org, or in any organisation.
 	Team string
-	// PastTeam is the id of a team that may be configured no longer. The question itself judges it.
+	// PastTeam is the ID of a team that may no longer be configured. The endpoint itself checks it.
 	PastTeam string
-	// Duration is a length of time, such as 90m or 7d.
+	// Duration is a duration such as 90m or 7d.
 	Duration time.Duration
-	// Timestamp is an instant, written in RFC 3339 or as a date, whose first moment in UTC it is.
+	// Timestamp is an RFC 3339 time, or a date, which means its start in UTC.
 	Timestamp time.Time
-	// Since is the beginning of a time until now, written as a Moment or as a Span before now.
+	// Since is the start of a period until now, given as a Timestamp or as a Duration before now.
 	Since time.Time
-	// Body is the content of the request. It is no parameter.
+	// Body is the request body. It is not a parameter.
 	Body []byte
 )
 
-// OrgParam is the parameter of a question about one organisation. Structs of parameters embed it.
+// OrgParam is the parameter of an endpoint for one organisation. Parameter structs embed it.
 type OrgParam struct {
 	Org Org `query:"org,required" doc:"id of an organisation"`
 }
 
-// OptionalOrg is the parameter of a question about one organisation or all of them. Structs of parameters embed it.
+// OptionalOrg is the parameter of an endpoint for one organisation or all of them. Parameter structs embed it.
 type OptionalOrg struct {
-	Org Org `query:"org" doc:"only this organisation; absent is all"`
+	Org Org `query:"org" doc:"only this organisation; default: all"`
 }
 
 // Param describes a parameter.
 type Param struct {
 	Name, Doc string
 	Required  bool
-	// Repeatable parameters may be given more than once.
+	// Repeatable is set if the parameter may be given more than once.
 	Repeatable bool
-	// Default is the value of an absent parameter; "" stands for the zero value.
+	// Default is the value if the parameter is absent; "" stands for the zero value.
 	Default string
-	// OneOf lists all values, nil if there are others.
+	// OneOf lists the allowed values, or is nil if any value is allowed.
 	OneOf []string
 	// Type is the type of one value.
 	Type reflect.Type
-	// Min and Max bound a number; Max bounds the bytes of a text. 0 is no bound.
+	// Min and Max limit a number. Max limits the length of a string in bytes. 0 means no limit.
 	Min, Max int
 
 	index []int
 }
 
-// ParamsOf returns a parameter for each field of a struct with the tag query. The tag holds the name, and may add "required". Further
-// tags are doc for the description, default, min and max are those of [Param], and oneof lists values with commas between them.
+// ParamsOf returns a Param for each field of a struct with the tag query, which contains the name, optionally followed by
+// ",required". The tag doc is the description; default, min and max correspond to the fields of [Param]; oneof lists the allowed
+// values, separated by commas.
 func ParamsOf(t reflect.Type) []Param {
 	var out []Param
 	for _, f := range reflect.VisibleFields(t) {
@@ -85,17 +86,17 @@ func ParamsOf(t reflect.Type) []Param {
 }
 
 func number(text string) int {
-	n, _ := strconv.Atoi(cmp.Or(text, "0")) // a malformed tag shows in the first test
+	n, _ := strconv.Atoi(cmp.Or(text, "0")) // tests detect malformed tags
 	return n
 }
 
-// Check reports whether the text of a value has the right form. It does not look names up.
+// Check reports whether a value is well-formed. It does not look up names.
 func (p *Param) Check(text string) error {
 	_, err := p.parse(text, time.Time{})
 	return err
 }
 
-// parse reads one value.
+// parse parses one value.
 func (p *Param) parse(text string, now time.Time) (any, error) {
 	switch p.Type {
 	case reflect.TypeFor[Duration]():
@@ -123,7 +124,7 @@ func (p *Param) parse(text string, now time.Time) (any, error) {
 	return p.plain(text)
 }
 
-// plain reads a string, a number or a bool.
+// plain parses a string, a number or a bool.
 func (p *Param) plain(text string) (any, error) {
 	switch p.Type.Kind() { //nolint:exhaustive // no parameter is of another kind
 	case reflect.Bool:
@@ -143,18 +144,18 @@ func (p *Param) plain(text string) (any, error) {
 		return nil, errors.New("expected " + oneOf(p.OneOf))
 	}
 	if p.Max > 0 && len(text) > p.Max {
-		return nil, fmt.Errorf("is longer than %d bytes", p.Max)
+		return nil, fmt.Errorf("must have at most %d bytes", p.Max)
 	}
 	return reflect.ValueOf(text).Convert(p.Type).Interface(), nil
 }
 
-// oneOf lists choices as a sentence does.
+// oneOf joins choices for use in a sentence.
 func oneOf(list []string) string {
 	last := len(list) - 1
 	return strings.TrimPrefix(strings.Join(list[:last], ", ")+" or "+list[last], " or ")
 }
 
-// ParseDuration reads a length of time as package time does, and whole days, such as 7d.
+// ParseDuration parses a duration like time.ParseDuration, and also whole days such as 7d.
 func ParseDuration(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseInt(days, 10, 32)
@@ -165,9 +166,9 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// Decimal returns the number that an amount of an answer is, and 0 for "".
+// Decimal parses an amount in a response; "" is 0.
 func Decimal(text string) float64 {
-	n, _ := strconv.ParseFloat(text, 64) // amounts of answers are written by the gateway
+	n, _ := strconv.ParseFloat(text, 64) // amounts in responses are written by the gateway
 	return n
 }
 
@@ -178,7 +179,7 @@ func parseMoment(text string) (time.Time, error) {
 	return time.Parse(time.DateOnly, text)
 }
 
-// read makes the struct of the parameters. Empty values are absent ones.
+// read returns the parameter struct. Empty values are treated as absent.
 func (f *Handler) read(values url.Values, body []byte, s Principal) (reflect.Value, error) {
 	in := reflect.New(f.in).Elem()
 	faults := f.unknown(values)
@@ -193,7 +194,7 @@ func (f *Handler) read(values url.Values, body []byte, s Principal) (reflect.Val
 			faults = append(faults, Fault{Parameter: p.Name, Detail: "is required: " + p.Doc})
 			continue
 		case len(texts) > 1 && !p.Repeatable:
-			faults = append(faults, Fault{Parameter: p.Name, Detail: "is given more than once"})
+			faults = append(faults, Fault{Parameter: p.Name, Detail: "must not be repeated"})
 			continue
 		}
 		if fault := p.set(in.FieldByIndex(p.index), texts, values.Get("org"), s); fault.Detail != "" {
@@ -211,7 +212,7 @@ func (f *Handler) read(values url.Values, body []byte, s Principal) (reflect.Val
 	return in, nil
 }
 
-// set puts values into a field, and returns their first fault, or the zero Fault.
+// set assigns values to a field and returns the first fault, or the zero Fault.
 func (p *Param) set(field reflect.Value, texts []string, org string, s Principal) Fault {
 	for _, text := range texts {
 		v, err := p.parse(text, s.Now)
@@ -239,7 +240,7 @@ func (p *Param) set(field reflect.Value, texts []string, org string, s Principal
 	return Fault{}
 }
 
-// unknown returns a fault for each parameter that does not exist.
+// unknown returns a fault for each unknown parameter.
 func (f *Handler) unknown(values url.Values) (faults FaultsError) {
 	names := make([]string, len(f.params))
 	for i, p := range f.params {

@@ -11,69 +11,71 @@ import (
 	"strings"
 )
 
-// Endpoint is one question that operators can ask.
+// Endpoint is an operation of the admin API.
 type Endpoint struct {
-	// Pattern is the route: a method, a space and a path, such as "GET /admin/limits". A path such as /admin/decisions/{id} has a
-	// parameter in it.
+	// Pattern is the route: a method, a space and a path, such as "GET /admin/limits". The path may contain parameters:
+	// /admin/decisions/{id}.
 	Pattern string
-	// Summary is one line for the API's description and for help.
+	// Summary is a one-line description for the API description and for help.
 	Summary string
-	// Role is required to ask; with Anyone no token is.
+	// Role is the required role. Anyone means that no token is required.
 	Role Role
-	// Subject bounds askers bound to an organisation.
+	// Subject limits what principals bound to an organisation can access.
 	Subject Subject
-	// Mutates marks questions that change something. Each is logged, and recorded in the audit log.
+	// Mutates is set if the endpoint changes something. Each call is logged and audited.
 	Mutates bool
-	// AuditsReads marks questions about the records of callers: the audit log names each asker.
+	// AuditsReads is set if the endpoint reads records of callers. The audit log then names each principal that calls it.
 	AuditsReads bool
-	// Handlerl answers. It is the zero Func where Handle does.
+	// Handler implements the endpoint. It is zero if HTTPHandler is set.
 	Handler Handler
-	// Response is the type of the answer as JSON where the function returns an interface.
+	// Response is the type of the JSON response if the handler function returns an interface.
 	Response reflect.Type
-	// Status is the status of success; 0 is 200, or 204 without an answer.
+	// Status is the status of a successful response; 0 means 200, or 204 if the response is empty.
 	Status int
-	// ErrorStatuses lists the statuses of refusals, besides those that every row with a role has.
+	// ErrorStatuses lists the statuses of errors in addition to those of every endpoint with a role.
 	ErrorStatuses []int
-	// Body is the type of the request's content, nil for none.
+	// Body is the type of the request body, or nil.
 	Body reflect.Type
-	// ContentType is the content type of an answer that is not JSON.
+	// ContentType is the content type of a response that is not JSON.
 	ContentType string
-	// HTTPHandler writes the whole answer of a row that is no function: probes, metrics and profiles. Its parameters are Params.
+	// HTTPHandler writes the whole response of an endpoint without a Handler, such as a probe, metrics or a profile. Params
+	// describes its parameters.
 	HTTPHandler http.HandlerFunc
-	// Params describes the parameters of Handle, which judges them itself.
+	// Params describes the parameters of HTTPHandler, which checks them itself.
 	Params []Param
-	// Commands are the commands that ask this.
+	// Commands are the commands that call the endpoint.
 	Commands []Command
 }
 
-// Command is a row on the command line.
+// Command is a command of the command line that calls an endpoint.
 type Command struct {
-	// Use is the command with its arguments, such as "limits show ORG". An argument in capitals is the parameter of that name; KEY is the
-	// parameter key or, without one, id. All other parameters are flags.
+	// Use is the command with its arguments, such as "limits show ORG". An uppercase argument is the parameter of that name; KEY is
+	// the parameter key or, if there is none, id. All other parameters are flags.
 	Use string
-	// Short and Long are help; an empty Short is the row's Summary.
+	// Short and Long are the help texts. An empty Short means the endpoint's Summary.
 	Short, Long string
-	// Example is a command line or several, without the indent.
+	// Example is one or more command lines, without indentation.
 	Example string
-	// Defaults replaces defaults of parameters.
+	// Defaults overrides the default values of parameters.
 	Defaults map[string]string
-	// Fixed are parameters that the command sets itself, in the place of a flag.
+	// Fixed contains parameters that the command sets itself and that are not flags.
 	Fixed map[string]string
 }
 
-// Subject is the subject of a row. It limits askers bound to an organisation.
+// Subject is what an endpoint is about. It limits principals bound to an organisation.
 type Subject int
 
 const (
-	// SubjectGateway rows are about the gateway as a whole, and refuse askers bound to an organisation.
+	// SubjectGateway endpoints concern the whole gateway. Principals bound to an organisation cannot call them.
 	SubjectGateway Subject = iota
-	// SubjectOrg rows are about the organisation that the parameter org names. Askers bound to one get their own by default.
+	// SubjectOrg endpoints concern the organisation in the parameter org, which defaults to the principal's own organisation if it
+	// is bound to one.
 	SubjectOrg
-	// SubjectCaller rows answer each asker about their own organisations.
+	// SubjectCaller endpoints return only data of organisations that the principal can access.
 	SubjectCaller
 )
 
-// Handler is a question with typed parameters. The zero Func has none and cannot be asked.
+// Handler is a function with typed parameters that implements an endpoint. The zero Handler cannot be called.
 type Handler struct {
 	params []Param
 	in     reflect.Type
@@ -81,24 +83,24 @@ type Handler struct {
 	call   func(ctx context.Context, s Principal, in reflect.Value) (any, error)
 }
 
-// NoContent is the answer of questions that answer with 204.
+// NoContent is the response type of endpoints that respond with 204.
 type NoContent struct{}
 
-// Writer is the answer of questions that answer with something else than JSON, which Media of the row says. It is called once. An error
-// before the first byte is a refusal.
+// Writer is the response type of endpoints that do not respond with JSON; their ContentType is set. It is called once. An error
+// before the first byte results in an error response.
 type Writer func(w io.Writer) error
 
-// NoParams are the parameters of questions that have none.
+// NoParams is the parameter type of endpoints without parameters.
 type NoParams struct{}
 
-// HandlerFor makes a Func. The exported fields of P are the parameters; see [ParamsOf] for their tags. It panics for a P that is no such struct,
-// which the first test of the row shows.
+// HandlerFor returns a Handler that calls ask. The exported fields of P are the parameters; see [ParamsOf] for their tags. It
+// panics if P is not such a struct.
 func HandlerFor[P, A any](ask func(ctx context.Context, s Principal, p P) (A, error)) Handler {
 	in := reflect.TypeFor[P]()
 	return Handler{
 		params: ParamsOf(in), in: in, out: reflect.TypeFor[A](),
 		call: func(ctx context.Context, s Principal, in reflect.Value) (any, error) {
-			p, _ := reflect.TypeAssert[P](in) // it was made of this type
+			p, _ := reflect.TypeAssert[P](in) // read has created it
 			a, err := ask(ctx, s, p)
 			if err != nil {
 				return nil, err
@@ -114,7 +116,7 @@ func (r *Endpoint) Method() string { m, _, _ := strings.Cut(r.Pattern, " "); ret
 // Path returns the path of the pattern.
 func (r *Endpoint) Path() string { _, p, _ := strings.Cut(r.Pattern, " "); return p }
 
-// Parameters lists the parameters of the row.
+// Parameters returns the parameters of the endpoint.
 func (r *Endpoint) Parameters() []Param {
 	if r.HTTPHandler != nil {
 		return r.Params
@@ -122,7 +124,7 @@ func (r *Endpoint) Parameters() []Param {
 	return r.Handler.params
 }
 
-// ResponseType returns the type of the answer as JSON, nil if it is none.
+// ResponseType returns the type of the JSON response, or nil.
 func (r *Endpoint) ResponseType() reflect.Type {
 	switch {
 	case r.Response != nil:
@@ -133,7 +135,7 @@ func (r *Endpoint) ResponseType() reflect.Type {
 	return r.Handler.out
 }
 
-// Success returns the status of an answer.
+// Success returns the status of a successful response.
 func (r *Endpoint) Success() int {
 	if r.ResponseType() == nil && r.ContentType == "" {
 		return cmp.Or(r.Status, http.StatusNoContent)
@@ -141,31 +143,31 @@ func (r *Endpoint) Success() int {
 	return cmp.Or(r.Status, http.StatusOK)
 }
 
-// Admit reports whether someone may ask this of an organisation, which may be "". The error is a [RefusedError]. Admit returns the
-// organisation of the question: the asker's own where none is named.
+// Admit checks whether a principal may call the endpoint for an organisation, which may be "". It returns the organisation to use:
+// the principal's own if none is named. The error is a [RefusedError].
 func (r *Endpoint) Admit(s Principal, org string) (string, error) {
 	switch {
 	case r.Role == Anyone:
 		return org, nil
 	case !s.Has(r.Role):
-		return "", RefusedError{http.StatusForbidden, "the role " + string(r.Role) + " is required"}
+		return "", RefusedError{http.StatusForbidden, "role " + string(r.Role) + " is required"}
 	case s.Org == "" || r.Subject == SubjectCaller:
 		return org, nil
 	case r.Subject == SubjectGateway || org != "" && org != s.Org:
-		return "", RefusedError{http.StatusForbidden, "the token is bound to organisation " + s.Org}
+		return "", RefusedError{http.StatusForbidden, "token is bound to organisation " + s.Org}
 	}
 	return s.Org, nil
 }
 
-// Invoke asks the row. values are the parameters, those of the path among them, and body is the content of the request. The error is a
-// [RefusedError], [FaultsError], or the function's own.
+// Invoke calls the endpoint. values are the parameters, including those in the path, and body is the request body. The error is a
+// [RefusedError], a [FaultsError], or the error of the handler function.
 func (r *Endpoint) Invoke(ctx context.Context, s Principal, values url.Values, body []byte) (any, error) {
 	org, err := r.Admit(s, values.Get("org"))
 	if err != nil {
 		return nil, err
 	}
 	if r.Handler.call == nil {
-		panic("row: " + r.Pattern + " is no function")
+		panic("row: " + r.Pattern + " has no handler")
 	}
 	if r.Subject == SubjectOrg && org != values.Get("org") {
 		bound := url.Values{}

@@ -70,12 +70,12 @@ func TestFaultsAreLocated(t *testing.T) {
 		"org=acme&team=ml":             `404 team: no team of acme is called "ml"; known: ops, research`,
 		"org=acme&team=ops&team=x":     `404 team: no team of acme is called "x"; known: ops, research`,
 		"org=acme&tema=ops":            `400 tema: no parameter is called "tema", did you mean "team"?; known: `,
-		"org=acme&text=fives":          "400 text: \"fives\": is longer than 4 bytes",
+		"org=acme&text=fives":          "400 text: \"fives\": must have at most 4 bytes",
 		"org=acme&bucket=week":         `400 bucket: "week": expected hour, day or month`,
 		"org=acme&on=2":                `400 on: "2": expected true or false`,
 		"org=acme&limit=10":            `400 limit: "10": expected a number from 1 to 9`,
 		"org=acme&limit=many":          "400 limit",
-		"org=acme&limit=1&limit=2":     "400 limit: is given more than once",
+		"org=acme&limit=1&limit=2":     "400 limit: must not be repeated",
 		"org=acme&for=week":            "400 for: \"week\": expected a duration",
 		"org=acme&from=yesterday":      "400 from: \"yesterday\": expected a date",
 		"org=acme&since=-1h":           "400 since: \"-1h\": expected a duration before now",
@@ -107,7 +107,7 @@ func TestRowsAdmitByScope(t *testing.T) {
 		{"without the role", scope("", adminapi.Approver), "org=acme", "the role operator is required"},
 		{"bound, named", scope("acme", adminapi.Operator), "org=acme", ""},
 		{"bound, not named", scope("acme", adminapi.Operator), "", ""},
-		{"bound to another", scope("acme", adminapi.Operator), "org=globex", "the token is bound to organisation acme"},
+		{"bound to another", scope("acme", adminapi.Operator), "org=globex", "token is bound to organisation acme"},
 		{"bound to what is gone", scope("gone", adminapi.Operator), "", "; there is none"},
 	} {
 		got, err := ask(t, tt.scope, tt.query)

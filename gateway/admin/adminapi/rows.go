@@ -8,13 +8,13 @@ import (
 	"reflect"
 )
 
-// Invoker asks a row for someone. [Direct] and the guard of the operators' listener implement it.
+// Invoker calls endpoints on behalf of principals. [Direct] and admin.Guard implement it.
 type Invoker interface {
-	// Invoke is [Endpoint.Invoke] of r.
+	// Invoke has the contract of [Endpoint.Invoke] of r.
 	Invoke(ctx context.Context, r *Endpoint, s Principal, values url.Values, body []byte) (any, error)
 }
 
-// Direct asks rows without a record.
+// Direct calls endpoints without logging and auditing.
 type Direct struct{}
 
 // Invoke implements [Invoker].
@@ -22,13 +22,13 @@ func (Direct) Invoke(ctx context.Context, r *Endpoint, s Principal, values url.V
 	return r.Invoke(ctx, s, values, body)
 }
 
-// Table are rows by their patterns, and who asks them. They are immutable.
+// Table looks up endpoints by their patterns and calls them with an Invoker. It is immutable.
 type Table struct {
 	endpoints map[string]*Endpoint
 	by        Invoker
 }
 
-// NewTable returns rows that by asks.
+// NewTable returns a Table of the given endpoints, which by calls.
 func NewTable(list []Endpoint, by Invoker) *Table {
 	r := &Table{make(map[string]*Endpoint, len(list)), by}
 	for i := range list {
@@ -37,15 +37,15 @@ func NewTable(list []Endpoint, by Invoker) *Table {
 	return r
 }
 
-// Endpoint returns the row of a pattern, nil for none.
+// Endpoint returns the endpoint with a pattern, or nil.
 func (r *Table) Endpoint(pattern string) *Endpoint { return r.endpoints[pattern] }
 
-// Handlerl asks the row of a pattern for s, and returns its answer, which is an A or a *A. It panics for an answer of another type. values are the
-// parameters, those of the path among them, and body is the content of the request. The error is that of [Endpoint.Invoke].
+// Call calls the endpoint with a pattern as principal s. The response must be an A or a *A; Call panics for any other type. values
+// are the parameters, including those in the path, and body is the request body. The errors are those of [Endpoint.Invoke].
 func Call[A any](ctx context.Context, rows *Table, pattern string, s Principal, values url.Values, body []byte) (answer A, err error) {
 	r := rows.Endpoint(pattern)
 	if r == nil {
-		return answer, RefusedError{Status: http.StatusNotFound, Reason: "this gateway does not know " + pattern}
+		return answer, RefusedError{Status: http.StatusNotFound, Reason: "unknown endpoint " + pattern}
 	}
 	v, err := rows.by.Invoke(ctx, r, s, values, body)
 	if err != nil {
@@ -57,5 +57,5 @@ func Call[A any](ctx context.Context, rows *Table, pattern string, s Principal, 
 	case *A:
 		return *a, nil
 	}
-	panic(fmt.Sprintf("row: %s answers %T, not %s", pattern, v, reflect.TypeFor[A]()))
+	panic(fmt.Sprintf("row: %s returns %T, want %s", pattern, v, reflect.TypeFor[A]()))
 }

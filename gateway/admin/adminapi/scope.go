@@ -8,61 +8,61 @@ import (
 	"time"
 )
 
-// Role is a set of rights of an operator.
+// Role is a set of permissions of an operator.
 type Role string
 
-// The roles. Every operator is a viewer.
+// Roles. Every operator has the role viewer.
 const (
-	// Viewer reads.
+	// Viewer can read.
 	Viewer Role = "viewer"
-	// Operator runs the gateway: counts, owners, idle resources, profiles.
+	// Operator can operate the gateway: counters, resource owners, idle resources, profiles.
 	Operator Role = "operator"
-	// Approver answers requests for approval.
+	// Approver can answer approval requests.
 	Approver Role = "approver"
-	// Admin has every role, and alone manages callers' keys.
+	// Admin includes all other roles and is required to manage callers' keys.
 	Admin Role = "admin"
 
-	// Anyone is the role of rows that require no token.
+	// Anyone is the role of endpoints that require no token.
 	Anyone Role = ""
 )
 
-// Values lists the roles.
+// Values returns all roles.
 func (Role) Values() []string {
 	return []string{string(Viewer), string(Operator), string(Approver), string(Admin)}
 }
 
-// Principal is the asker, with the organisations within reach. It is immutable.
+// Principal is an authenticated operator with the organisations it can access. It is immutable.
 type Principal struct {
-	// Name is the asker's, as the audit log has it.
+	// Name identifies the operator in the audit log.
 	Name string
-	// Anonymous askers have the shared token, or none: they give a name for each record.
+	// Anonymous is set if the principal uses the shared token or none. Such principals state their name for each record.
 	Anonymous bool
 	Roles     []Role
-	// Org is the organisation that the asker is bound to, "" for none.
+	// Org is the organisation that the principal is bound to, or "".
 	Org string
-	// Orgs are the organisations that can be asked about.
+	// Orgs are the accessible organisations.
 	Orgs []Tenant
-	// Now is when the question is asked.
+	// Now is the time of the call.
 	Now time.Time
-	// Peer is the address of the asker, for records.
+	// Peer is the address of the client, for records.
 	Peer netip.Addr
-	// StillAllowed reports, of a long answer, whether the asker may go on to ask; nil is always.
+	// StillAllowed reports, during a long response, whether the principal may still call the endpoint; nil means always.
 	StillAllowed func(ctx context.Context) bool
 }
 
-// Tenant is an organisation that can be asked about.
+// Tenant is an accessible organisation.
 type Tenant struct {
 	ID    string   `json:"id"`
 	Teams []string `json:"teams"`
-	// Zone is the time zone of budgets, as a name of the IANA database; empty is UTC.
+	// Zone is the IANA name of the time zone of budgets. Empty means UTC.
 	Zone string `json:"zone,omitempty"`
-	// Policies names the policies that are switched on.
+	// Policies lists the names of the enabled policies.
 	Policies []string `json:"policies"`
-	// Entries are those, as the section has them.
+	// Entries lists the policy entries as configured.
 	Entries []Entry `json:"entries"`
 }
 
-// Entry is a policy that is switched on: in which mode, and for which callers. Empty lists are for all.
+// Entry is an enabled policy: its mode, and the callers it applies to. Empty lists mean all callers.
 type Entry struct {
 	Policy      string   `json:"policy"`
 	Mode        string   `json:"mode"`
@@ -72,17 +72,17 @@ type Entry struct {
 	ExceptRoles []string `json:"exceptRoles,omitempty"`
 }
 
-// String is the policy, and how it is switched on.
+// String returns the name of the policy and its conditions.
 func (e Entry) String() string { return e.Policy + " " + e.Conditions() }
 
-// Conditions says in which mode it is, and for whom.
+// Conditions describes the mode and the callers the entry applies to.
 func (e Entry) Conditions() string {
 	var out strings.Builder
 	out.WriteString(e.Mode)
 	for _, of := range []struct {
 		whom  string
 		names []string
-	}{{" for team ", e.Teams}, {" but for team ", e.ExceptTeams}, {" for role ", e.Roles}, {" but for role ", e.ExceptRoles}} {
+	}{{" for team ", e.Teams}, {" except for team ", e.ExceptTeams}, {" for role ", e.Roles}, {" except for role ", e.ExceptRoles}} {
 		if len(of.names) > 0 {
 			out.WriteString(of.whom + strings.Join(of.names, ", "))
 		}
@@ -90,23 +90,23 @@ func (e Entry) Conditions() string {
 	return out.String()
 }
 
-// Has reports whether the asker has a role.
+// Has reports whether the principal has a role.
 func (s Principal) Has(r Role) bool {
 	return r == Viewer || slices.Contains(s.Roles, r) || slices.Contains(s.Roles, Admin)
 }
 
-// MayContinue reports whether the asker may go on to ask.
+// MayContinue reports whether the principal may still call the endpoint.
 func (s Principal) MayContinue(ctx context.Context) bool {
 	return s.StillAllowed == nil || s.StillAllowed(ctx)
 }
 
-// Names of askers without a name of their own.
+// Names of anonymous principals.
 const (
 	SharedAdmin = "admin"           // with the shared token
-	OpenAdmin   = "unauthenticated" // where the listener requires no token
+	OpenAdmin   = "unauthenticated" // if the listener requires no token
 )
 
-// Author returns the name under which a change by the asker is recorded: the name of a named asker, and SharedAdmin otherwise.
+// Author returns the name recorded for a change by the principal: its own name, or SharedAdmin if it is anonymous.
 func (s Principal) Author() string {
 	if s.Anonymous {
 		return SharedAdmin
@@ -114,18 +114,18 @@ func (s Principal) Author() string {
 	return s.Name
 }
 
-// RecordedName returns the name that an answer is recorded under. Askers without a name of their own give one.
+// RecordedName returns the name recorded for an answer. given is required for anonymous principals.
 func (s Principal) RecordedName(given string) (string, error) {
 	switch {
 	case s.Anonymous:
 		return given, nil
 	case given != "" && given != s.Name:
-		return "", BadParam("by", "the token is that of %s", s.Name)
+		return "", BadParam("by", "token belongs to %s", s.Name)
 	}
 	return s.Name, nil
 }
 
-// Visible returns the organisations that the asker may ask about.
+// Visible returns the organisations that the principal can access.
 func (s Principal) Visible() []Tenant {
 	if s.Org == "" {
 		return s.Orgs
@@ -133,7 +133,7 @@ func (s Principal) Visible() []Tenant {
 	return slices.DeleteFunc(slices.Clone(s.Orgs), func(t Tenant) bool { return t.ID != s.Org })
 }
 
-// OrgProblem returns why an organisation cannot be asked about, "" if it can.
+// OrgProblem returns the reason why the principal cannot access an organisation, or "".
 func (s Principal) OrgProblem(id string) string {
 	ids := make([]string, 0, len(s.Orgs))
 	for _, t := range s.Visible() {
@@ -142,7 +142,8 @@ func (s Principal) OrgProblem(id string) string {
 	return UnknownName("organisation", id, ids)
 }
 
-// TeamProblem returns why a team of an organisation, of any for "", cannot be asked about. No team, "", can.
+// TeamProblem returns the reason why the principal cannot access a team of an organisation, or of any organisation if org is "". An
+// empty team ID is always accessible.
 func (s Principal) TeamProblem(org, id string) string {
 	if id == "" {
 		return ""
@@ -161,12 +162,12 @@ func (s Principal) TeamProblem(org, id string) string {
 	return UnknownName(what, id, slices.Compact(ids))
 }
 
-// UnknownName returns "" for a known name. For another it returns a sentence with the nearest name and all known ones.
+// UnknownName returns "" if name is known. Otherwise it returns a message with the nearest name and all known ones.
 func UnknownName(what, name string, known []string) string {
 	if slices.Contains(known, name) {
 		return ""
 	}
-	text := "no " + what + " is called " + quoted(name)
+	text := "unknown " + what + " " + quoted(name)
 	if near := Nearest(name, known); near != "" {
 		text += ", did you mean " + quoted(near) + "?"
 	}

@@ -22,25 +22,24 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Grants lets calls pass that were refused and that operators have approved. It implements [filter.Approvals].
+// Grants allows refused calls that operators have approved. It implements [filter.Approvals].
 type Grants struct {
 	Store Store
 }
 
-// Store keeps requests for approval and grants, each under a question.
+// Store stores approval requests and grants, each under the digest of its call.
 type Store interface {
 	Get(ctx context.Context, org, question string) (approval.Entry, error)
 	Swap(ctx context.Context, org string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error)
-	// ApprovalRequested notifies operators of a new request for approval.
+	// ApprovalRequested notifies operators of a new approval request.
 	ApprovalRequested(ctx context.Context, org string, r *approval.Record)
 }
 
-// maxShown bounds the body that operators are shown of a request for approval.
+// maxShown limits the size of the body in an approval request, in bytes.
 const maxShown = 4 << 10
 
-// Approve takes the grant that lets the call pass some violations and returns the
-// violations that it lifts. Otherwise, they become a request for approval, which is told on p. Without
-// a store, p remains as it is.
+// Approve uses a grant that covers the violations and returns those it overrides. Without a grant it creates an approval request
+// and adds its ID to p. If the store is unavailable, p is unchanged.
 func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted {
 	refusals := make([]approval.Refusal, len(violations))
 	for i, v := range violations {
@@ -57,10 +56,10 @@ func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []
 	return lifted
 }
 
-// take returns the grant that covers some refusals, or asks for one and returns nil.
+// take returns the grant that covers the refusals. If there is none, it creates an approval request and returns nil.
 func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
 	if ex.Idempotency != nil && ex.Ports.Intents.MayRepeat(ctx, ex) {
-		return nil // Once answers it on the way out: the repeated call was allowed
+		return nil // the retry of an allowed call is answered from its idempotency record
 	}
 	question, err := question(ex)
 	if err != nil {
@@ -89,13 +88,13 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 			}
 		}
 		next := ask(ex, e, refusals)
-		if r != nil && r.State == approval.Used && ex.Approval.Grant == nil { // it is shown on, under its own id
+		if r != nil && r.State == approval.Used && ex.Approval.Grant == nil { // keep showing it, under its own ID
 			if _, _, err = f.Store.Swap(ctx, ex.Caller.Org, approval.Entry{ID: r.ID}, r); err != nil {
 				break
 			}
 		}
 		if e, swapped, err = f.Store.Swap(ctx, ex.Caller.Org, e, next); swapped {
-			ex.Approval.Grant = nil // asked for together with the grant's own denials
+			ex.Approval.Grant = nil // request approval together with the grant's own denials
 			tell(ex, p, e.Record)
 			if e.Record.ID != "" {
 				f.Store.ApprovalRequested(ctx, ex.Caller.Org, e.Record)
@@ -103,14 +102,14 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 		}
 	}
 	if errors.Is(err, approval.ErrFull) {
-		p.Detail += "; this can be approved, but too many requests for approval are pending"
+		p.Detail += "; an operator can approve this call, but too many approval requests are pending"
 	} else if err != nil {
 		ex.Event.Cause = err
 	}
 	return nil
 }
 
-// ask returns the request for approval of some refusals and of those asked about before.
+// ask returns the approval request for the given refusals and those already requested.
 func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *approval.Record {
 	op := ex.Operation
 	path, _ := ex.PathAndQuery()
@@ -134,8 +133,7 @@ func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *ap
 	return next
 }
 
-// question names the question when the call is refused: may this caller make this
-// very call? Secrets are part of that, and do not leave the store.
+// question returns the digest of the caller and the call. It covers secrets, which do not leave the store.
 func question(ex *filter.Exchange) (string, error) {
 	if ex.Approval.Fingerprint != "" {
 		return ex.Approval.Fingerprint, nil
@@ -147,13 +145,13 @@ func question(ex *filter.Exchange) (string, error) {
 	docs := []any{in.Request.Body, in.Request.Unknown}
 	switch row, _ := operation.Lookup(ex.Operation.ID); row.EffectiveVerb(in.Request.Body) { //nolint:exhaustive // the body has all of the others
 	case operation.VerbCreate:
-		docs = append(docs, in.Resource.After) // with its template as it is now
+		docs = append(docs, in.Resource.After) // with its template as of now
 	case operation.VerbExec:
 		docs = append(docs, ex.Body.Doc) // policies do not see it
 	}
 	for _, doc := range docs {
 		if err := strictjson.Write(h, doc); err != nil {
-			return "", fmt.Errorf("digest of a call: %w", err)
+			return "", fmt.Errorf("digest of the call: %w", err)
 		}
 		_, _ = h.Write([]byte{'\n'})
 	}
@@ -161,7 +159,7 @@ func question(ex *filter.Exchange) (string, error) {
 	return ex.Approval.Fingerprint, nil
 }
 
-// wants describes the call for people: its machines, or the parts of its price.
+// wants describes the call: its machines, or the parts of its price.
 func wants(ex *filter.Exchange) string {
 	cost := ex.Evaluation.Input.Cost
 	after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
@@ -172,7 +170,7 @@ func wants(ex *filter.Exchange) string {
 	return cost.Basis
 }
 
-// unit is the unit of the call's price.
+// unit returns the unit of the call's price.
 func unit(ex *filter.Exchange) approval.Unit {
 	if row, _ := operation.Lookup(ex.Operation.ID); row.Kind == operation.KindJob {
 		return approval.PerRun
@@ -180,7 +178,7 @@ func unit(ex *filter.Exchange) approval.Unit {
 	return approval.PerHour
 }
 
-// costs is the greatest cost of the call, in USD per hour or run, "" if that is not known.
+// costs returns the highest cost of the call in USD per hour or run, or "" if unknown.
 func costs(ex *filter.Exchange) string {
 	cost := ex.Evaluation.Input.Cost
 	if unit(ex) == approval.PerRun {
@@ -215,24 +213,24 @@ func within(ex *filter.Exchange, r *approval.Record) bool {
 	return errors.Join(err1, err2) == nil && price <= limit
 }
 
-// tell tells on a refusal how it can be approved, or that it was not.
+// tell adds to a refusal how it can be approved, or that approval was denied.
 func tell(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
 	switch {
 	case r.State == approval.Denied:
-		p.Detail += fmt.Sprintf("; approval %s was denied by %s", r.ID, r.Answer.By)
+		p.Detail += fmt.Sprintf("; approval request %s was denied by %s", r.ID, r.Answer.By)
 		if r.Answer.Reason != "" {
 			p.Detail += ": " + r.Answer.Reason
 		}
-	case r.ID == "": // of a dry run, which asks for nothing
-		p.Detail += "; this can be approved: the refusal of the call says how"
+	case r.ID == "": // a dry run, which creates no request
+		p.Detail += "; an operator can approve this call: make the call to request approval"
 		return
 	default:
-		p.Detail += fmt.Sprintf("; this can be approved: have an operator run 'tollgate approvals grant %s %s', then repeat the call", ex.Caller.Org, r.ID)
+		p.Detail += fmt.Sprintf("; to request approval, ask an operator to run 'tollgate approvals grant %s %s', then repeat the call", ex.Caller.Org, r.ID)
 	}
 	p.Approval = &problem.Approval{ID: r.ID, State: string(r.State), Until: r.Until}
 }
 
-// GiveBack makes a grant that was taken usable again if the call was not carried out.
+// GiveBack makes a used grant valid again if the call was not carried out.
 func (f *Grants) GiveBack(ctx context.Context, ex *filter.Exchange) {
 	g := ex.Approval.Grant
 	refused := ex.Sent == filter.Answered && filter.IsRefusalStatus(ex.Event.UpstreamStatus)
@@ -242,5 +240,5 @@ func (f *Grants) GiveBack(ctx context.Context, ex *filter.Exchange) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
 	_, _, err := f.Store.Swap(ctx, ex.Caller.Org, g.After, g.Before)
-	ex.RecordFailure(err) // it is used up, and has to be asked for again
+	ex.RecordFailure(err) // the grant stays used; a new request is necessary
 }

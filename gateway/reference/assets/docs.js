@@ -1,10 +1,10 @@
-// The page at /docs. It loads a viewer when its tab is first opened, puts the reader's key on the calls that are tried, and shows what the
-// gateway says that key may do, beside the operations. Nothing it is told is ever written as markup.
+// The page at /docs. It loads the viewer of a tab when the tab is first opened, adds the reader's key to calls made from the page, and shows
+// the permissions of that key next to the operations. It never inserts data as markup.
 "use strict";
 
 let key = ""; // never stored
 let access = null;
-const shown = {}; // tabs whose viewer is up, by name
+const shown = {}; // tabs with a loaded viewer, by name
 
 const byId = (id) => document.getElementById(id);
 const withKey = (headers) => (key ? { ...headers, Authorization: "Bearer " + key } : headers);
@@ -14,7 +14,7 @@ function notice(message) {
   byId("notice").hidden = !message;
 }
 
-// load runs a script or applies a style sheet of this gateway, once.
+// load loads a script or style sheet of this gateway once.
 const loaded = {};
 function load(name) {
   loaded[name] ??= new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ async function getJSON(path) {
   return body;
 }
 
-// annotate adds, to each operation of the v2 description, what the policies make of it for this key.
+// annotate adds the policies that apply to the reader's key to each operation of the v2 description.
 function annotate(spec) {
   const code = (text) => "`" + text.replaceAll("`", "'") + "`";
   for (const operation of Object.values(spec.paths).flatMap(Object.values)) {
@@ -59,10 +59,10 @@ function annotate(spec) {
 async function showREST(path, target) {
   await Promise.all([load("swagger-ui.js"), load("swagger-ui.css")]);
   const spec = annotate(await getJSON(path));
-  // The key is asked for once, at the top of the page.
+  // The page has its own field for the key.
   delete spec.security;
   delete spec.components.securitySchemes;
-  const view = document.createElement("div"); // a viewer never gives its element back
+  const view = document.createElement("div"); // a viewer does not release its element
   target.replaceChildren(view);
   SwaggerUIBundle({
     spec,
@@ -78,13 +78,13 @@ async function showREST(path, target) {
   });
 }
 
-// mend gives what the viewers lack to people who do not see the page: names of fields, and one main part, which is the page's.
+// mend adds accessibility attributes that the viewers lack: labels of fields, and a single main element, which is the page's own.
 function mend() {
   for (const part of document.querySelectorAll("main main:not([role])")) part.setAttribute("role", "group");
   for (const select of document.querySelectorAll("#servers:not([aria-label])")) select.setAttribute("aria-label", "Server");
   for (const tag of document.querySelectorAll("h3.opblock-tag:not([aria-level]), section.models > h4:not([aria-level])")) tag.setAttribute("aria-level", "2");
   for (const area of document.querySelectorAll(".CodeMirror textarea:not([aria-label])")) {
-    area.setAttribute("aria-label", area.readOnly ? "Answer" : area.closest(".graphiql-query-editor") ? "Query" : "Variables and headers");
+    area.setAttribute("aria-label", area.readOnly ? "Response" : area.closest(".graphiql-query-editor") ? "Query" : "Variables and headers");
   }
 }
 new MutationObserver(mend).observe(byId("v2").parentElement, { childList: true, subtree: true });
@@ -97,7 +97,7 @@ async function showGraphQL(target) {
     return res.json();
   };
   graphiql ??= ReactDOM.createRoot(target);
-  // Another key is another reader: the schema is asked for anew.
+  // A new key makes the viewer load the schema again.
   graphiql.render(React.createElement(GraphiQL, { key, fetcher, defaultQuery: "{ myself { id } }\n" }));
 }
 
@@ -134,7 +134,7 @@ function fill(id, head, rows) {
   byId(id).replaceChildren(row(head, "th"), ...rows.map((cells) => row(cells, "td")));
 }
 
-// priced is a cell with a price, struck through with the reasons why the reader may not have it.
+// priced returns a cell with a price. If the policies refuse the GPU for the reader's key, the price is struck through, followed by the reasons.
 function priced(price, refused) {
   const td = document.createElement("td");
   td.append(refused ? Object.assign(document.createElement("del"), { textContent: price }) : (price ?? ""));
@@ -147,9 +147,9 @@ function showAccess() {
   if (access === null) return;
   const who = [["organisation", access.org], ["team", access.team], ["key", access.key], ["roles", access.roles?.join(", ")]];
   byId("access").querySelector("summary").textContent = "Your access: " + who.filter(([, v]) => v).map(([k, v]) => k + " " + v).join(", ");
-  fill("limits", ["Scope", "Window", "Left", "Of", "Resets in"], access.limits.map((l) => [l.scope, l.window, l.remaining, l.limit, l.resetSeconds + " s"]));
-  fill("budgets", ["Scope", "Budget", "Limit", "Used", "Reserved", "Left"], access.budgets.map((b) => [b.scope, b.name, b.limit, b.used, b.reserved, b.left]));
-  fill("policies", ["Policy", "Mode", "Parameters", "What it says"], access.policies.map((p) => [p.name, p.mode, p.params && JSON.stringify(p.params), p.title]));
+  fill("limits", ["Scope", "Window", "Remaining", "Limit", "Resets in"], access.limits.map((l) => [l.scope, l.window, l.remaining, l.limit, l.resetSeconds + " s"]));
+  fill("budgets", ["Scope", "Budget", "Limit", "Used", "Reserved", "Remaining"], access.budgets.map((b) => [b.scope, b.name, b.limit, b.used, b.reserved, b.left]));
+  fill("policies", ["Policy", "Mode", "Parameters", "Description"], access.policies.map((p) => [p.name, p.mode, p.params && JSON.stringify(p.params), p.title]));
   fill("prices", ["GPU", "Secure", "Community"], access.prices.map((p) => [p.name || p.id, priced(p.secure, p.secureRefused), priced(p.community, p.communityRefused)]));
 }
 
@@ -170,6 +170,6 @@ byId("key-form").addEventListener("submit", async (event) => {
 
 for (const name of Object.keys(tabs)) byId("tab-" + name).addEventListener("click", () => open(name));
 addEventListener("popstate", () => open(current()));
-// A gateway need not serve runs.
+// A gateway may not serve the run interface.
 fetch("/docs/run.json", { method: "HEAD" }).then((res) => { byId("tab-run").hidden = !res.ok; });
 open(current());

@@ -9,16 +9,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Accepter must be implemented by the schema of an extension (a
-// [jsonschema.ExtSchema]) besides: Accepts returns true exactly when Validate returns nil, and
-// Validate marks nothing as evaluated. A schema with an extension that is not an
-// Accepter is a gap.
+// Accepter is an interface that extension schemas ([jsonschema.ExtSchema]) must also implement: Accepts returns true
+// exactly if Validate returns nil, and Validate marks nothing as evaluated. A schema with any other extension is a gap.
 type Accepter interface {
 	Accepts(v any) bool
 }
 
-// Compile makes a program of s, which c must have compiled: c knows how formats
-// are treated, which s does not tell. Neither may change later.
+// Compile compiles s to a Program. s must have been compiled by c, whose settings determine how formats are treated.
+// Neither may be modified afterwards.
 func Compile(c *jsonschema.Compiler, s *jsonschema.Schema) *Program {
 	if gaps := gaps(c, s); gaps != nil {
 		return &Program{root: &node{settled: true}, gaps: gaps}
@@ -29,11 +27,11 @@ func Compile(c *jsonschema.Compiler, s *jsonschema.Schema) *Program {
 
 type builder struct {
 	settings *jsonschema.Compiler
-	// nodes holds those in the making too, so a schema may contain itself.
+	// nodes also holds unfinished nodes, because a schema may contain itself.
 	nodes map[*jsonschema.Schema]*node
 }
 
-// node returns the node of s, made once.
+// node returns the node of s, which is compiled once.
 func (b *builder) node(s *jsonschema.Schema) *node {
 	if n := b.nodes[s]; n != nil {
 		return n
@@ -72,7 +70,7 @@ func addNumbers(n *node, s *jsonschema.Schema) {
 	add(s.Maximum, func(v, limit float64) bool { return v <= limit })
 }
 
-// addStrings counts code points.
+// addStrings counts lengths in code points.
 func addStrings(n *node, s *jsonschema.Schema) {
 	if least := s.MinLength; least != -1 {
 		n.strings = append(n.strings, func(v string) verdict { return verdictOf(utf8.RuneCountInString(v) >= least) })
@@ -100,7 +98,7 @@ func (b *builder) addArrays(n *node, s *jsonschema.Schema) {
 	}
 }
 
-// addValues adds the demands on values of every type.
+// addValues adds tests that apply to values of every type.
 func (b *builder) addValues(n *node, s *jsonschema.Schema) {
 	for _, allowed := range [][]any{s.Constant, s.Enum} {
 		if len(allowed) > 0 {
@@ -112,8 +110,7 @@ func (b *builder) addValues(n *node, s *jsonschema.Schema) {
 	}
 }
 
-// format returns the function that judges a format, nil when nothing does: the
-// compiler's own come before those of the package.
+// format returns the function that validates a format, or nil. The compiler's formats override the package's.
 func (b *builder) format(name string) func(any) bool {
 	if f, ok := b.settings.Formats[name]; ok {
 		return f
@@ -121,7 +118,7 @@ func (b *builder) format(name string) func(any) bool {
 	return jsonschema.Formats[name]
 }
 
-// addBranches adds the schemas that are applied to the value as a whole.
+// addBranches adds the schemas that apply to the value as a whole.
 func (b *builder) addBranches(n *node, s *jsonschema.Schema) {
 	for _, sub := range always(s) {
 		n.values = append(n.values, b.node(sub).check)
@@ -142,10 +139,10 @@ func (b *builder) addBranches(n *node, s *jsonschema.Schema) {
 	}
 }
 
-// addLast adds checks that hold only of values that all other keywords accept.
+// addLast adds tests that are valid only for values that all other keywords accept.
 func (b *builder) addLast(n *node, s *jsonschema.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Extensions)) {
-		accepter := s.Extensions[name].(Accepter) // or s were a gap
+		accepter := s.Extensions[name].(Accepter) // otherwise s is a gap
 		n.values = append(n.values, func(v any) verdict { return verdictOf(accepter.Accepts(v)) })
 	}
 	if s.UnevaluatedProperties == nil {

@@ -1,23 +1,18 @@
-// Package fastcheck decides quickly whether JSON values are valid by schemas
-// that github.com/santhosh-tekuri/jsonschema/v5 compiled.
+// Package fastcheck quickly decides whether JSON values match schemas that were compiled by
+// github.com/santhosh-tekuri/jsonschema/v5.
 //
-// Compile turns a compiled schema into a tree of small functions. A program
-// either accepts a value or leaves it to jsonschema/v5, which alone refuses
-// values and gives the reasons; Narrow spares it the parts that are valid for certain. A
-// value accepted too few costs time; one too many would be a hole. So a program
-// implements the keywords of dialect 2020-12 that the embedded description uses,
-// each exactly as jsonschema/v5 does, and a schema that contains anything else
-// anywhere has gaps: its program accepts nothing, and every value is judged by
-// jsonschema/v5.
+// Compile converts a compiled schema to a tree of functions. A Program either accepts a value or leaves it to
+// jsonschema/v5, which alone rejects values and reports the reasons; Narrow reduces that work to the parts that may be
+// invalid. Not accepting a valid value costs time, whereas accepting an invalid value would be a security hole. Therefore
+// a Program implements only the keywords of dialect 2020-12 that the embedded description uses, each exactly as in
+// jsonschema/v5. If a schema contains anything else anywhere, it has gaps: its program accepts nothing, and jsonschema/v5
+// validates every value.
 //
-// Invariants: a program accepts only what jsonschema/v5 accepts; one without
-// gaps accepts all of that, except for values with a number of more than 15
-// digits that is not an integer within 2^53, with an exponent, or with an array
-// of more than 20 elements that must be unique. Programs are immutable, safe for
-// concurrent use, and allocate nothing for most values. Values are what
-// gateway/strictjson yields: map[string]any, []any, string, bool, nil and
-// json.Number. A value that holds anything else is accepted only where that
-// cannot matter.
+// Invariants: a program accepts only values that jsonschema/v5 accepts. A program without gaps accepts all of them,
+// except values that contain a number with an exponent, a number with more than 15 digits that is not an integer within
+// 2^53, or an array of more than 20 elements that must be unique. Programs are immutable, safe for concurrent use, and do
+// not allocate for most values. Values have the types of gateway/strictjson: map[string]any, []any, string, bool, nil and
+// json.Number. A value of another type is accepted only where its content is irrelevant.
 //
 //	program := fastcheck.Compile(compiler, schema)
 //	if program.Accepts(value) {

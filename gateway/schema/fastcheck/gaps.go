@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// implemented names the fields of a schema that programs know.
+// implemented names the fields of a schema that programs implement.
 var implemented = map[string]bool{
 	"Location": true, "Draft": true, "Always": true, "Ref": true, "Extensions": true,
 	"Types": true, "Constant": true, "Enum": true, "Format": true,
@@ -20,19 +20,19 @@ var implemented = map[string]bool{
 	"MinLength": true, "MaxLength": true, "Pattern": true, "Minimum": true, "Maximum": true,
 }
 
-// none is a schema that demands nothing.
+// none is an empty schema.
 var none = reflect.ValueOf(jsonschema.Schema{
 	MinProperties: -1, MaxProperties: -1, MinItems: -1, MaxItems: -1, MinContains: 1, MaxContains: -1, MinLength: -1, MaxLength: -1,
 })
 
-// others are the fields of a schema that programs do not know.
+// others are the fields of a schema that programs do not implement.
 var others = slices.DeleteFunc(reflect.VisibleFields(none.Type()), func(f reflect.StructField) bool { return !f.IsExported() || implemented[f.Name] })
 
-// gaps returns what root and the schemas below it contain that a program does
-// not implement, each as the location of the schema and the reason, sorted.
+// gaps returns the parts of root and its subschemas that a program does not implement, each as the location of the schema
+// and the reason, sorted.
 func gaps(settings *jsonschema.Compiler, root *jsonschema.Schema) []string {
 	all := reachable(root)
-	// Each step relies on the absence of the gaps that the step before finds.
+	// Each step requires that the previous steps found no gaps.
 	for _, find := range []func(*jsonschema.Schema) string{
 		func(s *jsonschema.Schema) string { return keywordGap(settings, s) }, loopGap, evaluationGap,
 	} {
@@ -50,7 +50,7 @@ func gaps(settings *jsonschema.Compiler, root *jsonschema.Schema) []string {
 	return nil
 }
 
-// reachable returns root and the schemas below it.
+// reachable returns root and all its subschemas.
 func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	seen := make(map[*jsonschema.Schema]bool)
@@ -69,8 +69,8 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// keywordGap returns what s itself demands that is not implemented, or "". What
-// jsonschema/v5 does not know at all is not in s, and is no gap.
+// keywordGap returns the reason why s itself is not implemented, or "". Keywords that jsonschema/v5 ignores are not in s
+// and are no gap.
 func keywordGap(settings *jsonschema.Compiler, s *jsonschema.Schema) string {
 	v := reflect.ValueOf(s).Elem()
 	for _, f := range others {
@@ -80,32 +80,31 @@ func keywordGap(settings *jsonschema.Compiler, s *jsonschema.Schema) string {
 			demands = value.Int() != none.FieldByIndex(f.Index).Int()
 		}
 		if demands {
-			return "the keyword " + strings.ToLower(f.Name[:1]) + f.Name[1:]
+			return "keyword " + strings.ToLower(f.Name[:1]) + f.Name[1:]
 		}
 	}
 	for name, ext := range s.Extensions {
 		if _, ok := ext.(Accepter); !ok {
-			return "the extension " + name
+			return "extension " + name
 		}
 	}
 	switch {
 	case s.Draft != jsonschema.Draft2020:
-		return "another dialect than 2020-12"
+		return "dialect other than 2020-12"
 	case s.Format != "" && !settings.AssertFormat:
-		return "a format that may or may not be asserted" // by the vocabulary of its metaschema
+		return "format that may not be asserted" // depends on the vocabulary of its metaschema
 	case slices.ContainsFunc(s.Types, func(name string) bool { return typeNamed(name) == 0 }):
-		return "an unknown type"
+		return "unknown type"
 	case !allStrings(s.Constant) || !allStrings(s.Enum):
-		return "a constant that is not a string"
+		return "constant that is not a string"
 	case !known(s.Minimum) || !known(s.Maximum):
-		return "a number that a float64 does not hold"
+		return "number that a float64 cannot represent"
 	}
 	return ""
 }
 
-// loopGap reports a schema that applies itself to the same value. jsonschema/v5
-// refuses a value as soon as it finds itself in such a loop, even in a branch
-// that does not matter. It finds some loops when it compiles, but not all.
+// loopGap reports a schema that applies itself to the same value. jsonschema/v5 rejects a value when it detects such a
+// loop during validation, even in an irrelevant branch. It detects some loops during compilation, but not all.
 func loopGap(s *jsonschema.Schema) string {
 	seen := make(map[*jsonschema.Schema]bool)
 	var reaches func(from *jsonschema.Schema) bool
@@ -120,14 +119,13 @@ func loopGap(s *jsonschema.Schema) string {
 		})
 	}
 	if reaches(s) {
-		return "a schema that applies itself to the same value"
+		return "schema applies itself to the same value"
 	}
 	return ""
 }
 
-// evaluationGap reports a schema whose unevaluatedProperties applies to more or
-// fewer members depending on which branches accept the value. Branches make
-// no difference if their siblings evaluate the same members anyway.
+// evaluationGap reports a schema whose unevaluatedProperties applies to different members depending on which branches
+// accept the value. Branches are irrelevant if their siblings evaluate the same members anyway.
 func evaluationGap(s *jsonschema.Schema) string {
 	if s.UnevaluatedProperties == nil {
 		return ""
@@ -136,17 +134,16 @@ func evaluationGap(s *jsonschema.Schema) string {
 	if surely.all || !perhaps.all && len(surely.names) == len(perhaps.names) {
 		return ""
 	}
-	return "what is evaluated depends on the value"
+	return "evaluated members depend on the value"
 }
 
-// coverage is the members of an object that a schema evaluates.
+// coverage is the set of members of an object that a schema evaluates.
 type coverage struct {
 	names map[string]bool
 	all   bool
 }
 
-// evaluated returns the members evaluated by s, not counting its
-// unevaluatedProperties, and by the schemas that edges leads to.
+// evaluated returns the members that s and the schemas returned by edges evaluate, without its unevaluatedProperties.
 func evaluated(s *jsonschema.Schema, edges func(*jsonschema.Schema) []*jsonschema.Schema) *coverage {
 	c := &coverage{names: make(map[string]bool), all: s.AdditionalProperties != nil}
 	for name := range s.Properties {
@@ -160,31 +157,31 @@ func evaluated(s *jsonschema.Schema, edges func(*jsonschema.Schema) []*jsonschem
 	return c
 }
 
-// inPlace returns the schemas that s applies to the value it is applied to.
+// inPlace returns the subschemas that s applies to the value itself.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.Concat(always(s), sometimes(s), present(s.Not))
 }
 
-// always returns the schemas that must accept each value that s accepts.
+// always returns the subschemas that must accept every value that s accepts.
 func always(s *jsonschema.Schema) []*jsonschema.Schema { return slices.Concat(present(s.Ref), s.AllOf) }
 
-// sometimes returns the schemas that need not.
+// sometimes returns the subschemas that s applies to the value itself but that need not accept it.
 func sometimes(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.Concat(s.OneOf, present(s.If, s.Then))
 }
 
-// possible returns both.
+// possible returns the results of always and sometimes.
 func possible(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.Concat(always(s), sometimes(s))
 }
 
-// parts returns the schemas that s applies to parts of the value.
+// parts returns the subschemas that s applies to parts of the value.
 func parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
 	return slices.Concat(slices.Collect(maps.Values(s.Properties)), present(additional, s.UnevaluatedProperties, s.Items2020))
 }
 
-// present returns those of schemas that are there.
+// present returns the non-nil schemas.
 func present(schemas ...*jsonschema.Schema) []*jsonschema.Schema {
 	return slices.DeleteFunc(schemas, func(s *jsonschema.Schema) bool { return s == nil })
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Narrow returns a schema that finds in v exactly the faults that s does, of which the
-// program was made, without looking again at parts that are certain to be valid: members of
-// objects, and schemas that apply to an object as a whole.
+// Narrow returns a schema that finds the same errors in v as s. p must have been compiled from s. It omits parts that are
+// certainly valid: members of objects, and schemas that apply to an object as a whole.
 func (p *Program) Narrow(s *jsonschema.Schema, v any) *jsonschema.Schema {
 	if o, ok := v.(map[string]any); ok && p.gaps == nil {
 		return p.narrow(s, o)
@@ -50,8 +49,7 @@ func (p *Program) narrowAll(all []*jsonschema.Schema, o map[string]any) []*jsons
 	return narrowed
 }
 
-// member narrows the schema of a member. Evaluation inside the value of a member does
-// not matter to the object around it.
+// member narrows the schema of a member. Evaluation inside the member's value does not affect the enclosing object.
 func (p *Program) member(s *jsonschema.Schema, v any) *jsonschema.Schema {
 	if p.nodes[s].check(v) == yes {
 		return anything
@@ -62,12 +60,11 @@ func (p *Program) member(s *jsonschema.Schema, v any) *jsonschema.Schema {
 	return s
 }
 
-// anything demands and evaluates nothing.
+// anything accepts every value and evaluates nothing.
 var anything = &jsonschema.Schema{Always: new(true)}
 
-// absorb makes c evaluate the members of o that some schemas beside it evaluate, and
-// reports whether those schemas can be left out then: all of them accept o, and their
-// evaluated members do not depend on it. If not, c remains as it is.
+// absorb reports whether the schemas all, which apply to o together with c, can be omitted: all accept o, and the members
+// that they evaluate do not depend on o. If so, it makes c evaluate those members; otherwise it does not modify c.
 func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonschema.Schema) bool {
 	for _, s := range all {
 		if n := p.nodes[s]; n.evaluates == nil || n.check(o) != yes {
@@ -75,7 +72,7 @@ func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonsch
 		}
 	}
 	if c.AdditionalProperties != nil {
-		return true // with it, c evaluates everything; what it is about must stay the same
+		return true // c already evaluates all members; the members that it validates must not change
 	}
 	for _, s := range all {
 		covered := p.nodes[s].evaluates
@@ -88,8 +85,7 @@ func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonsch
 	return true
 }
 
-// evaluates returns the members that s evaluates in each object that it accepts, nil if that depends
-// on the object.
+// evaluates returns the members that s evaluates in every object that it accepts, or nil if they depend on the object.
 func evaluates(s *jsonschema.Schema) *coverage {
 	surely, perhaps := evaluated(s, always), evaluated(s, possible)
 	surely.all = surely.all || s.UnevaluatedProperties != nil

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// maxDigits is how many digits a float64 always keeps: two numbers of no
-	// more digits are two float64s in the same order (C's DBL_DIG).
+	// maxDigits is the number of decimal digits that a float64 always preserves, so that distinct numbers remain distinct
+	// and in order (DBL_DIG in C).
 	maxDigits = 15
-	// maxInteger bounds the integers that a float64 always keeps.
+	// maxInteger is the magnitude below which a float64 represents every integer exactly.
 	maxInteger = 1 << 53
 )
 
-// parse returns the number that JSON spells s. It returns false where a float64
-// might be taken for another number than s, and for exponents.
+// parse converts the JSON number s. It returns false for a number with an exponent, or if a different number could have
+// the same float64.
 func parse(s string) (float64, bool) {
 	digits, fraction := 0, false
 	for i := range len(s) {
@@ -32,8 +32,7 @@ func parse(s string) (float64, bool) {
 	return f, err == nil && (digits <= maxDigits || !fraction && math.Abs(f) < maxInteger)
 }
 
-// known reports whether a number of a schema, nil if there is none, can be
-// compared with parsed ones.
+// known reports whether a number of a schema, which may be nil, can be compared with the results of parse.
 func known(limit *big.Rat) bool {
 	if limit == nil {
 		return true

@@ -39,11 +39,11 @@ func required(names []string) test[map[string]any] {
 	}
 }
 
-// members is properties and additionalProperties.
+// members implements properties and additionalProperties.
 type members struct {
 	byName map[string]*node
-	sorted []member // the same
-	rest   *node    // nil when all others may be anything
+	sorted []member // the nodes of byName, sorted
+	rest   *node    // nil if other members may have any value
 }
 
 type member struct {
@@ -70,7 +70,7 @@ func (b *builder) members(s *jsonschema.Schema) *members {
 }
 
 func (m *members) check(o map[string]any) verdict {
-	// Whichever side is smaller is looked up in the other.
+	// Iterate over the smaller set.
 	if m.rest != nil || len(o) < len(m.sorted) {
 		for name, v := range o {
 			n := m.byName[name]

@@ -8,29 +8,27 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Program judges values by one schema. It is immutable.
+// Program validates values by one schema. It is immutable and safe for concurrent use.
 type Program struct {
 	root  *node
-	nodes map[*jsonschema.Schema]*node // those of all schemas, nil with gaps
+	nodes map[*jsonschema.Schema]*node // nodes of all schemas; nil if there are gaps
 	gaps  []string
 }
 
-// Accepts reports whether v is certain to be valid. False says nothing: v may
-// be invalid, or beyond the program's knowledge.
+// Accepts reports whether v is certainly valid. If it returns false, v may be valid or invalid.
 func (p *Program) Accepts(v any) bool { return p.root.check(v) == yes }
 
-// Gaps lists the schemas that keep the program from accepting anything, each as
-// its location and the reason, in a fixed order; none for most programs.
+// Gaps lists the schemas that prevent the program from accepting anything, each as its location and the reason, in a
+// fixed order. It is empty for most programs.
 func (p *Program) Gaps() []string { return slices.Clone(p.gaps) }
 
-// verdict is the result of a schema for a value. The zero value is the careful one.
+// verdict is the result of validating a value. The zero value is unsure.
 type verdict int
 
 const (
-	// unsure leaves the value to jsonschema/v5. A schema that needs an unsure
-	// verdict is unsure itself.
+	// unsure leaves the value to jsonschema/v5. A schema that depends on an unsure verdict is unsure itself.
 	unsure verdict = iota
-	// no is as certain as yes: "not" and "if" build on it.
+	// no is as certain as yes, because "not" and "if" depend on it.
 	no
 	yes
 )
@@ -42,14 +40,13 @@ func verdictOf(valid bool) verdict {
 	return no
 }
 
-// test is one demand of a schema on values of a type.
+// test is one requirement of a schema on values of a type.
 type test[T any] func(v T) verdict
 
-// node is one schema: demands on values of each type. A demand says nothing
-// about values of another type.
+// node is one compiled schema with its tests for values of each type. Tests for other types do not apply to a value.
 type node struct {
-	// fixed is the verdict on every value when settled is set: yes or no for a
-	// boolean schema, unsure for one with gaps.
+	// fixed is the verdict on every value if settled is set: yes or no for a boolean schema, unsure for a schema with
+	// gaps.
 	fixed   verdict
 	settled bool
 	types   types
@@ -57,9 +54,9 @@ type node struct {
 	arrays  []test[[]any]
 	strings []test[string]
 	numbers []test[float64]
-	// values are demands on every value, "$ref" and "allOf" among them.
+	// values are the tests that apply to every value, including "$ref" and "allOf".
 	values []test[any]
-	// evaluates is the set of members that the schema evaluates in all objects that it accepts, nil if that
+	// evaluates is the set of members that the schema evaluates in every object that it accepts, or nil if the set
 	// depends on the object.
 	evaluates *coverage
 }
@@ -93,7 +90,7 @@ func (n *node) check(v any) verdict {
 	return firstNotYes(yes, n.values, v)
 }
 
-// checkNumber reads the number only when something depends on its value.
+// checkNumber parses the number only if its value is needed.
 func (n *node) checkNumber(v json.Number) verdict {
 	r := n.types.allow(typeNumber)
 	integers := r == no && n.types&typeInteger != 0
@@ -110,7 +107,7 @@ func (n *node) checkNumber(v json.Number) verdict {
 	return firstNotYes(r, n.numbers, f)
 }
 
-// firstNotYes returns the first verdict that is not yes, beginning with r.
+// firstNotYes returns r or the result of the first test that is not yes.
 func firstNotYes[T any](r verdict, tests []test[T], v T) verdict {
 	for i := 0; r == yes && i < len(tests); i++ {
 		r = tests[i](v)
@@ -118,7 +115,7 @@ func firstNotYes[T any](r verdict, tests []test[T], v T) verdict {
 	return r
 }
 
-// types is a set of JSON types; the empty set stands for all.
+// types is a set of JSON types. The empty set stands for all types.
 type types uint8
 
 const (
@@ -133,7 +130,7 @@ const (
 
 func (s types) allow(t types) verdict { return verdictOf(s == 0 || s&t != 0) }
 
-// typeNamed returns 0 for a name that is not a type's.
+// typeNamed returns the type with the given name, or 0.
 func typeNamed(name string) types {
 	switch name {
 	case "null":

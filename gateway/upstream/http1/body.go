@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// body is the body of an answer. At its end the connection returns to the pool.
+// body is a response body. When it ends, the connection returns to the pool.
 type body struct {
 	conn   *conn
 	inner  io.Reader
 	ctx    context.Context //nolint:containedctx // of the exchange, which ends with the body
 	stop   func() bool
-	closes bool // the connection ends with the answer
+	closes bool // the connection closes after the response
 	err    error
 	ended  atomic.Bool
 }
@@ -45,12 +45,12 @@ func (b *body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// finish ends the exchange with the whole answer. On a connection that was used before, an answer with more bytes after it may be the late answer
-// to another request: that is an error.
+// finish ends the exchange after a complete response. On a reused connection, additional bytes are an error, because the response may then
+// belong to another request.
 func (b *body) finish() error {
 	if b.conn.reused && b.conn.hasExcess() {
 		b.end(false)
-		return fmt.Errorf("%w: more than one came", ErrMalformed)
+		return fmt.Errorf("%w: unexpected data after the response", ErrMalformed)
 	}
 	b.end(true)
 	return nil
@@ -62,8 +62,8 @@ func (b *body) Close() error {
 	return nil
 }
 
-// end ends the exchange, once. The connection is kept if the answer was read to its
-// end, the request was written to its end, and nothing came behind the answer.
+// end ends the exchange once. The connection is kept if the request was written and the response read completely and nothing followed the
+// response.
 func (b *body) end(whole bool) {
 	if !b.ended.CompareAndSwap(false, true) {
 		return
@@ -71,7 +71,7 @@ func (b *body) end(whole bool) {
 	c := b.conn
 	written := whole && !b.closes && c.waitWritten(writeGrace)
 	if running := b.stop(); running && written && c.in.Buffered() == 0 {
-		if c.in.Size() > bufferSize { // the head was long
+		if c.in.Size() > bufferSize { // replace the larger buffer of a long head
 			c.in = bufio.NewReaderSize(c, bufferSize)
 		}
 		c.t.keep(c)
@@ -80,7 +80,7 @@ func (b *body) end(whole bool) {
 	c.abort()
 }
 
-// waitWritten reports whether the request was written to its end, for which it waits.
+// waitWritten waits until the request has been written and reports whether it was written completely.
 func (c *conn) waitWritten(wait time.Duration) bool {
 	if c.over != nil {
 		timer := time.NewTimer(wait)

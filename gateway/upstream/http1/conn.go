@@ -18,26 +18,23 @@ import (
 )
 
 const (
-	// bufferSize is that of the buffer a connection is read through.
+	// bufferSize is the size of read buffers.
 	bufferSize = 4 << 10
-	// writeSize is that of the buffers requests are written through: one with a body
-	// that is inline leaves in one part.
+	// writeSize is the size of write buffers. A request with an inline body fits into one write.
 	writeSize = maxInline + 4<<10
-	// maxHead bounds the head of an answer: more than servers send, little enough
-	// to be harmless.
+	// maxHead is the maximum size of response headers.
 	maxHead = 64 << 10
-	// maxInformational is how many 1xx answers may come before the answer.
+	// maxInformational is the maximum number of 1xx responses.
 	maxInformational = 5
-	// lateTimeout is how long an answer may take when the request could not be written, and how long an answer that has come waits for the goroutine
-	// that writes its request.
+	// lateTimeout is the time for a response after the request could not be written, and for completing the write of a request after its
+	// response has been received.
 	lateTimeout = time.Second
-	// writeGrace is how long the end of an answer may wait for that of its request, which
-	// has mostly come, but in another goroutine.
+	// writeGrace limits the wait at the end of a response for the goroutine that writes the request, which has usually finished.
 	writeGrace = 50 * time.Millisecond
 )
 
-// The first bytes of a server of HTTP/2 (RFC 9113, sections 3.4 and 4.1): the length of a
-// frame's header, and the type of settings, its fourth byte.
+// The first bytes from an HTTP/2 server (RFC 9113, sections 3.4 and 4.1): the length of a frame header, and the type SETTINGS in its fourth
+// byte.
 const (
 	frameHeader = 9
 	settings    = 4
@@ -47,45 +44,45 @@ const (
 type conn struct {
 	t      *Transport
 	to     destination
-	raw    net.Conn // that of the network
-	net    net.Conn // raw, or TLS on it
+	raw    net.Conn // the network connection
+	net    net.Conn // raw, or TLS over it
 	peeker *peeker
-	gate   *gatedConn // what TLS reads through, nil without
+	gate   *gatedConn // the connection below TLS, nil without TLS
 	one    [1]byte
-	ended  sync.Once // raw is closed
+	ended  sync.Once // raw has been closed
 	in     *bufio.Reader
 	opened time.Time
-	since  time.Time // when it became idle
+	since  time.Time // start of the idle time
 	reused bool
 
-	// limit is how much more may be read, stale says that there is a deadline for the
-	// head, which has come, and gone is why nothing came instead of its first byte.
+	// limit is the number of bytes that may still be read. stale reports that the deadline for response headers must be removed. readErr is
+	// the error of reading the first byte.
 	limit   int64
 	stale   bool
 	readErr error
 
-	mu sync.Mutex // guards what follows, the state of an exchange
+	mu sync.Mutex // guards the fields below, the state of an exchange
 	progress
 }
 
-// gatedConne is a connection that TLS reads. Deaf, it hears nothing more. It follows the records (RFC 8446, section 5.1), so that a part of a record
-// that TLS has read ahead is seen.
+// gatedConn is the connection below TLS. While closed is set, reads fail, so that the TLS buffer can be examined. It follows the records
+// (RFC 8446, section 5.1) to detect a partial record that TLS has read ahead.
 type gatedConn struct {
 	net.Conn
 	closed bool
-	// header has the first bytes of a record, headed of them, until its length is known; left is how much of it is to come then.
+	// header contains the first headerLen bytes of a record header. left is the remaining length of the record once the header is complete.
 	header    [recordHeader]byte
 	headerLen int
 	left      int
 }
 
-// recordHeader is the length of the header of a record of TLS.
+// recordHeader is the length of a TLS record header.
 const recordHeader = 5
 
 // Read implements io.Reader.
 func (e *gatedConn) Read(p []byte) (int, error) {
 	if e.closed {
-		return 0, os.ErrDeadlineExceeded // which TLS takes for temporary
+		return 0, os.ErrDeadlineExceeded // TLS treats a timeout as temporary
 	}
 	n, err := e.Conn.Read(p)
 	e.follow(p[:n])
@@ -108,46 +105,42 @@ func (e *gatedConn) follow(b []byte) {
 	}
 }
 
-// betweenRecords reports whether a record has ended and no other has begun.
+// betweenRecords reports whether the last record is complete and no other has begun.
 func (e *gatedConn) betweenRecords() bool { return e.headerLen == 0 && e.left == 0 }
 
-// progress is how far an exchange has come.
+// progress is the progress of an exchange.
 type progress struct {
-	// head says that the head of the answer is still to come, bounded that there is
-	// a deadline for it.
+	// head reports that the response headers have not been received yet, bounded that there is a deadline for them.
 	head, bounded bool
-	// wrote says that part of the request may have left, written that all has, timed
-	// that there is a deadline for more of it.
+	// wrote reports that part of the request may have been sent, written that all of it was, and timed that there is a write deadline.
 	wrote, written, timed bool
-	// over is closed when a long body is written or has failed; nil without one.
+	// over is closed when a long body has been written or has failed; nil for other requests.
 	over chan struct{}
-	// writeErr is why the network did not take the request, broken why there was no
-	// more of it.
+	// writeErr is the error of the network, bodyErr the error of the request body.
 	writeErr, bodyErr error
 }
 
-// newConn begins a connection; of TLS, there are the secured connection, and the ear
-// that it reads through.
+// newConn returns a connection. For TLS, secure is the TLS connection and gate the connection below it.
 func newConn(t *Transport, to destination, raw, secure net.Conn, ear *gatedConn) *conn {
 	c := &conn{t: t, to: to, raw: raw, net: secure, peeker: newPeeker(raw), gate: ear, opened: time.Now()}
 	c.in = bufio.NewReaderSize(c, bufferSize)
 	return c
 }
 
-// abort closes the connection, once.
+// abort closes the connection once.
 func (c *conn) abort() {
 	c.ended.Do(func() {
-		_ = c.raw.Close() // of TLS, it would wait to say goodbye
+		_ = c.raw.Close() // closing TLS would wait to send an alert
 		c.t.slots.release()
 	})
 }
 
-// isIdle reports whether nothing has come on an idle connection, not even its end: to the network, or to anything between it and the buffer.
+// isIdle reports whether nothing has been received on an idle connection, not even its end, including data in TLS and other buffers.
 func (c *conn) isIdle() bool {
 	return c.in.Buffered() == 0 && c.peeker.isIdle() && (c.gate == nil || c.gate.betweenRecords() && c.bufferEmpty())
 }
 
-// bufferEmpty reports whether TLS holds nothing that it has read ahead.
+// bufferEmpty reports whether TLS has no buffered data.
 func (c *conn) bufferEmpty() bool {
 	c.gate.closed = true
 	n, err := c.net.Read(c.one[:])
@@ -155,8 +148,8 @@ func (c *conn) bufferEmpty() bool {
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// hasExcess reports whether more than one answer has come by the end of an answer. Of TLS, it counts the bytes that were read: those that were
-// not may be an alert that ends the connection.
+// hasExcess reports whether data follows a complete response. For TLS, only data that was read counts, because unread data may be a closing
+// alert.
 func (c *conn) hasExcess() bool {
 	if c.in.Buffered() > 0 {
 		return true
@@ -170,9 +163,8 @@ func (c *conn) hasExcess() bool {
 	return n > 0
 }
 
-// canRetry reports whether the request that has failed may be sent again on another
-// connection: this one was used before and has ended without a byte of an answer,
-// and a request that the server may have seen does no harm twice.
+// canRetry reports whether a failed request may be sent again on another connection: the connection was reused and ended before the first
+// byte of a response, and the request has no body and a safe method or was not sent at all.
 func (c *conn) canRetry(req *http.Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,15 +179,14 @@ func (c *conn) canRetry(req *http.Request) bool {
 	return safe && c.readErr != nil && (!ok || !timeout.Timeout())
 }
 
-// closedSilently reports whether the server closed the connection without a byte of an answer, and had chosen no protocol in the
-// handshake: a server that chose HTTP/1.1 speaks it.
+// closedSilently reports whether the server closed the connection before the first byte of a response without having selected a protocol in
+// the handshake. A server that selected HTTP/1.1 speaks it.
 func (c *conn) closedSilently() bool {
 	secure, ok := c.net.(*tls.Conn)
 	return ok && closed(c.readErr) && secure.ConnectionState().NegotiatedProtocol == ""
 }
 
-// exchange sends a request and reads the head of its answer. The connection is
-// closed on an error.
+// exchange sends a request and reads the response headers. On an error it closes the connection.
 func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	c.progress, c.readErr, c.limit, c.stale = progress{head: true}, nil, maxHead, false
 	stop := context.AfterFunc(req.Context(), c.abort)
@@ -205,7 +196,7 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 		res, err = c.answer(req)
 	}
 	if err == nil && c.premature(res) {
-		err = fmt.Errorf("%w: it came before the end of its request", ErrMalformed)
+		err = fmt.Errorf("%w: received before the end of its request", ErrMalformed)
 	}
 	if err != nil {
 		stop()
@@ -223,13 +214,13 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// premature reports whether a response came before all of its request was written. An error may, since the server need not read what it
-// refuses; anything else is more likely to belong to another request.
+// premature reports whether a response was received before its request was written completely. Errors may be, because the server need not
+// read a request that it refuses. Other early responses probably belong to another request.
 func (c *conn) premature(res *http.Response) bool {
 	return res.StatusCode < http.StatusBadRequest && !c.t.Duplex && c.over != nil && !c.waitWritten(lateTimeout)
 }
 
-// explain finds the reason why an exchange has failed.
+// explain returns the reason why an exchange failed.
 func (c *conn) explain(ctx context.Context, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,12 +238,12 @@ func (c *conn) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// send writes a request. A long body, or one whose length is not known, is written
-// meanwhile by another goroutine, because the server may answer before its end.
+// send writes a request. A body that is long or of unknown length is written by another goroutine, because the server may respond before
+// its end.
 func (c *conn) send(req *http.Request) error {
 	if hasBody(req) && !inline(req) {
 		if c.t.ResponseHeaderTimeout > 0 {
-			_ = c.raw.SetReadDeadline(time.Time{}) // there may be one of the exchange before
+			_ = c.raw.SetReadDeadline(time.Time{}) // left over from the previous exchange
 		}
 		var in *source
 		if req.GetBody == nil {
@@ -272,8 +263,7 @@ func (c *conn) send(req *http.Request) error {
 	return c.write(req, nil)
 }
 
-// write writes a request and bounds the wait for its answer. The error is set if
-// there is none to wait for.
+// write writes a request and sets the deadline for its response. It returns an error if no response can follow.
 func (c *conn) write(req *http.Request, in *source) error {
 	out := writer(c)
 	err := req.Write(out)
@@ -291,15 +281,15 @@ func (c *conn) write(req *http.Request, in *source) error {
 	case err == nil:
 		c.written = true
 		if c.timed {
-			_ = c.raw.SetWriteDeadline(time.Time{}) // the next request may be long in coming
+			_ = c.raw.SetWriteDeadline(time.Time{}) // the next request may come much later
 		}
-	case c.writeErr == nil: // the body has failed
+	case c.writeErr == nil: // the request body failed
 		c.bodyErr = err
 		fallthrough
 	case !c.wrote:
 		c.abort()
 		return err
-	default: // the server may have answered before it stopped reading
+	default: // the server may have responded before it stopped reading
 		wait = lateTimeout
 	}
 	if c.head && wait > 0 {
@@ -314,7 +304,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	wait := c.t.ResponseHeaderTimeout
 	c.mu.Lock()
 	first := !c.wrote
-	timed := wait > 0 && !first // the buffers of an idle connection take the first part
+	timed := wait > 0 && !first // the first part fits into the socket buffers of an idle connection
 	c.wrote, c.timed = true, timed
 	c.mu.Unlock()
 	if timed {
@@ -323,7 +313,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.net.Write(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if first && n == 0 && c.gate == nil { // TLS does not say what has left
+	if first && n == 0 && c.gate == nil { // TLS does not report the number of bytes sent
 		c.wrote = false
 	}
 	if err != nil {
@@ -339,10 +329,10 @@ func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{c}, r, *b)
 }
 
-// Read implements io.Reader for the buffer.
+// Read implements io.Reader for the read buffer.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.limit <= 0 {
-		return 0, fmt.Errorf("%w: the head is too long", ErrMalformed)
+		return 0, fmt.Errorf("%w: headers too long", ErrMalformed)
 	}
 	if c.stale {
 		c.stale = false
@@ -353,7 +343,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answer reads the head of the answer.
+// answer reads the response headers.
 func (c *conn) answer(req *http.Request) (*http.Response, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		c.readErr = err
@@ -375,13 +365,13 @@ func (c *conn) answer(req *http.Request) (*http.Response, error) {
 			return res, nil
 		}
 		if res.StatusCode == http.StatusSwitchingProtocols {
-			return nil, fmt.Errorf("%w: it switches protocols", ErrMalformed)
+			return nil, fmt.Errorf("%w: unexpected protocol switch", ErrMalformed)
 		}
 	}
-	return nil, fmt.Errorf("%w: too many informational answers", ErrMalformed)
+	return nil, fmt.Errorf("%w: too many informational responses", ErrMalformed)
 }
 
-// checkHead waits for the whole of a head and judges it.
+// checkHead waits for complete response headers and checks them.
 func (c *conn) checkHead() error {
 	seen := 0
 	for {
@@ -390,11 +380,11 @@ func (c *conn) checkHead() error {
 			return checkHead(b[:max(0, seen-3)+i+4])
 		}
 		if bytes.Count(b, []byte("\n")) != bytes.Count(b, []byte("\r\n")) {
-			return fmt.Errorf("%w: an end of a line", ErrMalformed)
+			return fmt.Errorf("%w: invalid line end", ErrMalformed)
 		}
 		switch seen = len(b); seen {
 		case maxHead:
-			return fmt.Errorf("%w: the head is too long", ErrMalformed)
+			return fmt.Errorf("%w: headers too long", ErrMalformed)
 		case bufferSize:
 			c.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(b)), c), maxHead)
 		}
@@ -407,7 +397,7 @@ func (c *conn) checkHead() error {
 	}
 }
 
-// startBody begins the body of the answer, which has no bounds.
+// startBody removes the limits that apply to response headers.
 func (c *conn) startBody() {
 	c.limit = math.MaxInt64
 	c.mu.Lock()
@@ -415,12 +405,12 @@ func (c *conn) startBody() {
 	c.head, c.stale = false, c.bounded
 }
 
-// writers are buffers that requests are written through.
+// writers is a pool of write buffers.
 //
 //nolint:gochecknoglobals // as the language has it
 var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeSize) }}
 
-// parts are buffers that long bodies are copied through.
+// parts is a pool of buffers for copying long bodies.
 //
 //nolint:gochecknoglobals // as the language has it
 var parts = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}

@@ -1,23 +1,16 @@
-// Package http1 is an HTTP/1.1 client for plain requests and answers. It does in
-// the goroutine of its caller what http.Transport does in two more for each
-// connection.
+// Package http1 is an HTTP/1.1 client for plain requests and responses. It works in the goroutine of its caller, while http.Transport uses
+// two more goroutines per connection.
 //
-//   - Connections are kept and reused, by requests with the same Authorization. A connection
-//     that its server has closed, or on which anything came while it was idle, even a part of
-//     a TLS record, is never used again. It is looked at immediately before the request is
-//     written. Bytes that come after that are the response, as for every client of HTTP/1.1.
-//   - A response on a connection that was used before is an error if more bytes follow it,
-//     since it may be the late response to another request. So is a response, unless its
-//     status is an error or Duplex is set, that begins before its request has been written.
-//   - A request is sent a second time only if it has no body, its method is safe, and the
-//     connection, one that was used before, ended without a byte of an answer; all
-//     others fail. ErrUnsent says that nothing of the request has left.
-//   - Bodies are streamed both ways. The end of a request's context closes its
-//     connection.
-//   - Requests are written, and answers parsed, by package net/http, but the head of
-//     an answer is judged before: a head with two readings (RFC 9112, sections 5.2, 6.3
-//     and 11.1) is an error.
+//   - Connections are reused by requests with the same Authorization. A connection that was closed by the server, or received any data
+//     while idle, even part of a TLS record, is never used again. This is checked immediately before the request is written. Data received
+//     later is the response, as for every HTTP/1.1 client.
+//   - On a reused connection, data after a response is an error, because the response may be a late one to another request. A response
+//     received before its request was written is an error as well, unless its status is an error or Duplex is set.
+//   - A request is retried only if it has no body, its method is safe, and its reused connection ended before the first byte of a
+//     response. Other failures are returned. ErrUnsent reports that nothing of the request was sent.
+//   - Bodies are streamed in both directions. When the context of a request ends, its connection is closed.
+//   - Package net/http writes requests and parses responses, but response headers are checked first: headers with more than one
+//     interpretation (RFC 9112, sections 5.2, 6.3 and 11.1) are an error.
 //
-// It speaks neither HTTP/2, for whose servers it has a Fallback, nor to proxies, and
-// does not switch protocols.
+// The client does not support HTTP/2 (see Transport.Fallback), HTTP proxies, or protocol upgrades.
 package http1

@@ -42,10 +42,8 @@ func isToken(s string) bool { return s != "" && all(s, token) }
 
 func isText(s string) bool { return all(s, text) }
 
-// checkHead refuses the head of an answer, with its empty line, that readers could
-// take for different ones: other line ends than CRLF, folded lines, white space
-// before a colon, control characters, and any other framing than one
-// Content-Length or one Transfer-Encoding of chunked.
+// checkHead refuses response headers that parsers may interpret differently: line ends other than CRLF, folded lines, white space before a
+// colon, control characters, and any framing other than one Content-Length or one Transfer-Encoding: chunked. head includes the empty line.
 func checkHead(head []byte) error {
 	line, rest, _ := bytes.Cut(head, []byte("\r\n"))
 	minor, err := checkStatusLine(line)
@@ -60,36 +58,35 @@ func checkHead(head []byte) error {
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		if len(name) == len(line) || len(name) == 0 || !all(name, token) {
-			return fmt.Errorf("%w: the name of a header field", ErrMalformed)
+			return fmt.Errorf("%w: invalid header name", ErrMalformed)
 		}
 		if !all(value, text) {
-			return fmt.Errorf("%w: the value of a header field", ErrMalformed)
+			return fmt.Errorf("%w: invalid header value", ErrMalformed)
 		}
 		switch value = bytes.Trim(value, " \t"); {
 		case is(name, "content-length"):
 			if lengths++; !isLength(value) {
-				return fmt.Errorf("%w: Content-Length", ErrMalformed)
+				return fmt.Errorf("%w: invalid Content-Length", ErrMalformed)
 			}
 		case is(name, "transfer-encoding"):
 			if codings++; !is(value, "chunked") || minor == '0' {
-				return fmt.Errorf("%w: Transfer-Encoding", ErrMalformed)
+				return fmt.Errorf("%w: invalid Transfer-Encoding", ErrMalformed)
 			}
 		}
 	}
 	if lengths+codings > 1 {
-		return fmt.Errorf("%w: framed twice", ErrMalformed)
+		return fmt.Errorf("%w: more than one Content-Length or Transfer-Encoding", ErrMalformed)
 	}
 	return nil
 }
 
-// checkStatusLine reads a status line (RFC 9112, section 4) and returns the minor
-// version.
+// checkStatusLine checks a status line (RFC 9112, section 4) and returns the minor version.
 func checkStatusLine(line []byte) (minor byte, err error) {
 	const shape = "HTTP/1.1 200"
 	bad := len(line) < len(shape) || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[7] != '0' && line[7] != '1' || line[8] != ' ' ||
 		line[9] < '1' || line[9] > '9' || !digits(line[10:12]) || len(line) > len(shape) && line[12] != ' ' || !all(line, text)
 	if bad {
-		return 0, fmt.Errorf("%w: the status line", ErrMalformed)
+		return 0, fmt.Errorf("%w: invalid status line", ErrMalformed)
 	}
 	return line[7], nil
 }

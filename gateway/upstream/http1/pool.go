@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// destination is the target of a connection, and its caller: credential is the value of
-// Authorization, which all requests on a connection share.
+// destination is the target of a connection. credential is the Authorization header, which all requests on a connection share.
 type destination struct{ scheme, host, credential string }
 
 func destinationOf(req *http.Request) destination {
@@ -19,18 +18,18 @@ func destinationOf(req *http.Request) destination {
 	return d
 }
 
-// pool holds idle connections.
+// pool contains idle connections.
 type pool struct {
-	mu    sync.Mutex              // guards what follows
-	idle  map[destination][]*conn // the one used last is last
+	mu    sync.Mutex              // guards the fields below
+	idle  map[destination][]*conn // most recently used last
 	count int
-	armed bool // a timer will look for those to close
-	// closed says that none are kept until one is asked for.
+	armed bool // a timer is set to close expired connections
+	// closed reports that connections are not kept until the next request.
 	closed bool
 }
 
-// take returns a connection that has been idle for less than timeout, began less than
-// maxAge ago, unless that is 0, and is still good, or nil.
+// take returns a connection that has been idle for less than timeout, was opened less than maxAge ago (0 for no limit), and is still
+// usable. It returns nil if the pool has no such connection.
 func (p *pool) take(to destination, timeout, maxAge time.Duration) *conn {
 	for {
 		c := p.pop(to)
@@ -60,8 +59,7 @@ func (p *pool) pop(to destination) *conn {
 	return c
 }
 
-// put keeps a connection, and closes the one that was idle for the longest if there are
-// enough.
+// put keeps a connection. If the limit is reached, it closes the one that has been idle longest.
 func (p *pool) put(c *conn, limit int, timeout time.Duration) {
 	c.since = time.Now()
 	p.mu.Lock()
@@ -84,7 +82,7 @@ func (p *pool) put(c *conn, limit int, timeout time.Duration) {
 	}
 }
 
-// makeRoom closes the connection that was idle for the longest, if any is.
+// makeRoom closes the connection that has been idle longest, if there is one.
 func (p *pool) makeRoom() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +91,7 @@ func (p *pool) makeRoom() {
 	}
 }
 
-// evict closes the connection that was idle for the longest. There is one.
+// evict closes the connection that has been idle longest. The pool must not be empty.
 func (p *pool) evict() {
 	var from destination
 	var oldest *conn
@@ -107,7 +105,7 @@ func (p *pool) evict() {
 	p.count--
 }
 
-// close closes the connections.
+// close closes all idle connections.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -115,7 +113,7 @@ func (p *pool) close() {
 	p.expire(0)
 }
 
-// expireLater closes connections that were idle for too long, and looks again while there is any left.
+// expireLater closes expired connections and sets the timer again if any are left.
 func (p *pool) expireLater(timeout time.Duration) {
 	p.expire(timeout)
 	p.mu.Lock()
@@ -125,7 +123,7 @@ func (p *pool) expireLater(timeout time.Duration) {
 	}
 }
 
-// expire closes the connections that have been idle for at least timeout.
+// expire closes connections that have been idle for at least timeout.
 func (p *pool) expire(timeout time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,9 +8,8 @@ import (
 	"net/http"
 )
 
-// maxInline is the longest body that is read before anything is sent, and written
-// before the answer is read: the buffers of an idle connection take it whatever its
-// server does.
+// maxInline is the maximum length of a body that is read before the request is sent and written before the response is read. It fits into
+// the socket buffers of an idle connection regardless of the server.
 const maxInline = 16 << 10
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
@@ -19,8 +18,8 @@ func inline(req *http.Request) bool {
 	return req.ContentLength > 0 && req.ContentLength <= maxInline
 }
 
-// read returns a request with its body in memory, so that it leaves together with
-// the head, or not at all if it breaks off.
+// read returns a request with its body in memory, so that the body is sent together with the headers, or nothing is sent if it cannot be
+// read.
 func read(req *http.Request) (*http.Request, error) {
 	b := make([]byte, req.ContentLength)
 	_, err := io.ReadFull(req.Body, b)
@@ -35,8 +34,7 @@ func read(req *http.Request) (*http.Request, error) {
 	return &out, nil
 }
 
-// source is the body of a request. It keeps its error, which http.Request.Write
-// hides.
+// source is a request body that records its error, which http.Request.Write hides.
 type source struct {
 	io.ReadCloser
 	err error

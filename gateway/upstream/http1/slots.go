@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// slots counts connections, from before they are opened until they are closed.
+// slots counts connections from before they are opened until they are closed.
 type slots struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	open    int
-	waiting []chan struct{} // who has waited longest is first
+	waiting []chan struct{} // longest wait first
 }
 
-// acquire takes a slot and returns nil, or, if all limit of them are taken, a channel that
-// is closed when it is worth another try, or leave must be called. A limit of 0 is none.
+// acquire takes a slot and returns nil. If all limit slots are taken, it returns a channel that is closed when the caller should try again;
+// a caller that gives up must call cancel. A limit of 0 means no limit.
 func (s *slots) acquire(limit int) (turn chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *slots) acquire(limit int) (turn chan struct{}) {
 	return turn
 }
 
-// release gives a slot back.
+// release returns a slot.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,14 +34,14 @@ func (s *slots) release() {
 	s.next()
 }
 
-// signal says that a connection is idle.
+// signal wakes the first waiter because a connection is idle.
 func (s *slots) signal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next()
 }
 
-// cancel ends a wait. A turn that has come is for the next.
+// cancel ends a wait. If the waiter was already woken, it wakes the next one.
 func (s *slots) cancel(turn chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

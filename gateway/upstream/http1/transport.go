@@ -19,53 +19,48 @@ import (
 
 // Errors of RoundTrip, wrapped with their causes.
 var (
-	// ErrUnsent means that the server has seen nothing of the request.
+	// ErrUnsent means that nothing of the request reached the server.
 	ErrUnsent = errors.New("not sent")
-	// ErrMalformed means that the head of the answer has no reading, or several.
-	ErrMalformed = errors.New("malformed answer")
-	// ErrHTTP2 means that the server speaks HTTP/2 only.
-	ErrHTTP2 = errors.New("the server does not speak HTTP/1.1")
+	// ErrMalformed means that the response is malformed or ambiguous.
+	ErrMalformed = errors.New("malformed response")
+	// ErrHTTP2 means that the server supports only HTTP/2.
+	ErrHTTP2 = errors.New("server does not support HTTP/1.1")
 )
 
-// Transport is an http.RoundTripper for http and https URLs. Its fields must not
-// change once it is used. It is safe for concurrent use.
+// Transport is an http.RoundTripper for http and https URLs. Its fields must not be changed after the first use. It is safe for concurrent
+// use.
 type Transport struct {
-	// DialContext opens connections, in a time that it bounds itself; required.
+	// DialContext opens connections and must limit the time for that; required.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// TLSClientConfig is used for https; nil is the default configuration. Names and
-	// protocols are set here.
+	// TLSClientConfig is used for https; nil uses the default configuration. ServerName, if empty, and NextProtos are set by the Transport.
 	TLSClientConfig *tls.Config
-	// TLSHandshakeTimeout bounds a TLS handshake, ResponseHeaderTimeout the wait for
-	// the head of an answer once the request is written, and the write of each
-	// part of a request; 0 has no bound.
+	// TLSHandshakeTimeout limits TLS handshakes. ResponseHeaderTimeout limits the time from the end of the request to the response headers,
+	// and the write of each part of a request. 0 means no limit.
 	TLSHandshakeTimeout, ResponseHeaderTimeout time.Duration
-	// MaxConns bounds the open connections; 0 has no bound. A request waits for one, as
-	// long as its context lets it.
+	// MaxConns limits the number of open connections; 0 means no limit. Requests wait for a connection until their context ends.
 	MaxConns int
-	// MaxIdle is how many idle connections are kept, IdleTimeout for how long.
+	// MaxIdle is the maximum number of idle connections, IdleTimeout their maximum idle time.
 	MaxIdle     int
 	IdleTimeout time.Duration
-	// Duplex lets a response with a status below 400 begin before its request has been written. Otherwise such a response is an error.
+	// Duplex permits responses with a status below 400 that begin before their request has been written. Otherwise they are errors.
 	Duplex bool
-	// MaxAge is how long after its beginning a connection takes requests; 0 has no bound.
+	// MaxAge is the maximum age of a connection for new requests; 0 means no limit.
 	MaxAge time.Duration
 
-	// Fallback sends requests to servers that speak HTTP/2 only: all from the first
-	// answer that shows one, whose request fails, or from the first handshake, whose
-	// request does not. A server that closes a connection without a byte, in the handshake
-	// or after the request, is asked which protocols it accepts. nil fails with ErrHTTP2.
+	// Fallback sends requests to servers that support only HTTP/2. It is used for all requests after the first response that reveals such a
+	// server, whose request fails, or after the first such handshake, whose request is sent again. If a server closes a connection without
+	// sending a byte, the Transport checks which protocols the server accepts. If Fallback is nil, such requests fail with ErrHTTP2.
 	Fallback http.RoundTripper
 
-	useFallback atomic.Bool // Fallback sends all
-	spokeHTTP1  atomic.Bool // a server has answered in HTTP/1.1
-	probing     atomic.Bool // a server is asked for its protocols
+	useFallback atomic.Bool // Fallback sends all requests
+	spokeHTTP1  atomic.Bool // a server has responded with HTTP/1.1
+	probing     atomic.Bool // a server's protocols are being checked
 	pool        pool
 	slots       slots
 }
 
-// RoundTrip implements http.RoundTripper. A body is taken to be in memory if the
-// request has GetBody, which is not called. The caller closes the body of the answer,
-// which must not be read by two goroutines at a time.
+// RoundTrip implements http.RoundTripper. If the request has GetBody, the body is assumed to be in memory; GetBody is not called. The
+// caller must close the response body, which must not be read by two goroutines at the same time.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := check(req); err != nil {
 		if req.Body != nil {
@@ -111,8 +106,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// needsFallback reports whether an error says that requests are better sent by Fallback,
-// and remembers it.
+// needsFallback reports whether an error means that the server supports only HTTP/2, and remembers it.
 func (t *Transport) needsFallback(err error) bool {
 	if err == nil || t.Fallback == nil || !errors.Is(err, ErrHTTP2) {
 		return false
@@ -121,8 +115,7 @@ func (t *Transport) needsFallback(err error) bool {
 	return true
 }
 
-// CloseIdleConnections closes the connections that are not in use, and those in use
-// when they no longer are, unless there is another request before.
+// CloseIdleConnections closes idle connections. Connections in use are closed when they become idle, unless there is a new request first.
 func (t *Transport) CloseIdleConnections() { t.pool.close() }
 
 // check refuses requests that cannot be written as they are.
@@ -143,18 +136,17 @@ func check(req *http.Request) error {
 		}
 		for _, v := range values {
 			if !isText(v) {
-				return fmt.Errorf("invalid value of the header field %q", name) // which may be a credential
+				return fmt.Errorf("invalid value of header field %q", name) // the value may be a credential
 			}
 		}
 	}
 	if req.Header["Upgrade"] != nil {
-		return errors.New("protocols are not switched")
+		return errors.New("protocol upgrades are not supported")
 	}
 	return nil
 }
 
-// conn returns what idle returns, or else a connection that it opens, once there may be
-// one more. Those who wait for that take turns.
+// conn returns an idle connection, or opens one as soon as the limit permits. Waiting requests are served in order.
 func (t *Transport) conn(ctx context.Context, to destination, idle func(destination, time.Duration, time.Duration) *conn) (*conn, error) {
 	for {
 		if c := idle(to, t.IdleTimeout, t.MaxAge); c != nil {
@@ -174,17 +166,17 @@ func (t *Transport) conn(ctx context.Context, to destination, idle func(destinat
 	}
 }
 
-// none is no idle connection.
+// none returns no idle connection.
 func none(destination, time.Duration, time.Duration) *conn { return nil }
 
-// keep puts a connection into the pool, where whoever waits first may find it.
+// keep returns a connection to the pool and wakes the first waiter.
 func (t *Transport) keep(c *conn) {
 	t.pool.put(c, t.MaxIdle, t.IdleTimeout)
 	t.slots.signal()
 }
 
-// connect opens a connection, for which there is a slot. One that its caller no longer waits for is kept: where
-// they take longer than callers wait, there would never be one.
+// connect opens a connection for an acquired slot. If the caller stops waiting, the new connection is kept for other requests. Otherwise,
+// no request would ever succeed if dialling takes longer than callers wait.
 func (t *Transport) connect(ctx context.Context, to destination) (*conn, error) {
 	type result struct {
 		conn *conn
@@ -212,7 +204,7 @@ func (t *Transport) connect(ctx context.Context, to destination) (*conn, error) 
 	}
 }
 
-// addr returns the address of a destination, and the name that its certificate must have.
+// addr returns the address of a destination and the name for its certificate.
 func (to destination) addr() (addr, name string) {
 	u := url.URL{Host: to.host}
 	addr, name = to.host, strings.TrimSuffix(u.Hostname(), ".")
@@ -248,20 +240,20 @@ func (t *Transport) dial(ctx context.Context, to destination) (*conn, error) {
 	return newConn(t, to, raw, secure, ear), nil
 }
 
-// The protocols that a handshake offers (RFC 7301, section 6).
+// Protocol names in handshakes (RFC 7301, section 6).
 const (
 	http1 = "http/1.1"
 	http2 = "h2"
 )
 
-// closed reports whether an error says that the server closed the connection.
+// closed reports whether an error means that the server closed the connection.
 func closed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// explainClose returns the error of a connection that a server closed without a byte, with ErrHTTP2 if the server accepts HTTP/2
-// and still does not accept HTTP/1.1. A server that is merely restarting accepts neither or both, and a server that has
-// answered in HTTP/1.1 is not asked. One connection is examined at a time.
+// explainClose examines a connection that the server closed without sending a byte. It adds ErrHTTP2 to the error if the server accepts
+// HTTP/2 but not HTTP/1.1; a server that is restarting accepts neither or both. Servers that have responded with HTTP/1.1 are not examined.
+// Only one examination runs at a time.
 func (t *Transport) explainClose(ctx context.Context, to destination, err error) error {
 	if t.Fallback == nil || t.spokeHTTP1.Load() || !t.probing.CompareAndSwap(false, true) {
 		return err
@@ -273,7 +265,7 @@ func (t *Transport) explainClose(ctx context.Context, to destination, err error)
 	return err
 }
 
-// accepts reports whether a server takes a protocol in the handshake of a connection of its own.
+// accepts reports whether a server accepts a protocol in the handshake of a new connection.
 func (t *Transport) accepts(ctx context.Context, to destination, protocol string) bool {
 	addr, name := to.addr()
 	raw, err := t.DialContext(ctx, "tcp", addr)
@@ -286,7 +278,7 @@ func (t *Transport) accepts(ctx context.Context, to destination, protocol string
 }
 
 func (t *Transport) handshake(ctx context.Context, raw net.Conn, name, protocol string) (*tls.Conn, error) {
-	cfg := t.TLSClientConfig.Clone() // of nil it is nil
+	cfg := t.TLSClientConfig.Clone() // Clone of a nil *tls.Config is nil
 	if cfg == nil {
 		cfg = encryption.Config()
 	}
@@ -307,6 +299,5 @@ func (t *Transport) handshake(ctx context.Context, raw net.Conn, name, protocol 
 	return secure, err
 }
 
-// errNoProtocol is the alert of a server that speaks none of the protocols offered (RFC
-// 7301, section 3.2).
+// errNoProtocol is the alert of a server that supports none of the offered protocols (RFC 7301, section 3.2).
 const errNoProtocol = tls.AlertError(120)

@@ -1,4 +1,4 @@
-// Package jobs holds the work that child processes do for policies: compiling own Rego, trying
-// a draft on one call, replaying recorded calls under a draft. Each job is a function for the
-// parent, which starts the child, and a case of handle for the child.
+// Package jobs implements the work that child processes do for policies: compiling an organisation's own Rego, evaluating a draft
+// for one call, and replaying recorded calls with a draft. Each job has a function for the parent, which starts the child, and a
+// case in handle for the child.
 package jobs

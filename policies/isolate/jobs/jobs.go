@@ -17,30 +17,30 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// Names of jobs, beside isolate.CompileJob.
+// Names of jobs in addition to isolate.CompileJob.
 const (
 	tryJob    = "try"
 	replayJob = "replay"
 )
 
-// Deadlines of jobs. A child takes part of them to start.
+// Time limits of jobs, including the start of the child.
 const (
 	TryTime    = 2 * time.Second
 	ReplayTime = time.Minute
-	// callTime bounds the decision on one call of a replay.
+	// callTime limits the decision on one call of a replay.
 	callTime = time.Second
 )
 
-// Trial is the request of a try.
+// Trial is the request to evaluate a draft for one call.
 type Trial struct {
 	Source *policies.Source
 	Draft  policies.Draft
-	// Input is the input of policies, with numbers as json.Number, and Masked lists its unknown members as pointers.
+	// Input is the policy input with numbers as json.Number. Masked lists the pointers of its unknown members.
 	Input  map[string]any
 	Masked []string
 }
 
-// run does a try in this process.
+// run evaluates the draft in this process.
 func (t *Trial) run(ctx context.Context) (*policies.TrialResult, error) {
 	call, err := policyinput.ParseRecorded(t.Input, t.Masked)
 	if err != nil {
@@ -49,8 +49,8 @@ func (t *Trial) run(ctx context.Context) (*policies.TrialResult, error) {
 	return t.Source.Try(ctx, t.Draft, call)
 }
 
-// Try tries a draft on one call in a child of r; nil tries it in this process. Faults of the
-// draft are *section.Error, joined.
+// Try evaluates a draft for one call in a child of r, or in this process if r is nil. Faults of the draft are returned as joined
+// *policyconfig.Error values.
 func Try(ctx context.Context, r *isolate.Runner, t *Trial) (*policies.TrialResult, error) {
 	if r == nil {
 		return t.run(ctx)
@@ -62,7 +62,7 @@ func Try(ctx context.Context, r *isolate.Runner, t *Trial) (*policies.TrialResul
 	return &out, nil
 }
 
-// ReplayRequest is the request of a replay.
+// ReplayRequest is the request to replay recorded calls.
 type ReplayRequest struct {
 	Source  *policies.Source
 	Draft   policies.Draft
@@ -78,8 +78,7 @@ func (p *ReplayRequest) run(ctx context.Context, log io.Reader) (*replay.Report,
 	return replay.Run(ctx, log, engine, p.Options)
 }
 
-// engine compiles the draft. A compilation that does not end in time is left to the end of the
-// process.
+// engine compiles the draft. A compilation that exceeds its time limit is abandoned until the process exits.
 func (p *ReplayRequest) engine(ctx context.Context) (*policies.Engine, error) {
 	type compiled struct {
 		engine *policies.Engine
@@ -102,12 +101,12 @@ func (p *ReplayRequest) engine(ctx context.Context) (*policies.Engine, error) {
 	case c := <-done:
 		return c.engine, c.err
 	case <-elapsed:
-		return nil, fmt.Errorf("the draft does not compile within %s; simplify it", isolate.DefaultCompile)
+		return nil, fmt.Errorf("draft compilation exceeds %s: simplify the draft", isolate.DefaultCompile)
 	}
 }
 
-// Replay decides the calls that log writes by a draft, in a child of r; nil decides them in
-// this process. Faults of the draft are *section.Error, joined.
+// Replay evaluates a draft for the calls written by log, in a child of r, or in this process if r is nil. Faults of the draft are
+// returned as joined *policyconfig.Error values.
 func Replay(ctx context.Context, r *isolate.Runner, p *ReplayRequest, log func(ctx context.Context, w io.Writer) error) (*replay.Report, error) {
 	if r != nil {
 		var out replay.Report
@@ -118,21 +117,21 @@ func Replay(ctx context.Context, r *isolate.Runner, p *ReplayRequest, log func(c
 		return &out, nil
 	}
 	events, written := io.Pipe()
-	go func() { _ = written.CloseWithError(log(ctx, written)) }() // the reader has the error
+	go func() { _ = written.CloseWithError(log(ctx, written)) }() // the reader receives the error
 	report, err := p.run(ctx, events)
-	_ = events.Close() // which ends the writer
+	_ = events.Close() // unblocks the writer
 	return report, err
 }
 
-// detail is what a child reports about an error.
+// detail describes an error to the parent.
 type detail struct {
 	// Faults are the faults of the draft.
 	Faults []*policyconfig.Error `json:"faults,omitempty"`
-	// Input is set if the input of the call is at fault.
+	// Input is set if the input of the call is invalid.
 	Input bool `json:"input,omitempty"`
 }
 
-// detailOf takes an error apart in the child.
+// detailOf describes an error in the child.
 func detailOf(err error) *detail {
 	d := &detail{Input: errors.Is(err, policies.ErrInput)}
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
@@ -147,14 +146,14 @@ func detailOf(err error) *detail {
 	return d
 }
 
-// faulty puts the error of a child together again in the parent.
+// faulty reconstructs the child's error in the parent.
 func faulty(err error) error {
 	f, ok := errors.AsType[*isolate.JobError](err)
 	if !ok {
 		return err
 	}
 	var d detail
-	if json.Unmarshal(f.Detail, &d) != nil { // without it, the message remains
+	if json.Unmarshal(f.Detail, &d) != nil { // without detail, only the message is left
 		return err
 	}
 	switch {
@@ -170,18 +169,18 @@ func faulty(err error) error {
 	return err
 }
 
-// inputError is an error about the input of a call.
+// inputError is an error in the input of a call.
 type inputError struct{ message string }
 
 func (e *inputError) Error() string { return e.message }
 func (e *inputError) Unwrap() error { return policies.ErrInput }
 
-// New returns a runner whose children run this executable, which must call [Main]. The runner
-// must be closed.
+// New returns a runner whose children run this executable, which must call [Main]. Call Close on the runner when it is no longer
+// needed.
 func New() *isolate.Runner { return isolate.New(isolate.Config{Command: isolate.Self}) }
 
-// Main acts as a child if the process is one, and returns its exit code. Programs and test
-// binaries that start children of themselves call it first in main or TestMain.
+// Main runs the child's job if the process is a child, and returns its exit code. Programs and test binaries that start themselves
+// as children must call it first in main or TestMain.
 func Main(ctx context.Context) (code int, isChild bool) {
 	if !isolate.IsChild() {
 		return 0, false
@@ -226,7 +225,7 @@ func handle(ctx context.Context, job string, request []byte, ready func(), input
 	return answer, nil, nil
 }
 
-// decode decodes a request with its numbers as they were written.
+// decode decodes a request and preserves the spelling of numbers.
 func decode(request []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(request))
 	d.UseNumber()

@@ -12,14 +12,14 @@ import (
 //go:embed accrual.lua
 var accrualSource string
 
-// The kinds of accrual.lua.
+// Kinds of changes in accrual.lua.
 const (
 	accrualAdd = iota
 	accrualReset
 	accrualMove
 )
 
-// AdjustAccrual implements spend.Store.
+// AdjustAccrual implements ledger.Store.
 func (s *Store) AdjustAccrual(ctx context.Context, org string, a *ledger.AccrualAdjustment) (ledger.AccrualOutcome, error) {
 	kind, micro := int64(accrualAdd), a.Micro
 	if a.Kind == ledger.Reset {
@@ -32,7 +32,7 @@ func (s *Store) AdjustAccrual(ctx context.Context, org string, a *ledger.Accrual
 		a.Fingerprint(), a.Owner.Team, a.Owner.Key, encodeMetadata(a.Metadata()))
 }
 
-// MoveAccrual implements spend.Store.
+// MoveAccrual implements ledger.Store.
 func (s *Store) MoveAccrual(ctx context.Context, org string, m *ledger.AccrualMove) (ledger.AccrualOutcome, error) {
 	keep := ledger.AccrualRetention.Milliseconds()
 	if m.Permanent {
@@ -48,13 +48,13 @@ func (s *Store) changeAccrual(ctx context.Context, org, id string, args ...any) 
 	}
 	reply, err := s.run(ctx, s.accrual, org, keys, args)
 	if err != nil || len(reply.texts) != 1 {
-		return ledger.AccrualOutcome{}, fmt.Errorf("accrual: %w", cmp.Or(err, errReply))
+		return ledger.AccrualOutcome{}, fmt.Errorf("change accrued cost: %w", cmp.Or(err, errReply))
 	}
 	n, err := split(reply.texts[0], 4)
 	if err != nil {
-		return ledger.AccrualOutcome{}, fmt.Errorf("accrual: %w", err)
+		return ledger.AccrualOutcome{}, fmt.Errorf("change accrued cost: %w", err)
 	}
-	n = append(n, make([]int64, 10)...) // an earlier version kept the first four
+	n = append(n, make([]int64, 10)...) // written by an earlier version, which kept only the first four
 	return ledger.AccrualOutcome{
 		Status:  ledger.AccrualStatus(reply.status),
 		Change:  ledger.Accrued{Day: n[0], Month: n[1], Week: n[4], Quarter: n[5], Total: n[6]},

@@ -1,15 +1,16 @@
--- Changes the costs that an owner has accrued in the current periods, or moves them between teams, once for each request.
+-- Changes the costs that an owner has accrued in the current periods, or moves them between teams. A request with an ID is applied
+-- once.
 --
--- KEYS  6  string  the request and its outcome; not given for a request without an id
+-- KEYS  6  string  the request and its outcome; absent for a request without an ID
 --
--- ARGV  1  epoch and sequence as known, kind (0 add, 1 reset, 2 move), period (1 day, 2 week, 3 month, 4 quarter, 5 total), micro-dollars to be added, how
---          long the request is remembered in ms (0: for good)
---       2  the request   3  team   4  key   5  about; of a move:
---       3  team from     4  key, whose accrued costs are moved, '' for everything   5  team to
+-- ARGV  1  epoch and sequence known to the gateway, kind (0 add, 1 reset, 2 move), period (1 day, 2 week, 3 month, 4 quarter,
+--          5 total), micro-dollars to add, how long the request is remembered in ms (0: without expiry)
+--       2  request   3  team   4  key   5  metadata; for a move:
+--       3  team to move from   4  key whose accrued costs are moved ('': all)   5  team to move to
 --
--- Returns {status, head, outcome}: 0 made, 1 made before, 2 another request has the id, 3 less
--- has accrued than would be subtracted, 4 the ledger is not complete. The outcome is what was added to day and month, the
--- accrued costs of both afterwards, then what was added to week, quarter and total, and the accrued costs of these.
+-- Returns {status, head, outcome}. Status: 0 applied, 1 applied before, 2 another request has the ID, 3 less has accrued than
+-- would be subtracted, 4 the ledger is incomplete. Outcome: the amounts added to day and month, the accrued costs of both
+-- afterwards, the amounts added to week, quarter and total, and their accrued costs afterwards.
 
 local MADE, REPEATED, CONFLICT, BELOW, CLOSED = 0, 1, 2, 3, 4
 local RESET, MOVE = 1, 2
@@ -34,7 +35,7 @@ local function outcomeOf(change, after)
   return format(TEN, change[1], change[3], after[1], after[3], change[2], change[4], change[5], after[2], after[4], after[5])
 end
 
--- saves what was changed and remembers the request
+-- writes the changes and remembers the request
 local function made(change, a)
   local outcome = outcomeOf(change, accrued(a))
   if KEYS[6] and given[6] > 0 then
@@ -52,7 +53,7 @@ local function adjust(team, key, about)
   if kind == RESET then micro = -was[period] end
   for i, p in ipairs(PERIODS) do
     if kind == RESET and i < period and own[p] >= own[PERIODS[period]] then
-      change[i] = -was[i] -- a shorter period within the reset period is emptied
+      change[i] = -was[i] -- a shorter period within the reset period is set to zero
     elseif kind == RESET or period == 2 and (i == 3 or i == 4) then -- the week may have begun before the month or quarter
       change[i] = math.max(micro, -was[i])
     elseif i >= period then

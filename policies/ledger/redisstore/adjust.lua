@@ -1,16 +1,15 @@
--- Changes records of resources to what the platform reports.
+-- Changes records of resources to match the platform.
 --
--- KEYS  6  and on, one for each adjustment: the owner of a removed resource
+-- KEYS  6  and following, one per adjustment: the owner of a removed resource
 --
--- ARGV  1  epoch and sequence as known, number of adjustments, retention of owners in ms
---       then for each: version of the record that the adjustment applies to (0:
---       no record), gone (1 or 0), amounts, owned (1 or 0), when the rate changed (0: now); kind; resource ID;
---       metadata; team and key of the owner, if owned
+-- ARGV  1  epoch and sequence known to the gateway, number of adjustments, retention of owners in ms,
+--          then for each adjustment: version of the record that it applies to (0: no record), gone (1 or 0), amounts,
+--          owned (1 or 0), time of the rate change (0: now); kind; resource ID; metadata; team and key of the owner, if owned
 --
--- Returns {0, head, result of each adjustment}: 1 if it was made, 2 if it was made and
--- returned the resource to an earlier owner, and 0 if not.
+-- Returns {0, head, result of each adjustment}: 1 if it was made, 2 if it was made and returned the resource to an earlier
+-- owner, 0 if it was skipped.
 
-local LIVE = -1 -- a version: any, of a sandbox that has not ended
+local LIVE = -1 -- a version that matches any version of a sandbox that has not ended
 local keep = string.format('%.0f', given[4])
 
 local function adjust(kept, at)

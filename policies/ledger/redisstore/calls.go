@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Bounds of the calls that are made at once: scripts of an organisation under way, and reservations and settlements in one
-// script, which takes about two milliseconds.
+// Limits of group commit: the number of concurrent scripts per organisation, and the number of reservations and settlements per script,
+// which takes about two milliseconds.
 const (
 	flights   = 2
 	callBatch = 32
@@ -24,32 +24,32 @@ const (
 type call struct {
 	org             string
 	settles, intent bool
-	job             string // the key of a job's owner, "" for none
+	job             string // key of the owner of a job, or ""
 	numbers         []int64
 	texts           []string
-	until           time.Time // the deadline of the caller, zero for none
+	until           time.Time // deadline of the caller, or zero
 
 	reply reply
 	err   error
 }
 
-// newCall returns a call with its first texts, and room for as many as a reservation or a settlement has.
+// newCall returns a call with its first texts, and with capacity for the texts of a reservation or settlement.
 func newCall(texts ...string) call {
 	return call{texts: append(make([]string, 0, 16), texts...), numbers: make([]int64, 0, 32)}
 }
 
-// tracer is a client that traces its commands. A shared script is in the trace of each of its calls.
+// tracer is a client that traces its commands. A shared script is traced for each of its calls.
 type tracer interface {
 	Span(ctx context.Context, name string) (end func())
 }
 
-// untraced is a context without a trace.
+// untraced is a context without its values, and thus without a trace.
 type untraced struct{ context.Context } //nolint:containedctx // it is a context
 
 // Value implements context.Context.
 func (untraced) Value(any) any { return nil }
 
-// do makes a call together with those of the same organisation that wait at the same instant.
+// do executes a call, together with calls of the same organisation that are waiting.
 func (s *Store) do(ctx context.Context, org string, c call) (reply, error) {
 	if err := ctx.Err(); err != nil {
 		return reply{}, fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
@@ -63,8 +63,8 @@ func (s *Store) do(ctx context.Context, org string, c call) (reply, error) {
 	return c.reply, c.err
 }
 
-// execute makes calls in one script. If the script fails, it has written nothing: each call is then made by itself, so that a record
-// that cannot be read fails only those that read it.
+// execute executes calls in one script. A failed script has written nothing: each call is then executed separately, so that an
+// unreadable record fails only the calls that read it.
 func (s *Store) execute(ctx context.Context, calls []*call) {
 	ctx, cancel := ratelimit.GroupContext(untraced{ctx}, calls, func(c *call) time.Time { return c.until })
 	defer cancel()
@@ -95,7 +95,7 @@ func (s *Store) together(ctx context.Context, calls []*call) error {
 		}
 		given = append(append(given, flag(c.settles), flag(c.intent), int64(job), int64(len(c.numbers))), c.numbers...)
 		for i := range c.texts {
-			args = append(args, &c.texts[i]) // a pointer needs no allocation
+			args = append(args, &c.texts[i]) // a pointer avoids an allocation
 		}
 	}
 	args[0] = s.known(org, given...)

@@ -1,13 +1,13 @@
--- Makes reservations and settlements of an organisation, in order, as one step.
+-- Executes reservations and settlements of an organisation, in order, as one atomic step.
 --
--- KEYS  6, 7  intents   8  and on: the owners of jobs
+-- KEYS  6, 7  intents   8 and following: owners of jobs
 --
--- ARGV  1     JSON array: epoch and sequence as known, number of calls, then for each: settles (1 or 0), whether it has an intent
---             (1 or 0), the place of a job's owner in KEYS (0: none), number of numbers, and these
+-- ARGV  1     JSON array: epoch and sequence known to the gateway, number of calls, then for each call: settles (1 or 0),
+--             has an intent (1 or 0), index in KEYS of a job's owner (0: none), number of numbers, and the numbers
 --       2, 3  see openIntents
---       then for each call its texts; see reserve.lua and settle.lua
+--       then the texts of each call; see reserve.lua and settle.lua
 --
--- Returns {0, head, then for each call an array}.
+-- Returns {0, head, then an array for each call}.
 
 local calls, fields = {}, {}
 local n, t = 3, 4
@@ -35,7 +35,7 @@ if #fields > 0 then openIntents(6, 2, fields) end
 
 local before, replies = ledger.seq, {}
 if behind(given[1], given[2]) then count() end
-local settle, reserve -- each is made when a call needs it
+local settle, reserve -- each is created when a call needs it
 for i = 1, #calls do
   local c = calls[i]
   if c[1] then

@@ -1,7 +1,6 @@
--- Functions that end holds, and change resources and what has accrued.
+-- Functions that end holds, and that change resources and accrued costs.
 
--- accrues a rate from one time to another within the periods; a negative rate
--- lowers what has accrued
+-- accrues a rate between two times, limited to the current periods; a negative rate lowers the accrued cost
 local function correct(a, rate, from, to)
   local sign, last, micro, part = rate < 0 and -1 or 1, nil, 0, 0
   to = math.min(a[1], to)
@@ -10,7 +9,7 @@ local function correct(a, rate, from, to)
     local p = PERIODS[i]
     local start = a[p]
     local ms = to - (from > start and from or start)
-    if ms ~= last then -- most periods began before
+    if ms ~= last then -- most periods began earlier
       last, micro, part = ms, parts(sign * rate, ms)
     end
     local rest = a[p + 2] + sign * part
@@ -20,20 +19,21 @@ local function correct(a, rate, from, to)
   end
 end
 
--- remembers for an hour that a hold has ended, or that a resource is gone. The platform reports the result of a job for longer.
+-- remembers for an hour that a hold has ended or that a resource is gone; longer for jobs, whose results the platform reports for
+-- longer
 local function forget(id)
   local at = now
   if string.sub(id, 1, 4) == 'job ' then at = now + JOBS end
   put(4, id, format('%.0f', at))
 end
 
--- records a change of a resource's rate from a time on, or a one-time cost
+-- records a change of a resource's rate that takes effect at a time, or a one-time cost
 local function note(id, r, rate, at, once)
   if rate == 0 and once == 0 then return end
   changes[#changes + 1] = format(THREE, at, rate, once) .. '\n' .. r.kind .. '\n' .. id .. '\n' .. r.team .. '\n' .. r.key .. '\n' .. r.about
 end
 
--- takes the reservation of a hold off the accounts
+-- subtracts the reservation of a hold from the accounts
 local function unreserve(h)
   for _, a in ipairs(accountsOf(h.team, h.key)) do
     add(a, RESERVED, h.amounts, -1)
@@ -61,7 +61,7 @@ local function same(a, b)
   return true
 end
 
--- adds a record to the accounts of its owner from a time on, or, with the sign -1, takes it off
+-- adds a record to the accounts of its owner, effective from a time; with sign -1 subtracts it
 local function enter(r, sign, at)
   for _, a in ipairs(accountsOf(r.team, r.key)) do
     add(a, COMMITTED, r.amounts, sign)
@@ -69,8 +69,8 @@ local function enter(r, sign, at)
   end
 end
 
--- replaces one record of a resource by another; either may be nil. from is when the rate changed, if it was earlier than now, but not
--- before the cost of old began; otherwise 0
+-- replaces one record of a resource with another; either may be nil. from is the time of the rate change if that was earlier than now,
+-- otherwise 0. The change does not take effect before the cost of old began.
 local function replace(id, old, new, from)
   local at = account('org')[1]
   if from > 0 then at = math.min(at, math.max(from, old and old.since or 0)) end
@@ -84,7 +84,7 @@ local function replace(id, old, new, from)
   if new then
     enter(new, 1, at)
     if from > 0 and not old then new.since = at end
-    new.version = ledger.seq + 1 -- the sequence after count
+    new.version = ledger.seq + 1 -- the sequence number after count()
     new.changed = old and same(old.amounts, new.amounts) and old.changed or now
     saveResource(id, new)
   elseif old then

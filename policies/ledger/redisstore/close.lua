@@ -1,6 +1,6 @@
--- Closes the ledger if Redis has lost a part of it, or if the ledger is of a given epoch.
+-- Closes the ledger if Redis has lost a part of it, or if the ledger has the given epoch.
 --
--- ARGV  1  epoch and sequence as known, the given epoch
+-- ARGV  1  epoch and sequence known to the gateway, the given epoch
 --
 -- Returns {1 if the ledger is complete, else 0, head}.
 

@@ -1,6 +1,6 @@
--- Functions of every script of the ledger: they read and write it.
+-- Functions that all scripts of the ledger use to read and write it.
 
--- starts and ends of the periods that contain a time; those of the last time are kept
+-- starts and ends of the periods that contain a time; the result for the latest time is cached
 local function bounds(ms)
   if ms == found then return starts, stops end
   local c = calendar
@@ -11,8 +11,8 @@ local function bounds(ms)
   return starts, stops
 end
 
--- cost of a rate over some milliseconds in two parts: micro-dollars, and micro-dollar milliseconds per hour. Rate and time are
--- split at whole hours: the products are at most 1e12 * 8760, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
+-- returns the cost of a rate over some milliseconds in two parts: micro-dollars, and micro-dollar milliseconds per hour. Rate and time
+-- are split at whole hours to limit the products: 1e12 * 8760, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
 local function parts(rate, ms)
   if rate <= 0 or ms <= 0 then return 0, 0 end
   if rate > MAXBURN then rate = MAXBURN end
@@ -20,7 +20,7 @@ local function parts(rate, ms)
   return rate * hours + floor(rate / HOUR) * rest, (rate % HOUR) * rest
 end
 
--- adds a field to what open reads
+-- adds a field to the fields that open reads
 local function want(k, field)
   if field == '' or stored[k][field] ~= nil then return end
   stored[k][field] = false
@@ -43,7 +43,8 @@ local function put(k, field, value)
   stored[k][field], changed[k][field] = value, true
 end
 
--- adds what an account lacks: a new one all periods, one of an earlier version the week, the quarter and the total
+-- adds the missing periods to an account: all periods for a new account; the week, the quarter and the total for one of an earlier
+-- version
 local function complete(n, begin)
   for i, p in ipairs(PERIODS) do
     local from = i == 2 and PERIODS[1] or PERIODS[3]
@@ -51,8 +52,8 @@ local function complete(n, begin)
   end
 end
 
--- brings an account up to date, which is the array of its integers; nil and false are a new one. After a change of
--- the zone, the current period continues until the next period of the new zone begins.
+-- brings an account up to date, given as an array of integers; nil and false stand for a new account. After a change of the zone, the
+-- current period continues until the next period of the new zone begins.
 local function upToDate(n)
   n = n or {now, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
   local at = n[1]
@@ -75,7 +76,7 @@ local function upToDate(n)
   return n
 end
 
--- the account of a scope, which is written only if it is one of accounts
+-- returns the account of a scope; it is written only if it is in accounts
 local function look(scope)
   local text = not accounts[scope] and get(1, scope)
   return accounts[scope] or upToDate(text and numbers(text))
@@ -86,7 +87,7 @@ local function account(scope)
   return accounts[scope]
 end
 
--- the scopes of an owner; those of the last owner are kept
+-- returns the scopes of an owner; the result for the latest owner is cached
 local function scopesOf(team, key)
   if team == latest.team and key == latest.key then return latest.scopes end
   local out = {}
@@ -97,7 +98,7 @@ local function scopesOf(team, key)
   return out
 end
 
--- the accounts of an owner's scopes, of which the unknown ones are read in one command
+-- returns the accounts of an owner's scopes; accounts not read before are read in one command
 local function accountsOf(team, key)
   local scopes = scopesOf(team, key)
   if latest.accounts then return latest.accounts end
@@ -123,7 +124,8 @@ local function add(a, places, amounts, sign)
   end
 end
 
--- amounts: the first after a place, and the others, which may be missing, after another place, by default after the first
+-- returns amounts: the first ones after index i, and the others, which may be missing, after index others (default: after the first
+-- ones)
 local function amountsAt(v, i, others)
   local o = others or i + FIRST
   return {v[i + 1], v[i + 2], v[i + 3], v[i + 4], v[i + 5], v[i + 6], v[o + 1] or 0, v[o + 2] or 0}
@@ -137,8 +139,7 @@ local function resource(id)
   return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3, 4 + FIRST), changed = n[4 + FIRST], kind = kind, team = team, key = key, about = about}
 end
 
--- the format of the integers of a record, of which the last two are the amounts that earlier versions do not know; it leaves
--- them out if both are 0
+-- returns the format of a record's integers. The last two amounts, unknown to earlier versions, are omitted if both are 0.
 local function formatOf(a) return a[SANDBOXES] + a[BOUNDED] > 0 and TWELVE or TEN end
 
 local function saveResource(id, r)
@@ -161,7 +162,7 @@ local function saveHold(id, h)
   put(3, id, first .. '\n' .. h.kind .. '\n' .. h.resource .. '\n' .. h.team .. '\n' .. h.key .. '\n' .. h.about .. '\n' .. h.holder)
 end
 
--- reads the head, the number of writes of the gateway's store, the epochs in the keys, and the wanted fields
+-- reads the head, the number of writes of the gateway's store, the epochs of the keys, and the requested fields
 local function open()
   for k = 1, 4 do read(k, wanted[k]) end
   local text, writes = get(1, ''), get(1, own)
@@ -178,8 +179,8 @@ local function marked()
     and tonumber(get(4, '') or 0) == MARK + ledger.epoch
 end
 
--- Closes the ledger if Redis has lost a part of it, and reports whether it has: if the gateway knows a later state,
--- or more writes of its own, then Redis has lost data.
+-- Closes the ledger if Redis has lost a part of it, and reports whether it has. Data was lost if the gateway knows a later state or
+-- more writes of its own.
 local function behind(epoch, seq)
   local older = ledger.epoch < epoch or ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < written)
   if older or ledger.complete == 1 and not marked() then
@@ -237,10 +238,10 @@ local function save()
   flush()
 end
 
--- the first elements of every reply
+-- returns the first elements of every reply
 local function head(status) return {status, ledger.epoch, ledger.seq, now, ledger.writes, intents.epoch, intents.writes} end
 
--- reports whether a hold has ended, or a resource is gone
+-- reports whether a hold has ended or a resource is gone
 local function ended(id)
   local at = get(4, id)
   return at and tonumber(at) >= now - ENDED

@@ -1,7 +1,5 @@
-// Package redisstore keeps the ledger in Redis: one script for each step, all keys
-// of an organisation in one slot.
+// Package redisstore stores the ledger in Redis. Each step is one script, and all keys of an organisation are in one slot.
 //
-// It notices a store that was emptied, or that went back to an old state: each
-// change of a ledger has a number, and a gateway says with each step which it has
-// seen last. Nothing that raises cost is admitted then until the ledger was rebuilt.
+// It detects that Redis was emptied or has returned to an older state: every change of a ledger is numbered, and each gateway sends the
+// latest number it has seen with every step. After a loss, no call that raises cost is admitted until the ledger has been rebuilt.
 package redisstore

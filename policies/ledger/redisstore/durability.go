@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// DurabilityRisks returns why Redis may lose a ledger: it writes nothing to a disk, or makes
-// room by throwing keys away. An error means that it does not tell.
+// DurabilityRisks returns the reasons why Redis may lose a ledger: it does not write changes to disk, or it evicts keys. It returns an
+// error if Redis does not report its settings.
 func (s *Store) DurabilityRisks(ctx context.Context) ([]string, error) {
 	info := make(map[string]string)
 	for _, section := range []string{"persistence", "memory"} {
 		text, err := s.client.Info(ctx, section).Result()
 		if err != nil {
-			return nil, fmt.Errorf("durability risks: %w", err)
+			return nil, fmt.Errorf("check durability: %w", err)
 		}
 		for line := range strings.Lines(text) {
 			if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
@@ -31,12 +31,12 @@ func (s *Store) DurabilityRisks(ctx context.Context) ([]string, error) {
 	return risks, nil
 }
 
-// LegacyLedgers returns the organisations that have a ledger under the prefix of a version whose format this one does not read.
+// LegacyLedgers returns the organisations that have a ledger of an older, unsupported format under prefix.
 func (s *Store) LegacyLedgers(ctx context.Context, prefix string, orgs []string) (found []string, err error) {
 	for _, org := range orgs {
 		n, err := s.client.Exists(ctx, prefix+"{"+org+"}:accounts").Result()
 		if err != nil {
-			return nil, fmt.Errorf("earlier ledgers: %w", err)
+			return nil, fmt.Errorf("check for earlier ledgers: %w", err)
 		}
 		if n > 0 {
 			found = append(found, org)

@@ -2,10 +2,10 @@
 --
 -- KEYS  1, 2  intents
 -- ARGV  1, 2  see openIntents
---       then for each intent nine; see finish
+--       then nine for each intent; see finish
 --
--- Returns {1 if the intents are known, else 0; [epoch, writes, now]; number of replaced rows}. Intents that are not known stay as they are:
--- the gateway restores them with their ends.
+-- Returns {1 if the intents are known, else 0; [epoch, writes, now]; number of replaced rows}. Unknown intents are left
+-- unchanged: the gateway restores them together with their ends.
 
 local fields, n = {}, (#ARGV - 2) / 9
 for k = 0, n - 1 do

@@ -9,13 +9,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// mark is added to the epoch in the fourth key; see ledger.lua.
+// mark is added to the epoch stored in the fourth key; see ledger.lua.
 const mark = 1e15
 
-// The tokens of a ledger that was closed; see ledger.lua.
+// Tokens of a closed ledger; see ledger.lua.
 const older, server = "older", "server"
 
-// head is the ledger's own record and the epochs in its keys, read in a pipeline.
+// head is the head of a ledger and the epochs in its keys, read in one pipeline.
 type head struct {
 	record, resources, holds *redis.SliceCmd
 	ended                    *redis.FloatSliceCmd
@@ -26,17 +26,17 @@ func (s *Store) readHead(ctx context.Context, p redis.Pipeliner, keys []string) 
 	return &head{p.HMGet(ctx, keys[0], "", "@"+s.writer), p.HMGet(ctx, keys[1], ""), p.HMGet(ctx, keys[2], ""), p.ZMScore(ctx, keys[3], "")}
 }
 
-// stateate is the state of a ledger by its head.
+// ledgerState is the state of a ledger according to its head.
 type ledgerState struct {
 	position
 
 	complete bool
 	repairs  int64
-	// lost is the part of it that the store has lost since it was complete.
+	// lost is the part of the ledger that was lost since it was complete.
 	lost ledger.LostPart
 }
 
-// stateate decodes a head, given the latest state that the Store knew before.
+// state decodes a head, given the latest position previously known to the Store.
 func (h *head) state(seen position) (ledgerState, error) {
 	st, complete, token := ledgerState{}, false, ""
 	if text, known := h.record.Val()[0].(string); known {
@@ -58,7 +58,7 @@ func (h *head) state(seen position) (ledgerState, error) {
 	behind, missing := st.before(seen), h.missing(st.epoch)
 	st.complete = complete && missing == "" && !behind
 	switch {
-	case missing == ledger.LostAll && seen.epoch == 0 && token != older: // it was never built
+	case missing == ledger.LostAll && seen.epoch == 0 && token != older: // never built
 	case missing != "":
 		st.lost = missing
 	case behind || token == older:
@@ -69,18 +69,18 @@ func (h *head) state(seen position) (ledgerState, error) {
 	return st, nil
 }
 
-// apply fills in the facts of a state that its head has.
+// apply copies the facts in the head to a state.
 func (h *head) apply(state *ledger.State, seen position) error {
 	st, err := h.state(seen)
 	state.Epoch, state.Complete, state.Lost, state.Repairs = st.epoch, st.complete, st.lost, st.repairs
 	return err
 }
 
-// missing returns what of a ledger is not of its epoch.
+// missing returns the part of a ledger that does not have the ledger's epoch.
 func (h *head) missing(epoch int64) ledger.LostPart {
 	of := func(c *redis.SliceCmd) int64 {
 		text, _ := c.Val()[0].(string)
-		n, _ := strconv.ParseInt(text, 10, 64) // nothing and nonsense are no epoch
+		n, _ := strconv.ParseInt(text, 10, 64) // missing and malformed values are not an epoch
 		return n
 	}
 	resources, holds, ended := of(h.resources), of(h.holds), int64(max(0, h.ended.Val()[0]-mark))

@@ -15,17 +15,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// rolled is the key of the roll-ups' position of an organisation, and series that of the
-// rolled-up series.
+// rolled returns the key of the progress of an organisation's roll-ups, and series the key of the rolled-up series.
 func (s *Store) rolled(org string) string { return s.prefix + "{" + org + "}:rolled" }
 func (s *Store) series(org string) string { return s.prefix + "{" + org + "}:series" }
 
-// bucket is the key of the roll-up of one unit of time.
+// bucket returns the key of the roll-ups of one unit of time.
 func (s *Store) bucket(org string, u ledger.Unit, start time.Time) string {
 	return s.prefix + "{" + org + "}:" + string(u) + ":" + strconv.FormatInt(start.Unix(), 10)
 }
 
-// RollupProgress implements spend.RollupStore.
+// RollupProgress implements ledger.RollupStore.
 func (s *Store) RollupProgress(ctx context.Context, org string) (ledger.RollupProgress, error) {
 	var at *redis.SliceCmd
 	var waiting *redis.IntCmd
@@ -35,7 +34,7 @@ func (s *Store) RollupProgress(ctx context.Context, org string) (ledger.RollupPr
 		return nil
 	})
 	if err != nil {
-		return ledger.RollupProgress{}, fmt.Errorf("rolled: %w: %w", ledger.ErrUnavailable, err)
+		return ledger.RollupProgress{}, fmt.Errorf("read roll-up progress: %w: %w", ledger.ErrUnavailable, err)
 	}
 	r := ledger.RollupProgress{Now: time.UnixMilli(clock.Val().UnixMilli()), Pending: waiting.Val()}
 	for i, to := range []func(n int64){func(n int64) { r.Version = n }, func(n int64) { r.Until = time.UnixMilli(n) }} {
@@ -45,15 +44,15 @@ func (s *Store) RollupProgress(ctx context.Context, org string) (ledger.RollupPr
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return r, fmt.Errorf("rolled: %w", err)
+			return r, fmt.Errorf("read roll-up progress: %w", err)
 		}
 		to(n)
 	}
 	return r, nil
 }
 
-// RollupInput implements spend.RollupStore. Other postings between its steps make a posting from it
-// fail, and changes that are entered between them are those of the next.
+// RollupInput implements ledger.RollupStore. Its reads are not atomic: if another posting is made in between, a posting computed from
+// the result is rejected, and changes recorded in between are left for the next posting.
 func (s *Store) RollupInput(ctx context.Context, org string) (t ledger.RollupInput, err error) {
 	if t.RollupProgress, err = s.RollupProgress(ctx, org); err != nil {
 		return t, err
@@ -65,10 +64,10 @@ func (s *Store) RollupInput(ctx context.Context, org string) (t ledger.RollupInp
 		n := int64(len(t.Changes))
 		texts, err := s.client.LRange(ctx, s.keys(org)[4], n, min(n+page, t.Pending)-1).Result()
 		if err != nil {
-			return t, fmt.Errorf("tally: %w: %w", ledger.ErrUnavailable, err)
+			return t, fmt.Errorf("read roll-up input: %w: %w", ledger.ErrUnavailable, err)
 		}
 		if len(texts) == 0 {
-			break // another gateway was quicker
+			break // another gateway posted first
 		}
 		if err := enter(&t, texts); err != nil {
 			return t, err
@@ -76,20 +75,19 @@ func (s *Store) RollupInput(ctx context.Context, org string) (t ledger.RollupInp
 	}
 	texts, err := s.pages(ctx, s.series(org))
 	if err != nil {
-		return t, fmt.Errorf("tally: %w", err)
+		return t, fmt.Errorf("read roll-up input: %w", err)
 	}
 	for _, text := range texts {
 		var one ledger.Series
 		if err := json.Unmarshal([]byte(text), &one); err != nil {
-			return t, fmt.Errorf("tally: %w", err)
+			return t, fmt.Errorf("read roll-up input: %w", err)
 		}
 		t.Series = append(t.Series, one)
 	}
 	return t, nil
 }
 
-// first reads the beginning of the first roll-ups in one step: the content of the ledger,
-// and the changes that have led to it.
+// first reads the input of the first roll-up in one step: the content of the ledger, and the changes that led to it.
 func (s *Store) first(ctx context.Context, org string, t *ledger.RollupInput) error {
 	keys := s.keys(org)
 	var resources *redis.MapStringStringCmd
@@ -99,14 +97,14 @@ func (s *Store) first(ctx context.Context, org string, t *ledger.RollupInput) er
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("tally: %w: %w", ledger.ErrUnavailable, err)
+		return fmt.Errorf("read roll-up input: %w: %w", ledger.ErrUnavailable, err)
 	}
 	records := resources.Val()
 	delete(records, "") // the epoch
 	for id, text := range records {
 		r, err := decodeResource(id, text)
 		if err != nil {
-			return fmt.Errorf("tally: %w", err)
+			return fmt.Errorf("read roll-up input: %w", err)
 		}
 		t.Resources = append(t.Resources, r)
 	}
@@ -117,14 +115,14 @@ func enter(t *ledger.RollupInput, changes []string) error {
 	for _, text := range changes {
 		c, err := decodeChange(text)
 		if err != nil {
-			return fmt.Errorf("tally: %w", err)
+			return fmt.Errorf("read roll-up input: %w", err)
 		}
 		t.Changes = append(t.Changes, c)
 	}
 	return nil
 }
 
-// decodeChange reads an entry of the list of changes; see ledger.lua.
+// decodeChange decodes an entry of the list of changes; see ledger.lua.
 func decodeChange(text string) (ledger.Change, error) {
 	n, lines, err := decodeRecord(text)
 	if err != nil || len(n) != 3 || len(lines) != 5 {
@@ -144,7 +142,7 @@ func decodeChange(text string) (ledger.Change, error) {
 	return c, nil
 }
 
-// Post implements spend.RollupStore.
+// Post implements ledger.RollupStore.
 func (s *Store) Post(ctx context.Context, org string, p *ledger.Posting) (bool, error) {
 	keys := s.keys(org, s.rolled(org), s.series(org))
 	all := ""
@@ -192,15 +190,15 @@ func (s *Store) Post(ctx context.Context, org string, p *ledger.Posting) (bool, 
 	}
 	reply, err := s.run(ctx, s.post, org, keys, args)
 	if err != nil {
-		return false, fmt.Errorf("post: %w", err)
+		return false, fmt.Errorf("post roll-ups: %w", err)
 	}
 	return reply.status == 1, nil
 }
 
-// batch is how many roll-ups are read in one step.
+// batch is the number of roll-ups read in one step.
 const batch = 128
 
-// Rollups implements spend.RollupStore.
+// Rollups implements ledger.RollupStore.
 func (s *Store) Rollups(ctx context.Context, org string, u ledger.Unit, starts []time.Time) ([]ledger.Rollup, error) {
 	var out []ledger.Rollup
 	for len(starts) > 0 {
@@ -213,7 +211,7 @@ func (s *Store) Rollups(ctx context.Context, org string, u ledger.Unit, starts [
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("rollups: %w: %w", ledger.ErrUnavailable, err)
+			return nil, fmt.Errorf("read roll-ups: %w: %w", ledger.ErrUnavailable, err)
 		}
 		for i, reply := range replies {
 			for text, amount := range reply.Val() {
@@ -221,7 +219,7 @@ func (s *Store) Rollups(ctx context.Context, org string, u ledger.Unit, starts [
 				var err error
 				r.Micro, err = strconv.ParseInt(amount, 10, 64)
 				if err := errors.Join(err, json.Unmarshal([]byte(text), &r.Item)); err != nil {
-					return nil, fmt.Errorf("rollups: %w", err)
+					return nil, fmt.Errorf("read roll-ups: %w", err)
 				}
 				out = append(out, r)
 			}

@@ -1,25 +1,25 @@
--- Functions for intents. All intents of an organisation are in two keys, in its slot:
---   hash   ''  [epoch, complete (1 or 0), time at which the epoch began]
+-- Functions for intents, the records of pending requests. All intents of an organisation are in two keys, in its slot:
+--   hash   ''  [epoch, complete (1 or 0), start of the epoch]
 --          '@' and the name of a gateway's store -> [epoch, number of writes in the epoch, time of the last write]
 --          's' and the name of a gateway -> the epoch for which it has restored its intents
---          'w' and a fingerprint -> the intents of equal requests, a line each: ID, a space, row
---          'l' and a digest of looks -> the intents whose resource is not known, a line each: ID, a space, owner
---          'm' and a resource -> ID of the intent that made it
+--          'w' and a fingerprint -> the intents of equal requests, one per line: ID, a space, row
+--          'l' and a digest of looks -> the intents with unknown resources that look alike, one per line: ID, a space, owner
+--          'm' and a resource -> ID of the intent that created it
 --          'a' and a digest of an idempotency key -> the time (Unix ms), a space, and the response
---          'i' and an ID -> wish and looks, a line each, of an intent that has not ended
---          'x' and an ID -> how often the ended intent was taken over; only within an hour of a loss
---   zset   those fields, by the time of their last change; '' -> MARKED
+--          'i' and an ID -> fingerprint and lookalike of an intent that has not ended, one per line
+--          'x' and an ID -> number of adoptions of an ended intent; only within an hour after a loss
+--   zset   these fields, by the time of their last change; '' -> MARKED
 --
 -- A row is the time at which the intent was recorded (Unix ms), a space, and the intent (JSON).
 --
--- No key has a TTL: a Redis that evicts keys with a TTL would evict intents first. Fields are
--- deleted a day after their last change.
+-- No key has a TTL, because a Redis that evicts keys with a TTL would evict intents first. Fields are deleted a day after their last
+-- change.
 
 local KEEP, YOUNG, MARKED = 86400000, 3600000, 1e15
 local intents = {epoch = 0, complete = 0, began = 0, writes = 0, known = false, value = {}, changed = {}}
 
--- opens the intents in KEYS k and k + 1, and reads fields. ARGV from a on: name of the gateway's store, and
--- [epoch, number of writes] as the gateway knows them. intents.known says that Redis has lost nothing since.
+-- opens the intents in KEYS k and k + 1, and reads fields. ARGV from index a: name of the gateway's store, and [epoch, number of
+-- writes] as known to the gateway. Sets intents.known if Redis has lost nothing since.
 local function openIntents(k, a, fields)
   intents.key, intents.recent, intents.writer = KEYS[k], KEYS[k + 1], ARGV[a]
   local given, values = cjson.decode(ARGV[a + 1]), redis.call('HMGET', KEYS[k], '', '@' .. ARGV[a], unpack(fields))
@@ -40,7 +40,7 @@ end
 
 -- deletes fields that have not changed for a day
 local function trim()
-  if not redis.call('ZSCORE', intents.recent, '') then -- the key was lost: no field is older than now
+  if not redis.call('ZSCORE', intents.recent, '') then -- the key was lost, so no field is older than now
     redis.call('ZADD', intents.recent, MARKED, '')
     for _, field in ipairs(redis.call('HKEYS', intents.key)) do
       if field ~= '' then redis.call('ZADD', intents.recent, 'NX', format('%.0f', now), field) end
@@ -77,7 +77,7 @@ local function saveIntents()
   if intents.writes % 32 == 0 then trim() end
 end
 
--- the value of an intent in a field of lines, nil for none, and where its line begins and ends
+-- returns the value of an intent in a field of lines, or nil, and the start and end of its line
 local function find(field, id)
   local text = intents.value[field]
   if not text then return nil end

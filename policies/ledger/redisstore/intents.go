@@ -38,37 +38,37 @@ var (
 	rememberSource string
 )
 
-// Intents keeps the intents of organisations in Redis. Each method is one atomic step and safe to repeat. It is safe
-// for concurrent use, and does not own its client.
+// Intents stores the intents of organisations, which are records of pending requests, in Redis. Each method is atomic and safe to
+// repeat. Intents is safe for concurrent use and does not own its client.
 //
-// Redis may lose intents. Each gateway knows the epoch of an organisation's intents and the number of its own writes, so
-// the next call detects the loss. The intents are then incomplete until every gateway has restored the intents that it
-// remembers; calls that look for intents wait.
+// Redis may lose intents. Each gateway knows the epoch of an organisation's intents and the number of its own writes, so that the next
+// call detects the loss. The intents are then incomplete until every gateway has restored those it remembers; calls that look for
+// intents wait until then.
 type Intents struct {
 	client                                redis.Cmdable
 	prefix, writer                        string
 	note, end, claim, recovery, restoring *redis.Script
 	forget                                *redis.Script
-	name                                  string // of this gateway
+	name                                  string // name of this gateway
 	remembered                            func(org string) []ledger.RestoredIntent
 	peers                                 func() []string
 
-	answered atomic.Int64 // the epoch of the latest announcement that was answered
+	answered atomic.Int64 // epoch of the latest announcement that was handled
 
 	mu   sync.Mutex // guards orgs
 	orgs map[string]*intents
 }
 
-// intents is what the gateway knows of an organisation's intents.
+// intents is the known state of an organisation's intents.
 type intents struct {
 	keys []string
-	// epoch and writes are the epoch for which this gateway has restored its intents, and the number of its writes.
+	// epoch is the epoch for which this gateway has restored its intents, and writes the number of its writes in it.
 	epoch, writes int64
 	wrote         time.Time
 	recovering    sync.Mutex // held by the call that recovers the intents
 }
 
-// NewIntents returns a store of intents whose keys begin with prefix. It does not dial.
+// NewIntents returns a store of intents with the given key prefix. It does not connect.
 func NewIntents(client redis.Cmdable, prefix string) *Intents {
 	script := func(source string) *redis.Script {
 		return redis.NewScript(clockSource + intentSource + notingSource + finishingSource + source)
@@ -79,13 +79,13 @@ func NewIntents(client redis.Cmdable, prefix string) *Intents {
 	}
 }
 
-// SetPeers sets the name of the gateway whose intents the store restores after a loss, what returns the intents of an organisation that the gateway
-// remembers, and what returns the names of all gateways that a recovery waits for. It is called before the store is used.
+// SetPeers sets the name of this gateway, a function that returns the intents of an organisation that the gateway remembers, and a
+// function that returns the names of the gateways that a recovery waits for. It must be called before the store is used.
 func (s *Intents) SetPeers(name string, remembered func(org string) []ledger.RestoredIntent, peers func() []string) {
 	s.name, s.remembered, s.peers = name, remembered, peers
 }
 
-// of returns what is known of an organisation's intents. The caller holds mu.
+// of returns the known state of an organisation's intents. The caller holds mu.
 func (s *Intents) of(org string) *intents {
 	o := s.orgs[org]
 	if o == nil {
@@ -96,7 +96,7 @@ func (s *Intents) of(org string) *intents {
 	return o
 }
 
-// opening returns the keys and the first arguments of a script on an organisation's intents; see openIntents in intent.lua.
+// opening returns the keys and the first arguments of a script for an organisation's intents; see openIntents in intent.lua.
 func (s *Intents) opening(org string) (keys []string, args []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *Intents) opening(org string) (keys []string, args []any) {
 	return o.keys, []any{s.writer, integers(o.epoch, o.writes)}
 }
 
-// saw notes the number of this gateway's writes in an epoch.
+// saw records the number of this gateway's writes in an epoch.
 func (s *Intents) saw(org string, epoch, writes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,22 +116,21 @@ func (s *Intents) saw(org string, epoch, writes int64) {
 	}
 }
 
-// RecordResult holds the intents found for a wish.
+// RecordResult is the result of [Intents.Record].
 type RecordResult struct {
-	// Now is the store's clock, Sent when the request to the store was sent, by this gateway's clock.
+	// Now is the store's clock. Sent is the time when the request was sent to the store, by this gateway's clock.
 	Now, Sent time.Time
-	// RestoreAnnouncedse is the stored response.
+	// Response is the stored response, or "".
 	Response string
-	// Others are the rows of other intents, by their IDs.
+	// Others are the rows of other intents with the same fingerprint, by ID.
 	Others map[string]string
 }
 
-// Record records an intent, unless there is a response or another intent of the wish, except
-// for those that are past.
+// Record records an intent, unless its fingerprint has a response or another intent that is not ignored.
 func (s *Intents) Record(ctx context.Context, n *ledger.IntentRecord) (RecordResult, error) {
 	list, at, sent, err := s.run(ctx, s.note, n.Org, appendTexts([]any{strings.Join(n.Ignored, " "), n.Response}, noteArgs(n)), true)
 	if err != nil {
-		return RecordResult{}, fmt.Errorf("note: %w", err)
+		return RecordResult{}, fmt.Errorf("record intent: %w", err)
 	}
 	texts, ok := textsOf(list)
 	if !ok || len(texts)%2 != 1 {
@@ -144,12 +143,12 @@ func (s *Intents) Record(ctx context.Context, n *ledger.IntentRecord) (RecordRes
 	return out, nil
 }
 
-// noteArgs are the arguments of noteIntent in noting.lua.
+// noteArgs returns the arguments of noteIntent in noting.lua.
 func noteArgs(n *ledger.IntentRecord) []string {
 	return []string{n.Fingerprint, n.Lookalike, n.Intent, n.Row, n.Owner}
 }
 
-// End ends intents of one organisation or replaces their rows, and returns how many rows were replaced.
+// End ends intents of one organisation or replaces their rows, and returns the number of replaced rows.
 func (s *Intents) End(ctx context.Context, all []ledger.IntentUpdate) (int, error) {
 	args := make([]any, 0, 9*len(all))
 	for i := range all {
@@ -157,7 +156,7 @@ func (s *Intents) End(ctx context.Context, all []ledger.IntentUpdate) (int, erro
 	}
 	list, _, _, err := s.run(ctx, s.end, all[0].Org, args, false)
 	if err != nil {
-		return 0, fmt.Errorf("end: %w", err)
+		return 0, fmt.Errorf("end intents: %w", err)
 	}
 	if n, ok := list[0].(int64); ok && len(list) == 1 {
 		return int(n), nil
@@ -165,7 +164,7 @@ func (s *Intents) End(ctx context.Context, all []ledger.IntentUpdate) (int, erro
 	return 0, errReply
 }
 
-// endArgs are the arguments of finish in finishing.lua.
+// endArgs returns the arguments of finish in finishing.lua.
 func endArgs(e *ledger.IntentUpdate) []string {
 	what := make([]byte, 0, 3)
 	for _, field := range []struct {
@@ -179,11 +178,11 @@ func endArgs(e *ledger.IntentUpdate) []string {
 	return []string{e.Created, e.Fingerprint, e.Lookalike, e.Response, e.Intent, e.OldRow, e.Row, string(what), e.Text}
 }
 
-// Claim reports whether a resource is an intent's.
+// Claim assigns a resource to an intent, and reports whether it belongs to the intent.
 func (s *Intents) Claim(ctx context.Context, c *ledger.Claim) (bool, error) {
 	list, _, _, err := s.run(ctx, s.claim, c.Org, []any{c.Created, c.Lookalike, c.Intent, c.Owner, flag(c.Named)}, true)
 	if err != nil {
-		return false, fmt.Errorf("claim: %w", err)
+		return false, fmt.Errorf("claim resource: %w", err)
 	}
 	if n, ok := list[0].(int64); ok && len(list) == 1 {
 		return n == 1, nil
@@ -191,19 +190,19 @@ func (s *Intents) Claim(ctx context.Context, c *ledger.Claim) (bool, error) {
 	return false, errReply
 }
 
-// Forget removes intents whose calls are known to have made nothing.
+// Forget removes intents whose calls are known to have created nothing.
 func (s *Intents) Forget(ctx context.Context, org string, ids ...string) error {
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = id
 	}
 	if _, _, _, err := s.run(ctx, s.forget, org, args, false); err != nil {
-		return fmt.Errorf("forget: %w", err)
+		return fmt.Errorf("remove intents: %w", err)
 	}
 	return nil
 }
 
-// run runs a script, and returns its reply without the head, the store's clock, and when the script was sent. With whole, it waits until
+// run runs a script and returns its reply without the head, the store's clock, and the time of sending. If whole is set, it waits until
 // the intents are complete.
 func (s *Intents) run(ctx context.Context, script *redis.Script, org string, args []any, whole bool) (reply []any, now, sent time.Time, err error) {
 	for {

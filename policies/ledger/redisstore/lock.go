@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// passLock is how long a pass may take before another may begin; two passes at once do no harm.
+	// passLock is the longest time a pass holds the lock. Another pass may then begin; two concurrent passes do no harm.
 	passLock = time.Minute
-	// lockRetry is the distance between two looks at a lock that is taken.
+	// lockRetry is the interval between attempts to acquire a lock.
 	lockRetry = 20 * time.Millisecond
-	// lockTerm is how long a lock outlives a gateway that has died, or the return of Redis to an older state. A gateway refreshes the
-	// lock of its pass three times in that time.
+	// lockTerm is the TTL of a lock: how long it remains after its gateway has died or after Redis has returned to an older state. A
+	// gateway refreshes the lock of its pass three times per term.
 	lockTerm = 5 * time.Second
 )
 
-// Lock waits until no other gateway reconciles an organisation, at most for passLock.
+// Lock waits until no other gateway reconciles the organisation, but at most for passLock.
 func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error) {
 	wait, cancel := context.WithTimeout(ctx, passLock)
 	defer cancel()
@@ -28,7 +28,7 @@ func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error)
 		RetryStrategy: redislock.LinearBackoff(lockRetry),
 	})
 	if end, _ := wait.Deadline(); err != nil && ctx.Err() == nil && time.Until(end) <= 0 {
-		return func() {}, nil // two passes at once do no harm
+		return func() {}, nil // two concurrent passes do no harm
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
@@ -39,7 +39,7 @@ func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error)
 	return func() { stop(); refreshing.Wait(); release(ctx, lock) }, nil
 }
 
-// refresh keeps a lock until ctx ends, or Redis has lost the lock.
+// refresh refreshes a lock until ctx is done or Redis has lost the lock.
 func refresh(ctx context.Context, lock *redislock.Lock) {
 	tick := time.NewTicker(lockTerm / 3)
 	defer tick.Stop()
@@ -55,14 +55,14 @@ func refresh(ctx context.Context, lock *redislock.Lock) {
 	}
 }
 
-// release gives a lock up also after ctx has ended. A lock that cannot be released ends by itself.
+// release releases a lock, even if ctx is done. A lock that cannot be released expires.
 func release(ctx context.Context, lock *redislock.Lock) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = lock.Release(ctx)
 }
 
-// Leader elects one gateway of all that share the store.
+// Leader elects one of the gateways that share the store.
 type Leader struct {
 	store *Store
 	term  time.Duration
@@ -72,8 +72,7 @@ type Leader struct {
 	resigned bool
 }
 
-// Leader returns a candidate. Whoever leads does so for a term and must ask again
-// before it ends.
+// Leader returns a candidate for leadership. The leader leads for one term and must call Lead again before the term ends.
 func (s *Store) Leader(term time.Duration) *Leader { return &Leader{store: s, term: term} }
 
 // Lead reports whether this gateway leads for another term.
@@ -101,7 +100,7 @@ func (l *Leader) Lead(ctx context.Context) bool {
 	return true
 }
 
-// Resign implements spend.Leadership.
+// Resign implements ledger.Leadership.
 func (l *Leader) Resign(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

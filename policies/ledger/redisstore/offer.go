@@ -16,23 +16,22 @@ import (
 )
 
 const (
-	// offerKept is how long it is kept what gateways offer for a rebuild.
+	// offerKept is the retention time of the offers for a rebuild.
 	offerKept = time.Hour
-	// offerBatch bounds how many scopes, or owners, one step takes.
+	// offerBatch is the largest number of scopes or owners in one step.
 	offerBatch = 100
-	// unowned begins the fields of resources that are offered without an owner. They stand apart from those with one, so that neither
-	// hides the other.
+	// unowned is the field prefix for resources offered without an owner. They have separate fields, so that offers with and without an
+	// owner do not overwrite each other.
 	unowned = "-"
 )
 
-// offers returns the keys of the offers for a rebuild: owners by resource, and the
-// gateways that have offered.
+// offers returns the keys of the offers for a rebuild: owners by resource, and the gateways that have made their offers.
 func (s *Store) offers(org string, epoch int64) (owners, gateways string) {
 	stem := s.prefix + "{" + org + "}:offered:" + strconv.FormatInt(epoch, 10)
 	return stem, stem + ":by"
 }
 
-// Heads implements spend.RecoveryStore.
+// Heads implements ledger.RecoveryStore.
 func (s *Store) Heads(ctx context.Context, orgs []string) ([]ledger.Head, error) {
 	heads, seen, out := make([]*head, len(orgs)), make([]position, len(orgs)), make([]ledger.Head, len(orgs))
 	for i, org := range orgs {
@@ -48,14 +47,14 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]ledger.Head, error)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("heads: %w: %w", ledger.ErrUnavailable, err)
+		return nil, fmt.Errorf("read ledger heads: %w: %w", ledger.ErrUnavailable, err)
 	}
 	for i := range orgs {
 		st, err := heads[i].state(seen[i])
 		if err != nil {
-			return nil, fmt.Errorf("heads: %w", err)
+			return nil, fmt.Errorf("read ledger heads: %w", err)
 		}
-		if st.lost == "" && (s.server == nil || !s.server.Pausing()) { // what others have written is known from now on
+		if st.lost == "" && (s.server == nil || !s.server.Pausing()) { // the position reached by other gateways is known from now on
 			s.saw(orgs[i], position{st.epoch, st.seq, unknownWrites})
 		}
 		out[i] = ledger.Head{Epoch: st.epoch, Seq: st.seq, Complete: st.complete, Lost: st.lost}
@@ -63,9 +62,9 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]ledger.Head, error)
 	return out, nil
 }
 
-// ownersScript keeps offered owners, each after the time of its offer. Of several owners of one resource, it keeps the latest.
+// ownersScript stores offered owners, each with the time of its offer. It keeps the latest owner of each resource.
 //
-//	ARGV  1  retention in ms   2  time of the offer in ms, then for each: resource, owner
+// ARGV  1  retention in ms   2  time of the offer in ms, then for each resource: ID, owner
 var ownersScript = redis.NewScript(`
 for i = 3, #ARGV, 2 do
   local was = redis.call('HGET', KEYS[1], ARGV[i])
@@ -76,7 +75,7 @@ end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1`)
 
-// Offer implements spend.RecoveryStore.
+// Offer implements ledger.RecoveryStore.
 func (s *Store) Offer(ctx context.Context, org string, o *ledger.Offer) error {
 	owners, _ := s.offers(org, o.Epoch)
 	var fields []any
@@ -93,7 +92,7 @@ func (s *Store) Offer(ctx context.Context, org string, o *ledger.Offer) error {
 	for batch := range slices.Chunk(fields, 2*offerBatch) {
 		args := append([]any{offerKept.Milliseconds(), o.At.UnixMilli()}, batch...)
 		if err := ownersScript.Run(ctx, s.client, []string{owners}, args...).Err(); err != nil {
-			return fmt.Errorf("offer: %w: %w", ledger.ErrUnavailable, err)
+			return fmt.Errorf("offer snapshot: %w: %w", ledger.ErrUnavailable, err)
 		}
 	}
 	for batch := range slices.Chunk(o.Balances, offerBatch) {
@@ -102,19 +101,19 @@ func (s *Store) Offer(ctx context.Context, org string, o *ledger.Offer) error {
 			args = append(args, nameOf(b.Scope), integers(b.Encode(o.At, o.Zone)...))
 		}
 		if _, err := s.run(ctx, s.offer, org, s.keys(org), args); err != nil {
-			return fmt.Errorf("offer: %w", err)
+			return fmt.Errorf("offer snapshot: %w", err)
 		}
 	}
 	return nil
 }
 
-// restoreBatch bounds how many holds, and how many ended holds, one script restores.
+// restoreBatch is the largest number of holds, and of ended holds, that one script restores.
 const restoreBatch = 64
 
-// otherEpoch is the status of a restore into a ledger of another epoch.
+// otherEpoch is the status of a restoration into a ledger with another epoch.
 const otherEpoch = -2
 
-// Restore implements spend.RecoveryStore.
+// Restore implements ledger.RecoveryStore.
 func (s *Store) Restore(ctx context.Context, org string, r *ledger.Restoration) (restored []ledger.Hold, err error) {
 	holds, ended := r.Holds, r.Ended
 	for len(holds)+len(ended) > 0 {
@@ -140,7 +139,7 @@ func (s *Store) Restore(ctx context.Context, org string, r *ledger.Restoration) 
 		reply, err := s.run(ctx, s.restore, org, s.keys(org), args)
 		switch {
 		case err != nil:
-			return restored, fmt.Errorf("restore: %w", err)
+			return restored, fmt.Errorf("restore reservations: %w", err)
 		case reply.status == otherEpoch:
 			return restored, ledger.ErrEpochChanged
 		case len(reply.numbers) != len(some):
@@ -161,17 +160,17 @@ func (s *Store) Restore(ctx context.Context, org string, r *ledger.Restoration) 
 		})
 		for _, cmd := range cmds {
 			if e := cmd.Err(); errors.Is(err, redis.Nil) && !errors.Is(e, redis.Nil) {
-				err = e // Nil means that the store has the owner
+				err = e // Nil means that the store already has the owner
 			}
 		}
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return restored, fmt.Errorf("restore: %w: %w", ledger.ErrUnavailable, err)
+			return restored, fmt.Errorf("restore reservations: %w: %w", ledger.ErrUnavailable, err)
 		}
 	}
 	return restored, nil
 }
 
-// MarkRestored implements spend.RecoveryStore.
+// MarkRestored implements ledger.RecoveryStore.
 func (s *Store) MarkRestored(ctx context.Context, org string, epoch int64, gateway string) error {
 	_, gateways := s.offers(org, epoch)
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -180,12 +179,12 @@ func (s *Store) MarkRestored(ctx context.Context, org string, epoch int64, gatew
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("sign: %w: %w", ledger.ErrUnavailable, err)
+		return fmt.Errorf("mark as restored: %w: %w", ledger.ErrUnavailable, err)
 	}
 	return nil
 }
 
-// Offers implements spend.RecoveryStore.
+// Offers implements ledger.RecoveryStore.
 func (s *Store) Offers(ctx context.Context, org string, epoch int64) (map[string]ledger.Ownership, []string, error) {
 	owners, gateways := s.offers(org, epoch)
 	var texts *redis.MapStringStringCmd
@@ -195,7 +194,7 @@ func (s *Store) Offers(ctx context.Context, org string, epoch int64) (map[string
 		return nil
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("offered: %w: %w", ledger.ErrUnavailable, err)
+		return nil, nil, fmt.Errorf("read offers: %w: %w", ledger.ErrUnavailable, err)
 	}
 	all := make(map[string]ledger.Ownership, len(texts.Val()))
 	for id, text := range texts.Val() {
@@ -206,7 +205,7 @@ func (s *Store) Offers(ctx context.Context, org string, epoch int64) (map[string
 		var owned ledger.Ownership
 		_, text, _ = strings.Cut(text, " ")
 		if err := json.Unmarshal([]byte(text), &owned); err != nil {
-			return nil, nil, fmt.Errorf("offered: %w", err)
+			return nil, nil, fmt.Errorf("read offers: %w", err)
 		}
 		all[id] = owned
 	}

@@ -1,6 +1,6 @@
--- Raises the accrued costs to those that a gateway remembers.
+-- Raises accrued costs to the amounts that a gateway remembers.
 --
--- ARGV  1  epoch and sequence as known   2  number of scopes, then for each: scope and account
+-- ARGV  1  epoch and sequence known to the gateway   2  number of scopes, then for each: scope and account
 --
 -- Returns {1, head}.
 

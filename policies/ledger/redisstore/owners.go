@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Owners implements spend.Store.
+// Owners implements ledger.Store.
 func (s *Store) Owners(ctx context.Context, org string, resources []string, jobs ...ledger.Job) ([]ledger.Owner, bool, error) {
 	keys, seen := s.keys(org), s.seen(org)
 	var head *head
@@ -28,7 +28,7 @@ func (s *Store) Owners(ctx context.Context, org string, resources []string, jobs
 		return nil
 	})
 	if err != nil {
-		return nil, false, fmt.Errorf("owners: %w: %w", ledger.ErrUnavailable, err)
+		return nil, false, fmt.Errorf("read owners: %w: %w", ledger.ErrUnavailable, err)
 	}
 	owners, err := ownersIn(resources, records.Val(), notes.Val())
 	if err != nil {
@@ -59,16 +59,16 @@ func ownersIn(resources []string, records, notes []any) ([]ledger.Owner, error) 
 	return owners, nil
 }
 
-// SetJobOwner implements spend.Store.
+// SetJobOwner implements ledger.Store.
 func (s *Store) SetJobOwner(ctx context.Context, org string, j ledger.Job, o ledger.Owner, keep time.Duration) error {
 	key := s.jobs(org, []ledger.Job{j})[0]
 	if err := s.client.SetArgs(ctx, key, o.Team+"\n"+o.Key, redis.SetArgs{Mode: "NX", TTL: keep}).Err(); err != nil && !errors.Is(err, redis.Nil) {
-		return fmt.Errorf("note a job: %w: %w", ledger.ErrUnavailable, err)
+		return fmt.Errorf("store the owner of a job: %w: %w", ledger.ErrUnavailable, err)
 	}
 	return nil
 }
 
-// jobs are the keys of what NoteJob has noted of jobs.
+// jobs returns the keys of the owners of jobs.
 func (s *Store) jobs(org string, jobs []ledger.Job) []string {
 	keys := make([]string, len(jobs))
 	for i, j := range jobs {

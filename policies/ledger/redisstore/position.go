@@ -7,24 +7,23 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// position names a state of a ledger; later ones are larger. Writes is how often the
-// Store has written in the epoch.
+// position identifies a state of a ledger; later states have larger positions. writes is the number of times the Store has written in
+// the epoch.
 type position struct{ epoch, seq, writes int64 }
 
-// before reports whether p is an earlier state than another, or knows of less.
+// before reports whether p is an earlier state than other, or includes fewer writes.
 func (p position) before(other position) bool {
 	return p.epoch < other.epoch || p.epoch == other.epoch && (p.seq < other.seq || p.writes < other.writes)
 }
 
-// writesKept is how long after its last write the Store knows how often it has written:
-// not as long as the ledger does; see ledger.lua.
+// writesKept is the time after its latest write during which the Store remembers its number of writes. The ledger remembers the number
+// longer; see ledger.lua.
 const writesKept = 12 * time.Hour
 
-// unknownWrites stands for the number of the Store's writes in a reply that does not tell it.
+// unknownWrites stands for the number of writes in a reply that does not contain it.
 const unknownWrites = -1
 
-// saw notes the latest state of a ledger. The same count of writes as before is no new
-// write, and does not make the Store know it for longer.
+// saw records the latest state of a ledger. An unchanged number of writes does not extend its retention.
 func (s *Store) saw(org string, p position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,25 +46,25 @@ func (s *Store) saw(org string, p position) {
 	l.seen = p
 }
 
-// SetPosition tells the Store of a position that an earlier process of this gateway has seen. A ledger that is behind it was lost.
+// SetPosition sets a position known to an earlier process of this gateway. If the ledger is before that position, data was lost.
 func (s *Store) SetPosition(org string, p ledger.Position) {
 	s.saw(org, position{p.Epoch, p.Seq, unknownWrites})
 }
 
-// Position returns the latest position of a ledger that the Store was told of.
+// Position returns the latest known position of a ledger.
 func (s *Store) Position(org string) ledger.Position {
 	p := s.seen(org)
 	return ledger.Position{Epoch: p.epoch, Seq: p.seq}
 }
 
-// seen is the latest state of a ledger that the Store was told of.
+// seen returns the latest known position of a ledger.
 func (s *Store) seen(org string) position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current(s.of(org))
 }
 
-// current returns the latest position of a ledger that the Store still knows. The caller holds mu.
+// current returns the latest position of a ledger that has not expired. The caller holds mu.
 func (s *Store) current(l *orgLedger) position {
 	p := l.seen
 	if s.forgot(l) {
@@ -74,6 +73,5 @@ func (s *Store) current(l *orgLedger) position {
 	return p
 }
 
-// forgot reports whether the Store does not know any more how often it has written to a
-// ledger, with mu held.
+// forgot reports whether the Store no longer remembers its number of writes to a ledger. The caller holds mu.
 func (s *Store) forgot(l *orgLedger) bool { return s.Now().Sub(l.wrote) > writesKept }

@@ -1,17 +1,15 @@
--- Adds to roll-ups, unless another gateway has done so since they were read.
+-- Adds to roll-ups, unless another gateway has posted since they were read.
 --
--- KEYS  6  hash  what the roll-ups are at: version, all (Unix ms: until when all series
---          are rolled up; absent before the first time)
+-- KEYS  6  hash  progress of the roll-ups: version, all (Unix ms: time up to which all series are rolled up; absent before
+--          the first roll-up)
 --       7  hash  item of a series -> series (JSON)
---       8  and on, a hash for each unit of time: item (JSON) -> micro-dollars
--- ARGV  1  version read   2  all ('': the first time is not over)   3  how many of the
---          changes are in   4  how many series, and these: item, series ('' ends it)
---       then for each unit: when it is dropped (Unix s), how many items, and these:
---       item, micro-dollars
---       then how many corrections of what has accrued, and these: when the hour
---       began and micro-dollars, team, key
+--       8  and following, a hash for each unit of time: item (JSON) -> micro-dollars
+-- ARGV  1  version read   2  all ('': the first roll-up is not finished)   3  number of changes covered
+--       4  number of series, then for each: item, series ('' ends it)
+--       then for each unit: its expiry (Unix s), number of items, and for each: item, micro-dollars
+--       then the number of corrections of accrued costs, and for each: start of the hour and micro-dollars, team, key
 --
--- Returns {1 if it was done and 0 if not, epoch, sequence and clock}.
+-- Returns {1 if the posting was made, else 0, epoch, sequence and clock}.
 
 open()
 if (redis.call('HGET', KEYS[6], 'version') or '0') ~= ARGV[1] then return head(0) end

@@ -1,6 +1,6 @@
 -- Begins or finishes a rebuild.
 --
--- ARGV  1  epoch and sequence as known, finish (1 or 0)   2  token of the rebuild
+-- ARGV  1  epoch and sequence known to the gateway, finish (1 or 0)   2  token of the rebuild
 --
 -- Returns {1 if the ledger is complete, else 0, head}.
 

@@ -1,7 +1,7 @@
 -- Begins an epoch if Redis has lost intents, and completes it when all gateways have restored theirs.
 --
 -- KEYS  1, 2  intents
--- ARGV  1, 2  see openIntents   3  how long gateways are waited for, in ms   4  and on: names of gateways
+-- ARGV  1, 2  see openIntents   3  how long to wait for gateways, in ms   4 and following: names of gateways
 --
 -- Returns {1 if the intents are complete, else 0; [epoch, writes, now]}.
 

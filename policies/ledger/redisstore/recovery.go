@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	// recoveryWait is how long a recovery of intents waits for gateways.
+	// recoveryWait is the longest wait of a recovery of intents for gateways.
 	recoveryWait = 5 * time.Second
-	// recoveryPoll is the time between two looks at a recovery.
+	// recoveryPoll is the interval between two checks of a recovery.
 	recoveryPoll = 50 * time.Millisecond
-	// recoveryKept is how long the store keeps the announcement of a recovery.
+	// recoveryKept is the retention time of the announcement of a recovery.
 	recoveryKept = time.Hour
-	// announceSlack is how much older than the latest announcement another announcement may be that was made later.
+	// announceSlack is by how much the epoch of an announcement may be older than the latest announced epoch, although it was announced
+	// later.
 	announceSlack = time.Minute
-	// rememberBatch bounds how many intents one script restores.
+	// rememberBatch is the largest number of intents that one script restores.
 	rememberBatch = 64
 )
 
-// Recover restores the intents of this gateway after a loss, and waits until all gateways have restored theirs, at most
-// for recoveryWait. Without a loss it learns the epoch.
+// Recover restores the intents of this gateway after a loss, and waits at most recoveryWait until all gateways have restored theirs. If
+// nothing was lost, it only learns the epoch.
 func (s *Intents) Recover(ctx context.Context, org string) error {
 	s.mu.Lock()
 	o := s.of(org)
@@ -46,7 +47,7 @@ func (s *Intents) Recover(ctx context.Context, org string) error {
 	}
 }
 
-// step restores the intents of this gateway unless it has, and reports whether the intents are complete.
+// step restores the intents of this gateway unless it has done so before, and reports whether the intents are complete.
 func (s *Intents) step(ctx context.Context, org string, o *intents) (complete bool, err error) {
 	keys, first := s.opening(org)
 	args := append(first, recoveryWait.Milliseconds())
@@ -57,7 +58,7 @@ func (s *Intents) step(ctx context.Context, org string, o *intents) (complete bo
 	}
 	list, err := s.recovery.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
-		return false, fmt.Errorf("recover: %w: %w", ledger.ErrUnavailable, err)
+		return false, fmt.Errorf("recover intents: %w: %w", ledger.ErrUnavailable, err)
 	}
 	complete, head, err := s.head(org, list)
 	if err != nil {
@@ -78,10 +79,10 @@ func (s *Intents) step(ctx context.Context, org string, o *intents) (complete bo
 	return true, nil
 }
 
-// lost is the key of the announcements of recoveries: organisation by epoch.
+// lost returns the key of the announced recoveries: organisations by epoch.
 func (s *Intents) lost() string { return s.prefix + "lost" }
 
-// announce tells other gateways that the intents of an organisation are incomplete.
+// announce informs the other gateways that the intents of an organisation are incomplete.
 func (s *Intents) announce(ctx context.Context, org string, epoch int64) error {
 	old := strconv.FormatInt(epoch-recoveryKept.Milliseconds(), 10)
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -90,12 +91,12 @@ func (s *Intents) announce(ctx context.Context, org string, epoch int64) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("announce: %w: %w", ledger.ErrUnavailable, err)
+		return fmt.Errorf("announce recovery: %w: %w", ledger.ErrUnavailable, err)
 	}
 	return nil
 }
 
-// RestoreAnnouncedse restores the intents of this gateway for the recoveries that other gateways have announced.
+// RestoreAnnounced restores the intents of this gateway for the recoveries announced by other gateways.
 func (s *Intents) RestoreAnnounced(ctx context.Context) error {
 	since := s.answered.Load() - announceSlack.Milliseconds()
 	announced, err := s.client.ZRangeByScoreWithScores(ctx, s.lost(), &redis.ZRangeBy{Min: strconv.FormatInt(since, 10), Max: "+inf"}).Result()
@@ -103,7 +104,7 @@ func (s *Intents) RestoreAnnounced(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
 	}
 	for _, a := range announced {
-		org, epoch := a.Member.(string), int64(a.Score) //nolint:forcetypeassert // members are texts
+		org, epoch := a.Member.(string), int64(a.Score) //nolint:forcetypeassert // members are strings
 		s.mu.Lock()
 		o := s.of(org)
 		answered := o.epoch >= epoch
@@ -121,8 +122,8 @@ func (s *Intents) RestoreAnnounced(ctx context.Context) error {
 	return nil
 }
 
-// restore restores what this gateway remembers for an epoch, and signs. Complete intents need no signature of a gateway that remembers
-// nothing.
+// restore restores the intents that this gateway remembers for an epoch, and marks them as restored. It does not mark complete intents
+// if the gateway remembers nothing.
 func (s *Intents) restore(ctx context.Context, org string, o *intents, epoch int64, complete bool) error {
 	var all []ledger.RestoredIntent
 	if s.remembered != nil {
@@ -147,7 +148,7 @@ func (s *Intents) restore(ctx context.Context, org string, o *intents, epoch int
 		}
 		list, err := s.restoring.Run(ctx, s.client, keys, args...).Slice()
 		if err != nil {
-			return fmt.Errorf("restore: %w: %w", ledger.ErrUnavailable, err)
+			return fmt.Errorf("restore reservations: %w: %w", ledger.ErrUnavailable, err)
 		}
 		known, head, err := s.head(org, list)
 		if err != nil || !known {
@@ -160,7 +161,7 @@ func (s *Intents) restore(ctx context.Context, org string, o *intents, epoch int
 	}
 }
 
-// adopt makes an epoch the known one.
+// adopt sets the known epoch.
 func (s *Intents) adopt(o *intents, epoch, writes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
 -- Adds differences to the sums of scopes.
 --
--- ARGV  1  epoch and sequence as known, number of earlier repairs   2  number of scopes, then for
+-- ARGV  1  epoch and sequence known to the gateway, number of earlier repairs   2  number of scopes, then for
 --       each: scope, committed amounts and reserved amounts
 --
 -- Returns {1 if the sums were changed, else 0, head}.

@@ -1,27 +1,26 @@
--- Reserves the cost of one call: with its texts in ARGV from t on, and its numbers among those given after n.
+-- Reserves the cost of one call. Its texts are in ARGV from index t, and its numbers follow index n of the first argument.
 --
 -- texts    hold ID, kind, resource ID ('' for a create), team, key, metadata, holder;
 --          then, with an intent: response, the arguments of noteIntent, and IDs that do not conflict
--- numbers  free (1 or 0), horizon in ms (-1: the whole period, and an hour without a period), amounts of the
---          resource after the call, then for each scope the number of its ceilings, and of each its place (from 1) and the ceiling: of the
---          key, the team and the organisation, where the owner has a key and a team
+-- numbers  free (1 or 0), horizon in ms (-1: until the end of the period, or an hour without a period), amounts of the
+--          resource after the call, then for each scope the number of its ceilings, and for each ceiling its index (from 1)
+--          and limit: for the key, the team and the organisation, where the owner has a key and a team
 --
--- Nothing is reserved if the wish of the intent has other intents, or a response.
+-- Nothing is reserved if the fingerprint of the intent has a response or other intents.
 --
--- Returns {status, team and key of another owner}, or {status, scope and ceiling that would be exceeded (from 0),
--- reserved amounts, then used, reserved and needed for each ceiling}. The order of the ceilings is burn,
--- the periods, then the other amounts that are counts.
+-- Returns {status, team and key of another owner}, or {status, scope and ceiling that would be exceeded (from 0), reserved amounts,
+-- then used, reserved and needed for each ceiling}. The ceilings are in the order burn, the periods, then the amounts that are counts.
 
 local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED, LOST = 0, 1, 2, 3, 4, 5, 6
-local LIMITED = {1, 0, 0, 0, 0, 0, 2, 3, 4, 5, SANDBOXES} -- the amount of each ceiling, 0 for those of the periods
+local LIMITED = {1, 0, 0, 0, 0, 0, 2, 3, 4, 5, SANDBOXES} -- the amount limited by each ceiling; 0 for the periods
 
--- cost of a rate over some milliseconds, rounded up
+-- returns the cost of a rate over some milliseconds, rounded up
 local function forecast(rate, ms)
   local micro, part = parts(rate, ms)
   return micro + math.ceil(part / HOUR)
 end
 
--- used, reserved and needed for a ceiling of an account
+-- returns used, reserved and needed for a ceiling of an account
 local function levelOf(a, c, more, horizon)
   local d = LIMITED[c]
   if d > 0 then return a[COMMITTED[d]], a[RESERVED[d]], more[d] end
@@ -46,7 +45,7 @@ return function(t, n, intent)
   if intent and not held then
     if not intents.known or intents.complete == 0 then return {LOST} end
     local rows = others(ARGV[t + 8], id, ARGV[t + 13])
-    if rows and (#rows > 0 or answerOf(ARGV[t + 7])) then return {REPEATED} end
+    if rows and (#rows > 0 or responseOf(ARGV[t + 7])) then return {REPEATED} end
   end
   if res ~= '' then
     local o, k = '', ''

@@ -1,12 +1,12 @@
 -- Restores the holds that a gateway remembers into a ledger that Redis has lost.
 --
--- ARGV  1  epoch and sequence as known, epoch of the rebuild, number of ended holds, number of holds
---       2  and on: the IDs of holds that have ended
+-- ARGV  1  epoch and sequence known to the gateway, epoch of the rebuild, number of ended holds, number of holds
+--       2 and following: the IDs of holds that have ended
 --       then for each hold: [time, open (1 or 0), until, accrued (1 or 0), amounts], ID, kind,
---       resource ID, team, key, metadata, holder; accrued says that the balances which the gateway
---       offered contain the accrual of the hold
+--       resource ID, team, key, metadata, holder; accrued is 1 if the balances offered by the gateway
+--       include the cost accrued for the hold
 --
--- Returns {0, or -2 if the ledger is of another epoch, head, then for each hold: 1 if it was restored, else 0}.
+-- Returns {0, or -2 if the ledger has another epoch, head, then for each hold: 1 if it was restored, else 0}.
 
 local OTHER = -2
 

@@ -41,19 +41,19 @@ func script(source string) *redis.Script {
 	return nested(clockSource, "local intents = {epoch = 0, writes = 0}\n"+ledgerSource, commonSource+changingSource, source)
 }
 
-// callsScript returns the script that makes reservations and settlements. It makes the functions of either only if there is one.
+// callsScript returns the script for reservations and settlements. It creates the functions for each of them only if a call needs them.
 func callsScript() *redis.Script {
 	return nested(clockSource, intentSource, ledgerSource, commonSource, localFunction("reserving", notingSource, reserveSource)+
 		localFunction("settling", finishingSource, changingSource, settleSource)+callsSource)
 }
 
-// nested returns a script of sources, each in a function inside that of the one before: Lua finds a variable for a new closure faster among
-// those of enclosing functions than among those of its own. A function may use 60 variables of enclosing ones.
+// nested returns a script of sources, each in a function inside the function of the previous source: Lua finds the variables of
+// enclosing functions faster for a new closure than those of the same function. A function may use 60 variables of enclosing functions.
 func nested(sources ...string) *redis.Script {
 	return redis.NewScript(strings.Join(sources, "\nreturn (function()\n") + strings.Repeat("\nend)()", len(sources)-1))
 }
 
-// localFunction declares a function that returns what the last of its sources returns.
+// localFunction declares a Lua function that returns the result of its last source.
 func localFunction(name string, sources ...string) string {
 	return "local function " + name + "()\n" + strings.Join(sources, "") + "end\n"
 }

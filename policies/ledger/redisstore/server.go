@@ -9,14 +9,14 @@ import (
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// SetServer has the store ask the limiter's store, which is on the same server, before it admits what raises cost: when another server has taken
-// its place, which may know less, there is a pause in which every gateway compares its memory with it; see [Store.DetectLosses]. Watch is called
-// before the store is used.
+// SetServer makes the store check the limiter's store, which is on the same server, before it admits calls that raise cost. If another
+// server has replaced the server, it may lack data: a pause begins in which every gateway compares its memory with the new server; see
+// [Store.DetectLosses]. SetServer must be called before the store is used.
 func (s *Store) SetServer(server limits.Server) { s.server = &server }
 
-var errServer = errors.New("another server has taken the store's place, and gateways are asked what they know of the old one")
+var errServer = errors.New("another server has replaced the store's server, and gateways are still restoring the data of the old one")
 
-// onSameServer runs a reservation that raises cost on a server that is the one it was.
+// onSameServer runs a reservation that raises cost, and fails if the server was replaced.
 func (s *Store) onSameServer(ctx context.Context, org string, reserve func() (reply, error)) (reply, error) {
 	if s.server == nil {
 		return reserve()
@@ -38,8 +38,8 @@ func (s *Store) onSameServer(ctx context.Context, org string, reserve func() (re
 	return r, nil
 }
 
-// closeAfterDesertion closes the ledger, once, if a gateway that may have written to another server
-// did not come back: what that has lost is not known.
+// closeAfterDesertion closes the ledger, once per epoch, if a gateway that may have written to the previous server did not return: the
+// data it wrote there is unknown.
 func (s *Store) closeAfterDesertion(ctx context.Context, org string) error {
 	if s.server == nil {
 		return nil
@@ -61,16 +61,15 @@ func (s *Store) closeAfterDesertion(ctx context.Context, org string) error {
 	return nil
 }
 
-// close closes a ledger that has lost something, or is of an epoch.
+// close closes a ledger that has lost data or that has the given epoch.
 func (s *Store) close(ctx context.Context, org string, epoch int64) error {
 	if _, err := s.run(ctx, s.shut, org, s.keys(org), []any{s.known(org, epoch)}); err != nil {
-		return fmt.Errorf("close: %w", err)
+		return fmt.Errorf("close ledger: %w", err)
 	}
 	return nil
 }
 
-// DetectLosses compares this gateway's memory of ledgers with the store, and closes the ledgers
-// that have lost something.
+// DetectLosses compares this gateway's memory of ledgers with the store, and closes the ledgers that have lost data.
 func (s *Store) DetectLosses(ctx context.Context, orgs []string) error {
 	heads, err := s.Heads(ctx, orgs)
 	if err != nil {

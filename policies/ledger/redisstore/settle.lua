@@ -1,10 +1,11 @@
--- Ends a hold, or opens it: with its texts in ARGV from t on, its numbers among those given after n, and the place in KEYS of the
--- owner of a job, as team and key, 0 for none.
+-- Ends a hold, or opens it. Its texts are in ARGV from index t, its numbers follow index n of the first argument, and the owner of a
+-- job is in KEYS, as team and key, at the given index (0 for none).
 --
 -- texts    hold ID, kind, resource ID ('': a one-time cost accrues), team, key, metadata, new ID of an open hold ('': unchanged),
 --          which ends with a commit; then, with an intent: the arguments of finish
--- numbers  end (0 release, 1 open, 2 commit), how long an open hold waits in ms, gone (1 or 0), full (1 or 0), amounts of the
---          resource, when the cost of a new resource began, or that of another one changed (0: when the hold was made, or now)
+-- numbers  end (0 release, 1 open, 2 commit), time in ms after which an open hold is released, gone (1 or 0), full (1 or 0),
+--          amounts of the resource, when the cost of a new resource began or the cost of another one changed (0: time of the
+--          hold, or now)
 --
 -- Returns {0}.
 
@@ -15,7 +16,7 @@ local function drop(name)
   put(3, name, false)
 end
 
--- the largest one-time cost of a hold's call
+-- returns the maximum one-time cost of a hold's call
 local function most(h)
   local ok, about = pcall(cjson.decode, h.about)
   local n = ok and type(about) == 'table' and tonumber(about.most) or 0
@@ -38,10 +39,10 @@ local function opened(id, held, wait, as)
   saveHold(id, held)
 end
 
--- accrues a one-time cost; without its hold, h is of the call
+-- accrues a one-time cost; if its hold was lost, h is created from the call
 local function once(h, lost, amounts, full, job)
   if lost then
-    if ledger.epoch <= now - DAY then return end -- otherwise a loss of Redis has lost the hold
+    if ledger.epoch <= now - DAY then return end -- only a rebuild within the last day can have lost the hold
     if job > 0 then
       local owner = redis.call('GET', KEYS[job])
       if not owner then return end
@@ -51,11 +52,10 @@ local function once(h, lost, amounts, full, job)
   spend(h, full and most(h) or amounts[COST])
 end
 
--- commits a resource as the call of a hold, or one whose hold is not known, says
+-- commits a resource as described by the call of a hold, or by a call whose hold is unknown
 local function commit(res, new, held, gone, from)
   local old = resource(res)
-  -- alone: no other change of the resource overlapped. After overlapping changes the
-  -- order is unknown, and nothing is lowered.
+  -- alone: no other change of the resource overlapped. After overlapping changes the order is unknown, and no amount is lowered.
   local alone = held ~= nil
   if held then new.kind, new.team, new.key, new.about = held.kind, held.team, held.key, held.about end
   if old then
@@ -72,7 +72,7 @@ local function commit(res, new, held, gone, from)
   elseif old and not alone then
     for i = 1, AMOUNTS do new.amounts[i] = math.max(new.amounts[i], old.amounts[i]) end
   elseif not old and ended('gone:' .. res) then
-    new = nil -- it was removed before this commit arrived
+    new = nil -- removed before this commit arrived
   end
   if not new and not (old and alone) then return end
   replace(res, old, new, from)
@@ -85,7 +85,7 @@ local function commit(res, new, held, gone, from)
 end
 
 return function(t, n, intent, job)
-  if intent and intents.known then finish(t + 7) end -- otherwise the gateway restores the intent with its end
+  if intent and intents.known then finish(t + 7) end -- otherwise the gateway restores the intent together with its end
   local how, wait, gone, full, amounts = given[n + 1], given[n + 2], given[n + 3] == 1, given[n + 4] == 1, amountsAt(given, n + 4)
   local id, res, as = ARGV[t], ARGV[t + 2], ARGV[t + 6]
   local held = holdOf(id)

@@ -13,17 +13,16 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// page is about how much of what can be large is read in one step.
+// page is the approximate number of fields of a large hash read in one step.
 const page = 1000
 
-// Show implements spend.Store. It writes nothing, and reads everything in one step
-// unless that is large. Then it reads the holds before the resources: a hold that a call
-// turns into a resource meanwhile is read as one of them at least.
+// Show implements ledger.Store. It only reads, in one step unless the ledger is large. A large ledger is read with the holds before the
+// resources, so that a hold that becomes a resource in between is read at least once.
 func (s *Store) Show(ctx context.Context, org string) (ledger.State, error) {
 	keys, seen := s.keys(org), s.seen(org)
 	size, err := s.client.HLen(ctx, keys[1]).Result()
 	if err != nil {
-		return ledger.State{}, fmt.Errorf("show: %w: %w", ledger.ErrUnavailable, err)
+		return ledger.State{}, fmt.Errorf("read ledger: %w: %w", ledger.ErrUnavailable, err)
 	}
 	var clock *redis.TimeCmd
 	var head *head
@@ -40,7 +39,7 @@ func (s *Store) Show(ctx context.Context, org string) (ledger.State, error) {
 		return nil
 	})
 	if err != nil {
-		return ledger.State{}, fmt.Errorf("show: %w: %w", ledger.ErrUnavailable, err)
+		return ledger.State{}, fmt.Errorf("read ledger: %w: %w", ledger.ErrUnavailable, err)
 	}
 	var resources, holds map[string]string
 	if size <= page {
@@ -53,13 +52,14 @@ func (s *Store) Show(ctx context.Context, org string) (ledger.State, error) {
 		err = errors.Join(head.apply(&state, seen), decode(&state, parts[0].Val(), resources, holds))
 	}
 	if err != nil {
-		return ledger.State{}, fmt.Errorf("show: %w", err)
+		return ledger.State{}, fmt.Errorf("read ledger: %w", err)
 	}
 	state.Sort()
 	return state, nil
 }
 
-// pages reads a hash in steps: all fields that stay in it, and some of the others.
+// pages reads a hash in several steps. The result has all fields that exist throughout, and some of the fields that exist part of the
+// time.
 func (s *Store) pages(ctx context.Context, key string) (map[string]string, error) {
 	all := make(map[string]string)
 	for cursor := uint64(0); ; {
@@ -76,7 +76,7 @@ func (s *Store) pages(ctx context.Context, key string) (map[string]string, error
 	}
 }
 
-// Holds implements spend.Store.
+// Holds implements ledger.Store.
 func (s *Store) Holds(ctx context.Context, org string) (ledger.State, error) {
 	var clock *redis.TimeCmd
 	var holds *redis.MapStringStringCmd
@@ -85,23 +85,23 @@ func (s *Store) Holds(ctx context.Context, org string) (ledger.State, error) {
 		return nil
 	})
 	if err != nil {
-		return ledger.State{}, fmt.Errorf("holds: %w: %w", ledger.ErrUnavailable, err)
+		return ledger.State{}, fmt.Errorf("read holds: %w: %w", ledger.ErrUnavailable, err)
 	}
 	state := ledger.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
 	if err := decode(&state, nil, nil, holds.Val()); err != nil {
-		return ledger.State{}, fmt.Errorf("holds: %w", err)
+		return ledger.State{}, fmt.Errorf("read holds: %w", err)
 	}
 	state.Sort()
 	return state, nil
 }
 
-// decode decodes everything in a ledger except its head. Accounts are the fields that name a scope.
+// decode decodes everything in a ledger except its head. accounts contains the fields that name a scope.
 func decode(state *ledger.State, accounts, resources, holds map[string]string) error {
 	for name, text := range accounts {
 		if name == "" || name[0] == '@' {
 			continue
 		}
-		n, err := split(text, 1+2*ledger.LegacyDimensions+6) // of an earlier version; see ledger.lua
+		n, err := split(text, 1+2*ledger.LegacyDimensions+6) // the shortest record, of an earlier version; see ledger.lua
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func decodeResource(id, text string) (ledger.Record, error) {
 	return r, json.Unmarshal([]byte(lines[3]), &r.Metadata)
 }
 
-// Balances implements spend.Store.
+// Balances implements ledger.Store.
 func (s *Store) Balances(ctx context.Context, org string, o ledger.Owner) (ledger.State, error) {
 	scopes, keys, seen := o.Scopes(), s.keys(org), s.seen(org)
 	fields := make([]string, 0, len(scopes))
@@ -169,7 +169,7 @@ func (s *Store) Balances(ctx context.Context, org string, o ledger.Owner) (ledge
 		return nil
 	})
 	if err != nil {
-		return ledger.State{}, fmt.Errorf("balances: %w: %w", ledger.ErrUnavailable, err)
+		return ledger.State{}, fmt.Errorf("read balances: %w: %w", ledger.ErrUnavailable, err)
 	}
 	accounts := make(map[string]string, len(fields))
 	for i, v := range values.Val() {
@@ -179,7 +179,7 @@ func (s *Store) Balances(ctx context.Context, org string, o ledger.Owner) (ledge
 	}
 	state := ledger.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
 	if err := errors.Join(head.apply(&state, seen), decode(&state, accounts, nil, nil)); err != nil {
-		return ledger.State{}, fmt.Errorf("balances: %w", err)
+		return ledger.State{}, fmt.Errorf("read balances: %w", err)
 	}
 	balances := make([]ledger.Balance, len(scopes))
 	for i, scope := range scopes {
@@ -201,7 +201,7 @@ func decodeRecord(text string) (n []int64, lines []string, err error) {
 	return n, lines[1:], err
 }
 
-// nameOf is the field of a scope's account; see ledger.lua.
+// nameOf returns the field of a scope's account; see ledger.lua.
 func nameOf(s ledger.Scope) string {
 	if s.Kind == ledger.KindOrg {
 		return string(s.Kind)

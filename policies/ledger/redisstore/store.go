@@ -21,48 +21,45 @@ import (
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Store is a [spend.Store] in Redis. It is safe for concurrent use. It does not own
-// its client.
+// Store is a [ledger.Store] in Redis. It is safe for concurrent use. It does not own its client.
 type Store struct {
 	client                           redis.Cmdable
 	prefix                           string
-	writer                           string // the name of the Store, of no other one
+	writer                           string // unique name of the Store
 	zones                            ledger.Zones
-	clock                            atomic.Int64  // the latest time that was seen, in Unix milliseconds
-	script, adjust, rebuild, restore *redis.Script // script makes calls
+	clock                            atomic.Int64  // latest known time, in Unix milliseconds
+	script, adjust, rebuild, restore *redis.Script // script executes calls
 	post, repair, offer, shut        *redis.Script
 	accrual                          *redis.Script
 	calls                            *ratelimit.Group[call]
-	server                           *limits.Server // nil trusts whoever answers
-	// Intents keeps the intents of reservations.
+	server                           *limits.Server // nil if any server is trusted
+	// Intents stores the intents of reservations.
 	Intents *Intents
-	// Now is the clock by which the Store forgets its own writes.
+	// Now is the clock that measures how long the Store remembers its own writes.
 	Now func() time.Time
 
-	mu      sync.Mutex // guards ledgers, and what they have seen
+	mu      sync.Mutex // guards ledgers and their contents
 	ledgers map[string]*orgLedger
 }
 
 var _ ledger.Store = (*Store)(nil)
 
-// orgLedger holds the known facts of an organisation's ledger.
+// orgLedger holds the known facts about an organisation's ledger.
 type orgLedger struct {
-	// keys are as ledger.lua lists them.
+	// keys are the keys in the order of ledger.lua.
 	keys []string
-	// seen is its latest state, and wrote when the Store has written it last; deserted is
-	// the server's epoch for which it was closed.
+	// seen is the latest known position, and wrote the time of the Store's latest write. deserted is the server epoch for which the ledger
+	// was closed.
 	seen     position
 	wrote    time.Time
 	deserted int64
-	// zone, days and calendar are the periods that the scripts got last: the
-	// calendar of the day between days, encoded.
+	// zone, days and calendar are the periods last sent to the scripts: the encoded calendar of the day between days.
 	zone     ledger.Zone
 	days     [2]int64
 	calendar string
 }
 
-// New returns a store whose keys begin with prefix, with the zones of organisations.
-// It does not dial.
+// New returns a store with the given key prefix and the zones of organisations. It does not connect.
 func New(client redis.Cmdable, prefix string, zones ledger.Zones) *Store {
 	s := &Store{
 		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*orgLedger),
@@ -74,8 +71,7 @@ func New(client redis.Cmdable, prefix string, zones ledger.Zones) *Store {
 	return s
 }
 
-// of returns the ledger of an organisation, with s.mu held. An organisation's id has no
-// braces; see ratelimit.CheckID.
+// of returns the ledger of an organisation. The caller holds s.mu. The ID of an organisation contains no braces; see ratelimit.CheckID.
 func (s *Store) of(org string) *orgLedger {
 	l := s.ledgers[org]
 	if l == nil {
@@ -86,7 +82,7 @@ func (s *Store) of(org string) *orgLedger {
 	return l
 }
 
-// keys are those of an organisation, and others.
+// keys returns the keys of an organisation's ledger, followed by others.
 func (s *Store) keys(org string, others ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,10 +90,10 @@ func (s *Store) keys(org string, others ...string) []string {
 	return append(slices.Clip(keys), others...)
 }
 
-// notices is the key of what spend.NoticeStore remembers of an organisation.
+// notices returns the key of an organisation's values in the NoticeStore.
 func (s *Store) notices(org string) string { return s.prefix + "{" + org + "}:notices" }
 
-// Noticed implements spend.NoticeStore.
+// Noticed implements ledger.NoticeStore.
 func (s *Store) Noticed(ctx context.Context, org string) (map[string]string, error) {
 	list, err := s.client.HGetAll(ctx, s.notices(org)).Result()
 	if err != nil {
@@ -106,7 +102,7 @@ func (s *Store) Noticed(ctx context.Context, org string) (map[string]string, err
 	return list, nil
 }
 
-// Notice implements spend.NoticeStore.
+// Notice implements ledger.NoticeStore.
 func (s *Store) Notice(ctx context.Context, org, name, value string) error {
 	var cmd redis.Cmder
 	if value == "" {
@@ -120,7 +116,7 @@ func (s *Store) Notice(ctx context.Context, org, name, value string) error {
 	return nil
 }
 
-// Reserve implements spend.Store.
+// Reserve implements ledger.Store.
 func (s *Store) Reserve(ctx context.Context, org string, r *ledger.Reservation) (ledger.Outcome, error) {
 	horizon := int64(-1)
 	if r.Horizon != ledger.UntilPeriodEnd {
@@ -163,7 +159,7 @@ func (s *Store) Reserve(ctx context.Context, org string, r *ledger.Reservation) 
 	return out, nil
 }
 
-// appendCeilings appends the number of a scope's ceilings, then the place of each, from 1, and the ceiling.
+// appendCeilings appends the number of a scope's ceilings, then the index (from 1) and the limit of each.
 func appendCeilings(numbers []int64, limits *[ledger.Ceilings]int64) []int64 {
 	at := len(numbers)
 	numbers = append(numbers, 0)
@@ -176,7 +172,7 @@ func appendCeilings(numbers []int64, limits *[ledger.Ceilings]int64) []int64 {
 	return numbers
 }
 
-// levels reads three numbers for each ceiling that there is; it returns nil unless there are as many.
+// levels decodes three numbers for each ceiling with a limit. It returns nil if the count of numbers differs.
 func levels(limits [][ledger.Ceilings]int64, n []int64) [][ledger.Ceilings]ledger.Level {
 	all := make([][ledger.Ceilings]ledger.Level, len(limits))
 	for i := range limits {
@@ -206,7 +202,7 @@ func (s *Store) reserved(ctx context.Context, org string, c call) (reply, error)
 	}
 }
 
-// Settle implements spend.Store.
+// Settle implements ledger.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *ledger.Settlement) error {
 	amounts := p.Amounts.Clamped()
 	c := newCall(p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, encodeMetadata(p.Metadata), p.NewID)
@@ -224,7 +220,7 @@ func (s *Store) Settle(ctx context.Context, org string, p *ledger.Settlement) er
 	return nil
 }
 
-// Adjust implements spend.Store.
+// Adjust implements ledger.Store.
 func (s *Store) Adjust(ctx context.Context, org string, list ...*ledger.Adjustment) ([]ledger.AdjustResult, error) {
 	made := make([]ledger.AdjustResult, 0, len(list))
 	for part := range slices.Chunk(list, adjustSize) {
@@ -237,7 +233,7 @@ func (s *Store) Adjust(ctx context.Context, org string, list ...*ledger.Adjustme
 	return made, nil
 }
 
-// adjustSize is how many adjustments one script makes, which takes about a millisecond.
+// adjustSize is the number of adjustments made by one script, which takes about a millisecond.
 const adjustSize = 64
 
 func (s *Store) adjusted(ctx context.Context, org string, list []*ledger.Adjustment) ([]ledger.AdjustResult, error) {
@@ -267,13 +263,13 @@ func (s *Store) adjusted(ctx context.Context, org string, list []*ledger.Adjustm
 	return made, nil
 }
 
-// BeginRebuild implements spend.Store.
+// BeginRebuild implements ledger.Store.
 func (s *Store) BeginRebuild(ctx context.Context, org, token string) error {
 	_, err := s.rebuilt(ctx, org, token, false)
 	return err
 }
 
-// FinishRebuild implements spend.Store.
+// FinishRebuild implements ledger.Store.
 func (s *Store) FinishRebuild(ctx context.Context, org, token string) (bool, error) {
 	return s.rebuilt(ctx, org, token, true)
 }
@@ -281,15 +277,15 @@ func (s *Store) FinishRebuild(ctx context.Context, org, token string) (bool, err
 func (s *Store) rebuilt(ctx context.Context, org, token string, finish bool) (bool, error) {
 	reply, err := s.run(ctx, s.rebuild, org, s.keys(org), []any{s.known(org, flag(finish)), token})
 	if err != nil {
-		return false, fmt.Errorf("rebuild: %w", err)
+		return false, fmt.Errorf("rebuild ledger: %w", err)
 	}
 	return reply.status == 1, nil
 }
 
-// repairBatch bounds how many scopes one script repairs.
+// repairBatch is the largest number of scopes repaired by one script.
 const repairBatch = 100
 
-// Repair implements spend.Store.
+// Repair implements ledger.Store.
 func (s *Store) Repair(ctx context.Context, org string, r *ledger.Repair) (bool, error) {
 	version := r.Version
 	for batch := range slices.Chunk(r.Differences, repairBatch) {
@@ -299,7 +295,7 @@ func (s *Store) Repair(ctx context.Context, org string, r *ledger.Repair) (bool,
 		}
 		reply, err := s.run(ctx, s.repair, org, s.keys(org), args)
 		if err != nil {
-			return false, fmt.Errorf("repair: %w", err)
+			return false, fmt.Errorf("repair sums: %w", err)
 		}
 		if reply.status != 1 {
 			return false, nil
@@ -309,41 +305,41 @@ func (s *Store) Repair(ctx context.Context, org string, r *ledger.Repair) (bool,
 	return true, nil
 }
 
-// reply is what every script returns, and of a call.
+// reply is the reply of a script, or of one call of calls.lua.
 type reply struct {
 	status int64
 	epoch  int64
 	now    time.Time
-	sent   time.Time // by this gateway's clock, of a call
-	// numbers and texts are what follows the head, calls what follows it for each call.
+	sent   time.Time // by this gateway's clock, for a call
+	// numbers and texts follow the head of the reply; calls are the replies of its calls.
 	numbers []int64
 	texts   []string
 	calls   []reply
 }
 
-// newWriter returns the name of a store, which no other store has.
+// newWriter returns a unique name for a store.
 func newWriter() string { return rand.Text() }
 
-// headSize is how many numbers follow the status of every reply; see head in common.lua.
+// headSize is the number of numbers that follow the status of every reply; see head in common.lua.
 const headSize = 6
 
-var errReply = errors.New("a script of the ledger answered what it does not answer")
+var errReply = errors.New("unexpected reply from a ledger script")
 
-// stale is the status of every script that was given a calendar without the present.
+// stale is the status returned if the calendar sent to a script does not contain the current time.
 const stale = -1
 
-// lastArgs is how many arguments run adds.
+// lastArgs is the number of arguments added by run.
 const lastArgs = 3
 
-// run runs a script. A failed one may have run: every script can be repeated.
+// run runs a script. A failed script may have been executed; all scripts are safe to repeat.
 func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (r reply, err error) {
-	for range 3 { // the clock can be anywhere once, and pass midnight meanwhile
+	for range 3 { // the first calendar may be wrong, and midnight may pass meanwhile
 		r, err = s.once(ctx, script, org, keys, append(args, s.writer, s.seen(org).writes, s.calendar(org)))
 		if err != nil || r.status != stale {
 			return r, err
 		}
 	}
-	return reply{}, fmt.Errorf("%w: its clock leaps", ledger.ErrUnavailable)
+	return reply{}, fmt.Errorf("%w: the clock of Redis jumped", ledger.ErrUnavailable)
 }
 
 func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (reply, error) {
@@ -363,7 +359,7 @@ func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys
 	return r, nil
 }
 
-// decodeReply reads a status, numbers, texts and the replies of calls.
+// decodeReply decodes a status, numbers, texts and the replies of calls.
 func decodeReply(list []any) (r reply, err error) {
 	n := make([]int64, 0, len(list))
 	for _, v := range list {
@@ -389,8 +385,8 @@ func decodeReply(list []any) (r reply, err error) {
 	return r, nil
 }
 
-// calendar is that of the day of an organisation, the last argument of its scripts. It
-// is made once a day, and when the zone has changed.
+// calendar returns the encoded calendar of an organisation's current day, the last argument of its scripts. It is recomputed once a day
+// and when the zone changes.
 func (s *Store) calendar(org string) string {
 	now, zone := s.clock.Load(), s.zones.Of(org)
 	s.mu.Lock()
@@ -404,7 +400,7 @@ func (s *Store) calendar(org string) string {
 	return l.calendar
 }
 
-// known is the first argument of a script: the latest known epoch and sequence, then others.
+// known returns the first argument of a script: the latest known epoch and sequence, followed by others.
 func (s *Store) known(org string, others ...int64) []byte {
 	p := s.seen(org)
 	return integers(slices.Concat([]int64{p.epoch, p.seq}, others)...)
@@ -450,7 +446,7 @@ func flag(set bool) int64 {
 	return 0
 }
 
-// unixMilli is a time in Unix milliseconds, 0 for the zero time.
+// unixMilli returns a time in Unix milliseconds, 0 for the zero time.
 func unixMilli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -458,10 +454,10 @@ func unixMilli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// encodeMetadata is one line of text.
+// encodeMetadata encodes metadata as one line of text.
 func encodeMetadata(a ledger.Metadata) string {
 	text, err := json.Marshal(a)
-	if err != nil { // strings always encode
+	if err != nil { // strings can always be encoded
 		panic(err)
 	}
 	return string(text)

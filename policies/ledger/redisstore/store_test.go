@@ -237,10 +237,10 @@ type peered struct {
 	told   []ledger.Loss
 }
 
-// Peers implements spend.Gateway.
+// Peers implements ledger.Gateway.
 func (p *peered) Peers() []string { return p.peers() }
 
-// List implements spend.Platform.
+// List implements ledger.Platform.
 func (p *peered) List(context.Context, string, func(operation.Kind) bool) ([]ledger.PlatformResource, error) {
 	if p.listed == nil {
 		return p.Found, nil
@@ -248,7 +248,7 @@ func (p *peered) List(context.Context, string, func(operation.Kind) bool) ([]led
 	return p.Found, p.listed()
 }
 
-// Recorded implements spend.Gateway.
+// Recorded implements ledger.Gateway.
 func (*peered) RecordedOwners(_ context.Context, _ string, ids []string) map[string]ledger.Ownership {
 	owners := make(map[string]ledger.Ownership)
 	for _, id := range ids {
@@ -257,7 +257,7 @@ func (*peered) RecordedOwners(_ context.Context, _ string, ids []string) map[str
 	return owners
 }
 
-// Passed implements spend.Events.
+// Passed implements ledger.Events.
 func (p *peered) PassEnded(_ context.Context, _ string, r *ledger.Report, _ error) {
 	if r.Loss != nil {
 		p.told = append(p.told, *r.Loss)

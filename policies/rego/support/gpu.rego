@@ -1,10 +1,9 @@
 # METADATA
-# title: Every place where a call can name a GPU
+# title: GPUs named by a call
 package tollgate.gpu
 
-# named: the GPU types a resource will use, with the field that names each and
-# the offer it is taken from. A field that is missing or of the wrong type
-# names null, which is on nobody's list.
+# named: the GPU types of a resource, each with the field that names it and its offer. A field that
+# is missing or has the wrong type results in null, which is on no list.
 named contains {"id": id, "pointer": "/gpu/id", "offer": cloud} if {
 	input.resource.kind == "pod"
 	gpu := input.resource.after.gpu
@@ -29,9 +28,8 @@ names_pools(gpu) if {
 	count(gpu.pools) > 0
 }
 
-# pools: the serverless pools an endpoint may draw its workers from, each with
-# the GPU types left after the exclusions. A pool the catalog does not know has
-# no members to judge: known is false.
+# pools: the serverless pools of an endpoint, each with the GPU types left after the exclusions. For
+# a pool that is not in the catalog, known is false.
 pools contains {"pool": pool, "pointer": pointer, "known": true, "members": members} if {
 	input.resource.kind == "endpoint"
 	some i, pool in input.resource.after.gpu.pools
@@ -49,7 +47,7 @@ pools contains {"pool": pool, "pointer": pointer, "known": false, "members": set
 
 excluded contains trim_space(id) if some id in input.resource.after.gpu.excludedTypes
 
-# counts: how many GPUs one pod, worker or cluster member gets.
+# counts: the number of GPUs of one pod, worker or cluster member.
 counts contains {"count": count, "pointer": "/gpu/count"} if {
 	input.resource.kind in {"pod", "endpoint"}
 	gpu := input.resource.after.gpu
@@ -62,8 +60,8 @@ counts contains {"count": count, "pointer": "/compute/gpuCountPerPod"} if {
 	count := object.get(compute, "gpuCountPerPod", null)
 }
 
-# most_workers: the most workers an endpoint can have at once, by the
-# platform's defaults. It does not check that min is below max.
+# most_workers: the highest number of workers of an endpoint, including the platform's defaults. The
+# platform does not check that min is below max.
 most_workers := max([object.get(workers, "min", 0), object.get(workers, "max", 3)])
 
 workers := input.resource.after.workers
@@ -78,8 +76,8 @@ cloud := input.resource.after.cloud
 
 cloud := "SECURE" if not input.resource.after.cloud
 
-# total: how many GPUs the whole resource can hold at once. null, which is
-# above every maximum, when a factor is not a number.
+# total: the highest number of GPUs of the whole resource. It is null, which exceeds every maximum,
+# if a factor is not a number.
 total := times(object.get(compute, "gpuCountPerPod", null), object.get(compute, "podCount", null)) if {
 	input.resource.kind == "cluster"
 }

@@ -2,5 +2,5 @@
 # title: Pointers into a body (RFC 6901)
 package tollgate.pointer
 
-# escape makes a member name usable in a pointer.
+# escape: escapes a member name for use in a pointer.
 escape(name) := replace(replace(name, "~", "~0"), "/", "~1")

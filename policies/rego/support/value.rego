@@ -1,12 +1,12 @@
 # METADATA
-# title: Comparisons that do not trust types
+# title: Type-safe comparisons
 # description: >-
 #   Rego orders values of different types (null is less than 8), so a plain
-#   comparison lets a value of the wrong type slip below a maximum. These
-#   functions treat whatever is not a number as out of bounds.
+#   comparison would accept a value of the wrong type as below a maximum. These
+#   functions treat any value that is not a number as out of range.
 package tollgate.value
 
-# exceeds: x is above the maximum, or no number at all.
+# exceeds: x is above the maximum, or not a number.
 exceeds(x, _) if not is_number(x)
 
 exceeds(x, limit) if {
@@ -14,13 +14,13 @@ exceeds(x, limit) if {
 	x > limit
 }
 
-# excess: how far x is above the maximum, null if one is no number.
+# excess: the amount by which x exceeds the maximum, or null if either is not a number.
 excess(x, limit) := x - limit if {
 	is_number(x)
 	is_number(limit)
 } else := null
 
-# below: x is under the minimum, or no number at all.
+# below: x is below the minimum, or not a number.
 below(x, _) if not is_number(x)
 
 below(x, limit) if {
@@ -28,5 +28,14 @@ below(x, limit) if {
 	x < limit
 }
 
-# listed: names for people, in order, each in quotes.
+# usd: an amount of money with at least two decimals.
+usd(x) := concat("", [sprintf("%v", [x]), padding(sprintf("%v", [x]))])
+
+padding(text) := ".00" if {
+	regex.match(`^[0-9]+$`, text)
+} else := "0" if {
+	regex.match(`^[0-9]+\.[0-9]$`, text)
+} else := ""
+
+# listed: the names in quotes, sorted and separated by commas.
 listed(names) := concat(", ", sort([sprintf("%q", [name]) | some name in names]))

@@ -20,3 +20,11 @@ test_below if {
 }
 
 test_listed if value.listed(["b", "a"]) == `"a", "b"`
+
+test_usd if {
+	value.usd(4) == "4.00"
+	value.usd(0.4) == "0.40"
+	value.usd(0.43) == "0.43"
+	value.usd(0.006) == "0.006"
+	value.usd(null) == "null"
+}

@@ -108,7 +108,7 @@ type statement struct {
 	err   error
 }
 
-// Bills implements spend.Platform.
+// Bills implements ledger.Platform.
 func (s *statement) Bills(_ context.Context, _ string, from, to time.Time) ([]ledger.Bill, error) {
 	s.asked++
 	var out []ledger.Bill

@@ -1,3 +1,3 @@
-// Package storetest is the contract of a ledger's store: every [spend.Store] passes
+// Package storetest is the contract of a ledger's store: every [ledger.Store] passes
 // it.
 package storetest

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// testModel holds a store against [spend.Memory] in random histories of creates,
+// testModel holds a store against [ledger.Memory] in random histories of creates,
 // changes, stops, deletes, lost answers, adjustments, time and new budgets. After
 // each step both must say the same, and no ceiling may be passed that was not
 // passed before, but by what only follows the platform.

@@ -34,78 +34,78 @@ func Deps(s ledger.Store, w Around) ledger.Deps {
 	}
 }
 
-// List implements spend.Platform.
+// List implements ledger.Platform.
 func (w *World) List(context.Context, string, func(operation.Kind) bool) ([]ledger.PlatformResource, error) {
 	return w.Found, nil
 }
 
-// Get implements spend.Platform.
+// Get implements ledger.Platform.
 func (*World) Get(context.Context, string, operation.Kind, string) (*ledger.PlatformResource, error) {
 	return nil, errors.New("502")
 }
 
-// EndedSandbox implements spend.Platform.
+// EndedSandbox implements ledger.Platform.
 func (*World) EndedSandbox(context.Context, string, string) (*ledger.PlatformResource, error) {
 	return nil, nil //nolint:nilnil // no sandbox has ended
 }
 
-// Bills implements spend.Platform.
+// Bills implements ledger.Platform.
 func (*World) Bills(context.Context, string, time.Time, time.Time) ([]ledger.Bill, error) {
 	return nil, nil
 }
 
-// JobOutcome implements spend.Platform.
+// JobOutcome implements ledger.Platform.
 func (*World) JobOutcome(context.Context, string, *ledger.Hold) (*ledger.Settlement, error) {
 	return nil, nil //nolint:nilnil // nothing is known of the job
 }
 
-// StopPod implements spend.Platform.
+// StopPod implements ledger.Platform.
 func (*World) StopPod(context.Context, string, string) (a ledger.Amounts, err error) { return a, nil }
 
-// Delete implements spend.Platform.
+// Delete implements ledger.Platform.
 func (*World) Delete(context.Context, string, operation.Kind, string) error { return nil }
 
-// Plan implements spend.Gateway.
+// Plan implements ledger.Gateway.
 func (w *World) Plan(string) *ledger.Plan { return w.Budgets }
 
-// Budgeted implements spend.Gateway.
+// Budgeted implements ledger.Gateway.
 func (w *World) Budgeted() []string { return w.Orgs }
 
-// Peers implements spend.Gateway.
+// Peers implements ledger.Gateway.
 func (w *World) Peers() []string { return w.Alive }
 
-// Dead implements spend.Gateway.
+// Dead implements ledger.Gateway.
 func (*World) Dead(context.Context, string) (silent time.Duration, dead bool) { return 0, false }
 
-// Claim implements spend.Gateway.
+// Claim implements ledger.Gateway.
 func (*World) Claim(context.Context, string, *ledger.PlatformResource, *ledger.Hold) (bool, error) {
 	return true, nil
 }
 
-// Forget implements spend.Gateway.
+// Forget implements ledger.Gateway.
 func (*World) Forget(context.Context, string, ...string) error { return nil }
 
-// RecordedOwners implements spend.Gateway.
+// RecordedOwners implements ledger.Gateway.
 func (*World) RecordedOwners(context.Context, string, []string) map[string]ledger.Ownership {
 	return nil
 }
 
-// Observed implements spend.Events.
+// Observed implements ledger.Events.
 func (*World) Observed(context.Context, string, *ledger.Plan, *ledger.State) {}
 
-// PassEnded implements spend.Events.
+// PassEnded implements ledger.Events.
 func (*World) PassEnded(context.Context, string, *ledger.Report, error) {}
 
-// Announce implements spend.Events. Every notice is delivered at once.
+// Announce implements ledger.Events. Every notice is delivered at once.
 func (*World) Announce(_ context.Context, _ *ledger.Cause, _ *ledger.Record, ended func(error)) {
 	ended(nil)
 }
 
-// Stopped implements spend.Events.
+// Stopped implements ledger.Events.
 func (*World) Stopped(context.Context, *ledger.Cause, *ledger.Record) {}
 
-// Released implements spend.Events.
+// Released implements ledger.Events.
 func (*World) Released(string, *ledger.Hold) {}
 
-// RestoredLate implements spend.Events.
+// RestoredLate implements ledger.Events.
 func (*World) RestoredLate(context.Context, string, []ledger.Hold) {}

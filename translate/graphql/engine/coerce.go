@@ -14,31 +14,29 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// coercer turns literals and variables into values by the type of the position
-// they stand in. The type a document declares for a variable is not looked at:
-// clients in the field declare types that cannot be listed.
+// coercer converts literals and variables to Go values by the type of their position. It ignores the type that a document
+// declares for a variable, because clients declare a wide range of wrong types.
 //
-// A variable is coerced once for each type it is used as, however often it is
-// used, and its uses share the result.
+// It coerces a variable once for each type of its positions; all positions of a type share the result.
 type coercer struct {
 	schema    *ast.Schema
 	operation *ast.OperationDefinition
 	variables map[string]any
 	// words lists the values of each lenient enumeration.
 	words map[string][]string
-	// named is that of the engine's configuration.
+	// named is Config.Named.
 	named func(string) string
-	// most bounds values, the number of values coerced and compared so far.
+	// most is the maximum of values, the number of values coerced and compared so far.
 	most, values int
 	done         map[use]any
-	// unknown are the members that their inputs do not have.
+	// unknown holds an error for each member that its input type does not have.
 	unknown []*Error
 }
 
 // use is a variable in a position of some type.
 type use struct{ variable, typ string }
 
-// count counts one value.
+// count counts one value against the limit.
 func (c *coercer) count() *Error {
 	if c.values++; c.values > c.most {
 		return LimitExceeded("values", c.most, "values in arguments")
@@ -46,7 +44,7 @@ func (c *coercer) count() *Error {
 	return nil
 }
 
-// arguments coerces the arguments of one field of the type of.
+// arguments coerces the arguments of a field of type of.
 func (c *coercer) arguments(f *ast.Field, of *ast.Definition) (map[string]any, *Error) {
 	out := map[string]any{}
 	for _, g := range f.Arguments {
@@ -66,7 +64,7 @@ func (c *coercer) arguments(f *ast.Field, of *ast.Definition) (map[string]any, *
 	return out, nil
 }
 
-// word is an enumeration literal, members are those of an object.
+// word is an enumeration literal; member is a member of an object literal.
 type word string
 
 type member struct {
@@ -75,8 +73,8 @@ type member struct {
 	at    *ast.Position
 }
 
-// plain turns a literal other than null and variables into what JSON would decode
-// to. The elements of lists and objects are left as they are.
+// plain converts a literal to the value that JSON would decode to. It returns nil for null and variables, and leaves the
+// elements of lists and objects unconverted.
 func plain(v *ast.Value) any {
 	switch v.Kind {
 	case ast.IntValue, ast.FloatValue:
@@ -100,8 +98,7 @@ func plain(v *ast.Value) any {
 	return nil
 }
 
-// value coerces a literal of the document or a decoded JSON value. nil means
-// absent.
+// value coerces a literal of the document or a decoded JSON value. Nil means absent.
 func (c *coercer) value(v any, t *ast.Type, path string) (any, *Error) {
 	if fault := c.count(); fault != nil {
 		return nil, fault
@@ -113,13 +110,13 @@ func (c *coercer) value(v any, t *ast.Type, path string) (any, *Error) {
 		v = plain(literal)
 	}
 	switch items, isList := v.([]any); {
-	case v == nil, t.NamedType == "JSON": // which may be anything, because nothing reads it
+	case v == nil, t.NamedType == "JSON": // nothing reads values of this type
 		return nil, nil
 	case t.Elem == nil && isList && len(items) == 0:
 		return nil, nil
 	case t.Elem != nil && isList:
 		return c.list(items, t.Elem, path)
-	case t.Elem != nil: // a lone value means the list of it
+	case t.Elem != nil: // a single value stands for a list of one
 		item, fault := c.value(v, t.Elem, path)
 		if fault != nil || item == nil {
 			return nil, fault
@@ -197,10 +194,10 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 	return out, nil
 }
 
-// maxUnknown bounds the unknown members that one refusal names.
+// maxUnknown is the maximum number of unknown members in one refusal.
 const maxUnknown = 20
 
-// suggestion returns a sentence with the field that was probably meant by a misspelt name, "" for none.
+// suggestion returns a sentence with the field whose name is closest to a misspelt one, or "".
 func suggestion(name string, fields ast.FieldList) string {
 	names := make([]string, len(fields))
 	for i, field := range fields {
@@ -212,8 +209,8 @@ func suggestion(name string, fields ast.FieldList) string {
 	return ""
 }
 
-// recordUnknown records the fault of an unknown argument or member whose value asks for
-// something. The others are coerced all the same, so that one refusal names all.
+// recordUnknown records an unknown argument or member, unless its value is blank. Coercion continues, so that one refusal
+// lists all of them.
 func (c *coercer) recordUnknown(value any, fault *Error) {
 	asks, exceeded := c.isSet(value)
 	if exceeded != nil {
@@ -224,9 +221,8 @@ func (c *coercer) recordUnknown(value any, fault *Error) {
 	}
 }
 
-// isSet reports whether a value is anything but null, a variable without a value, an
-// empty string, list or object, or a list or object of such values. Clients send these
-// for options that their callers left out.
+// isSet reports whether a value is something other than null, a variable without a value, an empty string, list or
+// object, or a list or object of only such values. Clients send these for options that were not set.
 func (c *coercer) isSet(v any) (bool, *Error) {
 	if fault := c.count(); fault != nil {
 		return true, fault
@@ -259,7 +255,7 @@ func (c *coercer) isSet(v any) (bool, *Error) {
 	return false, nil
 }
 
-// given is the request's value of a variable, or its default; nil without either.
+// given returns the value of a variable in the request, or its default, or nil.
 func (c *coercer) given(name string) any {
 	v, given := c.variables[name]
 	if def := c.operation.VariableDefinitions.ForName(name); !given && def.DefaultValue != nil {
@@ -268,7 +264,7 @@ func (c *coercer) given(name string) any {
 	return v
 }
 
-// variable coerces the request's value of $name, or its default.
+// variable coerces the value of $name in the request, or its default.
 func (c *coercer) variable(name string, t *ast.Type) (any, *Error) {
 	key := use{name, t.String()}
 	if v, ok := c.done[key]; ok {
@@ -285,8 +281,8 @@ func (c *coercer) variable(name string, t *ast.Type) (any, *Error) {
 	return out, nil
 }
 
-// same reports whether two coerced values are equal. One and the same value,
-// such as two uses of a variable, is not looked into.
+// same reports whether two coerced values are equal. It does not descend into identical values, such as two uses of one
+// variable.
 func (c *coercer) same(a, b any) (bool, *Error) {
 	if fault := c.count(); fault != nil {
 		return false, fault
@@ -301,7 +297,7 @@ func (c *coercer) same(a, b any) (bool, *Error) {
 			return true, nil
 		}
 		for name, v := range a {
-			if same, f := c.same(v, b[name]); f != nil || !same { // never nil where it is set
+			if same, f := c.same(v, b[name]); f != nil || !same { // f is nil if same is set
 				return false, f
 			}
 		}
@@ -322,7 +318,7 @@ func (c *coercer) same(a, b any) (bool, *Error) {
 		return true, nil
 	}
 	switch b.(type) {
-	case map[string]any, []any: // which cannot be compared
+	case map[string]any, []any: // not comparable with ==
 		return false, nil
 	}
 	return a == b, nil
@@ -345,7 +341,7 @@ func (c *coercer) text(s string, t *ast.Type, path string) (any, *Error) {
 	return s, nil
 }
 
-// number accepts an integral fraction where an Int is wanted, and the reverse.
+// number accepts an integral fraction for an Int, and an integer for a Float.
 func (c *coercer) number(raw string, t *ast.Type, path string) (any, *Error) {
 	switch t.NamedType {
 	case "Int":
@@ -367,8 +363,7 @@ func (c *coercer) number(raw string, t *ast.Type, path string) (any, *Error) {
 	return nil, mismatch(path, t, "a number")
 }
 
-// mismatch names the position and the found type, never the value: it may be
-// a password.
+// mismatch names the position and the actual type. It omits the value, which may be a password.
 func mismatch(path string, t *ast.Type, found string) *Error {
 	return badInput(path + ": expected " + t.String() + ", found " + found)
 }

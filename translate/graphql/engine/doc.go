@@ -1,16 +1,11 @@
-// Package engine executes GraphQL documents (specification of September 2025)
-// against a schema and the resolvers of its fields.
+// Package engine executes GraphQL documents (specification of September 2025) with a schema and resolvers for its fields.
 //
-// [Engine.Prepare] parses a document within fixed limits, validates it, and
-// plans it: fragments expanded, directives decided, arguments coerced. Whatever
-// is wrong with a request is found there, before any resolver runs.
-// [Operation.Execute] then runs the resolvers of the selected fields and writes
-// the members of "data" in the order of the document.
+// [Engine.Prepare] parses a document within fixed limits, validates it, and plans its execution: it expands fragments,
+// evaluates directives and coerces arguments. It reports all errors in a request before any resolver runs.
+// [Operation.Execute] then runs the resolvers of the selected fields and writes the members of "data" in document order.
 //
-// The language is github.com/vektah/gqlparser's; this package adds limits,
-// coercion, execution and introspection. It is no general server: types are
-// objects, scalars and inputs only, every position is nullable, and it is as
-// lenient about types of variables as clients in the field need. A scalar whose
-// description is a list of upper-case words is a lenient enumeration of them:
-// its values may be written as literals or strings, and "" means absent.
+// Parsing and validation use github.com/vektah/gqlparser; this package adds limits, coercion, execution and
+// introspection. It is not a general-purpose server. It supports objects, scalars and inputs only, every position is
+// nullable, and it is lenient about variable types because existing clients need that. A scalar whose description is a
+// list of upper-case words is a lenient enumeration: its values may be literals or strings, and "" means absent.
 package engine

@@ -14,24 +14,23 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// maxErrors bounds how many faults of one document are reported, longestMessage
-// the bytes of each: names in it are the caller's.
+// Maximum number of errors reported for one document, and maximum length of each message in bytes. Messages contain names
+// chosen by the caller.
 const (
 	maxErrors       = 10
 	maxMessageBytes = 400
 )
 
-// Bounds of the memory of valid documents: pollers send the same one every few seconds.
+// Limits of the cache of valid documents. Polling clients send the same document every few seconds.
 const (
 	cachedDocuments = 256
 	maxCachedBytes  = 8 << 10
 )
 
-// validationRules lists the specification's validation rules that hold here. Left
-// out, because clients in the field break them and nothing depends on them:
-// known type names and allowed positions of variables, unused variables, and
-// argument names and correct values, which the coercer checks more leniently. Overlapping fields
-// are checked while fields are merged. None of them looks at the value of a literal.
+// validationRules returns the validation rules of the specification that apply here. It omits some that existing clients
+// violate and that are not essential: known type names and allowed positions of variables, unused variables, and argument
+// names and correct values, which the coercer checks more leniently. Field merging checks for overlapping fields. None of
+// the rules reads the value of a literal.
 func validationRules() []core.Rule {
 	list := []core.Rule{
 		fieldsOnCorrectType(),
@@ -53,11 +52,12 @@ func validationRules() []core.Rule {
 		rules.UniqueOperationNamesRule,
 		rules.UniqueVariableNamesRule,
 	}
-	slices.SortFunc(list, func(a, b core.Rule) int { return strings.Compare(a.Name, b.Name) }) // the order of their faults
+	slices.SortFunc(list, func(a, b core.Rule) int { return strings.Compare(a.Name, b.Name) }) // order of reported errors
 	return list
 }
 
-// fieldsOnCorrectType is the rule of that name. It suggests fields for the faults that are reported alone: a document can have thousands.
+// fieldsOnCorrectType is the rule of that name. It computes suggestions only for the errors that are reported, because a
+// document can have thousands of errors.
 func fieldsOnCorrectType() core.Rule {
 	return core.Rule{Name: "FieldsOnCorrectType", RuleFunc: func(observers *core.Events, addError core.AddErrFunc) {
 		found := 0
@@ -78,29 +78,28 @@ func fieldsOnCorrectType() core.Rule {
 type Request struct {
 	// Query is the document.
 	Query string
-	// Operation names the operation to execute; "" for the only one.
+	// Operation names the operation to execute; "" selects the only one.
 	Operation string
-	// Variables holds decoded JSON, numbers as json.Number.
+	// Variables holds decoded JSON with numbers as json.Number.
 	Variables map[string]any
 }
 
-// RootField is a root field as the document has it.
+// RootField is a root field of a document.
 type RootField struct {
-	// Key is its name in the answer.
+	// Key is the name of the field in the response.
 	Key, Name string
 	doc       *ast.QueryDocument
 	set       ast.SelectionSet
 	at        *ast.Position
 }
 
-// Selects reports whether the field's selection has one of the name, whatever
-// the directives say.
+// Selects reports whether the selection of the field has a field of the given name. It ignores directives.
 func (f RootField) Selects(name string) bool {
 	return slices.ContainsFunc(roots(f.doc, f.set), func(sub RootField) bool { return sub.Name == name })
 }
 
-// Roots lists the root fields of the operation that a request chooses, fragments
-// followed and directives ignored. The document need not be valid.
+// Roots lists the root fields of the operation that a request selects. It follows fragments and ignores directives. The
+// document need not be valid.
 func (e *Engine[X]) Roots(r Request) ([]RootField, []*Error) {
 	doc, _, faults := e.document(r.Query)
 	if faults != nil {
@@ -113,7 +112,7 @@ func (e *Engine[X]) Roots(r Request) ([]RootField, []*Error) {
 	return roots(doc, def.SelectionSet), nil
 }
 
-// Prepare makes a request ready to execute, or reports its faults.
+// Prepare validates and plans a request, or returns the errors in it.
 func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
 	doc, valid, faults := e.document(r.Query)
 	if faults != nil {
@@ -144,7 +143,7 @@ func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
 	return op, nil
 }
 
-// removed returns the operation whose root fields are all retired, else nil.
+// removed returns an operation that yields the errors of Config.Removed, or nil unless all root fields are removed ones.
 func (e *Engine[X]) removed(asked []RootField, def *ast.OperationDefinition) *Operation[X] {
 	op := &Operation[X]{Name: def.Name, Removed: true, RequestedRoots: asked, engine: e, of: e.root(def)}
 	seen := map[string]bool{}
@@ -168,7 +167,7 @@ func (e *Engine[X]) removed(asked []RootField, def *ast.OperationDefinition) *Op
 	return op
 }
 
-// document parses a document, or finds it among the valid ones.
+// document parses a document or takes it from the cache of valid documents.
 func (e *Engine[X]) document(source string) (doc *ast.QueryDocument, valid bool, faults []*Error) {
 	if doc, ok := e.valid.Get(source); ok {
 		return doc, true, nil
@@ -186,8 +185,7 @@ func (e *Engine[X]) document(source string) (doc *ast.QueryDocument, valid bool,
 	return doc, false, nil
 }
 
-// name gives the fields of a selection the schema's names. Their keys in the
-// answer stay as the document has them.
+// name replaces the names of the fields of a selection by the schema's names. Their keys in the response stay unchanged.
 func (e *Engine[X]) name(set ast.SelectionSet) {
 	for _, s := range set {
 		switch s := s.(type) {
@@ -200,8 +198,8 @@ func (e *Engine[X]) name(set ast.SelectionSet) {
 	}
 }
 
-// keep remembers a valid document. Only queries are kept: mutations carry
-// inlined passwords and environments, which must not outlive their request.
+// keep caches a valid document. It skips mutations, whose inlined passwords and environments must not outlive the
+// request.
 func (e *Engine[X]) keep(source string, doc *ast.QueryDocument) {
 	mutates := func(op *ast.OperationDefinition) bool { return op.Operation != ast.Query }
 	if len(source) <= maxCachedBytes && !slices.ContainsFunc(doc.Operations, mutates) {
@@ -209,7 +207,7 @@ func (e *Engine[X]) keep(source string, doc *ast.QueryDocument) {
 	}
 }
 
-// parse reads a document within the limits on its length and tokens.
+// parse parses a document within the limits on length and tokens.
 func parse(source string, l Limits) (*ast.QueryDocument, *Error) {
 	if len(source) > l.Document {
 		fault := LimitExceeded("document", l.Document, "bytes")
@@ -222,10 +220,10 @@ func parse(source string, l Limits) (*ast.QueryDocument, *Error) {
 	case err == nil && len(doc.Operations) > 0:
 		return doc, nil
 	case err == nil:
-		return nil, &Error{Message: "Syntax Error: the document holds no operation", Code: CodeParse}
+		return nil, &Error{Message: "Syntax Error: the document has no operation", Code: CodeParse}
 	case !located:
 		return nil, &Error{Message: "Syntax Error: " + err.Error(), Code: CodeParse}
-	case len(g.Locations) == 0: // every syntax error has one, and the token limit none
+	case len(g.Locations) == 0: // only the token limit error has no location
 		return nil, LimitExceeded("tokens", l.Tokens, "tokens")
 	}
 	return nil, &Error{
@@ -234,7 +232,7 @@ func parse(source string, l Limits) (*ast.QueryDocument, *Error) {
 	}
 }
 
-// choose picks the one operation to execute.
+// choose returns the operation to execute.
 func choose(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *Error) {
 	if name == "" {
 		if len(doc.Operations) > 1 {
@@ -248,8 +246,8 @@ func choose(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *Err
 	return nil, invalid(`Unknown operation named "` + Clip(name) + `".`)
 }
 
-// validate applies the rules of the specification, and bounds directives. A document of
-// a shape that was valid before is only walked, which tells its fields their definitions.
+// validate applies the rules of the specification and the limit on directives. For a document whose shape is known to be
+// valid it only walks the document, which sets the definitions of its fields.
 func (e *Engine[X]) validate(doc *ast.QueryDocument) []*Error {
 	shape, directives := shapeOf(doc)
 	if most := e.cfg.Limits.Directives; directives > most {
@@ -293,9 +291,8 @@ func (e *Engine[X]) applyRules(doc *ast.QueryDocument) []*Error {
 	return faults
 }
 
-// shapeOf returns the tokens of a document that parses, without what its literals hold:
-// its names and how it is made. Passwords and environments are no part of it. It counts
-// directives, too: nothing else begins with "@".
+// shapeOf returns the tokens of a valid document without the contents of its literals, so that the shape holds no
+// passwords or environments. It also counts directives, which are the only tokens that begin with "@".
 func shapeOf(doc *ast.QueryDocument) (shape string, directives int) {
 	var tokens []byte
 	for lex := lexer.New(doc.Position.Src); ; {
@@ -312,12 +309,11 @@ func shapeOf(doc *ast.QueryDocument) (shape string, directives int) {
 		if token.Kind == lexer.Name {
 			tokens = append(tokens, token.Value...)
 		}
-		tokens = append(tokens, byte(token.Kind)) // which no name has
+		tokens = append(tokens, byte(token.Kind)) // not a byte of any name
 	}
 }
 
-// roots lists the fields of a selection, fragments followed, each fragment once,
-// so that cycles end.
+// roots lists the fields of a selection. It follows each fragment once, so that cycles end.
 func roots(doc *ast.QueryDocument, set ast.SelectionSet) []RootField {
 	var fields []RootField
 	seen := map[string]bool{}

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendScalar writes a leaf by the type the schema gives it. Integers have
-// neither fraction nor exponent, because clients decode them into integers; a
-// value of another kind than declared is null.
+// appendScalar writes a leaf according to its type in the schema. Integers have neither fraction nor exponent, because
+// clients decode them into integers. A value of another type becomes null.
 func appendScalar(buf []byte, typ string, v any) []byte {
 	switch typ {
 	case "Int":
@@ -59,9 +58,8 @@ func whole(v any) (int64, bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString writes a JSON string. Nothing but what RFC 8259 section 7
-// demands is escaped, so text comes back as it was sent; bytes that are not
-// UTF-8 become U+FFFD.
+// appendString writes a JSON string with only the escapes that RFC 8259, section 7 requires. Invalid UTF-8 becomes
+// U+FFFD.
 func appendString(buf []byte, s string) []byte {
 	buf = append(buf, '"')
 	for i := 0; i < len(s); {
@@ -86,7 +84,7 @@ func appendString(buf []byte, s string) []byte {
 	return append(buf, '"')
 }
 
-// number reads a leaf as a finite number.
+// number converts a leaf to a finite number.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case json.Number:

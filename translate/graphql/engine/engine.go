@@ -14,65 +14,61 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 )
 
-// Resolver yields the value of one field of source: nil, a leaf (string, bool,
-// integer, json.Number, float64, or one made by Input), []any, or for an object any value that the
-// resolvers of its type expect. It runs only when the field is selected. x is what
-// [Operation.Execute] was given.
+// Resolver returns the value of one field of source: nil, a leaf (string, bool, integer, json.Number, float64, or a value
+// returned by a method of Input), []any, or, for an object, any value that the resolvers of its type expect. It is called
+// only if the field is selected. x is the argument of [Operation.Execute].
 type Resolver[X any] func(ctx context.Context, x X, source any, in Input) (any, error)
 
-// Object holds the resolvers of one type of the schema, by field.
+// Object maps the fields of one schema type to their resolvers.
 type Object[X any] map[string]Resolver[X]
 
-// Config holds the parts of an Engine.
+// Config holds the schema, resolvers and limits of an Engine.
 type Config[X any] struct {
-	// Schema is the schema in its definition language.
+	// Schema is the schema in GraphQL's schema definition language.
 	Schema string
-	// Types holds the resolvers, by type. Every field has one, except those with the
-	// directive @unavailable on them or on their type.
+	// Types holds the resolvers by type. Every field needs one, unless the field or its type has the directive
+	// @unavailable.
 	Types map[string]Object[X]
-	// Limits bounds one request.
+	// Limits holds the limits of one request.
 	Limits Limits
-	// Introspection answers __schema and __type.
+	// Introspection enables __schema and __type.
 	Introspection bool
-	// Removed returns why a root field is not available any more, and nil for
-	// every other field. A document of such fields only is executed to these
-	// errors without being validated against the schema, which need not have
-	// them.
+	// Removed returns an error for a root field that is no longer available, and nil for any other field. If all root
+	// fields of a document are removed, the document yields these errors without validation against the schema, which
+	// need not contain the fields.
 	Removed func(f RootField) error
-	// Named returns the schema's name of a field or a member of an input object
-	// that a document spells otherwise, and any other name as it is; nil knows no
-	// other spellings.
+	// Named maps the spelling of a field or input member in a document to its name in the schema. It returns other names
+	// unchanged. Nil means that there are no alternative spellings.
 	Named func(name string) string
 }
 
-// Limits bounds one request. Counts are taken after fragments
-// are expanded.
+// Limits holds the limits of one request. Fields are counted after the expansion of fragments.
 type Limits struct {
-	Document   int // bytes of the document
-	Tokens     int // lexical tokens of the document, comments included
-	Depth      int // levels of fields; introspection has a fixed bound of 16
+	Document   int // bytes in the document
+	Tokens     int // lexical tokens in the document, including comments
+	Depth      int // levels of fields; introspection has a fixed limit of 16
 	Fields     int // selected fields
-	Aliases    int // fields given another name
-	Directives int // directives of the document
-	Values     int // values in arguments, literals and variables, coerced or compared
-	Response   int // bytes of the answer
+	Aliases    int // aliased fields
+	Directives int // directives in the document
+	Values     int // argument values, literals and variables, coerced or compared
+	Response   int // bytes in the response
 }
 
-// Engine executes documents against one schema. It is safe for concurrent use.
+// Engine executes documents of one schema. It is safe for concurrent use.
 type Engine[X any] struct {
 	cfg    Config[X]
 	schema *ast.Schema
 	// words lists the values of each lenient enumeration.
 	words map[string][]string
-	// valid holds valid documents by their source; they are never changed.
+	// valid caches valid documents by their source. The documents are never modified.
 	valid *lru.Cache[string, *ast.QueryDocument]
-	// shapes are those of valid documents.
+	// shapes holds the shapes of valid documents.
 	shapes *lru.Cache[string, struct{}]
 	rules  []core.Rule
 }
 
-// New returns an engine, or an error for a schema that does not parse, a field
-// without resolver, or a resolver without field.
+// New returns an engine. It returns an error if the schema does not parse, a field has no resolver, or a resolver has no
+// field.
 func New[X any](cfg Config[X]) (*Engine[X], error) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: cfg.Schema})
 	if err != nil {
@@ -96,8 +92,8 @@ func New[X any](cfg Config[X]) (*Engine[X], error) {
 	return e, err
 }
 
-// complete compares the schema with the resolvers, both ways. The meta-schema,
-// whose names begin with "__", is answered by introspection.
+// complete checks that fields and resolvers match in both directions. It skips the meta-schema, whose names begin with
+// "__".
 func complete[X any](schema *ast.Schema, types map[string]Object[X]) error {
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
@@ -128,7 +124,7 @@ func unavailable(of *ast.Definition, f *ast.FieldDefinition) bool {
 	return f.Directives.ForName(directive) != nil || of.Directives.ForName(directive) != nil
 }
 
-// enumerations reads the values of the lenient enumerations.
+// enumerations returns the values of the lenient enumerations.
 func enumerations(schema *ast.Schema) map[string][]string {
 	words := map[string][]string{}
 	for name, def := range schema.Types {
@@ -139,7 +135,7 @@ func enumerations(schema *ast.Schema) map[string][]string {
 	return words
 }
 
-// HasRoot reports whether the schema has a root field of the name.
+// HasRoot reports whether the schema has a root field of the given name.
 func (e *Engine[X]) HasRoot(name string) bool {
 	return e.schema.Query.Fields.ForName(name) != nil || e.schema.Mutation.Fields.ForName(name) != nil
 }

@@ -120,7 +120,7 @@ func TestExecute(t *testing.T) {
 		{
 			"too long", `{ shelf { a: id b: id c: id d: id e: id next { id pages weight next { id pages weight } } } book(id: "2") { id } }`, "",
 			`{"shelf":null,"book":{"id":"b\"1"}}`,
-			[]string{`["shelf"]: the answer exceeds the limit of 100 bytes`},
+			[]string{`["shelf"]: the response exceeds the limit of 100 bytes`},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestRefused(t *testing.T) {
 		"no field":  {"{\n scroll2 }", engine.Error{Message: `Cannot query field "scroll2" on type "Query".`, Code: engine.CodeValidation, Line: 2, Column: 2}},
 		"fragment":  {"{ ... on Nothing { id } }", engine.Error{Message: `Fragment cannot be spread here as objects of type "Query" can never be of type "Nothing".`, Code: engine.CodeValidation, Line: 1, Column: 7}},
 		"leaf":      {"{ book(id: \"1\") }", engine.Error{Message: `Field "book" of type "Book" must have a selection of subfields. Did you mean "book { ... }"?`, Code: engine.CodeValidation, Line: 1, Column: 3}},
-		"conflict":  {"{ a: book(id: \"1\") { id } a: book(id: \"2\") { id } }", engine.Error{Message: `Fields "a" conflict: they ask for different things under one name. Use different aliases.`, Code: engine.CodeValidation, Line: 1, Column: 27}},
+		"conflict":  {"{ a: book(id: \"1\") { id } a: book(id: \"2\") { id } }", engine.Error{Message: `Fields "a" conflict: their names or arguments differ. Use different aliases.`, Code: engine.CodeValidation, Line: 1, Column: 27}},
 		"enum":      {"{ book(id: \"1\", colour: BLUE) { id } }", engine.Error{Message: `colour: "BLUE" is not one of Colour: RED, GREEN`, Code: engine.CodeBadInput, Line: 1, Column: 17}},
 		"directive": {"{ book(id: \"1\") { id @deprecated } }", engine.Error{Message: `Directive "@deprecated" may not be used on FIELD.`, Code: engine.CodeValidation, Line: 1, Column: 23}},
 		"depth":     {"{ book(id: \"1\") { next { next { next { id } } } } }", engine.Error{Message: "the request exceeds the limit of 4 levels of fields", Code: engine.CodeLimit, Limit: "depth"}},

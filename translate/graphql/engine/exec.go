@@ -9,20 +9,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxParallel is how many root fields of a query run at once.
+// maxParallel is the maximum number of root fields of a query that run concurrently.
 const maxParallel = 4
 
-// Operation is a request made ready to execute, once.
+// Operation is a prepared request. It can be executed once.
 type Operation[X any] struct {
-	// Name is the operation's own, "" for an anonymous one.
+	// Name is the name of the operation, or "" if it is anonymous.
 	Name string
-	// Removed tells that all its root fields are, so that nothing will be done.
+	// Removed reports that all root fields are no longer available, so that Execute only returns errors.
 	Removed bool
-	// RequestedRoots lists its root fields as the document has them, those included that are
-	// skipped.
+	// RequestedRoots lists the root fields of the document, including skipped ones.
 	RequestedRoots []RootField
-	// Unavailable lists the selected fields that are always null, as "Type.field", sorted.
-	// Fields of types that are unavailable as a whole are left out.
+	// Unavailable lists the selected fields that are always null, as sorted "Type.field" strings. It omits the fields of
+	// types that are unavailable as a whole.
 	Unavailable []string
 	engine      *Engine[X]
 	of          *ast.Definition
@@ -43,8 +42,7 @@ func names[X any](nodes []*node[X]) []string {
 	return list
 }
 
-// Failure is an error and the place in the answer that is null because of it:
-// response keys and list indexes.
+// Failure is the error of a field, with the path of the resulting null value as response keys and list indexes.
 type Failure struct {
 	Err  error
 	Path []any
@@ -57,11 +55,11 @@ type Result struct {
 	Failures []Failure
 }
 
-// errTooLong ends an execution whose answer outgrew its limit.
-var errTooLong = errors.New("answer too long")
+// errTooLong stops an execution whose response exceeds its limit.
+var errTooLong = errors.New("response too long")
 
-// Execute runs the resolvers with x. The roots of a query run side by side,
-// those of a mutation one after the other (specification section 6.2.2).
+// Execute runs the resolvers with x. The root fields of a query run concurrently, those of a mutation in order
+// (specification, section 6.2.2).
 func (o *Operation[X]) Execute(ctx context.Context, x X) Result {
 	results := make([]Result, len(o.roots))
 	var group errgroup.Group
@@ -89,8 +87,8 @@ func (o *Operation[X]) Execute(ctx context.Context, x X) Result {
 	return out
 }
 
-// root runs one root field. A panic in a resolver costs that field only: it is a
-// bug of ours that must not become the caller's broken connection.
+// root executes one root field. A panic in a resolver fails only that field, so that a bug in a resolver does not break
+// the caller's connection.
 func (o *Operation[X]) root(ctx context.Context, x X, n *node[X]) (r Result) {
 	e := &execution[X]{x: x, most: o.engine.cfg.Limits.Response}
 	defer func() {
@@ -100,7 +98,7 @@ func (o *Operation[X]) root(ctx context.Context, x X, n *node[X]) (r Result) {
 	}()
 	if err := e.member(ctx, o.of.Name, nil, n); err != nil {
 		return failed(n.key, &Error{
-			Message: fmt.Sprintf("the answer exceeds the limit of %d bytes", e.most), Code: CodeLimit, Limit: "response",
+			Message: fmt.Sprintf("the response exceeds the limit of %d bytes", e.most), Code: CodeLimit, Limit: "response",
 		})
 	}
 	return e.Result
@@ -110,8 +108,7 @@ func failed(key string, err error) Result {
 	return Result{Data: append(appendString(nil, key), ":null"...), Failures: []Failure{{err, []any{key}}}}
 }
 
-// execution writes the answer of one root field. Each has its own, so that
-// roots can run side by side.
+// execution writes the response of one root field. Each root field has its own, so that they can run concurrently.
 type execution[X any] struct {
 	x    X
 	most int
@@ -119,13 +116,13 @@ type execution[X any] struct {
 	path []step
 }
 
-// step is a response key, or the index of an item in a list.
+// step is a response key or a list index.
 type step struct {
 	key   string
-	index int // if the key is ""
+	index int // used if key is ""
 }
 
-// place is the path as it is told in a failure.
+// place converts the path for use in a Failure.
 func (e *execution[X]) place() []any {
 	place := make([]any, len(e.path))
 	for i, s := range e.path {
@@ -136,7 +133,7 @@ func (e *execution[X]) place() []any {
 	return place
 }
 
-// member writes one field of an object. The only error is errTooLong.
+// member writes one field of an object. Its only error is errTooLong.
 func (e *execution[X]) member(ctx context.Context, parent string, source any, n *node[X]) error {
 	e.path = append(e.path, step{key: n.key})
 	defer func() { e.path = e.path[:len(e.path)-1] }()

@@ -9,9 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// meta is an object of the meta-schema (specification section 4.2), by field.
-// What would lead on without end is a func() any. A field it does not have is
-// null.
+// meta is an object of the meta-schema (specification, section 4.2), by field. Values that could recurse endlessly are of
+// type func() any. A missing field is null.
 type meta map[string]any
 
 func metaMember(source any, name string) any {
@@ -22,7 +21,7 @@ func metaMember(source any, name string) any {
 	return m[name]
 }
 
-// introspection resolves the two root fields of introspection.
+// introspection returns the resolvers of __schema and __type.
 func introspection[X any](schema *ast.Schema) Object[X] {
 	return Object[X]{
 		"__schema": func(context.Context, X, any, Input) (any, error) { return metaSchema(schema), nil },
@@ -35,7 +34,7 @@ func introspection[X any](schema *ast.Schema) Object[X] {
 
 func metaSchema(s *ast.Schema) meta {
 	directives := []any{}
-	for _, name := range []string{"include", "skip"} { // those a document may use
+	for _, name := range []string{"include", "skip"} { // the directives that a document may use
 		d := s.Directives[name]
 		directives = append(directives, meta{
 			"name": d.Name, "description": orNull(d.Description), "isRepeatable": d.IsRepeatable,
@@ -81,13 +80,12 @@ func metaNamed(s *ast.Schema, name string) any {
 		m["enumValues"] = list(def.EnumValues, func(v *ast.EnumValueDefinition) any {
 			return meta{"name": v.Name, "description": orNull(v.Description), "isDeprecated": false}
 		})
-	case ast.Scalar, ast.Interface, ast.Union: // the first has nothing more, schemas here have no other
+	case ast.Scalar, ast.Interface, ast.Union: // scalars have no further fields; the schema has no interfaces or unions
 	}
 	return m
 }
 
-// metaFields shows the fields of an object or input; those of introspection
-// itself are not listed (specification section 4.1).
+// metaFields lists the fields of an object or input, without those of introspection itself (specification, section 4.1).
 func metaFields(s *ast.Schema, def *ast.Definition) any {
 	fields := slices.DeleteFunc(slices.Clone(def.Fields), func(f *ast.FieldDefinition) bool {
 		return def == s.Query && strings.HasPrefix(f.Name, "__")
@@ -116,7 +114,7 @@ func metaValue(s *ast.Schema, name, description string, t *ast.Type, initial *as
 	return m
 }
 
-// list converts the elements of a list, never nil.
+// list converts the elements of a list. It never returns nil.
 func list[T any](items []T, convert func(T) any) []any {
 	out := make([]any, len(items))
 	for i, item := range items {

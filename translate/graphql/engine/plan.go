@@ -7,17 +7,15 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// introspectionDepth bounds __schema and __type, which the usual tools nest
-// deeper than any query for data.
+// introspectionDepth is the depth limit of __schema and __type, which common tools nest deeper than data queries.
 const introspectionDepth = 16
 
-// node is one field of the operation to execute: fragments expanded, @skip and
-// @include decided, fields of one response key merged, arguments coerced.
+// node is one field of a planned operation: fragments are expanded, @skip and @include evaluated, fields with the same
+// response key merged, and arguments coerced.
 type node[X any] struct {
-	// key is the name in the answer, name the field's own.
+	// key is the name in the response, name the field's own name.
 	key, name string
-	// typ is the type of the field's value, of the definition that typ names
-	// below any lists.
+	// typ is the type of the value, of the definition of its innermost element type.
 	typ *ast.Type
 	of  *ast.Definition
 	// resolve is nil for __typename and the meta-schema.
@@ -34,20 +32,20 @@ func (n *node[X]) selects(path []string) bool {
 	})
 }
 
-// planner turns a valid operation into nodes.
+// planner converts a valid operation to nodes.
 type planner[X any] struct {
 	engine *Engine[X]
 	coerce coercer
 
 	fields, aliases int
-	// unavailable are the selected fields that are always null.
+	// unavailable lists the selected fields that are always null.
 	unavailable []string
 }
 
-// null is the resolver of unavailable fields.
+// null resolves unavailable fields.
 func null[X any](context.Context, X, any, Input) (any, error) { return nil, nil }
 
-// root is the type of an operation's root fields.
+// root returns the type of the operation's root fields.
 func (e *Engine[X]) root(def *ast.OperationDefinition) *ast.Definition {
 	if def.Operation == ast.Mutation {
 		return e.schema.Mutation
@@ -64,7 +62,7 @@ func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, v
 		}
 	}
 	for _, d := range def.Directives {
-		return nil, []*Error{invalid(`Directive "@` + Clip(d.Name) + `" may not be used here.`).at(d.Position)}
+		return nil, []*Error{invalid(`Directive "@` + Clip(d.Name) + `" is not allowed here.`).at(d.Position)}
 	}
 	p := &planner[X]{engine: e, coerce: coercer{
 		schema: e.schema, operation: def, variables: variables, words: e.words, named: e.cfg.Named, most: e.cfg.Limits.Values,
@@ -80,15 +78,14 @@ func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, v
 	return op, p.coerce.unknown
 }
 
-// merged gathers the selections under one response key.
+// merged collects the selections under one response key.
 type merged[X any] struct {
 	node *node[X]
 	sets []ast.SelectionSet
 }
 
-// selection expands the selection sets that apply to one object of type of, in
-// the order of the document (specification section 6.3.2, CollectFields). depth
-// counts fields from the root, most is the bound on it.
+// selection expands the selection sets of one object of type of, in document order (specification, section 6.3.2,
+// CollectFields). depth counts fields from the root; most is its limit.
 func (p *planner[X]) selection(of *ast.Definition, sets []ast.SelectionSet, depth, most int) ([]*node[X], *Error) {
 	if depth > most {
 		return nil, LimitExceeded("depth", most, "levels of fields")
@@ -156,8 +153,8 @@ func (g *gatherer[X]) spread(s *ast.FragmentSpread) *Error {
 	return g.fragment(nil, s.Definition.TypeCondition, s.Definition.SelectionSet)
 }
 
-// fragment walks a fragment's fields. The schema has neither interfaces nor
-// unions, so a condition names the type itself or is a mistake.
+// fragment collects the fields of a fragment. The schema has neither interfaces nor unions, so a type condition must name
+// the type itself.
 func (g *gatherer[X]) fragment(d ast.DirectiveList, on string, set ast.SelectionSet) *Error {
 	included, fault := g.p.included(d)
 	if fault != nil || !included {
@@ -211,7 +208,7 @@ func (g *gatherer[X]) field(s *ast.Field) *Error {
 	return nil
 }
 
-// merges refuses a field that asks for something else than the one of its key.
+// merges returns an error if a field differs from the earlier field with the same key in name or arguments.
 func (p *planner[X]) merges(n *node[X], s *ast.Field, given map[string]any) *Error {
 	same := n.name == s.Name
 	if same {
@@ -221,19 +218,19 @@ func (p *planner[X]) merges(n *node[X], s *ast.Field, given map[string]any) *Err
 		}
 	}
 	if !same {
-		return invalid(`Fields "` + n.key + `" conflict: they ask for different things under one name. Use different aliases.`)
+		return invalid(`Fields "` + n.key + `" conflict: their names or arguments differ. Use different aliases.`)
 	}
 	return nil
 }
 
-// included decides @skip and @include, the only directives there are.
+// included evaluates @skip and @include, the only supported directives.
 func (p *planner[X]) included(list ast.DirectiveList) (bool, *Error) {
 	keep := true
 	for _, d := range list {
 		if d.Name != "skip" && d.Name != "include" {
 			return false, invalid(`Unknown directive "@` + Clip(d.Name) + `".`).at(d.Position)
 		}
-		if len(d.Arguments) > 1 { // beside "if"
+		if len(d.Arguments) > 1 { // other than "if"
 			return false, invalid(`Unknown argument on directive "@` + d.Name + `".`).at(d.Position)
 		}
 		v, fault := p.coerce.value(d.Arguments.ForName("if").Value, ast.NonNullNamedType("Boolean", nil), "if")
@@ -251,25 +248,23 @@ func (p *planner[X]) included(list ast.DirectiveList) (bool, *Error) {
 	return keep, nil
 }
 
-// Input holds the arguments and selection of a field.
+// Input holds the arguments and the selection of a field.
 type Input struct {
-	// Args holds the coerced arguments: string, int64, float64, bool, []any or
-	// map[string]any. An absent value, a null one and an empty enumeration are
-	// all missing from it. It may be shared and must not be changed.
+	// Args holds the coerced arguments: string, int64, float64, bool, []any or map[string]any. It omits absent and null
+	// values and empty enumeration values. The map may be shared and must not be modified.
 	Args  map[string]any
 	below selection
 	memo  *memo
 }
 
-// selection is the part of a field's value that a document selects.
+// selection is the selected part of a field's value.
 type selection interface{ selects(path []string) bool }
 
-// Selects reports whether the field that the path leads to is selected below, as
-// "machine", "id" in { machine { id } }.
+// Selects reports whether the field at a path is selected, for example "machine", "id" in { machine { id } }.
 func (in Input) Selects(path ...string) bool { return in.below.selects(path) }
 
-// memo is a resolver's result from the arguments of one field of the
-// document, for all the objects that have the field, and room for the field's value.
+// memo holds the result of a resolver that depends only on the arguments, shared by all objects with the field, and a
+// buffer for the field's value.
 type memo struct {
 	done  bool
 	value any
@@ -281,37 +276,35 @@ type memo struct {
 	texts []string
 }
 
-// Text is a leaf, Whole and Float are others, and Texts is a list of strings: values
-// without an allocation, good until the field is resolved for the next object.
+// Text returns a string leaf without an allocation. The value is valid until the field is resolved for the next object.
 func (in Input) Text(s string) any {
 	in.memo.text = s
 	return &in.memo.text
 }
 
-// Whole is Text for an integer.
+// Whole returns an integer leaf; see Text.
 func (in Input) Whole(n int64) any {
 	in.memo.whole = n
 	return &in.memo.whole
 }
 
-// Float is Text for a number.
+// Float returns a number leaf; see Text.
 func (in Input) Float(f float64) any {
 	in.memo.float = f
 	return &in.memo.float
 }
 
-// Texts is Text for a list of strings, which may be made in Room.
+// Texts returns a list of strings, which may use Buffer; see Text.
 func (in Input) Texts(list []string) any {
 	in.memo.texts = list
 	return &in.memo.texts
 }
 
-// Buffer is an empty list with room for strings.
+// Buffer returns an empty list with reusable capacity for strings.
 func (in Input) Buffer() []string { return in.memo.texts[:0] }
 
-// Memoize works something out the first time a field of the document is resolved,
-// its failure included. A field belongs to one root, so it is not resolved
-// concurrently.
+// Memoize calls work when a field of the document is first resolved and returns its result, including an error, for every
+// object. A field belongs to one root field, so calls for it are not concurrent.
 func Memoize[T any](in Input, work func() (T, error)) (T, error) {
 	if m := in.memo; !m.done {
 		m.value, m.err = work()

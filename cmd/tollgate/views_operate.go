@@ -1,0 +1,136 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
+	"github.com/tollgate-dev/tollgate/translate/usage"
+)
+
+// diffText formats the difference between two configurations.
+func diffText(d *operator.ConfigDiff) string {
+	switch {
+	case d.Fault != "":
+		return "The file would not be taken: " + d.Fault
+	case d.Diff == "":
+		return "Nothing that is shown differs between " + d.From + " and " + d.To + "."
+	}
+	return strings.TrimSuffix(d.Diff, "\n")
+}
+
+// overviewPage lists unavailable parts first, then gateways with an old configuration, then a table for each non-empty list, and a sentence
+// for each empty list. A list with an unavailable part has no such sentence.
+func overviewPage(o *operator.Overview, _ asked) (p page) {
+	for _, what := range o.Unknown {
+		p.said = append(p.said, "Unknown: "+what+".")
+	}
+	for _, g := range o.Gateways {
+		if g.Fault != "" {
+			p.said = append(p.said, fmt.Sprintf("Gateway %s has refused the newest configuration: %s", g.Instance, g.Fault))
+		}
+		if len(g.Restart) > 0 {
+			p.said = append(p.said, fmt.Sprintf("Gateway %s must be restarted for changed settings: %s", g.Instance, strings.Join(g.Restart, ", ")))
+		}
+	}
+	for _, part := range []struct {
+		list        any
+		known, none string
+	}{
+		{o.Gateways, "", ""},
+		{o.Approvals, operator.PartApprovals, "No request waits for approval."},
+		{o.Budgets, operator.PartBudgets, "No budget is near its end."},
+		{o.Refused, operator.PartRefusals, "Nothing was refused today."},
+		{o.Idle, operator.PartIdle, "No money is spent on idle resources."},
+		{o.Drift, operator.PartBudgets, "No ledger differs from the platform."},
+	} {
+		if list := reflect.ValueOf(part.list); list.Len() > 0 {
+			p.sheets = append(p.sheets, plainSheet(list))
+		} else if part.none != "" && o.Knows(part.known) {
+			p.said = append(p.said, part.none)
+		}
+	}
+	for _, what := range o.Off {
+		p.said = append(p.said, "Switched off: "+what+".")
+	}
+	if len(p.said) > 0 {
+		p.said = append(p.said, "")
+	}
+	return p
+}
+
+func limitsPage(l *operator.LimitList, _ asked) page {
+	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "leased"}}
+	for _, w := range l.Windows {
+		var limit, left any = "none", ""
+		if w.Limit > 0 {
+			limit, left = w.Limit, w.Remaining
+		}
+		leases := make([]string, len(w.Leases))
+		for i, l := range w.Leases {
+			leases[i] = fmt.Sprintf("%s: %d", l.Gateway, l.Held)
+		}
+		t.add(w.Scope, w.Window, w.Used, limit, left, time.Duration(w.ResetSeconds)*time.Second, strings.Join(leases, ", "))
+	}
+	return page{sheets: []sheet{t}}
+}
+
+// legacyPage has more columns for programs than for people.
+func legacyPage(l *legacy.List, a asked) page {
+	if !a.out.people() {
+		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
+		for _, c := range l.Calls {
+			t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["2xx"], c.Statuses["4xx"], c.Statuses["5xx"],
+				c.First, c.Last, strings.Join(c.V2, " "), strings.Join(usage.Names(c.Lost), " "))
+		}
+		return page{sheets: []sheet{t}}
+	}
+	if len(l.Calls) == 0 {
+		return page{said: []string{"No calls to retired interfaces."}}
+	}
+	t := sheet{{"org", "key", "program", "interface", "operation", "calls", "failed", "last seen", "in v2", "without a place in v2"}}
+	for _, c := range l.Calls {
+		t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["4xx"]+c.Statuses["5xx"],
+			c.Last, cmp.Or(strings.Join(c.V2, ", "), "nothing"), lostFields(c))
+	}
+	return page{sheets: []sheet{t}}
+}
+
+// lostFields lists the fields that have no equivalent in v2, most frequent first.
+func lostFields(c legacy.Call) string {
+	fields := usage.Names(c.Lost)
+	for i, f := range fields {
+		fields[i] = fmt.Sprintf("%s (%d)", f, c.Lost[f])
+	}
+	return strings.Join(fields, ", ")
+}
+
+func envoysPage(l *envoy.Status, _ asked) page {
+	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
+	for _, g := range l.Groups {
+		since, why := time.Time{}, ""
+		if r := g.Refused; r != nil {
+			since, why = r.Since, r.Type+" by "+r.Node+": "+r.Reason
+			if r.Withdrawn {
+				why = "withdrawn, " + why
+			}
+		}
+		groups.add(g.Group, g.Nodes, g.Here, since, why)
+	}
+	t := sheet{{"node", "group", "envoy", "resources", "served", "accepted", "refused"}}
+	for _, n := range l.Nodes {
+		for _, r := range n.Resources {
+			refused := ""
+			if r.Refused != "" {
+				refused = r.Refused + ": " + r.Reason
+			}
+			t.add(n.ID, n.Group, n.Version, r.Type, r.Serving, r.Accepted, refused)
+		}
+	}
+	return page{sheets: []sheet{groups, t}}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/money"
+)
+
+func ledgerPage(l *money.Ledger, _ asked) page {
+	var p page
+	if !l.Complete {
+		p.said = append(p.said, "The ledger is not complete: what raises cost is refused until it was compared with the platform.", "")
+	}
+	if l.Loss != nil {
+		p.said = append(p.said, lossText(l.Loss), "")
+	}
+	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "sandboxes", "budget"}}
+	budgets := budgetSheet()
+	for _, b := range l.Scopes {
+		a, r := b.Committed, b.Reserved
+		scopes.add(b.Scope, usd(a.PerHour), usd(r.PerHour), usd(r.Runs), usd(b.Day), usd(b.Month), a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, a.Sandboxes+r.Sandboxes, cmp.Or(pairs(b.Limits, " "), "none"))
+		budgets.addBudgets(b.Scope, b.Budgets)
+		for _, budget := range b.Budgets {
+			if budget.Over != "" {
+				p.said = append(p.said, fmt.Sprintf("Runs under way may pass the budget %s %s by %s USD at most.", b.Scope, budget.Name, budget.Over), "")
+			}
+		}
+	}
+	p.sheets = append(p.sheets, scopes)
+	p.add(budgets)
+	p.add(resourceSheet(l.Resources))
+	return p
+}
+
+func resourceSheet(list []money.Resource) sheet {
+	s := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "gpu", "since", "labels"}}
+	for _, r := range list {
+		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), usd(r.Takes.PerHour), r.Takes.GPUs, r.GPU, r.Since, pairs(r.Labels, "="))
+	}
+	return s
+}
+
+// resourceList is a list of resources. Callers get all resources at once, without a sum.
+type resourceList struct {
+	Resources     []money.Resource
+	All           int
+	PerHour, Next string
+}
+
+func resourcesPage(l *resourceList, _ asked) page {
+	p := page{sheets: []sheet{resourceSheet(l.Resources)}, said: []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))}}
+	if l.Next != "" {
+		p.said = append(p.said, sentence("next", l.Next))
+	}
+	p.said = append(p.said, "")
+	return p
+}
+
+// lossText describes a loss of ledger data and its time.
+func lossText(l *money.Loss) string {
+	text := "The ledger was lost at " + moment(&l.At) + ": " + l.Reason + ". "
+	if l.Rebuilt == nil {
+		return text + "It is being rebuilt."
+	}
+	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner back, %d have none.", moment(l.Rebuilt), l.Returned, l.Unowned)
+}
+
+// budgetSheet returns a table of budgets with only its header. Call addBudgets for each scope.
+func budgetSheet() sheet {
+	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "taken", "used up"}}
+}
+
+func (s *sheet) addBudgets(scope string, budgets []money.Budget) {
+	for _, b := range budgets {
+		of := func(amount string) any { return budgetCell(b.Name, amount) }
+		s.add(scope, b.Name, of(b.Limit), of(b.Used), of(b.Reserved), of(b.Left), takenShare(b.Limit, b.Used, b.Reserved), b.UsedUp)
+	}
+}
+
+func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
+	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers", "gb", "sandboxes", "gateway", "decision"}}
+	for _, h := range l.Holds {
+		a := h.Reserves
+		s.add(h.ID, age(h.Age), h.State, h.Until, h.Operation, h.Name, h.Resource, owner(h.Team, h.Key),
+			usd(a.PerHour), usd(a.Runs), a.GPUs, a.Pods, a.Workers, a.VolumeGB, a.Sandboxes, h.Gateway, h.Decision)
+	}
+	return page{sheets: []sheet{s}}
+}
+
+// costsPage has a column for each group and, for resources, also for their names.
+func costsPage(c *money.Costs, a asked) page {
+	timed := a.Get("bucket") != "total"
+	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
+	var header []any
+	if timed {
+		header = append(header, "start")
+	}
+	for _, by := range groups {
+		header = append(header, by)
+		if by == "resource" {
+			header = append(header, "kind", "name", "gpu", "dc")
+		}
+	}
+	s := sheet{append(header, "usd")}
+	for _, r := range c.Rows {
+		var row []any
+		if timed {
+			row = append(row, r.Start)
+		}
+		for _, by := range groups {
+			row = append(row, costCells(&r, by)...)
+		}
+		s = append(s, append(row, usd(r.USD)))
+	}
+	if a.out.people() {
+		total := append([]any{"total"}, slices.Repeat([]any{""}, len(s[0])-1)...)
+		total[len(total)-1] = usd(c.Total)
+		s = append(s, total)
+	}
+	return page{sheets: []sheet{s}}
+}
+
+// costCells returns the cells of one group.
+func costCells(r *money.Cost, by string) []any {
+	if label, ok := strings.CutPrefix(by, "label:"); ok {
+		return []any{r.Labels[label]}
+	}
+	if by == "resource" {
+		return []any{r.Resource, r.Kind, r.Name, r.GPU, r.DataCenter}
+	}
+	return []any{map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}[by]}
+}
+
+func forecastPage(f *money.Forecasts, _ asked) page {
+	s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}, budgetSheet()
+	for _, r := range f.Scopes {
+		budgets.addBudgets(r.Scope, r.Budgets)
+		s.add(r.Scope, usd(r.PerHour), usd(r.Today), usd(r.Day.Expected), usd(r.Day.Low), usd(r.Day.High),
+			usd(r.ThisMonth), usd(r.Month.Expected), usd(r.Month.Low), usd(r.Month.High), r.Days)
+	}
+	p := page{sheets: []sheet{s}}
+	p.add(budgets)
+	return p
+}
+
+func idlePage(l *money.IdleList, a asked) page {
+	if l.At == nil && a.out.people() {
+		return page{said: []string{"The platform was not looked at yet."}}
+	}
+	s := sheet{{"resource", "kind", "name", "owner", "reason", "since", "usd_per_month", "snoozed_until", "stop_at"}}
+	for _, r := range l.Resources {
+		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Reason, r.Since, usd(r.PerMonth), r.Kept, r.StopAt)
+	}
+	return page{sheets: []sheet{s}}
+}
+
+func adjustedLine(a *money.AdjustedAccrual) string {
+	line := fmt.Sprintf("%s: %s USD today (%s), %s USD this month (%s); request %s", a.Scope, a.Day, signed(a.DayChange), a.Month, signed(a.MonthChange), a.RequestID)
+	if a.Period != "" {
+		line = fmt.Sprintf("%s: %s USD in the %s (%s); request %s", a.Scope, a.Accrued, a.Period, signed(a.Change), a.RequestID)
+	}
+	if a.Repeated {
+		line += " made this adjustment before, nothing was changed"
+	}
+	return line
+}
+
+// signed adds a sign to an amount.
+func signed(amount string) string {
+	if strings.HasPrefix(amount, "-") {
+		return amount
+	}
+	return "+" + amount
+}
+
+func snoozedLine(k *money.Snoozed) string {
+	if k.Until == nil {
+		return k.Resource + " is no longer snoozed"
+	}
+	return k.Resource + " is snoozed until " + moment(k.Until)
+}

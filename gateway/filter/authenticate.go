@@ -1,0 +1,188 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// Authenticate determines the caller. A request may have at most one credential: a key or a token, sent as a Bearer token (RFC 6750,
+// section 2.1) or, on the GraphQL route, in the api_key query parameter. On other routes the parameter does not authenticate, but counts as
+// a second credential. A client certificate identifies the caller of a request without a credential.
+type Authenticate struct {
+	// Keyless is the ID of the organisation that serves anonymous GraphQL requests, or "".
+	Keyless string
+	// Guard limits failed attempts by address; required.
+	Guard *Guard
+}
+
+// apiKey is the name of the GraphQL query parameter for the key.
+const apiKey = "api_key"
+
+// Name implements Filter.
+func (Authenticate) Name() string { return "authenticate" }
+
+// Request sets Tenant and Caller. A caller set by a dry run is kept. It returns 401 for an unknown credential, 429 if the address failed
+// too often, and 400 for more than one credential.
+func (f Authenticate) Request(ctx context.Context, ex *Exchange) error {
+	if ex.Caller == nil {
+		if err := f.authenticate(ctx, ex); err != nil || ex.Caller == nil {
+			return err
+		}
+	}
+	c := ex.Caller
+	ex.Tenant = ex.pipeline.Callers.Tenants[c.Org]
+	ex.Event.Org, ex.Event.Team, ex.Event.Key, ex.Event.Subject = c.Org, c.Team, c.Key, c.Subject
+	return nil
+}
+
+// authenticate sets the caller. It leaves ex.Caller nil on public routes called without a credential.
+func (f Authenticate) authenticate(ctx context.Context, ex *Exchange) error {
+	key, err := credential(ex)
+	if err != nil && !errors.Is(err, identity.ErrUnknown) {
+		return err
+	}
+	directory, chain := ex.pipeline.Callers.Directory, ex.In.Certificates
+	if err != nil {
+		chain = nil // an invalid credential is not replaced by a certificate
+	}
+	if err == nil && key == "" && chain == nil && ex.Route != nil && ex.Route.Public && !directory.RequiresCertificate() {
+		if ex.Dialect != route.GraphQL {
+			return nil
+		}
+		if err := f.Guard.countAnonymous(ex.In.Peer); err != nil {
+			return err
+		}
+		ex.Tenant = ex.pipeline.Callers.Tenants[f.Keyless] // may be nil: only fields that need no organisation are then served
+		return nil
+	}
+	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Authenticated}, ex.In.Received)
+	if err != nil {
+		ex.Admission.tokenRejected = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
+		return f.refuse(ex, key, err)
+	}
+	caller.MarkUsed(ex.In.Received)
+	ex.Caller = caller
+	return nil
+}
+
+// refuse returns the error for a credential without a caller. It counts missing and invalid credentials as failed attempts, but not
+// credentials that could not be checked, nor valid tokens that belong to no caller.
+func (f Authenticate) refuse(ex *Exchange, key string, err error) error {
+	_, certificate := errors.AsType[*identity.CertificateError](err)
+	token, isToken := errors.AsType[*identity.TokenError](err)
+	switch {
+	case errors.Is(err, identity.ErrUnavailable):
+		return problem.IssuerUnavailable.New("the token cannot be verified right now; try again later").With("Retry-After", "10").Because(err)
+	case ex.pipeline.Callers.Incomplete && !certificate && !identity.IsToken(key):
+		return problem.KeysUnavailable.New("the key cannot be checked right now; try again later").With("Retry-After", "1").Because(err)
+	case isToken && token.Verified:
+		return err
+	}
+	if slow := f.Guard.countFailure(ex.In.Peer); slow != nil {
+		return slow
+	}
+	if key == "" && err == identity.ErrUnknown { //nolint:errorlint // certificate errors are reported as unknown keys
+		return problem.Unauthorized.New(translate.MissingKeyText).Because(err)
+	}
+	return err
+}
+
+// Response adds WWW-Authenticate to a 401 (RFC 9110, section 15.5.2), with error="invalid_token" for a rejected token (RFC 6750, section
+// 3.1). It takes back the count of a failed anonymous request.
+func (f Authenticate) Response(_ context.Context, ex *Exchange) error {
+	if ex.Response.Status == http.StatusUnauthorized {
+		challenge := "Bearer"
+		if ex.Admission.tokenRejected {
+			challenge += ` error="invalid_token"`
+		}
+		ex.Response.Header.Set("WWW-Authenticate", challenge)
+	}
+	failed := func(call *Exchange) bool { return call.Event.Outcome != telemetry.OutcomeOK }
+	if ex.Caller == nil && ex.Tenant != nil && (ex.Response.Status != http.StatusOK || slices.ContainsFunc(ex.Calls, failed)) {
+		f.Guard.returnAnonymous(ex.In.Peer)
+	}
+	return nil
+}
+
+// Notes implements Explainer.
+func (Authenticate) Notes(ex *Exchange, _ string) []string {
+	if ex.Caller == nil {
+		return nil
+	}
+	c := ex.Caller
+	parts := []string{"organisation " + c.Org}
+	for _, part := range []struct{ what, name string }{{"team ", c.Team}, {"key ", c.Key}, {"roles ", strings.Join(c.RoleNames(), ", ")}} {
+		if part.name != "" {
+			parts = append(parts, part.what+part.name)
+		}
+	}
+	return []string{strings.Join(parts, ", ")}
+}
+
+// credential returns the credential of a request, or "".
+func credential(ex *Exchange) (string, error) {
+	headers := ex.In.Header["Authorization"]
+	query := ex.Query
+	if ex.Route == nil {
+		// The query of an unmatched request has not been parsed, but may contain the credential.
+		var err error
+		query, err = route.ParseQuery(ex.In.Query)
+		if err != nil && ex.Dialect == route.GraphQL {
+			return "", err // in other dialects RequireRoute refuses the query, after counting
+		}
+	}
+	params := query[apiKey]
+	ex.Query = without(ex.Query, apiKey)
+	if len(headers)+len(params) > 1 {
+		return "", problem.BadRequest.New("the request has more than one credential")
+	}
+	if len(params) == 1 {
+		if ex.Dialect != route.GraphQL {
+			return "", identity.ErrUnknown
+		}
+		return params[0], nil
+	}
+	if len(headers) == 0 {
+		return "", nil
+	}
+	return bearer(headers[0], ex.Dialect)
+}
+
+// bearer returns the token of an Authorization header, and ErrUnknown for anything but one Bearer token. Clients of GraphQL and of the run
+// interface may send the bare token (reference platform-v2, section 12).
+func bearer(h string, dialect route.Dialect) (string, error) {
+	scheme, token, ok := strings.Cut(h, " ")
+	token = strings.TrimLeft(token, " ") // RFC 9110, section 11.4
+	switch {
+	case ok && strings.EqualFold(scheme, "Bearer") && token != "":
+		return token, nil
+	case !ok && h != "" && (dialect == route.GraphQL || dialect.IsRun()):
+		return h, nil
+	default:
+		return "", identity.ErrUnknown
+	}
+}
+
+// without returns q without one parameter. It does not change q.
+func without(q url.Values, name string) url.Values {
+	if !q.Has(name) {
+		return q
+	}
+	rest := make(url.Values, len(q))
+	for k, v := range q {
+		if k != name {
+			rest[k] = v
+		}
+	}
+	return rest
+}

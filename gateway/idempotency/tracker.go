@@ -1,0 +1,331 @@
+package idempotency
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
+)
+
+// Tracker tracks the intents that this gateway is executing and coordinates them with other gateways through the store. It is safe for
+// concurrent use. It does not own its client.
+type Tracker struct {
+	// Gateway identifies this incarnation of this gateway.
+	Gateway string
+
+	client redis.Cmdable
+	store  *redisstore.Intents
+	prefix string
+	logger *slog.Logger
+	lease  lease
+	outbox outbox
+	memory memory
+	alive  func() []string // nil if no other gateway can share the store
+	// started is the earliest time when heartbeats of other gateways may have been received.
+	started time.Time
+
+	mu      sync.Mutex // guards tracked
+	tracked map[string]*trackedIntent
+}
+
+// trackedIntent is an intent executed by this gateway.
+type trackedIntent struct {
+	wish   filter.DedupKeys
+	intent filter.Intent
+	// caller is canceled when the caller disconnects.
+	caller context.Context //nolint:containedctx // used to detect a disconnect, not for calls
+	// noted is a time not after the recording of the intent, by the monotonic clock. It is zero before recording.
+	noted time.Time
+}
+
+// NewTracker returns a Tracker whose keys begin with prefix. Writes that need not delay a response run in spawn. It does not dial.
+func NewTracker(client redis.Cmdable, prefix, gateway string, spawn func(func()), logger *slog.Logger) *Tracker {
+	d := &Tracker{
+		Gateway: gateway, client: client, store: redisstore.NewIntents(client, prefix), prefix: prefix, logger: logger, tracked: make(map[string]*trackedIntent),
+		memory: memory{now: time.Now}, started: time.Now(),
+	}
+	d.outbox = outbox{write: d.store.End, spawn: spawn}
+	return d
+}
+
+// Store returns the store of intents, where the ledger records the intents of its reservations.
+func (d *Tracker) Store() *redisstore.Intents { return d.store }
+
+// unknownPeer stands for gateways whose heartbeats have not been received yet. It never completes a recovery.
+const unknownPeer = "?"
+
+// SetPeers sets the name under which this gateway restores lost intents, and a function that returns the names of all live gateways. alive
+// is nil if no other gateway can share the store. SetPeers must be called before the tracker is used.
+func (d *Tracker) SetPeers(name string, alive func() []string) {
+	d.alive = alive
+	d.store.SetPeers(name, d.memory.all, d.peers)
+}
+
+// peers returns the names of the gateways that a recovery waits for.
+func (d *Tracker) peers() []string {
+	switch {
+	case d.alive == nil:
+		return nil
+	case time.Since(d.started) < LeaseDuration:
+		return append(d.alive(), unknownPeer)
+	}
+	return d.alive()
+}
+
+// Keys returns the store keys shared by requests with the given fingerprint.
+func (d *Tracker) Keys(org, owner, print string) filter.DedupKeys {
+	return filter.DedupKeys{Org: org, Owner: owner, Pending: "w" + print, Response: "a-", Lookalikes: "l-"}
+}
+
+// KeysFor returns the store keys of requests with an idempotency key.
+func (d *Tracker) KeysFor(org, owner, print string) filter.DedupKeys {
+	return filter.DedupKeys{Org: org, Owner: owner, Pending: "wk" + print, Response: "a" + print, Lookalikes: "l-"}
+}
+
+// LookalikeKey returns the store key of intents whose resources have the same kind, name and shape.
+func (d *Tracker) LookalikeKey(_, looks string) string { return "l" + looks }
+
+// orgPrefix returns the prefix of an organisation's keys.
+func (d *Tracker) orgPrefix(org string) string { return d.prefix + "{" + org + "}:" }
+
+// Note returns the message that records an intent as part of another store operation.
+func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *ledger.IntentRecord {
+	i.Gateway = d.Gateway
+	return &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
+}
+
+// TryRecord records an intent unless the store has a response or other intents under its keys, except those in past. It returns the state
+// of the store. If the intent has no ID, TryRecord only reads.
+func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, past []string) (filter.Pending, error) {
+	n := &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
+	if i.ID != "" {
+		n = d.Note(w, i, past)
+	}
+	found, err := d.store.Record(ctx, n)
+	if err != nil {
+		return filter.Pending{}, err
+	}
+	seen := filter.Pending{Now: found.Now, QueriedAt: found.Sent}
+	for id, raw := range found.Others {
+		other, err := filter.DecodeIntent(id, raw)
+		if err != nil {
+			return filter.Pending{}, err
+		}
+		seen.Intents = append(seen.Intents, other)
+	}
+	slices.SortFunc(seen.Intents, func(a, b filter.Intent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	if found.Response != "" {
+		if err := json.Unmarshal([]byte(found.Response), &seen.Response); err != nil {
+			return filter.Pending{}, fmt.Errorf("stored response: %w", err)
+		}
+	}
+	return seen, nil
+}
+
+// Enter registers a request that is about to record an intent, until done is called. Equal requests then treat it as separate while its
+// caller is connected, even before the intent is recorded.
+func (d *Tracker) Enter(caller context.Context, w *filter.DedupKeys, id string) (done func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tracked[id] = &trackedIntent{wish: *w, caller: caller}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if h := d.tracked[id]; h != nil && h.noted.IsZero() {
+			delete(d.tracked, id)
+		}
+	}
+}
+
+// Waiting returns the intents under the given keys whose callers are connected to this gateway.
+func (d *Tracker) Waiting(w *filter.DedupKeys) (ids []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, h := range d.tracked {
+		if h.wish.Org == w.Org && h.wish.Pending == w.Pending && !wire.ClientGone(h.caller) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Track registers a recorded intent. noted is a time not after the recording. caller is canceled when the caller disconnects.
+func (d *Tracker) Track(caller context.Context, w *filter.DedupKeys, i filter.Intent, noted time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tracked[i.ID] = &trackedIntent{wish: *w, intent: i, caller: caller, noted: noted}
+	d.memory.begin(w, &i)
+}
+
+// MaySend reports whether the call of an intent may be sent: no other gateway can have declared this one dead since the intent was
+// recorded.
+func (d *Tracker) MaySend(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := d.tracked[id]
+	return h == nil || elapsed(h.noted, time.Now()) <= LeaseDuration/2 || d.lease.held(h.noted, time.Now())
+}
+
+// CallerStatus reports whether the caller of another intent is still connected. If asked is not zero, it asks the gateway that executes the
+// intent, and accepts its answers from that time on, by the store's clock.
+func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent, asked time.Time) filter.CallerStatus {
+	if i.Abandoned || i.Unresolved {
+		return filter.CallerGone
+	}
+	if i.Gateway != d.Gateway {
+		switch {
+		case !asked.IsZero() && d.queryCaller(ctx, org, i.ID, asked):
+			return filter.CallerConnected
+		case d.dead(ctx, i.Gateway):
+			return filter.CallerGone
+		}
+		return filter.CallerUnknown
+	}
+	d.mu.Lock()
+	h := d.tracked[i.ID]
+	d.mu.Unlock()
+	switch {
+	case h != nil && !wire.ClientGone(h.caller):
+		return filter.CallerConnected
+	case h != nil, d.outbox.has(i.ID):
+		return filter.CallerUnknown // its outcome will be written soon
+	default:
+		return filter.CallerGone
+	}
+}
+
+// Abandoned reports whether the gateway of an intent has been dead for a minute. A resource created by its call is listed by then.
+func (d *Tracker) Abandoned(ctx context.Context, i *filter.Intent) bool {
+	if i.Unresolved || i.Gateway == d.Gateway {
+		return false
+	}
+	silent, dead := d.Dead(ctx, i.Gateway)
+	return dead && silent >= propagationDelay
+}
+
+// Adopt transfers the resource of an abandoned intent to this request. ctx is canceled when the caller of this request disconnects. ok is
+// false if another request has adopted the resource.
+func (d *Tracker) Adopt(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (filter.Intent, bool, error) {
+	mine := *i
+	mine.Gateway, mine.Abandoned, mine.Unresolved, mine.Resource = d.Gateway, false, false, resource
+	mine.Adoptions++
+	mine = mine.Restored()
+	letGo := d.reserveLocally(&trackedIntent{wish: *w, intent: mine, caller: ctx, noted: time.Now()})
+	if letGo == nil {
+		return filter.Intent{}, false, nil
+	}
+	n, err := d.store.End(ctx, []ledger.IntentUpdate{*d.ending(w, i, &filter.IntentUpdate{Next: &mine, Unindex: true})})
+	if err != nil || n == 0 {
+		letGo()
+		return filter.Intent{}, false, err
+	}
+	d.memory.begin(w, &mine)
+	return mine, true, nil
+}
+
+// reserveLocally registers an adoption before it is written to the store, so that no other request on this gateway sees the resource as
+// unowned. It returns nil if another request has adopted the resource or is doing so.
+func (d *Tracker) reserveLocally(mine *trackedIntent) (letGo func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := mine.intent.ID
+	if h := d.tracked[id]; h != nil && h.intent.Adoptions >= mine.intent.Adoptions {
+		return nil
+	}
+	d.tracked[id] = mine
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.tracked[id] == mine {
+			delete(d.tracked, id)
+		}
+	}
+}
+
+// Claim reports whether a resource was created by the given intent. The first claim of a resource wins.
+func (d *Tracker) Claim(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (bool, error) {
+	return d.store.Claim(ctx, &ledger.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
+}
+
+// Ending returns the message that ends or updates an intent in the store. From now on the tracker remembers the intent in its new state.
+func (d *Tracker) Ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *ledger.IntentUpdate {
+	out := d.ending(w, i, e)
+	taken := i.Adoptions
+	if e.Next != nil {
+		taken = e.Next.Adoptions
+	}
+	d.memory.end(out, w.Owner, taken)
+	return out
+}
+
+func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *ledger.IntentUpdate {
+	out := &ledger.IntentUpdate{
+		Org: w.Org, Created: "m" + cmp.Or(e.Resource, "-"), Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, OldRow: i.Raw(),
+		SetCreated: e.Resource != "", UnsetLookalike: e.Unindex,
+	}
+	if e.Next != nil {
+		out.Row = e.Next.Restored().Raw()
+	}
+	if e.Response != nil {
+		text, err := json.Marshal(e.Response)
+		if err != nil { // cannot fail: strings and numbers
+			panic(err)
+		}
+		out.Text = string(text)
+	}
+	return out
+}
+
+// End writes the new state of an intent to the store. It stops tracking the intent unless this request continues to own it.
+func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) error {
+	if _, err := d.store.End(ctx, []ledger.IntentUpdate{*d.Ending(w, d.current(i), e)}); err != nil {
+		d.EndAsync(w, i, e)
+		return err
+	}
+	d.MarkEnded(i, e)
+	return nil
+}
+
+// EndAsync ends the intent after the response has been sent.
+func (d *Tracker) EndAsync(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) {
+	if !d.outbox.add(w.Org, d.Ending(w, d.current(i), e)) {
+		d.logger.Warn("outcome queue full: dropped the outcome of a create; a retry may not find its resource", "org", w.Org, "intent", i.ID)
+	}
+	d.MarkEnded(i, e)
+}
+
+// MarkEnded updates the tracker after the end of an intent was written as part of another store operation.
+func (d *Tracker) MarkEnded(i *filter.Intent, e *filter.IntentUpdate) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := d.tracked[i.ID]
+	switch {
+	case h == nil || h.intent.Adoptions != i.Adoptions: // adopted by another request
+	case e.Next == nil || e.Next.Abandoned || e.Next.Unresolved:
+		delete(d.tracked, i.ID)
+	default:
+		h.intent = e.Next.Restored()
+	}
+}
+
+// current returns the intent as it is stored now, or i itself if another request has adopted it.
+func (d *Tracker) current(i *filter.Intent) *filter.Intent {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h := d.tracked[i.ID]; h != nil && h.intent.Adoptions == i.Adoptions {
+		out := h.intent
+		return &out
+	}
+	return i
+}

@@ -1,0 +1,95 @@
+package legacy
+
+import (
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// Optional is a setting in a caller's input. It is absent (the zero value), null (Null) or a value (Given).
+type Optional[T any] struct {
+	value      T
+	set, given bool
+}
+
+// Given returns an Optional with a value.
+func Given[T any](v T) Optional[T] { return Optional[T]{v, true, true} }
+
+// Null returns an Optional that is null.
+func Null[T any]() Optional[T] { return Optional[T]{set: true} }
+
+// OptionalOf returns the member of an input as an Optional, absent if it is not a T. The dialect removes values that it
+// treats as absent beforehand.
+func OptionalOf[T any, M ~map[string]any](input M, name string) Optional[T] {
+	v, ok := input[name].(T)
+	return Optional[T]{v, ok, ok}
+}
+
+// IsSet reports whether the setting is a value or null.
+func (w Optional[T]) IsSet() bool { return w.set }
+
+// Get returns the value; ok is false if there is none.
+func (w Optional[T]) Get() (v T, ok bool) { return w.value, w.given }
+
+// Value returns the value, or the zero value.
+func (w Optional[T]) Value() T { return w.value }
+
+// Or returns the value, or other if there is none.
+func (w Optional[T]) Or(other T) T {
+	if w.given {
+		return w.value
+	}
+	return other
+}
+
+// Apply calls a setter with the value, if there is one.
+func (w Optional[T]) Apply(set func(T)) {
+	if w.given {
+		set(w.value)
+	}
+}
+
+// ApplyOrZero calls a setter with the value, or with the zero value for null. It does nothing if the setting is absent.
+func (w Optional[T]) ApplyOrZero(set func(T)) {
+	if w.set {
+		set(w.value)
+	}
+}
+
+// PassThrough collects settings that v2 accepts unchanged. Settings with translation rules are Optionals.
+type PassThrough []passThroughField
+
+type passThroughField struct {
+	member string // name in v2 bodies
+	value  any
+}
+
+// Set sets a member unless it is already set.
+func (p *PassThrough) Set(member string, value any) {
+	if p.Get(member) != nil {
+		return
+	}
+	switch v := value.(type) {
+	case int64:
+		value = translate.Int(v)
+	case []string:
+		value = translate.List(v)
+	}
+	*p = append(*p, passThroughField{member, value})
+}
+
+// Get returns the value of a member, or nil.
+func (p *PassThrough) Get(member string) any {
+	for _, setting := range *p {
+		if setting.member == member {
+			return setting.value
+		}
+	}
+	return nil
+}
+
+// Apply writes the settings to a body.
+func (p *PassThrough) Apply(b v2.Object) {
+	for _, setting := range *p {
+		b.Put(setting.member, setting.value)
+	}
+}
