@@ -59,7 +59,7 @@ func refusedWith(t *testing.T, a answer, status int) string {
 }
 
 // In each dialect a refusal carries the id of a request for approval, and once that is
-// granted the very same call passes, once, and is logged with person who granted it.
+// granted the very same call passes, once, and is logged with the person who granted it.
 func TestApprovals(t *testing.T) {
 	const deploy = `mutation { podFindAndDeployOnDemand(input: {name: "a", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`
 	for _, tt := range []struct {
