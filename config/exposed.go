@@ -55,7 +55,7 @@ func warnShared(c *settings.Config) error {
 	list := []named{{"admin.token", &c.Admin.Token}, {"envoy.xds.token", &c.Envoy.XDS.Token}, {"audit.webhook.secret", &c.Audit.Webhook.Secret}}
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
-		list = append(list, named{at + ".credential", &o.Credential}, named{at + ".alerts.keep_secret", &o.Alerts.KeepSecret}, named{at + ".alerts.webhook.secret", &o.Alerts.Webhook.Secret})
+		list = append(list, named{at + ".credential", &o.Credential}, named{at + ".alerts.snooze_secret", &o.Alerts.SnoozeSecret}, named{at + ".alerts.webhook.secret", &o.Alerts.Webhook.Secret})
 	}
 	var errs fault.Found
 	first := make(map[string]string, len(list))

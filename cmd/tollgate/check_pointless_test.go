@@ -79,7 +79,7 @@ func pointless() map[string]wrong {
 		"no receiver":           {org: "idle: {for: 1h, action: §notify}", want: "orgs[0].idle.action: notify needs a receiver: set alerts.webhook.url"},
 		"idle notice":           {org: "idle: {for: 1h, notice: §1h}", want: "orgs[0].idle.notice: has no effect without idle.action: stop"},
 		"report unsent":         {org: "alerts: {§report: {weekday: mon}}", want: "orgs[0].alerts.report: has no receiver: set alerts.webhook.url or spend.reports"},
-		"keep what":             {top: "public_url: https://gateway.example", org: "alerts: {§keep_secret: {env: SECRET}}", want: "orgs[0].alerts.keep_secret: has no effect without idle.for"},
+		"keep what":             {top: "public_url: https://gateway.example", org: "alerts: {§snooze_secret: {env: SECRET}}", want: "orgs[0].alerts.snooze_secret: has no effect without idle.for"},
 		"secret of no webhook":  {org: "alerts: {webhook: {§secret: {env: SECRET}}}", want: "orgs[0].alerts.webhook.secret: has no effect without alerts.webhook.url"},
 		"grants of nothing":     {teams: "teams: [{id: research, §grants: {per_hour: 5}}]", want: "orgs[0].teams[0].grants: has no effect: no policy and no budget of the organisation is approvable"},
 		"weight":                {teams: "teams: [{id: research, weight: §3}]", want: "orgs[0].teams[0].weight: has no effect without limits.fair_share.enabled"},
@@ -121,7 +121,7 @@ func weak() map[string]wrong {
 		"public URL over http":   {top: "public_url: §http://gateway.example", want: "public_url: uses http: callers' keys are sent unencrypted; use https"},
 		"name of the platform":   {platform: `platform: {base_url: "https://10.0.0.9"}`, top: "§v1: {}", want: "legacy: brand is not set, and platform.base_url does not contain the platform's name"},
 		"address of everyone":    {keys: `keys: [{id: ann, addresses: [§"0.0.0.0/0"], sha256: "` + strings.Repeat("5f", 32) + `"}]`, want: "orgs[0].keys[0].addresses[0]: 0.0.0.0/0 contains all addresses: the key is accepted from everywhere"},
-		"one secret for two":     {top: "public_url: https://gateway.example", org: "idle: {for: 1h}\nalerts: {keep_secret: {env: SECRET}, webhook: {url: https://hooks.test/, §secret: {env: SECRET}}}", want: "orgs[0].alerts.webhook.secret: has the same value as orgs[0].alerts.keep_secret"},
+		"one secret for two":     {top: "public_url: https://gateway.example", org: "idle: {for: 1h}\nalerts: {snooze_secret: {env: SECRET}, webhook: {url: https://hooks.test/, §secret: {env: SECRET}}}", want: "orgs[0].alerts.webhook.secret: has the same value as orgs[0].alerts.snooze_secret"},
 		"bundle polled too much": {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, poll: §1ms}`, want: "orgs[0].bundle.poll: requests the bundle 1000 times a second"},
 	}
 }

@@ -150,7 +150,7 @@ func idlePage(l *money.IdleList, a asked) page {
 	if l.At == nil && a.out.people() {
 		return page{said: []string{"The platform was not looked at yet."}}
 	}
-	s := sheet{{"resource", "kind", "name", "owner", "reason", "since", "usd_per_month", "kept_until", "stop_at"}}
+	s := sheet{{"resource", "kind", "name", "owner", "reason", "since", "usd_per_month", "snoozed_until", "stop_at"}}
 	for _, r := range l.Resources {
 		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Reason, r.Since, usd(r.PerMonth), r.Kept, r.StopAt)
 	}

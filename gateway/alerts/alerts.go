@@ -275,7 +275,7 @@ type idleAlert struct {
 	// StopAt is the time of the planned stop of the pod.
 	StopAt *time.Time `json:"stop_at,omitempty"`
 	// SnoozeURL is the page for snoozing the resource.
-	SnoozeURL string `json:"keep_url,omitempty"`
+	SnoozeURL string `json:"snooze_url,omitempty"`
 }
 
 func (t *Alerts) newIdleAlert(c *ledger.Cause, r *ledger.Record) idleAlert {

@@ -74,7 +74,7 @@ func (m *Money) idleRows() []adminapi.Endpoint {
 			Commands: []adminapi.Command{{Use: "spend idle ORG", Short: "List idle resources with owner, start, and monthly cost", Example: "tollgate spend idle acme"}},
 		},
 		{
-			Pattern: "POST /admin/spend/keep", Summary: "Snooze an idle resource", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
+			Pattern: "POST /admin/spend/snooze", Summary: "Snooze an idle resource", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
 			Commands: []adminapi.Command{{Use: "spend snooze ORG ID", Short: "Snooze an idle resource: no alerts or stops for a time", Example: "tollgate spend snooze acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 	}

@@ -22,18 +22,18 @@ type Alerts struct {
 
 	Report Report `yaml:"report" doc:"weekly report on the organisation and on each team, sent to the webhook and written to the directory spend.reports"`
 
-	KeepSecret strictyaml.Secret `yaml:"keep_secret" doc:"key that signs the links in idle notices with HMAC-SHA256, at least 24 bytes and used for nothing else; each leads to a page that can keep the resource for 24h. Requires public_url. Without a key, notices contain no links"`
+	SnoozeSecret strictyaml.Secret `yaml:"snooze_secret" doc:"key that signs the links in idle notices with HMAC-SHA256, at least 24 bytes and used for nothing else; each leads to a page that can keep the resource for 24h. Requires public_url. Without a key, notices contain no links"`
 }
 
-// minKeepSecret is the minimum length of keep_secret in bytes.
-const minKeepSecret = 24
+// minSnoozeSecret is the minimum length of snooze_secret in bytes.
+const minSnoozeSecret = 24
 
 // Validate returns all faults, each with its path relative to the section.
 func (a *Alerts) Validate() error {
 	errs := fault.Found{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
 	errs.If(a.Report.Hour < 0 || a.Report.Hour > 23, "report.hour", "must be from 0 to 23")
 	errs.If(a.Exceptions < 0, "exceptions", "must not be negative")
-	errs.If(a.KeepSecret.Resolved() && len(a.KeepSecret.Reveal()) < minKeepSecret, "keep_secret", "must have at least %d bytes", minKeepSecret)
+	errs.If(a.SnoozeSecret.Resolved() && len(a.SnoozeSecret.Reveal()) < minSnoozeSecret, "snooze_secret", "must have at least %d bytes", minSnoozeSecret)
 	for i, percent := range a.Thresholds {
 		errs.If(percent < 1 || percent > 100, fmt.Sprintf("thresholds[%d]", i), "must be from 1 to 100")
 	}

@@ -282,7 +282,7 @@ func (c *Config) Validate() error {
 		if d := o.Idle.For; d > 0 && d < 2*c.Spend.Reconcile {
 			found.Add("idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile)
 		}
-		found.If(!o.Alerts.KeepSecret.IsZero() && c.PublicURL == "", "alerts.keep_secret", "needs public_url, the target of links")
+		found.If(!o.Alerts.SnoozeSecret.IsZero() && c.PublicURL == "", "alerts.snooze_secret", "needs public_url, the target of links")
 		if len(found) > 0 {
 			errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
 		}

@@ -77,7 +77,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	errs := warnUnneeded([]unneeded{
 		{"idle.action", webhook || o.Idle.Action != ledger.ActionNotify, "notify needs a receiver: set alerts.webhook.url"},
 		{"idle.notice", o.Idle.Action == ledger.ActionStop, "has no effect without idle.action: stop"},
-		{"alerts.keep_secret", o.Idle.For > 0, "has no effect without idle.for: no notice of an idle resource is sent"},
+		{"alerts.snooze_secret", o.Idle.For > 0, "has no effect without idle.for: no notice of an idle resource is sent"},
 		{"alerts.webhook.secret", webhook, "has no effect without alerts.webhook.url"},
 		{"alerts.webhook.networks", webhook, "has no effect without alerts.webhook.url"},
 		{"horizon", periods, "has no effect on the file's budgets, none of which is per day or month"},

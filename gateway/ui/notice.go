@@ -78,7 +78,7 @@ func outcome(action string, form url.Values, answer any) string {
 		return "The windows of " + cmp.Or(form.Get("scope"), "the organisation") + " are empty."
 	case "spend/holds/release":
 		return "Reservation " + id + " is released."
-	case "spend/keep", "resources/keep":
+	case "spend/snooze", "resources/snooze":
 		if kept, err := as[money.Snoozed](answer); err == nil && kept.Until != nil {
 			return id + " is left alone until " + moment(kept.Until) + "."
 		}

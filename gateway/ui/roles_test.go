@@ -29,7 +29,7 @@ var decided = map[string]adminapi.Role{
 	"GET /admin/decisions/{id}": adminapi.Viewer, "POST /admin/explain": adminapi.Viewer, "GET /admin/audit": adminapi.Viewer, "GET /admin/alerts": adminapi.Viewer, "GET /admin/exceptions": adminapi.Viewer,
 	"GET /admin/gateways": adminapi.Viewer, "GET /admin/report": adminapi.Viewer, "GET /admin/spend/resources": adminapi.Viewer,
 	"GET /admin/decisions/log": adminapi.Operator, "GET /admin/audit/log": adminapi.Operator, "POST /admin/limits/reset": adminapi.Operator, "POST /admin/spend/reconcile": adminapi.Operator,
-	"POST /admin/spend/adjust": adminapi.Operator, "POST /admin/spend/adopt": adminapi.Operator, "POST /admin/spend/adopt-team": adminapi.Operator, "POST /admin/spend/holds/release": adminapi.Operator, "POST /admin/spend/keep": adminapi.Operator,
+	"POST /admin/spend/adjust": adminapi.Operator, "POST /admin/spend/adopt": adminapi.Operator, "POST /admin/spend/adopt-team": adminapi.Operator, "POST /admin/spend/holds/release": adminapi.Operator, "POST /admin/spend/snooze": adminapi.Operator,
 	"GET /debug/pprof/": adminapi.Operator, "GET /debug/pprof/profile": adminapi.Operator, "GET /debug/pprof/symbol": adminapi.Operator, "GET /debug/pprof/trace": adminapi.Operator,
 	"POST /admin/approvals/grant": adminapi.Approver, "POST /admin/approvals/deny": adminapi.Approver,
 	"GET /admin/config": adminapi.Admin, "GET /admin/config/diff": adminapi.Admin, "GET /admin/config/revisions": adminapi.Admin, "POST /admin/keys/create": adminapi.Admin, "POST /admin/keys/rotate": adminapi.Admin, "POST /admin/keys/revoke": adminapi.Admin,
@@ -84,7 +84,7 @@ var ofLeads = map[string]bool{
 	"self.me": false, "self.spend": false, "self.resources": false, "self.decisions": false, "self.decision": false, "self.approvals": false,
 	"self.approvals.grant": true, "self.approvals.deny": true,
 	"keys.list": true, "keys.create": true, "keys.rotate": true, "keys.revoke": true,
-	"snooze": false, "keep.page": false, "keep.link": false,
+	"snooze": false, "snooze.page": false, "snooze.link": false,
 }
 
 // Every route of callers has a decision, and holds it for a lead, a member and a viewer of its team, another team, an admin's token and none.

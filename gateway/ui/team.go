@@ -167,7 +167,7 @@ func acts() []act {
 	return []act{
 		{path: "approvals/grant", method: http.MethodPost, route: "approvals/{id}/grant", fields: []string{"for", "max_usd", "reason"}},
 		{path: "approvals/deny", method: http.MethodPost, route: "approvals/{id}/deny", fields: []string{"reason"}},
-		{path: "resources/keep", method: http.MethodPost, route: "keep/{id}", fields: []string{"for"}},
+		{path: "resources/snooze", method: http.MethodPost, route: "snooze/{id}", fields: []string{"for"}},
 		{path: "keys/create", method: http.MethodPost, route: "keys", key: true, secret: true},
 		{path: "keys/rotate", method: http.MethodPost, route: "keys/{id}/rotate", fields: []string{"overlap"}, secret: true},
 		{path: "keys/revoke", method: http.MethodDelete, route: "keys/{id}"},

@@ -294,7 +294,7 @@ func TestFormsOfOtherSitesToCallers(t *testing.T) {
 	t.Parallel()
 	c := startTeam(t, teamText, miniredis.RunT(t))
 	p := c.caller(t, "lena")
-	for _, path := range []string{"login", "logout", "keys/create", "approvals/grant", "resources/keep"} {
+	for _, path := range []string{"login", "logout", "keys/create", "approvals/grant", "resources/snooze"} {
 		if status, _, _ := p.post(c.URL+"/tollgate/ui/"+path, url.Values{"id": {"x"}}, "Sec-Fetch-Site", "cross-site"); status != http.StatusForbidden {
 			t.Errorf("%s from another site: %d, want 403", path, status)
 		}

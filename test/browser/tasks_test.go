@@ -235,7 +235,7 @@ func (c *town) stopTheSweep(t *testing.T, b *tab) {
 	const row = `[...document.querySelectorAll("tbody tr")].find(e => e.textContent.includes("sleeper"))`
 	b.until(t, row+`.textContent.includes("stopped at")`)
 	eval[any](t, b, row+`.querySelector("details").open = true`)
-	eval[any](t, b, row+`.querySelector('form[action="/ui/spend/keep"] button').click()`)
+	eval[any](t, b, row+`.querySelector('form[action="/ui/spend/snooze"] button').click()`)
 	shows(t, b, "is left alone until")
 	b.until(t, row+`.textContent.includes("kept until")`)
 	for range 8 {

@@ -120,7 +120,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	if got := d.idle(t, "acme"); len(got) != 0 {
 		t.Fatalf("after 9 minutes, %v is idle", got)
 	}
-	asOperator[money.Snoozed](t, d, "POST", "/admin/spend/keep?org=acme&for=24h&id="+ids["kept"])
+	asOperator[money.Snoozed](t, d, "POST", "/admin/spend/snooze?org=acme&for=24h&id="+ids["kept"])
 	d.watch(t, 2)
 	d.announced(t, "idle", "late")
 	const cost = "unused 315.9002"
@@ -172,7 +172,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	if n := len(d.platform.CallsTo("podAction")); n != 1 {
 		t.Errorf("%d pods were stopped, want 1", n)
 	}
-	asOperator[money.Snoozed](t, d, "POST", "/admin/spend/keep?org=acme&for=0s&id="+ids["kept"])
+	asOperator[money.Snoozed](t, d, "POST", "/admin/spend/snooze?org=acme&for=0s&id="+ids["kept"])
 	d.watch(t, 7)
 	if got := d.podStatus(t, ids["kept"]); got != "EXITED" {
 		t.Errorf("the pod that is no longer kept is %s, want EXITED", got)

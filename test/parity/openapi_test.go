@@ -94,7 +94,7 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"GET", "/admin/spend/history", "org=acme&bucket=week", "", 400},
 		{"GET", "/admin/spend/forecast", "org=acme", "", 200},
 		{"GET", "/admin/spend/idle", "org=acme", "", 200},
-		{"POST", "/admin/spend/keep", "org=acme&for=1h&id=" + id, "", 200},
+		{"POST", "/admin/spend/snooze", "org=acme&for=1h&id=" + id, "", 200},
 		{"GET", "/admin/approvals", "org=acme", "", 200},
 		{"POST", "/admin/approvals/grant", "org=acme&by=ada&reason=r&id=" + first, "", 200},
 		{"POST", "/admin/approvals/deny", "org=acme&by=ada&id=" + second, "", 200},

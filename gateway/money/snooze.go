@@ -30,10 +30,10 @@ import (
 // Routes for snoozing an idle resource: with a caller's key, or with a signed link. A GET of the link only shows a page, because
 // programs fetch links before people open them.
 const (
-	snoozePath     = "/tollgate/keep"
+	snoozePath     = "/tollgate/snooze"
 	snoozeRoute    = "snooze"
-	snoozePageID   = "keep.page"
-	snoozeLinkID   = "keep.link"
+	snoozePageID   = "snooze.page"
+	snoozeLinkID   = "snooze.link"
 	snoozeTime     = 24 * time.Hour     // default duration
 	snoozeLinkTime = 7 * 24 * time.Hour // validity of a link
 )
@@ -153,7 +153,7 @@ func isProblem(err error) bool {
 func (l SnoozeLinks) Link(org, id string) string {
 	cfg := l.Config()
 	o := cfg.Org(org)
-	if o == nil || !o.Alerts.KeepSecret.Resolved() {
+	if o == nil || !o.Alerts.SnoozeSecret.Resolved() {
 		return ""
 	}
 	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(l.Now().Add(snoozeLinkTime).Unix(), 10)}}
@@ -163,7 +163,7 @@ func (l SnoozeLinks) Link(org, id string) string {
 
 // snoozeSignature returns the signature of a link's parameters.
 func snoozeSignature(o *settings.Org, q url.Values) string {
-	mac := hmac.New(sha256.New, []byte(o.Alerts.KeepSecret.Reveal()))
+	mac := hmac.New(sha256.New, []byte(o.Alerts.SnoozeSecret.Reveal()))
 	mac.Write([]byte(snoozePath + "?" + url.Values{"org": {q.Get("org")}, "id": {q.Get("id")}, "expires": {q.Get("expires")}}.Encode()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
@@ -177,7 +177,7 @@ func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time
 		}
 	}
 	o := s.Config().Org(q.Get("org"))
-	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(snoozeSignature(o, q)), []byte(q.Get("signature"))) {
+	if o == nil || !o.Alerts.SnoozeSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(snoozeSignature(o, q)), []byte(q.Get("signature"))) {
 		return "", "", expires, bad
 	}
 	seconds, err := strconv.ParseInt(q.Get("expires"), 10, 64)

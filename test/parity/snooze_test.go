@@ -17,7 +17,7 @@ import (
 // linked gives acme links in notices, and a key that may only read.
 func linked(d *door) {
 	d.text = "public_url: https://gateway.example\n" + strings.NewReplacer(
-		"alerts: {", "alerts: {keep_secret: {env: ALERTS}, ",
+		"alerts: {", "alerts: {snooze_secret: {env: ALERTS}, ",
 		"      - policy: gpu_count\n", "      - policy: roles\n      - policy: gpu_count\n",
 		"      - {id: key_platform,", "      - {id: key_viewer, team: research, sha256: SHA256(key_viewer), roles: [viewer]}\n      - {id: key_platform,",
 	).Replace(d.text)
@@ -63,7 +63,7 @@ func TestOwnersKeepWhatIsIdle(t *testing.T) {
 			for range ids {
 				_, body, _ := strings.Cut(<-r.got, " ")
 				data, _ := field(t, body, "data").(map[string]any)
-				link, err := url.Parse(fmt.Sprint(data["keep_url"]))
+				link, err := url.Parse(fmt.Sprint(data["snooze_url"]))
 				if err != nil || link.Host != "gateway.example" {
 					t.Fatalf("notice %s: want a link to the gateway (%v)", body, err)
 				}
@@ -73,9 +73,9 @@ func TestOwnersKeepWhatIsIdle(t *testing.T) {
 			changed := func(name, value string) string {
 				q := links["by link"].Query()
 				q.Set(name, value)
-				return "/tollgate/keep?" + q.Encode()
+				return "/tollgate/snooze?" + q.Encode()
 			}
-			keep := "/tollgate/keep/" + ids["by key"]
+			keep := "/tollgate/snooze/" + ids["by key"]
 			for _, tt := range []struct {
 				name, method, target, key, body, header string
 				status                                  int
@@ -93,7 +93,7 @@ func TestOwnersKeepWhatIsIdle(t *testing.T) {
 				{"a viewer", "POST", keep, "key_viewer", "", "", 403, "roles: "},
 				{"another team", "POST", keep, "key_other", "", "", 404, "no billable resource with this id"},
 				{"another organisation's key", "POST", keep, "key_globex", "", "", 404, "no billable resource with this id"},
-				{"what does not exist", "POST", "/tollgate/keep/" + nothing, "key_research", "", "", 404, "no billable resource with this id"},
+				{"what does not exist", "POST", "/tollgate/snooze/" + nothing, "key_research", "", "", 404, "no billable resource with this id"},
 				{"for too long", "POST", keep + "?for=721h", "key_research", "", "", 400, "at most 720h0m0s"},
 				{"no duration", "POST", keep + "?for=long", "key_research", "", "", 400, "such as 24h"},
 				{"another parameter", "POST", keep + "?until=1h", "key_research", "", "", 400, "only the parameter for"},
