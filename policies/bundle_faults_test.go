@@ -35,9 +35,9 @@ func TestBundlesMayNotDropPolicies(t *testing.T) {
 		files map[string]string
 		want  string // of the fault
 	}{
-		{"nothing", map[string]string{}, "holds no policy"},
-		{"only data", map[string]string{"data.json": `{"a": 1}`}, "holds no policy"},
-		{"only helpers", map[string]string{"lib.rego": "package lib\n\nx := 1\n"}, "holds no policy"},
+		{"nothing", map[string]string{}, "contains no policy"},
+		{"only data", map[string]string{"data.json": `{"a": 1}`}, "contains no policy"},
+		{"only helpers", map[string]string{"lib.rego": "package lib\n\nx := 1\n"}, "contains no policy"},
 		{"one less", map[string]string{"mine.rego": denyAbove("9")}, "no longer contains policies.other"},
 		{"moved away", map[string]string{"mine.rego": denyAbove("9"), "other.rego": strings.Replace(other, "policies", "policy", 1)}, "never evaluated"},
 	}
@@ -90,7 +90,7 @@ func TestDroppedPoliciesAfterARestart(t *testing.T) {
 		return policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"acme": cfg}, policies.Deps{})
 	}
 	put(file, bundleOf(t, "r0", map[string]string{"data.json": "{}"}))
-	if _, err := load(); err == nil || !strings.Contains(err.Error(), "holds no policy") {
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "contains no policy") {
 		t.Errorf("a file without policies: got %v, want a fault", err)
 	}
 	put(file, bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2"), "other.rego": other}))
@@ -177,7 +177,7 @@ func TestBundleFaultsAreLogged(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: got %v, want context.Canceled", err)
 		}
-		want := `level=ERROR msg="policy bundle rejected, keeping the last valid one" org=acme fault="org acme: bundle: holds no policy`
+		want := `level=ERROR msg="policy bundle rejected, keeping the last valid one" org=acme fault="org acme: bundle: contains no policy`
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 		if len(lines) != 3 || !strings.HasPrefix(lines[0], want) || !strings.Contains(lines[1], "not a gzipped archive") || lines[2] != `level=INFO msg="policy bundle loaded after earlier failures" org=acme` {
 			t.Errorf("log:\n%s\nwant one line for each fault and one for its end, the first beginning\n%s", log.String(), want)
@@ -209,10 +209,10 @@ func TestArchivesThatAreNoBundles(t *testing.T) {
 		raw  []byte
 		want string
 	}{
-		{"twice", pack(tar.Header{Name: "a.rego", Typeflag: tar.TypeReg}, tar.Header{Name: "./a.rego", Typeflag: tar.TypeReg}), "twice"},
+		{"twice", pack(tar.Header{Name: "a.rego", Typeflag: tar.TypeReg}, tar.Header{Name: "./a.rego", Typeflag: tar.TypeReg}), "duplicate file"},
 		{"link", pack(tar.Header{Name: "a.rego", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), "not a regular file"},
-		{"way out", pack(tar.Header{Name: "../a.rego", Typeflag: tar.TypeReg}), "leads out"},
-		{"zip bomb", pack(tar.Header{Name: "data.json", Typeflag: tar.TypeReg, Size: 65 << 20}), "more than"},
+		{"way out", pack(tar.Header{Name: "../a.rego", Typeflag: tar.TypeReg}), "is outside the bundle"},
+		{"zip bomb", pack(tar.Header{Name: "data.json", Typeflag: tar.TypeReg, Size: 65 << 20}), "larger than"},
 		{"cut", pack(tar.Header{Name: "a.rego", Typeflag: tar.TypeReg, Size: 4000})[:30], ""},
 	}
 	for _, tt := range tests {

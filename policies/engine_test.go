@@ -130,7 +130,7 @@ price_ceiling /gpu the price per hour is unknown: GPU type "nvidia l4" is not in
 gpu_allow_list /gpu/pools/2 pool "X" is not in the catalog, so its GPU types cannot be checked
 price_ceiling /gpu the price per hour is unknown: serverless pool "X" is not in the catalog`,
 		},
-		{"endpoint price", "createEndpoint", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":4}}`, "price_ceiling /gpu 4.40 USD per hour exceeds the limit of 4.00 USD (4 workers x 1 x NVIDIA GeForce RTX 4090 (dearest of ADA_24) at 1.1)"},
+		{"endpoint price", "createEndpoint", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":4}}`, "price_ceiling /gpu 4.40 USD per hour exceeds the limit of 4.00 USD (4 workers x 1 x NVIDIA GeForce RTX 4090 (most expensive of ADA_24) at 1.1)"},
 		{"delete", "deletePod", `{}`, ""},
 	}
 	for _, tt := range tests {
@@ -310,7 +310,7 @@ func TestRatchetsNeedResources(t *testing.T) {
 		_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{
 			"acme": {Policies: []policies.Entry{{Policy: policy, Ratchet: true, Params: params}}},
 		}, policies.Deps{})
-		if fine != (err == nil) || err != nil && !strings.Contains(err.Error(), "policies[0].ratchet: the policy judges calls") {
+		if fine != (err == nil) || err != nil && !strings.Contains(err.Error(), "policies[0].ratchet: has no effect") {
 			t.Errorf("%s: %v, want fine = %t", policy, err, fine)
 		}
 	}

@@ -26,15 +26,15 @@ func TestMisplacedRego(t *testing.T) {
 		{"a function elsewhere", "package lib.gpu\n\nviolations(params) := {params.x}\n", "violations in package lib.gpu is never evaluated"},
 		{"a default elsewhere", "package lib.gpu\n\ndefault warn := set()\n", "warn in package lib.gpu is never evaluated"},
 		{"no name of a policy", "package policies[\"my-gpu\"]" + answer, `mine.rego:1:1: org acme: package policies["my-gpu"] is not a policy: "my-gpu" is not a valid policy name`},
-		{"a capital", "package policies.Gpu" + answer, `"Gpu" is not a policy name`},
+		{"a capital", "package policies.Gpu" + answer, `"Gpu" is not a valid policy name`},
 		{"a slip in a name", "package policies.typo\n\ndenny contains \"no\" if input.request.settles\n", `mine.rego:3:1: org acme: policy typo: rule denny is never evaluated, did you mean "deny"?`},
 		{"a slip beside an answer", "package policies.mine" + answer + "\nwran contains \"no\" if input.request.settles\n", `mine.rego:5:1: org acme: policy mine: rule wran is never evaluated, did you mean "warn"?`},
 		{"a slip in a function", "package policies.mine\n\nviolation(params) := {params.x}\n", `did you mean "violations"?`},
 		{"no answer", "package policies.mine\n\nx := 1\n", "mine.rego:1:1: org acme: policy mine: has none of the rules violations, mutations, deny, warn, mutate; helpers belong"},
 		{"below another name", "package policies.mine" + answer + "\nnight.deny contains \"no\" if input.request.settles\n", "mine.rego:5:1: org acme: policy mine: night.deny is never evaluated"},
-		{"violations as a set", "package policies.mine" + answer + "\nviolations contains \"no\" if input.request.settles\n", "violations is never evaluated: it must be a function of one parameter"},
-		{"violations of two", "package policies.mine" + answer + "\nviolations(a, b) := {a, b}\n", "violations is never evaluated: it must be a function of one parameter"},
-		{"deny as a function", "package policies.mine\n\nwarn contains \"x\" if deny(1)\n\ndeny(x) if x == 2\n", "deny is never evaluated: it must be a set"},
+		{"violations as a set", "package policies.mine" + answer + "\nviolations contains \"no\" if input.request.settles\n", "violations is never evaluated: must be a function with one parameter"},
+		{"violations of two", "package policies.mine" + answer + "\nviolations(a, b) := {a, b}\n", "violations is never evaluated: must be a function with one parameter"},
+		{"deny as a function", "package policies.mine\n\nwarn contains \"x\" if deny(1)\n\ndeny(x) if x == 2\n", "deny is never evaluated: must be a set"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestDirectoriesWithoutPolicies(t *testing.T) {
 				write(t, dir, file, text)
 			}
 			_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{})
-			if err == nil || !strings.Contains(err.Error(), dir+": org acme: holds no policy") {
+			if err == nil || !strings.Contains(err.Error(), dir+": org acme: contains no policy") {
 				t.Errorf("got %v, want a fault of the directory", err)
 			}
 		})

@@ -98,7 +98,7 @@ func TestReadInputRefuses(t *testing.T) {
 	}
 	doc := documentOf(t, call(t, "createPod", `{}`))
 	delete(doc, "version")
-	if _, err := policyinput.ParseRecorded(doc, nil); !errors.Is(err, policies.ErrInput) || !strings.Contains(err.Error(), `no version: add "version": 1`) {
+	if _, err := policyinput.ParseRecorded(doc, nil); !errors.Is(err, policies.ErrInput) || !strings.Contains(err.Error(), `version is missing: add "version": 1`) {
 		t.Errorf("without a version: %v, want what to add", err)
 	}
 	doc = documentOf(t, call(t, "createPod", `{}`))

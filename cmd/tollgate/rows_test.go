@@ -173,15 +173,15 @@ func tell(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestWrongCommandLines(t *testing.T) {
 	t.Setenv(adminEnv, "http://127.0.0.1:1")
 	for line, want := range map[string]string{
-		"limts":                          `2 tollgate: no command of tollgate is called "limts", did you mean "limits"?; known: alerts, approvals, `,
-		"limts --admin x":                `2 tollgate: no command of tollgate is called "limts", did you mean "limits"?; known: alerts, approvals, `,
-		"limits shw acme --admin x":      `2 tollgate: no command of tollgate limits is called "shw", did you mean "show"?; known: reset, show`,
+		"limts":                          `2 tollgate: unknown command of tollgate "limts", did you mean "limits"?; known: alerts, approvals, `,
+		"limts --admin x":                `2 tollgate: unknown command of tollgate "limts", did you mean "limits"?; known: alerts, approvals, `,
+		"limits shw acme --admin x":      `2 tollgate: unknown command of tollgate limits "shw", did you mean "show"?; known: reset, show`,
 		"limits show":                    "2 tollgate: ORG is missing",
 		"limits show acme x":             `2 tollgate: "x" is one argument too many`,
 		"limits show acme --outptu csv":  "2 tollgate: unknown flag: --outptu, did you mean --output?",
 		"limits show acme -o pdf":        `2 tollgate: invalid argument "pdf" for "-o, --output" flag: expected table, json, yaml, csv`,
 		"limits show acme":               "1 tollgate: no gateway answered at http://127.0.0.1:1 (dial tcp 127.0.0.1:1: connect: connection refused): set the address of its operators' listener with --admin or TOLLGATE_ADMIN",
-		"policy docs gpu_cout":           `1 tollgate: no policy or directory is called "gpu_cout", did you mean "gpu_count"?`,
+		"policy docs gpu_cout":           `1 tollgate: unknown policy or directory "gpu_cout", did you mean "gpu_count"?`,
 		"health --admin 127.0.0.1:1":     "1 tollgate: no gateway answered at http://127.0.0.1:1",
 		"health":                         "1 tollgate: no gateway answered at http://127.0.0.1:1",
 		"spend history acme --bucket x":  `2 tollgate: invalid argument "x" for "--bucket" flag: expected hour, day, month or total`,
@@ -196,7 +196,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"explain /v2/pods acme.yaml":     `2 tollgate: "acme.yaml" is one argument too many, did you mean -c acme.yaml?`,
 		"spend show acme -c acme.yaml":   "2 tollgate: unknown shorthand flag: 'c' in -c: tollgate spend show does not read a file; set the address of a running gateway with --admin",
 		"spend show acme --watch -1s":    "2 tollgate: --watch: must not be negative",
-		"env clii":                       `2 tollgate: no client is called "clii", did you mean "cli"?`,
+		"env clii":                       `2 tollgate: unknown client "clii", did you mean "cli"?`,
 		"env openai":                     "2 tollgate: OpenAI clients use a single endpoint: name it with --endpoint",
 		"env cli":                        "2 tollgate: the variables of cli begin with the platform's name: set it with --brand, in letters and digits",
 		"env cli --brand a;b":            "2 tollgate: the variables of cli begin with the platform's name: set it with --brand, in letters and digits",

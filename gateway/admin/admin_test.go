@@ -184,10 +184,10 @@ func TestQuestions(t *testing.T) {
 		want                 string
 	}{
 		{"GET", "/admin/decisions/d1", "", 200, `"d1"`},
-		{"GET", "/admin/decisions/away", "", 503, "does not answer"},
+		{"GET", "/admin/decisions/away", "", 503, "shared store unavailable"},
 		{"GET", "/admin/decisions/d1?teem=x", "", 400, `"parameter": "teem"`},
 		{"POST", "/admin/explain", "{}", 200, "{}"},
-		{"POST", "/admin/explain", strings.Repeat(" ", 2<<20), 400, "cannot be read"},
+		{"POST", "/admin/explain", strings.Repeat(" ", 2<<20), 400, "cannot read the request body"},
 		{"GET", "/admin/explain", "", 405, ""},
 	} {
 		w := httptest.NewRecorder()

@@ -90,13 +90,13 @@ func TestDecisionsAreListed(t *testing.T) {
 		{list, "refused=2", 400, "refused", ""},
 		{list, "since=-1h", 400, "since", ""},
 		{list, "team=resarch", 404, `did you mean "research"?; known: ml, ops, research`, ""},
-		{list, "org=globex&team=research", 404, `no team of globex is called "research"; known: ml`, ""},
+		{list, "org=globex&team=research", 404, `unknown team of globex "research"; known: ml`, ""},
 		{list, "teem=research", 400, "teem", ""},
-		{list, "limit=1&limit=2", 400, "more than once", ""},
+		{list, "limit=1&limit=2", 400, "must not be repeated", ""},
 		{list, "limit=0", 400, "limit", ""},
 		{list, "limit=many", 400, "limit", ""},
 		{one, "id=d1", 200, `"decisionId":"d1"`, ""},
-		{one, "id=d3", 404, "no decision of that id", ""},
+		{one, "id=d3", 404, "decision not found", ""},
 	} {
 		if status, text := ask(t, d, tt.pattern, tt.query); status != tt.status || !strings.Contains(text, tt.want) || tt.not != "" && strings.Contains(text, tt.not) {
 			t.Errorf("%s %s: %d %s, want %d with %q and without %q", tt.pattern, tt.query, status, text, tt.status, tt.want, tt.not)
@@ -104,7 +104,7 @@ func TestDecisionsAreListed(t *testing.T) {
 	}
 	d.archive = &archiver{store: NewArchive(redistest.Once(t, server.Addr()), "t:", settings.DefaultArchive()), logger: slog.New(slog.DiscardHandler)}
 	server.SetError("LOADING")
-	if status, text := ask(t, d, list, "org=acme"); status != 200 || !strings.Contains(text, `"incomplete":"the shared store`) || !strings.Contains(text, `"d1"`) {
+	if status, text := ask(t, d, list, "org=acme"); status != 200 || !strings.Contains(text, `"incomplete":"shared store unavailable`) || !strings.Contains(text, `"d1"`) {
 		t.Errorf("a list without the store: %d %s", status, text)
 	}
 	if status, text := ask(t, d, one, "id=01KBDXV1G0000000000000000A"); status != 503 {

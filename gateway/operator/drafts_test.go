@@ -140,7 +140,7 @@ func TestTry(t *testing.T) {
 	}
 	again = operator.TrialResult{}
 	status, text = ask(t, g, "root", "/admin/policies/try?org=acme", operator.Trial{Decision: id, Draft: operator.Draft{Policies: lessGPUs}}, &again)
-	if status != http.StatusOK || len(again.Results) != 1 || !strings.Contains(again.Results[0].Message, "more than the 1 allowed") {
+	if status != http.StatusOK || len(again.Results) != 1 || !strings.Contains(again.Results[0].Message, "exceed the limit of 1") {
 		t.Errorf("other parameters: %d %s", status, text)
 	}
 }
@@ -164,14 +164,14 @@ func TestDraftsThatAreRefused(t *testing.T) {
 		{"root", again, map[string]string{"regos": ""}, http.StatusBadRequest, "regos"},
 		{"root", again, operator.Draft{Rego: "package policies.mine\n\ndeny contains \"x\" if http.send({})\n"}, http.StatusBadRequest, "draft.rego:3"},
 		{"root", again, operator.Draft{Rego: "package helpers\n\nx := 1\n"}, http.StatusBadRequest, "policy"},
-		{"root", again, operator.Draft{Rego: strings.Repeat("#", 65<<10)}, http.StatusBadRequest, "longer than"},
+		{"root", again, operator.Draft{Rego: strings.Repeat("#", 65<<10)}, http.StatusBadRequest, "exceeds 65536 bytes"},
 		{"root", again, operator.Draft{Policies: "policies: [{policy: gpu_cuont}]"}, http.StatusBadRequest, "gpu_count"},
 		{"root", again, operator.Draft{Policies: "policy: gpu_count"}, http.StatusBadRequest, "policies"},
 		{"root", try, rego, http.StatusBadRequest, "decision or input is required"},
-		{"root", try, operator.Trial{Draft: rego, Decision: "x"}, http.StatusBadRequest, "not an id"},
+		{"root", try, operator.Trial{Draft: rego, Decision: "x"}, http.StatusBadRequest, "invalid id"},
 		{"root", try, operator.Trial{Draft: rego, Decision: decision(t, g)}, http.StatusConflict, "decisions.file is not set"},
 		{"root", try, operator.Trial{Draft: rego, Input: map[string]any{"version": 2}}, http.StatusBadRequest, "version 2"},
-		{"root", try, operator.Trial{Draft: rego, Input: map[string]any{"version": 1, "caller": map[string]any{"org": "globex"}, "request": map[string]any{"operation": "createPod"}}}, http.StatusBadRequest, "another organisation"},
+		{"root", try, operator.Trial{Draft: rego, Input: map[string]any{"version": 1, "caller": map[string]any{"org": "globex"}, "request": map[string]any{"operation": "createPod"}}}, http.StatusBadRequest, "does not match the organisation"},
 	} {
 		if status, text := ask(t, g, c.who, c.path, c.body, nil); status != c.status || !strings.Contains(text, c.says) {
 			t.Errorf("%s %+v: %d %s, want %d with %q", c.path, c.body, status, text, c.status, c.says)

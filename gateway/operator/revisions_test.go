@@ -46,7 +46,7 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 	if d, err := r.Diff(t.Context(), "", ""); err != nil || d.From != "r1" || d.Diff != "" {
 		t.Errorf("without a revision before: %+v (%v), want no difference", d, err)
 	}
-	if _, err := r.Diff(t.Context(), "", "r9"); err == nil || !strings.Contains(err.Error(), "r9 is not kept") {
+	if _, err := r.Diff(t.Context(), "", "r9"); err == nil || !strings.Contains(err.Error(), "unknown or expired revision r9") {
 		t.Errorf("with an unknown revision: %v", err)
 	}
 	keep(configured("r2", ":2"))

@@ -71,7 +71,7 @@ func TestFollower(t *testing.T) {
 		log  string
 	}{
 		"nothing new":   {text: `{"paths":{"/v2/pods":{"get":{}}}}`},
-		"a page":        {text: `<html>`, log: "was not read"},
+		"a page":        {text: `<html>`, log: "cannot read"},
 		"no connection": {err: errors.New("connection refused"), log: "connection refused"},
 	} {
 		refused, series, log := followed(t, tc.text, tc.err)
@@ -103,7 +103,7 @@ func TestFollowerWaits(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if strings.Contains(out.String(), "was not read") != want {
+		if strings.Contains(out.String(), "cannot read") != want {
 			t.Errorf("ended after %s: log %q, want it there: %t", wait, out.String(), want)
 		}
 	}

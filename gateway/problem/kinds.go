@@ -57,7 +57,7 @@ var kinds = map[Kind]row{
 	BadRequest:             {http.StatusBadRequest, "Bad Request", "the request line, headers, path or query is malformed or ambiguous"},
 	VersionUnsupported:     {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported", "only HTTP/1.1, HTTP/1.0 and HTTP/2 are supported"},
 	HeadersTooLarge:        {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "there are too many headers, or a header is too long"},
-	NotFound:               {http.StatusNotFound, "Not Found", "no operation has this path, a run names neither an endpoint nor a public model, no resource has this id, or the link is invalid"},
+	NotFound:               {http.StatusNotFound, "Not Found", "no operation has this path, a run names neither an endpoint nor a public model, the resource, key or approval request does not exist, or the link is invalid"},
 	Misdirected:            {http.StatusMisdirectedRequest, "Misdirected Request", "the run interface is served by the gateway's own listener, not through Envoy's ext_proc filter"},
 	MethodNotAllowed:       {http.StatusMethodNotAllowed, "Method Not Allowed", "the path does not support this method; see Allow"},
 	Unauthorized:           {http.StatusUnauthorized, "Unauthorized", "the key is missing or unknown; detail says which"},

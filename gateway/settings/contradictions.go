@@ -105,7 +105,7 @@ func beyond(whole string, part, of *ledger.Budget) error {
 	var errs fault.Found
 	own, most := part.Limits(), of.Limits()
 	for i := range own {
-		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s exceeds %s of %s, which refuses first", ledger.AmountText(i, own[i]), ledger.AmountText(i, most[i]), whole)
+		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s exceeds %s of %s, which refuses calls first", ledger.AmountText(i, own[i]), ledger.AmountText(i, most[i]), whole)
 	}
 	return errors.Join(errs...)
 }
@@ -115,7 +115,7 @@ func beyondQuota(whole string, part, of ratelimit.Limit) error {
 	var errs fault.Found
 	for w := range ratelimit.Windows {
 		own, most := part.Quota(w), of.Quota(w)
-		errs.If(most > 0 && own > most, "limits."+ratelimit.WindowName(w), "%d exceeds %d of %s, which refuses first", own, most, whole)
+		errs.If(most > 0 && own > most, "limits."+ratelimit.WindowName(w), "%d exceeds %d of %s, which refuses calls first", own, most, whole)
 	}
 	return errors.Join(errs...)
 }

@@ -81,18 +81,18 @@ func testExports(t *testing.T, r *otlptest.Receiver, to settings.Receiver) {
 func TestReceiverFaults(t *testing.T) {
 	secret := strictyaml.NewSecret("hush\n")
 	for want, r := range map[string]settings.Receiver{
-		"endpoint: must be":               {Endpoint: "collector:4318"},
-		"endpoint: must be an":            {Endpoint: "https://user:hush@collector"},
-		`headers["a b"]: is not the name`: {Headers: map[string]strictyaml.Secret{"a b": {}}},
-		"headers.x: has characters":       {Headers: map[string]strictyaml.Secret{"x": secret}},
-		"ca: holds no certificate":        {CA: secret},
-		"certificate: needs key":          {Certificate: secret},
-		"certificate: needs key beside":   {Key: secret},
-		"endpoint: must be https with":    {Endpoint: "http://collector", CA: secret},
-		"contains no PEM certificate":     {Certificate: secret, Key: secret},
-		"protocol: must be http or grpc":  {Protocol: "udp"},
-		"endpoint: must name a port":      {Endpoint: "http://collector", Protocol: settings.ProtocolGRPC},
-		"endpoint: must have no path":     {Endpoint: "http://collector:4317/v1/traces"},
+		"endpoint: must be":                          {Endpoint: "collector:4318"},
+		"endpoint: must be an":                       {Endpoint: "https://user:hush@collector"},
+		`headers["a b"]: is not the name`:            {Headers: map[string]strictyaml.Secret{"a b": {}}},
+		"headers.x: contains characters":             {Headers: map[string]strictyaml.Secret{"x": secret}},
+		"ca: contains no certificate":                {CA: secret},
+		"certificate: must be set together with key": {Certificate: secret},
+		"must be set together with key":              {Key: secret},
+		"endpoint: must be https if":                 {Endpoint: "http://collector", CA: secret},
+		"contains no PEM certificate":                {Certificate: secret, Key: secret},
+		"protocol: must be http or grpc":             {Protocol: "udp"},
+		"endpoint: must contain a port":              {Endpoint: "http://collector", Protocol: settings.ProtocolGRPC},
+		"endpoint: must have no path":                {Endpoint: "http://collector:4317/v1/traces"},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hush") {
 			t.Errorf("Validate = %v, want %q", err, want)

@@ -35,7 +35,7 @@ func TestDirectory(t *testing.T) {
 		{"nothing wrong", map[string]string{"a.rego": good, "sub/data.json": `{"a": 1}`}, nil},
 		{"nothing there", nil, []string{".: contains no policy"}},
 		{"a slip in a rule's name", map[string]string{"a.rego": good, "b.rego": "package policies.b\n\ndenied contains \"x\" if false\n"}, []string{
-			"b.rego:3:1: policy b: rule denied is no answer",
+			"b.rego:3:1: policy b: rule denied is never evaluated, did you mean \"deny\"?",
 		}},
 		{"several files do not parse", map[string]string{
 			"a.rego": "package policies.a\n\ndeny contains {\n", "b.rego": "nonsense\n", "c_test.rego": "package c\n\ntest_a if\n",

@@ -71,7 +71,7 @@ func input() []byte {
 		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
 	}
 	b.WriteString("\n## Resources\n\nThe members of `input.resource.current`, `input.resource.after` and `input.resource.template.record` for all kinds of resources, " +
-		"from the description of the platform's API. Each may be absent or null. An organisation's own policy are rejected, with line and column, " +
+		"from the description of the platform's API. Each may be absent or null. An organisation's own policies are rejected, with line and column, " +
 		"if they name members that do not exist or use them with the wrong type.\n\n<!-- not run: a list of members -->\n```text\n")
 	members := policyinput.StateMembers()
 	for i, m := range members {

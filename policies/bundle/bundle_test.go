@@ -103,7 +103,7 @@ func TestBundlesAreVerified(t *testing.T) {
 		{"no bundle", []byte("few"), "not a gzipped archive", nil},
 		{"good", good, "", []string{"few", "more"}},
 		{"without one policy", packed(t, "right", "few"), "no longer contains policies.more", []string{"few", "more"}},
-		{"cut off", good[:len(good)/2], "archive", []string{"few", "more"}},
+		{"cut off", good[:len(good)/2], "damaged", []string{"few", "more"}},
 		{"another policy", packed(t, "right", "few", "more", "third"), "", []string{"few", "more", "third"}},
 	} {
 		s.raw = step.raw

@@ -91,7 +91,7 @@ func TestPrice(t *testing.T) {
 		{"update", "updatePod", "", `{"gpu":{"id":"NVIDIA L4","count":2},"cloud":"SECURE"}`, "0.86/0.43/2"},
 		{"start", "podAction", "start", `{"gpu":{"id":"NVIDIA L4","count":2},"cloud":"SECURE"}`, "0.86/0.43/2"},
 		{"stop", "podAction", "stop", `{"gpu":{"id":"gone"}}`, "0/0/0"},
-		{"unknown action", "podAction", "reset", `{"gpu":{"id":"NVIDIA L4"}}`, `operation "podAction has no price rule" with verb ""`},
+		{"unknown action", "podAction", "reset", `{"gpu":{"id":"NVIDIA L4"}}`, `operation "podAction" with verb "" has no price rule`},
 		{"endpoint by default", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"]}}`, "3.3/1.1/3"},
 		{"endpoint, exclusion", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"],"excludedTypes":[" NVIDIA GeForce RTX 4090 "],"count":2},"workers":{"max":5}}`, "6.9/0.69/10"},
 		{"endpoint, min above max", "createEndpoint", "", `{"gpu":{"pools":["ADA_24"]},"workers":{"min":50,"max":3}}`, "55/1.1/50"},
@@ -109,7 +109,7 @@ func TestPrice(t *testing.T) {
 		{"volume of a centre's tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EU-RO-1"}`, "0.09589/0/0"},
 		{"volume of a centre's dear tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EUR-NO-1"}`, `no rate is configured for network volumes of type "HIGH_PERFORMANCE"`},
 		{"free", "deletePod", "", `{}`, "0/0/0"},
-		{"no rule", "createThing", "", `{}`, `operation "createThing has no price rule"`},
+		{"no rule", "createThing", "", `{}`, `operation "createThing" has no price rule`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

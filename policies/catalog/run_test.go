@@ -88,13 +88,13 @@ func TestWhatTokensAndTimeCost(t *testing.T) {
 
 func TestRunPricesThatMakeNoSense(t *testing.T) {
 	for want, r := range map[string]catalog.RunPrice{
-		"exactly one":                                 {},
-		"exactly one of":                              {PerRun: 1, PerTokens: 1},
-		"usd_per_million_input_tokens":                {PerRun: 1, PerInput: 1},
-		"usd_per_million_cached_tokens":               {PerRun: 1, PerCached: 1},
-		"must not be above the price of other tokens": {PerTokens: 10, PerInput: 2, PerCached: 3},
-		"default_seconds":                             {PerSecond: 1, DefaultSeconds: -1},
-		"default_tokens":                              {PerTokens: 1, DefaultTokens: -1},
+		"exactly one":                                      {},
+		"exactly one of":                                   {PerRun: 1, PerTokens: 1},
+		"usd_per_million_input_tokens":                     {PerRun: 1, PerInput: 1},
+		"usd_per_million_cached_tokens":                    {PerRun: 1, PerCached: 1},
+		"must not exceed the price of other prompt tokens": {PerTokens: 10, PerInput: 2, PerCached: 3},
+		"default_seconds":                                  {PerSecond: 1, DefaultSeconds: -1},
+		"default_tokens":                                   {PerTokens: 1, DefaultTokens: -1},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want a fault of %s", r, err, want)

@@ -97,7 +97,7 @@ func TestCreate(t *testing.T) {
 		},
 		{"pod from a serverless template", "createPod", `{"templateId":"t2"}`, serverlessTemplate, "/templateId: a serverless template cannot be used for pods or clusters [4xx]"},
 		{"template not read", "createPod", `{"templateId":"t2"}`, "", `error: template "t2" was not read`},
-		{"env of a wrong type", "createPod", `{"templateId":"t1","env":[]}`, podTemplate, "/env: not an object [4xx]"},
+		{"env of a wrong type", "createPod", `{"templateId":"t1","env":[]}`, podTemplate, "/env: must be an object [4xx]"},
 		{
 			"endpoint", "createEndpoint", `{"type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["A"]}}`, "",
 			`{"type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["A"],"count":1},"workers":{"min":0,"max":3,"idleTimeout":10},"timeout":300000,"flashboot":"OFF"}`,
@@ -192,7 +192,7 @@ func TestUpdate(t *testing.T) {
 		},
 		{"volume grows", "updateNetworkVolume", `{"id":"v","size":10,"name":"a"}`, `{"size":4096}`, "", `{"id":"v","size":4096,"name":"a"}`},
 		{"volume shrinks", "updateNetworkVolume", `{"id":"v","size":10}`, `{"size":9}`, "", "/size: a volume cannot shrink from 10 GB to 9 GB [4xx]"},
-		{"volume of text", "updateNetworkVolume", `{"id":"v","size":10}`, `{"size":"90"}`, "", "/size: not a whole number [4xx]"},
+		{"volume of text", "updateNetworkVolume", `{"id":"v","size":10}`, `{"size":"90"}`, "", "/size: must be a whole number [4xx]"},
 		{
 			"secret", "updateSecret", `{"id":"s","name":"a","description":"d","createdAt":"2026-01-01T00:00:00Z"}`, `{"value":"v","description":"e"}`, "",
 			`{"id":"s","name":"a","description":"e","createdAt":"2026-01-01T00:00:00Z"}`,

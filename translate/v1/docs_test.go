@@ -28,7 +28,7 @@ func TestThePageIsComplete(t *testing.T) {
 		if d, ok := reflect.TypeAssert[time.Duration](defaults.Field(i)); ok {
 			want = fmt.Sprintf("%ds", int(d.Seconds()))
 		}
-		if row := "| `" + name + "` | " + want + " | "; !strings.Contains(page, row) {
+		if row := "`" + name + "` (" + want + ")"; !strings.Contains(page, row) {
 			t.Errorf("docs/v1.md lacks the setting %s with its default: %q", name, row)
 		}
 	}

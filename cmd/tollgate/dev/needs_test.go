@@ -120,7 +120,7 @@ func TestRefusalsOfAnyGPUNameTheAllowed(t *testing.T) {
 	d := s.serve(t, write(t, map[string]string{"none.py": from + "@Endpoint(name='none')\ndef f(): ...\n", "any.py": from + "@Endpoint(name='any', gpu=GpuGroup.ANY)\ndef f(): ...\n"}))
 	for _, name := range []string{"none", "any"} {
 		code, got := d.ask(t, "POST", "/"+name+"/runsync", `{"input":{}}`)
-		if code != 403 || strings.Count(got, "may hand out") < 5 || strings.Count(got, `(allowed: \"NVIDIA A40\", \"NVIDIA L4\")`) != 1 {
+		if code != 403 || strings.Count(got, "contains GPU types that are not on the allow-list") < 5 || strings.Count(got, `(allowed: \"NVIDIA A40\", \"NVIDIA L4\")`) != 1 {
 			t.Errorf("%d %s", code, got)
 		}
 	}

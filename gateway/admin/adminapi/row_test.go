@@ -66,10 +66,10 @@ func TestFaultsAreLocated(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
 		"":                             "400 org: is required: id of an organisation",
-		"org=acmee":                    `404 org: no organisation is called "acmee", did you mean "acme"?; known: acme, globex`,
-		"org=acme&team=ml":             `404 team: no team of acme is called "ml"; known: ops, research`,
-		"org=acme&team=ops&team=x":     `404 team: no team of acme is called "x"; known: ops, research`,
-		"org=acme&tema=ops":            `400 tema: no parameter is called "tema", did you mean "team"?; known: `,
+		"org=acmee":                    `404 org: unknown organisation "acmee", did you mean "acme"?; known: acme, globex`,
+		"org=acme&team=ml":             `404 team: unknown team of acme "ml"; known: ops, research`,
+		"org=acme&team=ops&team=x":     `404 team: unknown team of acme "x"; known: ops, research`,
+		"org=acme&tema=ops":            `400 tema: unknown parameter "tema", did you mean "team"?; known: `,
 		"org=acme&text=fives":          "400 text: \"fives\": must have at most 4 bytes",
 		"org=acme&bucket=week":         `400 bucket: "week": expected hour, day or month`,
 		"org=acme&on=2":                `400 on: "2": expected true or false`,
@@ -104,7 +104,7 @@ func TestRowsAdmitByScope(t *testing.T) {
 		want  string
 	}{
 		{"all", scope("", adminapi.Admin), "org=globex", ""},
-		{"without the role", scope("", adminapi.Approver), "org=acme", "the role operator is required"},
+		{"without the role", scope("", adminapi.Approver), "org=acme", "role operator is required"},
 		{"bound, named", scope("acme", adminapi.Operator), "org=acme", ""},
 		{"bound, not named", scope("acme", adminapi.Operator), "", ""},
 		{"bound to another", scope("acme", adminapi.Operator), "org=globex", "token is bound to organisation acme"},

@@ -137,7 +137,7 @@ func TestEndlessBundle(t *testing.T) {
 	<-taken
 	first := e.Status()[0]
 	serve(archive(t, endless("own")))
-	if line := <-logged; !strings.Contains(line, "not taken") {
+	if line := <-logged; !strings.Contains(line, "rejected") {
 		t.Errorf("logged %q", line)
 	}
 	refused := e.Status()[0]
