@@ -14,7 +14,7 @@ func at(minute, count int64) *State {
 	return &State{Index: [Windows]int64{minute, minute / 60, 0}, Count: [Windows]int64{count, count, count}}
 }
 
-// heardAt returns the answer given at a second of the first day, 100 ms after it was
+// told returns the answer given at a second of the first day, 100 ms after it was
 // asked for.
 func told(second int64) answer {
 	now := time.Duration(second) * time.Second

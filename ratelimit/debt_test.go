@@ -76,7 +76,7 @@ func (k *link) Group(org string) string {
 	return ""
 }
 
-// HeartbeattbeatInterval implements ratelimit.Store.
+// Heartbeat implements ratelimit.Store.
 func (k *link) Heartbeat(ctx context.Context, gateway string, within time.Duration) (ratelimit.HeartbeatResult, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

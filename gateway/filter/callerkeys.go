@@ -14,7 +14,7 @@ import (
 )
 
 // StripCallerKeys prevents callers' keys from reaching the platform. Some clients put their own key into the environment of the resources
-// they create. See [identity.Directory.Within] for how keys are recognised.
+// they create. See [identity.Directory.ContainsKey] for how keys are recognised.
 type StripCallerKeys struct{}
 
 // Name implements Filter.

@@ -45,7 +45,7 @@ type Intent struct {
 	Gateway string `json:"gateway"`
 	// Fingerprint is the fingerprint of the request.
 	Fingerprint string `json:"print"`
-	// Name and Shape identify the resource; see [ledger.HoldsCommittedormResource].
+	// Name and Shape identify the resource; see [ledger.PlatformResource].
 	Name  string `json:"name,omitempty"`
 	Shape string `json:"shape,omitempty"`
 	// Preexisting lists the resources that existed before the call, nil if unknown.

@@ -46,7 +46,7 @@ type List struct {
 	Brownouts []Brownout `json:"brownouts"`
 }
 
-// Rows returns the operators' API rows for legacy calls. With a nil Calls, the rows can only be listed.
+// Endpoints returns the operators' API rows for legacy calls. With a nil Calls, the rows can only be listed.
 func (c *Calls) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{

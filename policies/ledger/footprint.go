@@ -76,7 +76,7 @@ type PlatformResource struct {
 	Print string
 	// Owner is the owner named by the labels of the resource, or zero.
 	Owner Owner
-	// Call is the call named by the label of the resource, which created it, or "". See [operation.Labelled].
+	// Call is the call named by the label of the resource, which created it, or "". See [operation.Label].
 	Call string
 	// GPU and DataCenter are the results of [Machine].
 	GPU, DataCenter string
@@ -87,7 +87,7 @@ type PlatformResource struct {
 	Priced bool
 	// WorkersUnknown is set for an endpoint whose workers could not be listed: it may have more workers than its current maximum.
 	WorkersUnknown bool
-	// Implausible is the member of the platform's record with an impossible value, or "". See [catalog.Implausible].
+	// Implausible is the member of the platform's record with an impossible value, or "". See [catalog.ImplausibleMember].
 	Implausible string
 	// Stoppable is set for a pod that can be stopped and is not locked.
 	Stoppable bool

@@ -91,7 +91,7 @@ func (g *gateway) RestoredLate(_ context.Context, _ string, holds []ledger.Hold)
 	g.late = append(g.late, holds...)
 }
 
-// Exceededded implements ledger.Events.
+// PassEnded implements ledger.Events.
 func (g *gateway) PassEnded(_ context.Context, _ string, r *ledger.Report, _ error) {
 	if g.saw != nil {
 		g.saw(r)
