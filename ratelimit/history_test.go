@@ -32,7 +32,7 @@ func TestNoOverAdmission(t *testing.T) {
 			}
 			least := 500
 			if testing.Short() {
-				least /= 5 // askStore are a fifth of the histories then
+				least /= 5 // there are a fifth of the histories then
 			}
 			if mode == ratelimit.ModeLeased && leased < least {
 				t.Errorf("only %d calls used leased permits: the histories show little", leased)

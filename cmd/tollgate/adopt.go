@@ -45,7 +45,7 @@ key are transferred.`,
 		}),
 	}
 	cmd.Flags().StringVar(&team, "team", "", "id of the team")
-	cmd.Flags().StringVar(&key, "key", "", "ID of the key, whose owner becomes the key with its team. With --from-team, only resources of this key")
+	cmd.Flags().StringVar(&key, "key", "", "ID of the key; the owner becomes the key with its team. With --from-team, only resources of this key")
 	cmd.Flags().StringVar(&from, "from-team", "", "ID of the former team, which need not be configured any more")
 	cmd.Flags().StringVar(&to, "to-team", "", "ID of the new team")
 	cmd.Flags().StringVar(&file, "from-audit", "", "audit log from which to restore missing owners")

@@ -61,6 +61,6 @@ of the files.`,
 	cmd.Flags().StringVar(&key, "sign", "", "file with the PEM private key, or the HMAC secret, that signs the bundle")
 	cmd.Flags().StringVar(&s.Algorithm, "algorithm", "", "signature algorithm, such as ES256 (default: depends on the key)")
 	cmd.Flags().StringVar(&s.ID, "key-id", "", "name of the key in the signature (bundle.key.id)")
-	cmd.Flags().StringVar(&revision, "revision", "", "revision revision of the bundle, such as a commit")
+	cmd.Flags().StringVar(&revision, "revision", "", "revision of the bundle, such as a commit")
 	return cmd
 }

@@ -69,7 +69,7 @@ verdict or its reasons would change.`,
 	f.StringVar(&p.policies, "policies", "", "configuration or directory of Rego to evaluate with")
 	f.StringVarP(&p.config, "config", "c", "", "configuration that supplies the other policies for a directory")
 	f.StringVar(&p.org, "org", "", "only calls of this organisation")
-	f.IntVar(&p.examples, "examples", 3, "number of number of calls of each kind shown in full")
+	f.IntVar(&p.examples, "examples", 3, "number of calls of each kind shown in full")
 	adminFlag(cmd, &p.base)
 	f.StringVar(&p.since, "since", "", "only decisions of the past period, such as 7d or 12h")
 	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")

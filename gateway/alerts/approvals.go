@@ -18,7 +18,7 @@ type approvalAlert struct {
 	Team      string             `json:"team,omitempty"`
 	Operation string             `json:"operation"`
 	Call      string             `json:"call"`
-	Asks      string             `json:"summary,omitempty"`
+	Summary   string             `json:"summary,omitempty"`
 	Refusals  []approval.Refusal `json:"refusals"`
 	// USD is the maximum cost of the call per hour or per run; "" if the cost is unknown.
 	USD      string        `json:"usd,omitempty"`
@@ -35,7 +35,7 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 	const kind = "approval.requested"
 	c := t.Config()
 	d := approvalAlert{
-		Org: org, Approval: r.ID, Key: r.Key, Team: r.Team, Operation: r.Operation, Call: r.Call, Asks: r.Summary, Refusals: r.Refusals,
+		Org: org, Approval: r.ID, Key: r.Key, Team: r.Team, Operation: r.Operation, Call: r.Call, Summary: r.Summary, Refusals: r.Refusals,
 		USD: r.USD, Per: r.Per, Decision: r.Decision, Until: r.Until.UTC(),
 	}
 	switch pages := c.DecisionPages(); {
@@ -52,8 +52,8 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 
 func (d approvalAlert) sentence(string) string {
 	what := d.Call
-	if d.Asks != "" {
-		what += ", " + d.Asks
+	if d.Summary != "" {
+		what += ", " + d.Summary
 	}
 	if d.USD != "" {
 		what += fmt.Sprintf(", at most %s USD per %s", d.USD, d.Per)

@@ -40,7 +40,7 @@ func TestAlertsAreSentences(t *testing.T) {
 		{
 			"approval.requested",
 			approvalAlert{
-				Org: "acme", Approval: "ap-1", Key: "ann", Team: "research", Call: "POST /v2/pods", Asks: "3 x NVIDIA L4", USD: "1.3", Per: approval.PerHour,
+				Org: "acme", Approval: "ap-1", Key: "ann", Team: "research", Call: "POST /v2/pods", Summary: "3 x NVIDIA L4", USD: "1.3", Per: approval.PerHour,
 				Refusals: []approval.Refusal{{By: "price_ceiling", Message: "at most 0.4."}}, Until: at, AnswerURL: "https://ops.example/ui/approvals?org=acme", DecisionURL: "https://ops.example/ui/decisions/d1",
 			},
 			"A call of key ann, team research in acme waits for approval until 2026-11-26 12:00 UTC: POST /v2/pods, 3 x NVIDIA L4, at most 1.3 USD per hour. price_ceiling refused it: at most 0.4.", "approvals",

@@ -125,7 +125,7 @@ type Sender interface {
 // Prices is implemented by *catalog.Catalog.
 type Prices interface {
 	Snapshot(ctx context.Context, org string) (*catalog.Snapshot, error)
-	// Charged compares the price of a newly created pod with the price list.
+	// ObserveCharge compares the price of a newly created pod with the price list.
 	ObserveCharge(org string, pod map[string]any)
 }
 

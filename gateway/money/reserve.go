@@ -242,7 +242,7 @@ func overBudget(c *ledger.Ceiling) *problem.Problem {
 	return p
 }
 
-// Notes implements Noter.
+// Notes implements Explainer.
 func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 	r := ex.Cost.Reservation
 	if r == nil || r.Quote.Refused != nil {

@@ -18,7 +18,7 @@ func (j *Journal) Path() string { return j.path }
 // Fail has the journal write to another file, which fails, until it is replaced.
 func (j *Journal) Fail(f *os.File) { j.file = f }
 
-// Snooze gives the books a journal.
+// Keep gives the components a journal.
 func (b *Components) Keep(j *Journal) {
 	b.Watch.Journal = j
 	b.Watch.recover()

@@ -13,7 +13,7 @@ type offered struct {
 	gateways []string
 }
 
-// Heads implements Memorial.
+// Heads implements RecoveryStore.
 func (m *Memory) Heads(_ context.Context, orgs []string) ([]Head, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -25,7 +25,7 @@ func (m *Memory) Heads(_ context.Context, orgs []string) ([]Head, error) {
 	return heads, nil
 }
 
-// Offer implements Memorial.
+// Offer implements RecoveryStore.
 func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 	l, now, done := m.open(org)
 	defer done()
@@ -44,7 +44,7 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 	return nil
 }
 
-// Restore implements Memorial.
+// Restore implements RecoveryStore.
 func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restored []Hold, err error) {
 	l, now, done := m.open(org)
 	defer done()
@@ -85,7 +85,7 @@ func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restore
 	return restored, nil
 }
 
-// MarkRestored implements Memorial.
+// MarkRestored implements RecoveryStore.
 func (m *Memory) MarkRestored(_ context.Context, org string, epoch int64, gateway string) error {
 	l, _, done := m.open(org)
 	defer done()
@@ -113,7 +113,7 @@ func (a *account) raise(other *account) {
 	}
 }
 
-// Offers implements Memorial.
+// Offers implements RecoveryStore.
 func (m *Memory) Offers(_ context.Context, org string, epoch int64) (map[string]Ownership, []string, error) {
 	l, _, done := m.open(org)
 	defer done()
@@ -126,7 +126,7 @@ func (m *Memory) Offers(_ context.Context, org string, epoch int64) (map[string]
 // Position implements RecoveryStore. It returns the zero Position, because a process does not lose its memory.
 func (*Memory) Position(string) Position { return Position{} }
 
-// SetPosition implements Memorial.
+// SetPosition implements RecoveryStore.
 func (*Memory) SetPosition(string, Position) {}
 
 // Lock implements Store. It does not lock anything, because overlapping passes over a Memory are harmless.

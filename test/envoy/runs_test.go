@@ -80,7 +80,7 @@ func TestRunsThroughEnvoy(t *testing.T) {
 			"a large one":     {"POST", "/run", "key_platform", large, 200, `"status":"IN_QUEUE"`},
 			"too large":       {"POST", "/run", "key_platform", large + strings.Repeat(" ", 2<<20), 413, "exceeds 10485760 bytes"},
 			"health":          {"GET", "/health", "key_platform", "", 200, `"jobs":`},
-			"too many tokens": {"POST", "/openai/v1/chat/completions", "key_platform", `{"model":"llm","max_tokens":101,"messages":[{"role":"user","content":"a"}]}`, 403, "101 is more than the 100 allowed"},
+			"too many tokens": {"POST", "/openai/v1/chat/completions", "key_platform", `{"model":"llm","max_tokens":101,"messages":[{"role":"user","content":"a"}]}`, 403, "101 exceeds the limit of 100"},
 			"no key":          {"POST", "/run", "", `{"input":{}}`, 401, `{"error":"missing key: send `},
 			"no operation":    {"GET", "/status", "key_platform", "", 404, `{"error":"no operation`},
 			"an upgrade":      {"GET", "/health", "key_platform", "", 403, ""},

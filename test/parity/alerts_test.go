@@ -212,7 +212,7 @@ func TestAlertsStayOutside(t *testing.T) {
 	d.rented(t, podL4)
 	d.reconcile(t)
 	world.Until(t, "word of the refusal", func() bool {
-		return strings.Contains(d.logs.String(), "private address that networks does not list")
+		return strings.Contains(d.logs.String(), "private address that is not listed in networks")
 	})
 	if n := r.calls.Load(); n != 0 {
 		t.Errorf("the receiver was asked %d times", n)

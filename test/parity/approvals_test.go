@@ -59,7 +59,7 @@ func refusedWith(t *testing.T, a answer, status int) string {
 }
 
 // In each dialect a refusal carries the id of a request for approval, and once that is
-// granted the very same call passes, once, and is logged with person who granted it.
+// granted the very same call passes, once, and is logged with the person who granted it.
 func TestApprovals(t *testing.T) {
 	const deploy = `mutation { podFindAndDeployOnDemand(input: {name: "a", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`
 	for _, tt := range []struct {
@@ -317,8 +317,8 @@ func TestApprovalsAreExplained(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		dry := request("POST", "/v2/pods", "key_research", podL4, "Tollgate-Dry-Run: true")
-		if a := d.ask(t, dry); a.Status != 200 || !strings.Contains(a.Body, "this can be approved") {
-			t.Fatalf("dry run: %d %s, want it to say that this can be approved", a.Status, a.Body)
+		if a := d.ask(t, dry); a.Status != 200 || !strings.Contains(a.Body, "an operator can approve this call") {
+			t.Fatalf("dry run: %d %s, want a hint that an operator can approve the call", a.Status, a.Body)
 		}
 		if list := d.asked(t, "acme"); len(list) != 0 {
 			t.Fatalf("a dry run has asked: %+v", list)

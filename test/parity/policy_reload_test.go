@@ -277,7 +277,7 @@ func TestBundlesAreFollowed(t *testing.T) {
 		t.Errorf("metrics do not have %s", want)
 	}
 	serve(bundleOf(t, "v4", "package policies.limit.parts\n\nx := 1\n"))
-	world.Until(t, "the fault of a bundle without policies", func() bool { _, f := status(); return strings.Contains(f, "holds no policy") })
+	world.Until(t, "the fault of a bundle without policies", func() bool { _, f := status(); return strings.Contains(f, "contains no policy") })
 	if got := []int{create(2), create(3)}; !cmp.Equal(got, []int{201, 403}) {
 		t.Errorf("under a bundle without policies: %v", got)
 	}

@@ -45,7 +45,7 @@ func TestRolesAreInForce(t *testing.T) {
 				}
 				a := d.ask(t, request(c.method, c.target, "key_of_role_"+role, body))
 				refused := a.Status == 403 || strings.Contains(a.Body, `"FORBIDDEN"`)
-				byRoles := strings.Contains(a.Body, "roles: none of the caller's roles may do")
+				byRoles := strings.Contains(a.Body, "roles: none of the caller's roles allows")
 				if want := may < rank[c.least]; refused != want || byRoles != want || a.Status >= 400 && !want || !want && strings.Contains(a.Body, `"errors"`) {
 					t.Errorf("%s by %q: %d %s, want refused = %t", c.name, role, a.Status, a.Body, want)
 				}

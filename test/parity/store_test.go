@@ -27,7 +27,7 @@ func TestWithoutPrices(t *testing.T) {
 		"a ceiling in GraphQL":    {ceiling, graphQL, 503, ""},
 		"a ceiling, a read":       {ceiling, request("GET", "/v2/pods", "key_platform", ""), 200, ""},
 		"for another team":        {ceiling + "  teams: [research]\n", request("POST", "/v2/pods", "key_platform", podH100), 201, ""},
-		"a ceiling that warns":    {ceiling + "  mode: warn\n", request("POST", "/v2/pods", "key_platform", podH100), 201, "price_ceiling: the price per hour is not known"},
+		"a ceiling that warns":    {ceiling + "  mode: warn\n", request("POST", "/v2/pods", "key_platform", podH100), 201, "price_ceiling: the price per hour is unknown"},
 		"a ceiling in shadow":     {ceiling + "  mode: shadow\n", v1, 201, ""},
 		"no policy":               {"- policy: naming\n  params: {max_length: 9}\n", graphQL, 200, ""},
 		"denied whatever it cost": {ceiling + "- policy: clusters\n- policy: read_only\n", request("POST", "/v2/pods", "key_platform", podH100), 403, ""},

@@ -120,7 +120,7 @@ func (s *Server) Close() error {
 	return s.closeStore()
 }
 
-// newID returns an identifier of ten lower-case letters and digits that taken
+// newIDLocked returns an identifier of ten lower-case letters and digits that taken
 // does not know yet.
 func (s *Server) newIDLocked(taken func(string) bool) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -16,7 +16,7 @@ func (s *Server) openPodLocked(a *account, p *pod, now time.Time) {
 	s.chargePodLocked(a, p, now)
 }
 
-// startLocked brings a stopped or failed pod up again, on the host it had.
+// startPodLocked brings a stopped or failed pod up again, on the host it had.
 func (s *Server) startPodLocked(a *account, p *pod, now time.Time) error {
 	if !p.holdsMachine() && !s.catalog.takeLocked(p.kind()) {
 		return badRequest(noCapacity)

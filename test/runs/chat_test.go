@@ -49,7 +49,7 @@ func TestChatRefusals(t *testing.T) {
 		kind, code, says          string
 	}{
 		"no key":          {"POST", "/chat/completions", "", hello, 401, "authentication_error", "unauthorized", "key"},
-		"denied":          {"POST", "/chat/completions", "key_research", strings.Replace(hello, "16", "101", 1), 403, "permission_error", "forbidden", "run_limits: 101 is more than the 100 allowed"},
+		"denied":          {"POST", "/chat/completions", "key_research", strings.Replace(hello, "16", "101", 1), 403, "permission_error", "forbidden", "run_limits: 101 exceeds the limit of 100"},
 		"another model":   {"POST", "/chat/completions", "key_research", strings.Replace(hello, "llm", "gpt", 1), 403, "permission_error", "forbidden", "run_endpoints"},
 		"no such model":   {"POST", "/chat/completions", "key_research", strings.Replace(hello, "llm", "other", 1), 404, "not_found_error", "", "does not exist"},
 		"no route":        {"POST", "/chat", "key_research", hello, 404, "not_found_error", "not_found", "no operation"},
@@ -379,7 +379,7 @@ func TestModelPaths(t *testing.T) {
 		"escaped":           {named, "POST", base + "/respons%65s%2Fx", ask, 404, "no operation"},
 		"a public model":    {named, "POST", "/v2/qwen3-32b-awq/openai/v1/responses", ask, 404, "no operation"},
 		"read":              {named, "GET", base + "/responses", "", 405, "method"},
-		"too many tokens":   {named, "POST", base + "/responses", strings.Replace(ask, "100", "101", 1), 403, "run_limits: 101 is more than the 100 allowed"},
+		"too many tokens":   {named, "POST", base + "/responses", strings.Replace(ask, "100", "101", 1), 403, "run_limits: 101 exceeds the limit of 100"},
 		"another model":     {named, "POST", base + "/responses", strings.Replace(ask, "llm", "gpt", 1), 403, "run_endpoints"},
 		"tokens as text":    {named, "POST", base + "/responses", strings.Replace(ask, "100", `"100"`, 1), 422, "validation"},
 		"tokens said twice": {named, "POST", base + "/responses", strings.Replace(ask, "{", `{"max_output_tokens":1,`, 1), 400, "JSON"},

@@ -110,7 +110,7 @@ func TestModelsOfUnknownPrice(t *testing.T) {
 	if a := r.ask(t, "POST", "/v2/"+own+"/run", "key_research", body); a.Status != 200 || a.Header.Get("X-Tollgate-Cost") != "" {
 		t.Errorf("an own endpoint: %d %v %s, want 200", a.Status, a.Header, a.Body)
 	}
-	const unpriced = "is not known, and a budget for accrued cost applies"
+	const unpriced = "is unknown, and a budget for accrued cost applies"
 	if a := r.ask(t, "POST", "/v2/kling-v2-6-std-motion-control/run", "key_research", body); a.Status != 403 || !strings.Contains(a.Body, unpriced) {
 		t.Errorf("a public model of unknown price: %d %s, want 403", a.Status, a.Body)
 	}
@@ -183,9 +183,9 @@ func TestRunCostGoesByPublishedPrices(t *testing.T) {
 		{"/v2/p-video/run", `{"input":{}}`, 200, ""},
 		{"/v2/p-video/run", `{"input":{"duration":10,"resolution":"1080p"}}`, 403, "0.40 USD per run exceeds the limit of 0.30 USD"},
 		{"/v2/wan-2-5/runsync", `{"input":{}}`, 403, "1.50 USD per run exceeds the limit of 0.30 USD"},
-		{"/v2/wan-2-6-i2v/batch", `[{"input":{}},{"input":{"duration":2}}]`, 403, "0.5 USD per run are more"},
+		{"/v2/wan-2-6-i2v/batch", `[{"input":{}},{"input":{"duration":2}}]`, 403, "0.5 USD per run exceeds"},
 		{"/v2/p-video/batch", `[{"input":{}},{"input":{"duration":14}}]`, 200, ""},
-		{"/v2/moonshot-kimi/openai/v1/chat/completions", strings.Replace(hello, "16", "20001", 1), 403, "USD per run are more"},
+		{"/v2/moonshot-kimi/openai/v1/chat/completions", strings.Replace(hello, "16", "20001", 1), 403, "USD per run exceeds"},
 		{"/v2/p-video/run", `{"input":{"duration":"5"}}`, 403, "the price of a run of p-video is unknown"},
 		{"/v2/other/run", `{"input":{}}`, 403, "the price of a run of other is unknown"},
 	} {

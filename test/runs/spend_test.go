@@ -82,7 +82,7 @@ func TestRunsThatRaceKeepTheBudget(t *testing.T) {
 			switch a := r.ask(t, "POST", "/v2/img/run", "key_research", `{"input":{"prompt":"a cat"}}`); {
 			case a.Status == 200 && a.Header.Get("X-Tollgate-Cost") == "0.3":
 				admitted.Add(1)
-			case a.Status == 402 && strings.Contains(fmt.Sprint(decoded(t, a.Body)["error"]), "no room in the budget organisation per_day"):
+			case a.Status == 402 && strings.Contains(fmt.Sprint(decoded(t, a.Body)["error"]), "budget organisation per_day exceeded"):
 				refused.Add(1)
 			default:
 				t.Errorf("%d %v %s, want 200 or 402", a.Status, a.Header, a.Body)
