@@ -10,7 +10,7 @@ import (
 )
 
 func approvalsPage(l *struct{ Approvals []approval.Record }, _ asked) page {
-	t := sheet{{"approval", "state", "until", "caller", "call", "asks", "usd", "per", "refused by", "answered by", "used by"}}
+	t := sheet{{"approval", "state", "until", "caller", "call", "summary", "usd", "per", "refused by", "answered by", "used by"}}
 	for _, r := range l.Approvals {
 		by := make([]string, len(r.Refusals))
 		for i, refusal := range r.Refusals {

@@ -26,8 +26,8 @@ type whoami struct {
 		Ends                                     *time.Time
 	}
 	Approvals []struct {
-		ID, State, Asks, USD, Per string
-		Until                     time.Time
+		ID, State, Summary, USD, Per string
+		Until                        time.Time
 	}
 }
 
@@ -38,7 +38,7 @@ func newWhoami() *cobra.Command {
 		Example: "  tollgate whoami\n  tollgate whoami --key-env ANN -o json",
 		Long: `Shows a caller as the gateway sees it: its organisation, team and roles, its remaining
 limits and budgets with their reset times, and its approval requests. ` + "`--key-env`" + `
-names the environment environment variable with the caller's key.`,
+names the environment variable with the caller's key.`,
 	}
 	out := outputFlag(cmd)
 	c.flags(cmd)
@@ -78,9 +78,9 @@ func (m *whoami) sheets() []sheet {
 		of := func(amount string) any { return budgetCell(b.Name, amount) }
 		budgets.add(b.Scope, b.Name, of(b.Limit), of(b.Used), of(b.Reserved), of(b.Left), b.Ends)
 	}
-	approvals := sheet{{"approval", "state", "asks", "usd", "per", "until"}}
+	approvals := sheet{{"approval", "state", "summary", "usd", "per", "until"}}
 	for _, a := range m.Approvals {
-		approvals.add(a.ID, a.State, a.Asks, usd(a.USD), a.Per, a.Until)
+		approvals.add(a.ID, a.State, a.Summary, usd(a.USD), a.Per, a.Until)
 	}
 	p := page{sheets: []sheet{who}}
 	p.add(limits)

@@ -18,7 +18,7 @@ type approvalAlert struct {
 	Team      string             `json:"team,omitempty"`
 	Operation string             `json:"operation"`
 	Call      string             `json:"call"`
-	Asks      string             `json:"summary,omitempty"`
+	Summary   string             `json:"summary,omitempty"`
 	Refusals  []approval.Refusal `json:"refusals"`
 	// USD is the maximum cost of the call per hour or per run; "" if the cost is unknown.
 	USD      string        `json:"usd,omitempty"`
@@ -35,15 +35,15 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 	const kind = "approval.requested"
 	c := t.Config()
 	d := approvalAlert{
-		Org: org, Approval: r.ID, Key: r.Key, Team: r.Team, Operation: r.Operation, Call: r.Call, Asks: r.Summary, Refusals: r.Refusals,
+		Org: org, Approval: r.ID, Key: r.Key, Team: r.Team, Operation: r.Operation, Call: r.Call, Summary: r.Summary, Refusals: r.Refusals,
 		USD: r.USD, Per: r.Per, Decision: r.Decision, Until: r.Until.UTC(),
 	}
 	switch pages := c.DecisionPages(); {
 	case c.Admin.URL != "":
 		d.AnswerURL = consolePage(c, org, kind)
-		d.DecisionURL = strings.TrimSuffix(c.Admin.URL, "/") + "/ui/decisions/" + r.Decision
+		d.DecisionURL = strings.TrimSuffix(c.Admin.URL, "/") + "/ui/requests/" + r.Decision
 	case pages != "": // team leads decide on these pages
-		d.AnswerURL = strings.TrimSuffix(pages, "decisions/") + "approvals"
+		d.AnswerURL = strings.TrimSuffix(pages, "requests/") + "approvals"
 		d.DecisionURL = pages + r.Decision
 	}
 	t.Logger.InfoContext(ctx, "approval requested", "event", kind, "org", org, "approval", r.ID, "team", r.Team, "key", r.Key, "decision", r.Decision)
@@ -52,8 +52,8 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 
 func (d approvalAlert) sentence(string) string {
 	what := d.Call
-	if d.Asks != "" {
-		what += ", " + d.Asks
+	if d.Summary != "" {
+		what += ", " + d.Summary
 	}
 	if d.USD != "" {
 		what += fmt.Sprintf(", at most %s USD per %s", d.USD, d.Per)
