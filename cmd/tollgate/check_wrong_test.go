@@ -61,7 +61,7 @@ func (w *wrong) check(t *testing.T, dir, text string) (code int, said string) {
 	return code, strings.ReplaceAll(stderr.String(), dir+"/", "")
 }
 
-// placeOfWrong makes a directory with what the configurations name.
+// placeOfWrong makes a directory with the files that the configurations name.
 func placeOfWrong(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -76,7 +76,7 @@ type Operators struct {
 	Ledger *ledger.Ledger
 }
 
-// Rows returns the operators' API rows for keys and revoked tokens.
+// Endpoints returns the operators' API rows for keys and revoked tokens.
 func (o Operators) Endpoints() []adminapi.Endpoint {
 	var revoked *Tokens // nil lists the rows
 	if o.Keys != nil {

@@ -24,7 +24,7 @@ type RevocationList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 
-// Rows returns the operators' API rows for revoked tokens. With a nil Tokens, the rows can only be listed.
+// Endpoints returns the operators' API rows for revoked tokens. With a nil Tokens, the rows can only be listed.
 func (t *Tokens) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{

@@ -18,7 +18,7 @@ type GroupSnapshot struct {
 	Gateways  []Gateway         `json:"gateways"`
 }
 
-// Rows returns the operators' requests about Envoys. It may be called on a nil Server to describe them.
+// Endpoints returns the operators' API endpoints for Envoys. It may be called on a nil Server to describe them.
 func (s *Server) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{

@@ -152,7 +152,7 @@ func (openShares) Observe(string, int, http.Header) {}
 // readOnlyPrices is a filter.Prices that ignores simulated responses.
 type readOnlyPrices struct{ filter.Prices }
 
-// Charged implements filter.Prices.
+// ObserveCharge implements filter.Prices.
 func (readOnlyPrices) ObserveCharge(string, map[string]any) {}
 
 // noPrices is a filter.Prices without a price list.
@@ -161,5 +161,5 @@ type noPrices struct{}
 // Snapshot implements filter.Prices.
 func (noPrices) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil } //nolint:nilnil // a nil Snapshot is valid and has no prices
 
-// Charged implements filter.Prices.
+// ObserveCharge implements filter.Prices.
 func (noPrices) ObserveCharge(string, map[string]any) {}

@@ -66,7 +66,7 @@ func (DecodeBody) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// asObject wraps a body that is a list in an object; see operation.Row.
+// asObject wraps a body that is a list in an object; see operation.Spec.
 func asObject(ex *Exchange, doc any) (any, error) {
 	name := ex.listMember()
 	if name == "" {

@@ -36,7 +36,7 @@ type EvaluatePolicies struct {
 // Policies is implemented by *policies.Engine.
 type Policies interface {
 	Decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
-	// Readers lists the policies of an organisation that read the given path of the input, or anything above or below it.
+	// PoliciesReading lists the policies of an organisation that read the given path of the input, or anything above or below it.
 	PoliciesReading(org string, path ...string) []string
 }
 

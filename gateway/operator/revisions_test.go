@@ -24,7 +24,8 @@ func configured(revision, listen string) *settings.Config {
 	return cfg
 }
 
-// Of the configurations that were in force each is listed once for each time, with the difference to the one in force, and secrets are in none.
+// TestRevisionsAndTheirDifferences: every configuration is listed once for each time it was in force, with the difference to the current one and
+// without secrets.
 func TestRevisionsAndTheirDifferences(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)

@@ -55,7 +55,7 @@ func (r *Receiver) TLS() (*tls.Config, error) {
 	if r.CA.Resolved() {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM([]byte(r.CA.Reveal())) {
-			return nil, fault.Errorf("ca", "holds no certificate")
+			return nil, fault.Errorf("ca", "contains no certificate")
 		}
 	}
 	if r.Certificate.IsZero() != r.Key.IsZero() {

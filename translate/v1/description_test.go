@@ -65,7 +65,7 @@ func TestEveryDescribedOperationHasARow(t *testing.T) {
 	}
 }
 
-// success returns the status that v1 answered an operation with, in part unlike v2's.
+// success returns the status that v1 answered with, which may differ from v2's.
 func success(op string) int {
 	switch {
 	case op == "createPod":

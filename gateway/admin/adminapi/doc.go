@@ -6,7 +6,7 @@
 // [HandlerFor]:
 //
 //	type windows struct {
-//		Org adminapi.Org `query:"org,required" doc:"id of an organisation"`
+//		Org adminapi.Org `query:"org,required" doc:"ID of an organisation"`
 //	}
 //
 //	func (d deps) limits(ctx context.Context, s adminapi.Principal, p windows) (windowList, error)
