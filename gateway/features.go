@@ -79,6 +79,7 @@ type parts struct {
 	health    *health
 	engines   *operator.EngineFactory
 	drafts    operator.Drafts
+	described operator.Policies
 	prices    *catalog.Catalog
 	keys      *callers.Keys
 	operators callers.Operators
@@ -103,6 +104,8 @@ type parts struct {
 	fleet     *operator.Fleet
 	revisions *operator.Revisions
 	overview  operator.OverviewSources
+	search    operator.Search
+	fitting   operator.Fitting
 }
 
 // list returns all features.
@@ -112,6 +115,8 @@ func (p *parts) list() []feature {
 			return []tasks.Task{{Name: "background work", Until: tasks.Drained, Run: tasks.UntilDone, Drain: p.drainBackground}}
 		}},
 		{name: "overview", rows: p.overview.Endpoints},
+		{name: "search", rows: p.search.Rows},
+		{name: "fitting GPUs", rows: p.fitting.Rows},
 		{name: "spending", rows: p.money.Endpoints, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
@@ -145,7 +150,7 @@ func (p *parts) list() []feature {
 			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
 		}},
 		{
-			name: "policies", rows: p.drafts.Endpoints, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
+			name: "policies", rows: func() []adminapi.Endpoint { return slices.Concat(p.drafts.Endpoints(), p.described.Rows()) }, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
 			tasks: func() []tasks.Task { return []tasks.Task{{Name: "policies", Until: tasks.Stopping, Run: p.follow}} },
 		},
 		{name: "alerts", rows: p.alerts.Endpoints, tasks: func() []tasks.Task {
@@ -424,6 +429,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	if p.envoys, err = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now}); err != nil {
 		return err
 	}
+	p.described = operator.Policies{Current: p.current.view}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
 	p.questions = &operator.Explainer{
@@ -443,5 +449,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
 	}
 	p.overview = operator.OverviewSources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.RefusalCounts}
+	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Show, Costs: p.money.Costs, Decision: p.decisions.Find}
+	p.fitting = operator.Fitting{Budgets: p.money.AllBudgets, Prices: p.prices.Snapshot}
 	return nil
 }

@@ -34,7 +34,7 @@ func (e *Engine) ratchet(ctx context.Context, o *orgState, in *Input, d *Decisio
 		}
 		warn := slices.Clone(d.Warn) // the slice may be cached
 		for _, v := range filtered(d.Deny, of) {
-			v.Message = "allowed because the resource already violated this policy:  " + v.Message
+			v.Message = "allowed because the resource already violated this policy: " + v.Message
 			warn = append(warn, v)
 		}
 		d.Warn = warn

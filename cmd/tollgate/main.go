@@ -130,9 +130,9 @@ func addGroups(root *cobra.Command) {
 	for _, g := range []struct{ id, title, commands string }{
 		{"run", "Run", "serve check demo dev platform envoy"},
 		{"spend", "Spend", "spend billing report alerts"},
-		{"policy", "Policy", "policy explain decisions approvals exceptions"},
+		{"policy", "Policy", "policy explain decisions outcomes approvals exceptions"},
 		{"access", "Access", "orgs keys tokens limits login whoami my env"},
-		{"operate", "Operate", "status gateways config audit health migrate"},
+		{"operate", "Operate", "status search gateways config audit health migrate"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
 		for name := range strings.FieldsSeq(g.commands) {

@@ -93,6 +93,12 @@ func views() map[string]view {
 		"report":         told(func(w *alerts.Weekly) string { return strings.ReplaceAll(w.Text(), "*", "") }),
 		"migrate report": of(legacyPage),
 		"envoy status":   of(envoysPage),
+
+		"outcomes":      of(outcomesPage),
+		"spend compare": of(comparedPage),
+		"spend budgets": of(budgetsPage),
+		"spend fits":    of(fitsPage),
+		"search":        of(searchPage),
 	}
 }
 

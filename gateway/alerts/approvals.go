@@ -41,9 +41,9 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 	switch pages := c.DecisionPages(); {
 	case c.Admin.URL != "":
 		d.AnswerURL = consolePage(c, org, kind)
-		d.DecisionURL = strings.TrimSuffix(c.Admin.URL, "/") + "/ui/decisions/" + r.Decision
+		d.DecisionURL = strings.TrimSuffix(c.Admin.URL, "/") + "/ui/requests/" + r.Decision
 	case pages != "": // team leads decide on these pages
-		d.AnswerURL = strings.TrimSuffix(pages, "decisions/") + "approvals"
+		d.AnswerURL = strings.TrimSuffix(pages, "requests/") + "approvals"
 		d.DecisionURL = pages + r.Decision
 	}
 	t.Logger.InfoContext(ctx, "approval requested", "event", kind, "org", org, "approval", r.ID, "team", r.Team, "key", r.Key, "decision", r.Decision)

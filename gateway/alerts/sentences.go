@@ -40,7 +40,7 @@ func message(c *settings.Config, org, kind string, data any) webhook.Message {
 // consolePage returns the URL of the console page for alerts of a kind.
 func consolePage(c *settings.Config, org, kind string) string {
 	page := map[string]string{
-		"budget": "spend", "spend": "spend", "report": "spend", "resource": "resources", "platform": "resources", "exception": "policies", "approval": "approvals",
+		"budget": "budgets", "spend": "cost", "report": "cost", "resource": "resources", "platform": "resources", "exception": "exceptions", "approval": "approvals",
 	}[strings.Split(kind, ".")[0]]
 	return strings.TrimSuffix(c.Admin.URL, "/") + "/ui/" + page + "?" + url.Values{"org": {org}}.Encode()
 }

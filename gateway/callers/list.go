@@ -11,7 +11,8 @@ func Orgs(c *settings.Config) []adminapi.Tenant {
 	out := make([]adminapi.Tenant, len(c.Orgs))
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
-		out[i] = adminapi.Tenant{ID: o.ID, Teams: TeamIDs(o), Policies: []string{}, Entries: []adminapi.Entry{}}
+		zone, _ := o.Zone.MarshalText() // never fails
+		out[i] = adminapi.Tenant{ID: o.ID, Teams: TeamIDs(o), Zone: string(zone), Policies: []string{}, Entries: []adminapi.Entry{}}
 		for _, e := range o.Policies.Policies {
 			out[i].Policies = append(out[i].Policies, e.Policy)
 			out[i].Entries = append(out[i].Entries, adminapi.Entry{

@@ -152,6 +152,10 @@ func wordsOf(q explain.Query) (words [][]byte) {
 	add("team", q.Team)
 	add("key", q.Key)
 	add("operation", q.Operation)
+	if q.Resource != "" { // as a member, or in the path
+		text, _ := json.Marshal(q.Resource) // a string
+		words = append(words, text[1:len(text)-1])
+	}
 	if q.Refused {
 		add("verdict", string(explain.Refused))
 	}

@@ -35,6 +35,8 @@ type counter struct {
 	unwritten map[orgDay]bool
 	// said holds unwritten policy verdicts by organisation.
 	said map[string]map[CountKey]int64
+
+	outcomes outcomes
 }
 
 // orgDay is a date in the time zone of an organisation.
@@ -59,6 +61,7 @@ func newCounter(store *CountStore, logger *slog.Logger) *counter {
 // history.
 func (d *Decisions) Ended(ex *filter.Exchange) {
 	if e := ex.Event; ex.Caller != nil && e.DryRun == nil && !explain.IsLocalRead(ex) {
+		d.counter.outcomes.add(e)
 		if e.Refusal != "" {
 			d.counter.addRefusal(orgDay{e.Org, d.day(e.Org, e.Start)}, e)
 		}
@@ -155,6 +158,7 @@ func (c *counter) write(ctx context.Context, today func(org string) string) {
 			c.mergeSaid(org, counts)
 		}
 	}
+	errs = append(errs, c.outcomes.write(ctx, c.store)...)
 	if err := errors.Join(errs...); err != nil {
 		c.logger.WarnContext(ctx, "cannot write decision counts, retrying", "error", err)
 	}

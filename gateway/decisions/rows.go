@@ -46,6 +46,7 @@ was lifted by an exception or changed something, by team: so you see the effect 
 policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
 			}},
 		},
+		d.outcomeRow(),
 	}
 }
 
@@ -75,12 +76,14 @@ type followed struct {
 	Key       string        `query:"key" doc:"only calls by the key with this id"`
 	Policy    string        `query:"policy" doc:"only calls that this policy denied, warned about, would have denied, or changed"`
 	Operation string        `query:"operation" doc:"only calls of the operation with this operationId"`
+	Resource  string        `query:"resource" doc:"only those that created or named this resource, by its id"`
+	Outcome   string        `query:"outcome" oneof:"allowed,denied,throttled,failed" doc:"only those with this outcome; see GET /admin/decisions/outcomes"`
 	Refused   bool          `query:"refused" doc:"only refused calls"`
 	Own       bool          `query:"own" doc:"only actions of the gateways themselves, such as stopped pods and ended reservations"`
 }
 
 func (p *followed) query() explain.Query {
-	return explain.Query{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation, Refused: p.Refused, Own: p.Own}
+	return explain.Query{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation, Resource: p.Resource, Outcome: p.Outcome, Refused: p.Refused, Own: p.Own}
 }
 
 // selected selects the decisions to list.

@@ -163,6 +163,13 @@ type Summary struct {
 	// begins with "dry run".
 	Reason string     `json:"reason,omitempty"`
 	Own    *OwnAction `json:"own,omitempty"`
+	// Outcome is allowed, denied, throttled or failed, as the counts of requests by outcome have it.
+	Outcome string `json:"outcome"`
+	// Resource is the ID of the resource that the request created or named, and USDPerHour the highest cost that it asked for; "" for none.
+	Resource   string `json:"resource,omitempty"`
+	USDPerHour string `json:"usdPerHour,omitempty"`
+	// DurationMs is the time that the gateway took until the response was complete, in milliseconds, 0 if it is unknown.
+	DurationMs float64 `json:"durationMs,omitempty"`
 	PolicyNames
 }
 
@@ -171,6 +178,8 @@ type Query struct {
 	Org, Team, Key string
 	// Policy selects exchanges with a result of this policy, Operation exchanges with one operation.
 	Policy, Operation string
+	// Resource selects exchanges about a resource, and Outcome those with an outcome.
+	Resource, Outcome string
 	// Refused selects refused exchanges.
 	Refused bool
 	// Own selects actions of the gateway itself.
@@ -187,6 +196,7 @@ type Query struct {
 func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
 		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy)) &&
+		(q.Resource == "" || q.Resource == s.Resource) && (q.Outcome == "" || q.Outcome == s.Outcome) &&
 		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) && (q.Before.IsZero() || s.Time.Before(q.Before))
 }
 
@@ -221,7 +231,27 @@ func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
 		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, PolicyNames: x.PolicyNames,
+		Outcome: x.outcome(), Resource: x.resource(), USDPerHour: x.price(), DurationMs: x.DurationMs,
 	}
+}
+
+// resource returns the ID of the resource that the call created or is about, "" for none.
+func (x *Report) resource() string {
+	switch {
+	case x.Own != nil:
+		return x.Own.Resource
+	case x.Resource != "":
+		return x.Resource
+	}
+	parts := strings.Split(strings.Trim(x.Path, "/"), "/") // version, collection, ID
+	if x.Dialect == "run" && len(parts) > 1 {
+		return parts[1]
+	}
+	if len(parts) > 2 {
+		id, _, _ := strings.Cut(parts[2], "?")
+		return id
+	}
+	return ""
 }
 
 // maxReason is the maximum length of a reason in characters.

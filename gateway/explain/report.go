@@ -33,6 +33,12 @@ type Report struct {
 	// Own is the action of the gateway itself, nil for an exchange.
 	Own *OwnAction `json:"own,omitempty"`
 	PolicyNames
+	// Resource is the ID of the resource that the request created or named.
+	Resource string `json:"resource,omitempty"`
+	// DurationMs is the time until the response was complete, PlatformMs the time the platform took, both in milliseconds. Both are 0 for
+	// dry runs and for actions of the gateway itself.
+	DurationMs float64 `json:"durationMs,omitempty"`
+	PlatformMs float64 `json:"platformMs,omitempty"`
 	// Stages are the stages of the request, in order.
 	Stages []Stage `json:"stages"`
 	// Calls are the v2 calls of the request. For a v2 request, this is the request itself.
@@ -86,6 +92,10 @@ type Stage struct {
 	// Result is passed, refused, answers or unknown.
 	Result string   `json:"result"`
 	Notes  []string `json:"notes,omitempty"`
+	// StartMs is when the stage began, counted from the first stage of the request or of the call, and Ms how long it took, in milliseconds.
+	// The last stage includes the response phase. Both are absent in dry runs.
+	StartMs float64 `json:"startMs,omitempty"`
+	Ms      float64 `json:"ms,omitempty"`
 }
 
 // Results of a stage.
@@ -115,6 +125,8 @@ type Call struct {
 	// USDPerHour is the maximum cost, Basis explains how it was computed.
 	USDPerHour string `json:"usdPerHour,omitempty"`
 	Basis      string `json:"basis,omitempty"`
+	// Budgets are those that the call was checked against, as the call found them.
+	Budgets []BudgetCheck `json:"budgets,omitempty"`
 }
 
 // Policy is the result of one policy.

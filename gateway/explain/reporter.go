@@ -97,7 +97,11 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 		x.DecisionID, x.RequestID = e.DecisionID, e.RequestID
 	}
 	request, call := ex.Stages()
-	x.Stages = w.stages(ex, request)
+	x.Resource, x.DurationMs, x.PlatformMs = resourceOf(ex), milliseconds(ex.Duration()), milliseconds(e.UpstreamLatency)
+	if x.Dry {
+		x.DurationMs, x.PlatformMs = 0, 0
+	}
+	x.Stages = w.stages(ex, request, 0)
 	if len(call) > 0 && ex.Operation != nil { // a v2 request
 		x.Calls = append(x.Calls, w.call(ex))
 	}
@@ -114,12 +118,13 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 // call returns the report on a call of v2 or of the run interface.
 func (w *reporter) call(ex *filter.Exchange) Call {
 	how := w.outcome(ex)
-	_, stages := ex.Stages()
+	before, stages := ex.Stages()
 	c := Call{
 		Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(),
-		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Detail: how.detail, Stages: w.stages(ex, stages),
+		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Detail: how.detail, Stages: w.stages(ex, stages, len(before)),
 		PolicyRevision: ex.Evaluation.Verdict.Revision, Policies: policyResults(&ex.Evaluation.Verdict),
 	}
+	c.Budgets = budgetChecks(ex)
 	if in := ex.Evaluation.Input; in != nil {
 		switch {
 		case ex.Event.Priced:
@@ -142,14 +147,21 @@ func (w *reporter) call(ex *filter.Exchange) Call {
 }
 
 // stages returns the findings of the given stages.
-func (w *reporter) stages(ex *filter.Exchange, names []string) []Stage {
+func (w *reporter) stages(ex *filter.Exchange, names []string, offset int) []Stage {
 	e := ex.Event
+	var times []filter.StageTime
+	if w.dry == nil {
+		times = ex.StageTimes()
+	}
 	out := make([]Stage, 0, len(names))
-	for _, name := range names {
+	for i, name := range names {
 		if name == filter.StageAssignIDs || slices.ContainsFunc(out, func(s Stage) bool { return s.Name == name }) {
 			continue // assigning IDs is of no interest; the size is checked twice
 		}
 		out = append(out, Stage{Name: name, Result: resultPassed, Notes: w.noters.Notes(ex, name)})
+		if i += offset; i < len(times) {
+			out[len(out)-1].StartMs, out[len(out)-1].Ms = milliseconds(times[i].Start), milliseconds(times[i].Took)
+		}
 	}
 	if len(out) == 0 {
 		return out

@@ -133,6 +133,7 @@ func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 		ex.Progress.entered[part] = 0
 	}
 	c.Help.onLegacy(ex)
+	ex.Progress.clock.stop()
 	ex.Event.Complete(ex.Response.Status, len(ex.Response.Body))
 	if o := ex.Ports.Observer; o != nil && !ex.Progress.Nested {
 		o.Ended(ex)

@@ -189,7 +189,10 @@ func (ex *Exchange) callers() *Callers {
 }
 
 // enterStage records that the exchange has reached a stage.
-func (ex *Exchange) enterStage(stage string) { ex.Progress.stages = append(ex.Progress.stages, stage) }
+func (ex *Exchange) enterStage(stage string) {
+	ex.Progress.clock.mark(len(ex.Progress.stages))
+	ex.Progress.stages = append(ex.Progress.stages, stage)
+}
 
 // Stage returns the name of the most recent stage, or "" before the first.
 func (ex *Exchange) Stage() string {
@@ -250,7 +253,7 @@ func (ex *Exchange) Snapshot() *Exchange {
 	r.ex = Exchange{
 		In: Inbound{Path: path}, Dialect: ex.Dialect, Operation: ex.Operation, Params: params, Caller: ex.Caller,
 		Limit: ex.Limit, Event: &r.event, Sent: ex.Sent, Adopted: ex.Adopted,
-		Progress: Progress{stages: slices.Clip(ex.Progress.stages), callStart: ex.Progress.callStart}, Body: Body{Labels: ex.Body.Labels, removedVars: ex.Body.removedVars, removedHeaders: ex.Body.removedHeaders},
+		Progress: Progress{stages: slices.Clip(ex.Progress.stages), callStart: ex.Progress.callStart, clock: ex.Progress.clock}, Body: Body{Labels: ex.Body.Labels, removedVars: ex.Body.removedVars, removedHeaders: ex.Body.removedHeaders},
 		Access: Access{hiddenNotes: ex.Access.hiddenNotes}, Evaluation: Evaluation{Input: ex.inputForRecord(), Verdict: ex.Evaluation.Verdict},
 		Cost: Cost{Reservation: ex.Cost.Reservation.snapshot()},
 	}

@@ -24,6 +24,8 @@ type Progress struct {
 	// that part.
 	stages    []string
 	callStart int
+	// clock measures the stages.
+	clock stageClock
 	// forwarded lists query parameters that are missing from the API description but are sent to the platform.
 	forwarded []string
 	// page builds the caller's page of a list, nil for other calls.
@@ -173,13 +175,16 @@ type Reservation struct {
 	Current, Before ledger.Amounts
 }
 
+// SetResource sets the ID of the resource that the call created.
+func (r *Reservation) SetResource(id string) { r.Resource = id }
+
 // snapshot returns a copy with only the fields that explanations need. A nil receiver returns nil.
 func (r *Reservation) snapshot() *Reservation {
 	if r == nil {
 		return nil
 	}
-	kept := &Reservation{ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current, Quote: ledger.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
-	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
+	kept := &Reservation{ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current, Quote: ledger.Quote{Refused: r.Quote.Refused, Ceilings: r.Quote.Ceilings, Tightest: r.Quote.Tightest}}
+	kept.After, kept.Free, kept.Waived, kept.Resource = r.After, r.Free, r.Waived, r.Resource
 	kept.Metadata.StopAt, kept.Metadata.EndAt = r.Metadata.StopAt, r.Metadata.EndAt
 	return kept
 }

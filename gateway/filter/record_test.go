@@ -62,16 +62,16 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 		{"exchange", *r, *ex, []string{
 			"In", "Dialect", "Operation", "Params", "Caller", "Limit", "Event", "Sent", "Adopted", "Calls", "Progress", "Body", "Access", "Evaluation", "Cost",
 		}},
-		{"path", r.Progress, ex.Progress, []string{"stages", "callStart"}},
+		{"path", r.Progress, ex.Progress, []string{"stages", "callStart", "clock"}},
 		{"body", r.Body, ex.Body, []string{"Labels", "removedVars", "removedHeaders"}},
 		{"access", r.Access, ex.Access, []string{"hiddenNotes"}},
 		{"judged", r.Evaluation, ex.Evaluation, []string{"Input", "Verdict"}},
 		{"money", r.Cost, ex.Cost, []string{"Reservation"}},
 		{"request", r.In, ex.In, []string{"Path"}},
 		{"reservation", *r.Cost.Reservation, *ex.Cost.Reservation, []string{"Reservation", "Quote", "ResourceKind", "Admitted", "Current"}},
-		{"reservation in the ledger", r.Cost.Reservation.Reservation, ex.Cost.Reservation.Reservation, []string{"After", "Free", "Waived", "Metadata"}},
+		{"reservation in the ledger", r.Cost.Reservation.Reservation, ex.Cost.Reservation.Reservation, []string{"Resource", "After", "Free", "Waived", "Metadata"}},
 		{"description of the resource", r.Cost.Reservation.Metadata, ex.Cost.Reservation.Metadata, []string{"StopAt", "EndAt"}},
-		{"quote", r.Cost.Reservation.Quote, ex.Cost.Reservation.Quote, []string{"Refused", "Tightest"}},
+		{"quote", r.Cost.Reservation.Quote, ex.Cost.Reservation.Quote, []string{"Refused", "Ceilings", "Tightest"}},
 	} {
 		if empty := fields(c.from, true); len(empty) > 0 {
 			t.Errorf("%s: the test has not filled %q", c.name, empty)
@@ -113,7 +113,7 @@ func fill(t *testing.T, v reflect.Value) {
 		v.SetString("x")
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)
-	case reflect.Uint8, reflect.Uint64:
+	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		v.SetUint(1)
 	case reflect.Float64:
 		v.SetFloat(1)

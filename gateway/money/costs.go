@@ -53,13 +53,12 @@ type Cost struct {
 // recent is the default number of days in a query.
 const recent = 30
 
-// priced selects the costs to return.
-type priced struct {
+// chosen selects the costs to return.
+type chosen struct {
 	adminapi.OrgParam
 
 	From     adminapi.Timestamp  `query:"from" doc:"first day or hour; default: 30 days before the end"`
 	To       adminapi.Timestamp  `query:"to" doc:"day or hour after the last one; default: the end of today"`
-	Bucket   string              `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time range of each row"`
 	Team     []adminapi.PastTeam `query:"team" doc:"only these teams"`
 	Key      []string            `query:"key" doc:"only these keys"`
 	Kind     []string            `query:"kind" doc:"only these kinds of resources"`
@@ -67,6 +66,13 @@ type priced struct {
 	GPU      []string            `query:"gpu" doc:"only these types of GPU or CPU"`
 	DC       []string            `query:"dc" doc:"only these data centres"`
 	Label    []string            `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
+}
+
+// priced adds the time range of a row.
+type priced struct {
+	chosen
+
+	Bucket string `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time range of each row"`
 }
 
 // summed holds the parameters for costs summed by dimensions.
@@ -78,9 +84,9 @@ type summed struct {
 }
 
 // query returns the query of the history. By default it covers the 30 days up to the end of today.
-func (p *priced) query(now time.Time) (*ledger.Query, error) {
+func (p *chosen) query(now time.Time, bucket string) (*ledger.Query, error) {
 	tomorrow := ledger.Daily.Start(now).AddDate(0, 0, 1)
-	q := &ledger.Query{From: time.Time(p.From), To: time.Time(p.To), Bucket: ledger.Unit(p.Bucket), Where: make(map[ledger.Dimension][]string)}
+	q := &ledger.Query{From: time.Time(p.From), To: time.Time(p.To), Bucket: ledger.Unit(bucket), Where: make(map[ledger.Dimension][]string)}
 	if q.To.IsZero() || q.To.After(tomorrow) {
 		q.To = tomorrow
 	}
@@ -151,7 +157,7 @@ func (m *Money) costRows() []adminapi.Endpoint {
 }
 
 // history returns costs. A team that is no longer configured is accepted if it has costs in the queried time.
-func (m *Money) history(ctx context.Context, s adminapi.Principal, p *priced, q *ledger.Query) (*Costs, error) {
+func (m *Money) history(ctx context.Context, s adminapi.Principal, p *chosen, q *ledger.Query) (*Costs, error) {
 	for _, t := range p.Team {
 		missing := s.TeamProblem(string(p.Org), string(t))
 		if missing == "" {
@@ -169,14 +175,14 @@ func (m *Money) history(ctx context.Context, s adminapi.Principal, p *priced, q 
 }
 
 func (m *Money) costs(ctx context.Context, s adminapi.Principal, p summed) (*Costs, error) {
-	q, err := p.query(m.deps.Now())
+	q, err := p.query(m.deps.Now(), p.Bucket)
 	if err != nil {
 		return nil, err
 	}
 	if q.By, err = p.by(); err != nil {
 		return nil, err
 	}
-	costs, err := m.history(ctx, s, &p.priced, q)
+	costs, err := m.history(ctx, s, &p.chosen, q)
 	if err == nil && p.Limit > 0 {
 		costs.Rows = costs.Rows[:min(len(costs.Rows), p.Limit)]
 	}
@@ -185,12 +191,12 @@ func (m *Money) costs(ctx context.Context, s adminapi.Principal, p summed) (*Cos
 
 // export writes costs in the columns of FOCUS 1.2.
 func (m *Money) export(ctx context.Context, s adminapi.Principal, p priced) (adminapi.Writer, error) {
-	q, err := p.query(m.deps.Now())
+	q, err := p.query(m.deps.Now(), p.Bucket)
 	if err != nil {
 		return nil, err
 	}
 	q.By, q.Rates = ledger.Dimension.Values(""), true
-	costs, err := m.history(ctx, s, &p, q)
+	costs, err := m.history(ctx, s, &p.chosen, q)
 	if err != nil {
 		return nil, err
 	}

@@ -298,6 +298,9 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	}
 	s := f.settlement(ctx, ex, r)
 	s.Hold, s.Owner, s.Metadata = r.Hold, r.Owner, r.Metadata
+	if s.Resource != "" {
+		r.SetResource(s.Resource)
+	}
 	end(ctx, ex, s)
 	if s.End == ledger.Commit && !s.Gone {
 		r.Current = s.Amounts

@@ -25,7 +25,7 @@ type shown struct {
 
 // Endpoints returns the admin endpoints for spending. A nil Money only describes them.
 func (m *Money) Endpoints() []adminapi.Endpoint {
-	return slices.Concat(m.ledgerRows(), m.costRows(), m.idleRows())
+	return slices.Concat(m.ledgerRows(), m.costRows(), []adminapi.Endpoint{m.compareRow(), m.budgetRow()}, m.idleRows())
 }
 
 func (m *Money) ledgerRows() []adminapi.Endpoint {
@@ -95,11 +95,14 @@ func (p *shown) keep(l *Ledger) error {
 }
 
 // resourceList is one page of resources.
-type resourceList struct {
+type ResourceList struct {
 	Resources []Resource `json:"resources"`
 	// All is the number of selected resources, and PerHour their cost in USD.
 	All     int    `json:"all"`
 	PerHour string `json:"perHour"`
+	// Complete and Loss describe the state of the ledger.
+	Complete bool  `json:"complete"`
+	Loss     *Loss `json:"loss,omitempty"`
 	// Next is the cursor parameter of the next page; absent on the last page.
 	Next string `json:"next,omitempty"`
 }
@@ -113,7 +116,7 @@ type listedResources struct {
 	Sort   string `query:"sort" oneof:"cost,newest,oldest,name" default:"cost" doc:"sort order"`
 }
 
-func (m *Money) resources(ctx context.Context, s adminapi.Principal, p listedResources) (*resourceList, error) {
+func (m *Money) resources(ctx context.Context, s adminapi.Principal, p listedResources) (*ResourceList, error) {
 	l, err := m.spend(ctx, s, p.shown)
 	if err != nil {
 		return nil, err
@@ -122,7 +125,7 @@ func (m *Money) resources(ctx context.Context, s adminapi.Principal, p listedRes
 }
 
 // list returns the requested page of a ledger's resources.
-func (p *listedResources) list(l *Ledger) (out *resourceList, err error) {
+func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(p.Search)) }
 	list := slices.DeleteFunc(l.Resources, func(r Resource) bool {
 		return p.Search != "" && !has(r.ID) && !has(r.Name) && !has(r.Team) && !has(r.Key)
@@ -137,7 +140,7 @@ func (p *listedResources) list(l *Ledger) (out *resourceList, err error) {
 	for i := range list {
 		sum += adminapi.Decimal(list[i].Takes.PerHour)
 	}
-	out = &resourceList{All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
+	out = &ResourceList{Complete: l.Complete, Loss: l.Loss, All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
 	out.Resources, out.Next, err = adminapi.Page(list, &p.Paging, func(r *Resource) string { return r.ID })
 	return out, err
 }

@@ -317,7 +317,7 @@ func (c *Config) DecisionPages() string {
 	if !c.Console || c.PublicURL == "" {
 		return ""
 	}
-	return strings.TrimSuffix(c.PublicURL, "/") + "/tollgate/ui/decisions/"
+	return strings.TrimSuffix(c.PublicURL, "/") + "/tollgate/ui/requests/"
 }
 
 // sharedKeys returns faults for keys with the same secret: a key must identify one caller.

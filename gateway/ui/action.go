@@ -40,6 +40,7 @@ func (c *Console) action(r *adminapi.Endpoint) func(v *visit) {
 			values = keyForm(values)
 		}
 		answer, err := adminapi.Call[any](v.r.Context(), c.rows, r.Pattern, v.scope, values, nil)
+		c.problems.forget(v.org)
 		if err != nil {
 			v.again(name, form, back, err)
 			return

@@ -71,6 +71,14 @@ func (v *visit) query(pattern string) url.Values {
 	return out
 }
 
+// since adds the begin of the page's time range to the parameters of a row that lists the latest entries.
+func (v *visit) since(values url.Values) url.Values {
+	if values.Get("since") == "" && v.period.Name != "" {
+		values.Set("since", v.period.Since())
+	}
+	return values
+}
+
 // excerptSize is the number of rows of a table on one page.
 const excerptSize = 100
 
@@ -81,6 +89,14 @@ type excerpt[T any] struct {
 	First, Last, All int
 	// Before and After are the values of the parameter page for the rows before and after, "" for none.
 	Before, After string
+}
+
+// Shown writes which rows these are.
+func (e excerpt[T]) Shown() string {
+	if e.Before+e.After == "" {
+		return ""
+	}
+	return count(int64(e.First)) + "–" + count(int64(e.Last)) + " of " + count(int64(e.All))
 }
 
 // cut returns the rows of a list that the parameter page names.

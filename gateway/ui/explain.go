@@ -10,23 +10,49 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// dryRun is a question and, once it was asked, its answer.
+// dryRun is a hypothetical request and, once it was evaluated, its result.
 type dryRun struct {
 	Asked  operator.ExplainBody
 	Report *explain.Report
 }
 
-// asked reads a question from the parameters of a page or a form.
+// Head returns the header.
+func (dryRun) Head(*frame) head {
+	return head{Title: "Dry run", Text: "See the result of a request without sending it. Nothing is created or counted."}
+}
+
+// Fields are those of the form.
+func (d dryRun) Fields() []field {
+	methods := options([]string{"POST", "GET", "PATCH", "PUT", "DELETE"}, d.Asked.Method)
+	for i := range methods {
+		methods[i].Title = methods[i].Value
+	}
+	return []field{
+		{Name: "method", ID: "method", Label: "Method", Type: "select", Options: methods},
+		{Name: "path", ID: "path", Label: "Path", Value: d.Asked.Path, Placeholder: "/v2/pods", Required: true, Wide: true},
+		{Name: "key", ID: "key", Label: "Key ID of the caller", Value: d.Asked.Key, Required: true},
+		{Name: "body", ID: "body", Label: "Body", Type: "textarea", Rows: 10, Value: d.Asked.Body, Wide: true, Hint: "Request bodies are not kept. Paste the body of the request."},
+	}
+}
+
+// View returns the result as the page of a request shows it, nil for none.
+func (d dryRun) View() *requestData {
+	if d.Report == nil {
+		return nil
+	}
+	return &requestData{Report: *d.Report}
+}
+
+// asked reads a request from the parameters of a page or a form.
 func (v *visit) asked() operator.ExplainBody {
-	method := v.r.FormValue("method")
-	method = cmp.Or(method, http.MethodPost)
+	method := cmp.Or(v.r.FormValue("method"), http.MethodPost)
 	return operator.ExplainBody{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
 }
 
-// blank shows the form of a dry run, filled in as far as the URL says.
+// blank shows the form of a dry run, filled in as far as the address says.
 func blank(v *visit) (any, int, string) { return dryRun{Asked: v.asked()}, 0, "" }
 
-// explain shows the outcome of a hypothetical request. Nothing is sent or counted.
+// explain shows the result of a hypothetical request. Nothing is sent or counted.
 func (c *Console) explain(v *visit) {
 	d := dryRun{Asked: v.asked()}
 	text, err := json.Marshal(d.Asked)
@@ -41,5 +67,5 @@ func (c *Console) explain(v *visit) {
 	} else {
 		d.Report = &report
 	}
-	v.render(status, "explain", frame{Title: "Dry run", Page: "explain", Fault: fault, Data: d})
+	v.render(status, "dryrun", frame{Title: "Dry run", Page: "dryrun", Fault: fault, Data: d})
 }

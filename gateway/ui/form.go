@@ -33,6 +33,8 @@ func unconfirmed(action string, form url.Values) *confirmation {
 		c.Button, c.Text = "Revoke key "+id, "Every call with the key "+id+" is refused from now on. This cannot be undone."
 	case "keys/rotate":
 		c.Button, c.Text = "Rotate key "+id, "The key "+id+" gets another secret, which is shown once. The old secret ends after "+cmp.Or(form.Get("overlap"), "the default time")+"."
+	case "resources/stop":
+		c.Button, c.Text = "Stop "+id, "The pod stops, and its GPU is released. It can be started again while the platform has a free GPU of its type."
 	case "limits/reset":
 		c.Button, c.Text = "Empty the windows of "+scope, "The calls that "+scope+" has made so far no longer count against its limits. This cannot be undone."
 	case "spend/holds/release":
@@ -62,7 +64,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	at, err := url.Parse(back)
 	i := -1
 	if err == nil {
-		i = slices.IndexFunc(v.pages, func(p *page) bool { return p.at != first && at.Path == v.path+p.below() })
+		i = slices.IndexFunc(v.pages, func(p *page) bool { return p.serves(strings.TrimPrefix(at.Path, v.path)) })
 	}
 	if i < 0 {
 		v.fail(status, fault)
@@ -74,30 +76,40 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	next.r = v.r.Clone(ctx)
 	next.r.Method, next.r.URL, next.r.RequestURI = http.MethodGet, at, at.RequestURI()
 	next.r.Body, next.r.Form, next.r.PostForm = http.NoBody, nil, nil //nolint:forbidigo // a field, not http.PostForm
-	data, _, missing := p.load(&next)
+	if name, value := p.wildcard(strings.TrimPrefix(at.Path, v.path)); name != "" {
+		next.r.SetPathValue(name, value)
+	}
+	next.action, next.typed = action, form
+	next.enter(p)
+	var data any
+	var missing string
+	data, _, missing = p.load(&next)
+	if !p.counts {
+		next.readBadges()
+	}
 	if data == nil {
 		v.fail(status, fault)
 		return
 	}
-	next.render(status, p.name, frame{Title: p.title, Page: cmp.Or(p.under, p.name), Fault: missing, Failure: fault, Data: data, action: action, typed: form})
+	next.render(status, p.name, frame{Title: p.title, Page: p.entry(), Fault: missing, Failure: fault, Data: data})
 }
 
 // Failed reports whether the page shows a form again that has failed: the one of an action, about something with an ID if that is not empty.
-func (f *frame) Failed(action, id string) bool {
-	return f.typed != nil && f.action == action && (id == "" || f.typed.Get("id") == id)
+func (v *visit) Failed(action, id string) bool {
+	return v.typed != nil && v.action == action && (id == "" || v.typed.Get("id") == id)
 }
 
 // Typed returns the value of a field as it was typed in a form that has failed, and otherwise its value for any other form.
-func (f *frame) Typed(action, id, name, otherwise string) string {
-	if f.Failed(action, id) {
-		return f.typed.Get(name)
+func (v *visit) Typed(action, id, name, otherwise string) string {
+	if v.Failed(action, id) {
+		return v.typed.Get(name)
 	}
 	return otherwise
 }
 
 // Chosen reports whether a value of a field was chosen in a form that has failed.
-func (f *frame) Chosen(action, name, value string) bool {
-	return f.Failed(action, "") && slices.Contains(f.typed[name], value)
+func (v *visit) Chosen(action, name, value string) bool {
+	return v.Failed(action, "") && slices.Contains(v.typed[name], value)
 }
 
 // sent returns the fields of a form, without those that are about the page, and the address of the page it came from.

@@ -28,7 +28,7 @@ func TestNoticesAreOfActions(t *testing.T) {
 			if status != http.StatusSeeOther || header.Get("Location") != "/ui/limits?org=acme" {
 				t.Fatalf("%d to %q: %s", status, header.Get("Location"), body)
 			}
-			const want = `<p class="note good" role="status">The windows of team:research are empty.</p>`
+			const want = `<span>The windows of team:research are empty.</span>`
 			if _, _, body := p.get(c.URL + "/ui/limits?org=acme"); !strings.Contains(body, want) {
 				t.Errorf("no %s in %s", want, body)
 			}
@@ -69,20 +69,21 @@ func TestDestructiveActionsAreConfirmed(t *testing.T) {
 	}
 	revoke := url.Values{"org": {"acme"}, "id": {"batch"}, "back": {"/ui/keys?org=acme&search=batch"}}
 	status, _, body := p.post(c.URL+"/ui/keys/revoke", revoke)
-	if status != http.StatusOK || !strings.Contains(body, "Every call with the key batch is refused from now on. This cannot be undone.") || !strings.Contains(body, `<a href="/ui/keys?org=acme&amp;search=batch">Cancel</a>`) {
+	if status != http.StatusOK || !strings.Contains(body, "Every call with the key batch is refused from now on. This cannot be undone.") || !strings.Contains(body, `href="/ui/keys?org=acme&amp;search=batch">Cancel</a>`) {
 		t.Fatalf("the confirmation: %d %s", status, body)
 	}
-	if _, _, list := p.get(c.URL + "/ui/keys?org=acme&search=batch"); !strings.Contains(list, "in force") {
+	if _, _, list := p.get(c.URL + "/ui/keys?org=acme&search=batch"); !strings.Contains(list, `<span class="status good">`) {
 		t.Errorf("the key before the confirmation: %s", list)
 	}
 	form := url.Values{}
-	for _, field := range hidden.FindAllStringSubmatch(body, -1) {
+	_, main, _ := strings.Cut(body, "<main")
+	for _, field := range hidden.FindAllStringSubmatch(main, -1) {
 		form.Add(field[1], strings.ReplaceAll(field[2], "&amp;", "&"))
 	}
 	if status, header, body := p.post(c.URL+"/ui/keys/revoke", form); status != http.StatusSeeOther || header.Get("Location") != "/ui/keys?org=acme&search=batch" {
 		t.Fatalf("the confirmed form: %d to %q: %s", status, header.Get("Location"), body)
 	}
-	if _, _, list := p.get(c.URL + "/ui/keys?org=acme&search=batch"); !strings.Contains(list, "Key batch is revoked.") || !strings.Contains(list, `<span class="tag revoked">`) {
+	if _, _, list := p.get(c.URL + "/ui/keys?org=acme&search=batch"); !strings.Contains(list, "Key batch is revoked.") || !strings.Contains(list, `<span class="status bad">`) {
 		t.Errorf("the key after the confirmation: %s", list)
 	}
 	for path, form := range map[string]url.Values{
@@ -104,22 +105,22 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	c := start(t, text, miniredis.RunT(t))
 	typed := url.Values{
 		"org": {"acme"}, "id": {"batch"}, "team": {"research"}, "owner": {"ann@acme.example"}, "roles": {"viewer"}, "expires": {"2099-01-01"},
-		"limit.minute": {"many"}, "budget.per_hour": {"1.5"}, "back": {"/ui/keys?org=acme"},
+		"limit.minute": {"many"}, "budget.per_hour": {"1.5"}, "back": {"/ui/create-key?org=acme"},
 	}
 	status, _, body := c.as(t, "root").post(c.URL+"/ui/keys/create", typed)
 	if status != http.StatusUnprocessableEntity {
 		t.Errorf("a limit that is no number: %d", status)
 	}
 	for _, want := range []string{
-		"limits.minute: expected an integer", `<details class="card" open>`, `maxlength="64" value="batch"`, `<option selected>research`, `value="ann@acme.example"`,
-		`value="viewer" checked`, `value="2099-01-01"`, `size="6" value="many"`, `size="6" value="1.5"`,
+		"limits.minute: expected an integer", `name="id" value="batch"`, `<option value="research" selected>research`, `value="ann@acme.example"`,
+		`value="viewer" checked`, `value="2099-01-01"`, `name="limit.minute" inputmode="decimal" value="many"`, `name="budget.per_hour" inputmode="decimal" value="1.5"`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the form lacks %s: %s", want, body)
 		}
 	}
 	team := startTeam(t, teamText, miniredis.RunT(t))
-	status, _, body = team.caller(t, "lena").post(team.URL+"/tollgate/ui/keys/create", url.Values{"id": {"x"}, "owner": {"someone"}, "roles": {"admin"}, "back": {"/tollgate/ui/keys"}})
+	status, _, body = team.caller(t, "lena").post(team.URL+"/tollgate/ui/keys/create", url.Values{"id": {"x"}, "owner": {"someone"}, "roles": {"admin"}, "back": {"/tollgate/ui/create-key"}})
 	if status != http.StatusForbidden || !strings.Contains(body, "a lead cannot assign the role admin") || !strings.Contains(body, `value="someone"`) {
 		t.Errorf("a key of more rights: %d %s", status, body)
 	}
@@ -134,7 +135,7 @@ func TestLeadsSeeTheirKeysAndWorkingButtons(t *testing.T) {
 	).Replace(teamText), miniredis.RunT(t))
 	lena, mel := c.caller(t, "lena"), c.caller(t, "mel")
 	_, _, keys := lena.get(c.URL + "/tollgate/ui/keys")
-	if !strings.Contains(keys, `<th scope="row">lena</th>`) || strings.Contains(keys, "Your team has no key") || strings.Contains(keys, "Revoke now") || strings.Contains(keys, `<th scope="row">mel</th>`) {
+	if !strings.Contains(keys, `data-label="Key">lena<`) || strings.Contains(keys, "No keys") || strings.Contains(keys, "keys/revoke") || strings.Contains(keys, `data-label="Key">mel<`) {
 		t.Errorf("the keys of the team: %s", keys)
 	}
 	root := &console{Server: httptest.NewServer(c.gateway.AdminHandler())}
@@ -148,7 +149,7 @@ func TestLeadsSeeTheirKeysAndWorkingButtons(t *testing.T) {
 	_, _, keys = lena.get(c.URL + "/tollgate/ui/keys")
 	for form, want := range map[string][]string{"keys/revoke": {"weak"}, "keys/rotate": {"weak"}} {
 		var got []string
-		for _, m := range regexp.MustCompile(`action="/tollgate/ui/`+form+`">.*?name="id" value="(\w+)"`).FindAllStringSubmatch(keys, -1) {
+		for _, m := range regexp.MustCompile(`action="/tollgate/ui/`+form+`" class="fields[a-z ]*">.*?name="id" value="(\w+)"`).FindAllStringSubmatch(keys, -1) {
 			got = append(got, m[1])
 		}
 		if strings.Join(got, " ") != strings.Join(want, " ") {

@@ -1,19 +1,13 @@
 package ui
 
 import (
-	"encoding/json"
-	"fmt"
-	"html/template"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 )
 
 // frame holds the data that every page shows, and the page's own. Templates call its methods.
@@ -29,64 +23,98 @@ type frame struct {
 	Done string
 	// Data is the page's own.
 	Data any
-
-	// action and typed are the form that has failed and its fields; nil for none.
-	action string
-	typed  url.Values
 }
 
-// link is an entry of the navigation.
-type link struct {
-	Title, Path string
-	Here        bool
-	// Waiting is how many entries of the page wait for an answer.
-	Waiting int
+// head is the header of a page. Its zero values are left out.
+type head struct {
+	Title string
+	// Text describes the page or its subject in a sentence.
+	Text  string
+	Badge *status
+	// Parents lead to the pages above this one.
+	Parents []link
+	Tabs    []tab
+	Actions []button
 }
 
-// Nav returns the pages that the asker may see, none before the login.
-func (f *frame) Nav() (out []link) {
-	if f.scope.Name == "" {
-		return nil
-	}
-	for _, p := range f.pages {
-		if p.nav && (p.asks == "" || f.may(p.asks)) && (!p.lead || f.session.Lead) {
-			l := link{Title: p.title, Path: f.path + strings.TrimSuffix(p.below(), first) + f.OrgQuery(), Here: p.name == f.Page}
-			if p.name == "approvals" && f.org != "" {
-				l.Waiting = f.pending()
-			}
-			out = append(out, l)
-		}
-	}
-	return out
+// headed is page data that has a header of its own. Without it the header has the title of the page alone.
+type headed interface {
+	Head(f *frame) head
 }
 
-// pending counts the requests that wait for approval, 0 without the store. A count is no look at them: it is not recorded.
-func (f *frame) pending() (n int) {
-	list, _ := adminapi.Call[approval.List](f.r.Context(), f.unrecorded, approvalList, f.scope, url.Values{"org": {f.org}}, nil)
-	for i := range list.Approvals {
-		if list.Approvals[i].State == approval.Pending {
-			n++
-		}
+// Head returns the header of the page, with its title unless the data gives another. A page with a fault in the place of data has the
+// frame's title.
+func (f *frame) Head() (h head) {
+	if data, ok := f.Data.(headed); ok {
+		h = data.Head(f)
 	}
-	return n
+	if h.Title == "" {
+		h.Title = f.Title
+	}
+	return h
 }
 
 // Base returns the path of the first page, with a slash at its end.
-func (f *frame) Base() string { return f.path }
+func (v *visit) Base() string { return v.path }
 
-// OrgQuery returns the query that names the organisation, "" without one.
-func (f *frame) OrgQuery() string {
-	if f.org == "" {
-		return ""
+// Link returns the address of a page below the console, with the organisation and the chosen time range. Names and values of further
+// parameters follow one another; those without a value are left out.
+func (v *visit) Link(at string, pairs ...string) string {
+	q := url.Values{}
+	if v.org != "" && v.rows != nil {
+		q.Set("org", v.org)
 	}
-	return "?" + url.Values{"org": {f.org}}.Encode()
+	if v.r != nil {
+		for _, name := range []string{"range", "from", "to"} {
+			if value := v.r.URL.Query().Get(name); value != "" && v.period.Chosen {
+				q.Set(name, value)
+			}
+		}
+	}
+	return address(v.path+at, q, pairs)
 }
+
+// With returns the address of this page with other values of parameters; an empty value removes one.
+func (v *visit) With(pairs ...string) string {
+	return address(v.r.URL.Path, v.r.URL.Query(), pairs)
+}
+
+// address returns a path with parameters, after pairs of names and values are set in them.
+func address(path string, q url.Values, pairs []string) string {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if q.Del(pairs[i]); pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// Ranged reports whether the page has a time range.
+func (f *frame) Ranged() bool { return f.period.Name != "" }
 
 // Who returns the name of the asker, "" before the login.
 func (f *frame) Who() string { return f.scope.Name }
 
+// Roles describes the rights of the asker.
+func (f *frame) Roles() string {
+	if len(f.scope.Roles) == 0 {
+		return ""
+	}
+	names := make([]string, len(f.scope.Roles))
+	for i, r := range f.scope.Roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ", ")
+}
+
 // Open reports whether the listener requires no token.
 func (f *frame) Open() bool { return f.people.open() }
+
+// Searchable reports whether the console has a search.
+func (f *frame) Searchable() bool { return f.rows != nil }
 
 // Unnamed reports whether the asker gives a name for each record.
 func (f *frame) Unnamed() bool { return f.scope.Anonymous }
@@ -97,10 +125,26 @@ func (f *frame) Org() string { return f.org }
 // Orgs returns the organisations that the asker may see.
 func (f *frame) Orgs() []adminapi.Tenant { return f.scope.Visible() }
 
+// Switch returns links to this page, or to the first, of other organisations. The rest of the address would name things of this one.
+func (f *frame) Switch() (out []link) {
+	at := f.path
+	if slices.ContainsFunc(f.pages, func(p *page) bool { return p == f.page && !strings.Contains(p.at, "{id}") }) {
+		at = f.r.URL.Path
+	}
+	for _, o := range f.Orgs() {
+		q := url.Values{"org": {o.ID}}
+		if f.period.Chosen && f.period.Name != customPeriod {
+			q.Set("range", f.period.Name)
+		}
+		out = append(out, link{Title: o.ID, Path: at + "?" + q.Encode(), Here: o.ID == f.org})
+	}
+	return out
+}
+
 // Teams returns the teams of the organisation.
-func (f *frame) Teams() []string {
-	for _, t := range f.Orgs() {
-		if t.ID == f.org {
+func (v *visit) Teams() []string {
+	for _, t := range v.scope.Visible() {
+		if t.ID == v.org {
 			return t.Teams
 		}
 	}
@@ -108,7 +152,7 @@ func (f *frame) Teams() []string {
 }
 
 // Here returns the address of the page.
-func (f *frame) Here() string { return f.r.URL.RequestURI() }
+func (v *visit) Here() string { return v.r.URL.RequestURI() }
 
 // Read reports whether the page is the answer to a GET.
 func (f *frame) Read() bool { return f.r.Method == http.MethodGet }
@@ -121,135 +165,51 @@ func (f *frame) Back() string {
 	return ""
 }
 
-// Path returns the address of the page without its query.
-func (f *frame) Path() string { return f.r.URL.Path }
-
-// Query returns a parameter of the page.
-func (f *frame) Query(name string) string { return f.r.URL.Query().Get(name) }
-
-// With returns the address of the page with another value of a parameter.
-func (f *frame) With(name, value string) string {
-	q := f.r.URL.Query()
-	q.Set(name, value)
-	return f.r.URL.Path + "?" + q.Encode()
+// Return returns the address to show after a form of the shell: this page, or the first after a POST.
+func (f *frame) Return() string {
+	if f.Read() {
+		return f.Here()
+	}
+	return f.path
 }
 
-// Can reports whether the asker may ask a row.
-func (f *frame) Can(pattern string) bool { return f.may(pattern) }
+// Path returns the address of the page without its query.
+func (v *visit) Path() string { return v.r.URL.Path }
 
-// Now returns the time of the page.
-func (f *frame) Now() time.Time { return f.now().UTC() }
+// Query returns a parameter of the page.
+func (v *visit) Query(name string) string { return v.r.URL.Query().Get(name) }
 
-// templates returns the pages' templates, by name.
-//
-//nolint:gochecknoglobals // made once, of files that are embedded
-var templates = sync.OnceValue(func() map[string]*template.Template {
-	layout := template.Must(template.New("layout.html").Funcs(functions()).ParseFS(assets, "assets/layout.html"))
-	files, err := assets.ReadDir("assets")
-	if err != nil {
-		panic(err) // it is embedded
+// Kept returns the parameters of the page, in order, without some: hidden fields of a form that replaces those.
+func (v *visit) Kept(without ...string) (out []hiddenField) {
+	q := v.r.URL.Query()
+	names := make([]string, 0, len(q))
+	for name := range q {
+		if !slices.Contains(without, name) {
+			names = append(names, name)
+		}
 	}
-	out := make(map[string]*template.Template)
-	for _, file := range files {
-		name, isPage := strings.CutSuffix(file.Name(), ".html")
-		if isPage && name != "layout" {
-			out[name] = template.Must(template.Must(layout.Clone()).ParseFS(assets, "assets/"+file.Name()))
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range q[name] {
+			if value != "" {
+				out = append(out, hiddenField{name, value})
+			}
 		}
 	}
 	return out
-})
-
-func functions() template.FuncMap {
-	return template.FuncMap{
-		"usd": usd, "dollars": dollars, "month": month, "short": short, "stamp": stamp, "age": age, "moment": moment, "gauge": newGauge, "pretty": pretty, "join": strings.Join,
-		"list": func(items ...string) []string { return items }, "words": func(s string) string { return strings.ReplaceAll(s, "_", " ") },
-		"both":    func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
-		"percent": func(share float64) string { return strconv.Itoa(int(math.Round(100*share))) + " %" },
-	}
 }
 
-// decimal reads an amount of the API.
-func decimal(text string) float64 {
-	n, _ := strconv.ParseFloat(text, 64) // it is 0 where there is none
-	return n
-}
+// Can reports whether the asker may ask a row.
+func (v *visit) Can(pattern string) bool { return v.may(pattern) }
 
-// usd writes an amount with cents, and a small one with all its digits.
-func usd(text string) string {
-	n := decimal(text)
-	if text == "" || n != 0 && math.Abs(n) < 0.01 {
-		return text
+// Now returns the time of the page, in the organisation's zone.
+func (v *visit) Now() time.Time { return v.now().In(v.zone()) }
+
+// When returns a time as the component "when" shows it.
+func (v *visit) When(t any) when {
+	at, _ := timeOf(t)
+	if !at.IsZero() {
+		at = at.In(v.zone())
 	}
-	return strconv.FormatFloat(n, 'f', 2, 64)
-}
-
-// hoursPerMonth is the length of a month, as in all monthly prices of the gateway.
-const hoursPerMonth = 730
-
-// month returns the monthly amount of a rate per hour, in USD.
-func month(perHour string) string {
-	return strconv.FormatFloat(decimal(perHour)*hoursPerMonth, 'f', 2, 64)
-}
-
-// short returns the beginning of a long name.
-func short(text string) string {
-	if letters := []rune(text); len(letters) > 12 {
-		return string(letters[:12]) + "…"
-	}
-	return text
-}
-
-// stamp writes a time for programs.
-func stamp(t any) string {
-	if at, ok := timeOf(t); ok {
-		return at.Format(time.RFC3339)
-	}
-	return ""
-}
-
-// moment writes a time for people, with its zone; "" for none.
-func moment(t any) string {
-	if at, ok := timeOf(t); ok {
-		return at.Format("2006-01-02 15:04 UTC")
-	}
-	return ""
-}
-
-func timeOf(t any) (time.Time, bool) {
-	switch at := t.(type) {
-	case time.Time:
-		return at.UTC(), !at.IsZero()
-	case *time.Time:
-		if at != nil {
-			return at.UTC(), true
-		}
-	}
-	return time.Time{}, false
-}
-
-// age writes how long before a time another was.
-func age(now time.Time, t any) string {
-	at, ok := timeOf(t)
-	if !ok {
-		return ""
-	}
-	d := now.Sub(at)
-	for _, u := range []struct {
-		name string
-		of   time.Duration
-	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"min", time.Minute}} {
-		if d >= u.of {
-			return fmt.Sprintf("%d %s", d/u.of, u.name)
-		}
-	}
-	return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
-}
-
-// pretty writes a value as JSON with indents.
-func pretty(v any) string {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return ""
-	}
-	return string(text)
+	return when{at, v.now()}
 }

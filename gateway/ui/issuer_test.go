@@ -100,7 +100,7 @@ func TestLoginAtAnIssuer(t *testing.T) {
 	d := newDirectory(t)
 	c := start(t, issued(d), miniredis.RunT(t))
 	p := c.visitor(t)
-	if _, _, body := p.get(c.URL + "/ui/login?next=/ui/keys"); !strings.Contains(body, "Log in with corp") {
+	if _, _, body := p.get(c.URL + "/ui/login?next=/ui/keys"); !strings.Contains(body, "Sign in with corp") {
 		t.Errorf("the login page: %s", body)
 	}
 	_, header, _ := p.get(c.URL + toIssuer)
@@ -112,7 +112,7 @@ func TestLoginAtAnIssuer(t *testing.T) {
 	if status != http.StatusSeeOther || header.Get("Location") != "/ui/keys" {
 		t.Fatalf("the way back: %d to %q: %s", status, header.Get("Location"), body)
 	}
-	if _, _, body := p.get(c.URL + "/ui/keys"); !strings.Contains(body, "corp:ada") || !strings.Contains(body, "/ui/keys/create") {
+	if _, _, body := p.get(c.URL + "/ui/keys"); !strings.Contains(body, "corp:ada") || !strings.Contains(body, "/ui/create-key") {
 		t.Errorf("the page of corp:ada: %s", body)
 	}
 	if d.asked.Get("grant_type") != "authorization_code" || d.asked.Get("redirect_uri") != c.URL+"/ui/login/callback" {

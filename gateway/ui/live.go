@@ -9,7 +9,7 @@ import (
 )
 
 // livePath serves decisions as they are made, to the script of the page of decisions.
-const livePath = "/ui/decisions/live"
+const livePath = "/ui/requests/live"
 
 // decisionStream is the row whose events a page follows.
 const decisionStream = "GET /admin/decisions/stream"
@@ -34,9 +34,9 @@ func (c *Console) live(v *visit) {
 	admin.WriteText(v.w, v.rows.Endpoint(decisionStream).ContentType, stream)
 }
 
-// LiveAddress returns where the page's decisions are told as they are made, "" for a page of older ones.
+// LiveAddress returns where the page reads requests as they end, "" for a page of older ones.
 func (f *frame) LiveAddress() string {
-	if f.Query("before") != "" {
+	if f.Query("before") != "" || f.ended() {
 		return ""
 	}
 	q := f.query(decisionStream)

@@ -58,12 +58,12 @@ func TestLiveDecisions(t *testing.T) {
 	t.Parallel()
 	c := start(t, text, miniredis.RunT(t))
 	p := c.as(t, "bond")
-	_, _, page := p.get(c.URL + "/ui/decisions?refused=true&key=ann&since=24h")
-	const address = "/ui/decisions/live?key=ann&org=acme&refused=true"
+	_, _, page := p.get(c.URL + "/ui/requests?refused=true&key=ann&since=24h")
+	const address = "/ui/requests/live?key=ann&org=acme&refused=true"
 	if !strings.Contains(page, `data-live="`+strings.ReplaceAll(address, "&", "&amp;")+`"`) {
 		t.Errorf("the page does not name %s: %s", address, page)
 	}
-	if _, _, older := p.get(c.URL + "/ui/decisions?before=2026-01-01"); strings.Contains(older, "data-live") || strings.Contains(older, "live.js") {
+	if _, _, older := p.get(c.URL + "/ui/requests?before=2026-01-01"); strings.Contains(older, "data-live") || strings.Contains(older, "live.js") {
 		t.Error("a page of older decisions is live")
 	}
 	next := p.follow(c.URL + address)
@@ -73,11 +73,11 @@ func TestLiveDecisions(t *testing.T) {
 	if got := next("data: "); !strings.Contains(got, `"verdict":"refused"`) || !strings.Contains(got, `"reason":"gpu_count: 3 GPUs`) {
 		t.Errorf("the first event: %s", got)
 	}
-	_, _, page = p.get(c.URL + "/ui/decisions?refused=true")
-	if !strings.Contains(page, `more than the 2 allowed</span> <small><code data-is="refusal">forbidden`) {
+	_, _, page = p.get(c.URL + "/ui/requests?refused=true")
+	if !strings.Contains(page, `gpu_count: 3 GPUs per pod are more than the 2 allowed</td>`) {
 		t.Errorf("the page does not say which policy refused: %s", page)
 	}
-	if _, _, first := p.get(c.URL + "/ui/decisions?limit=1"); !strings.Contains(first, "Older decisions") {
+	if _, _, first := p.get(c.URL + "/ui/requests?limit=1"); !strings.Contains(first, `>Next</a>`) {
 		t.Error("a full list does not lead to older decisions")
 	}
 	p.post(c.URL+"/ui/logout", nil)
@@ -90,13 +90,13 @@ func TestLiveDecisions(t *testing.T) {
 func TestLiveDecisionsOfOthers(t *testing.T) {
 	t.Parallel()
 	c := start(t, text, miniredis.RunT(t))
-	if status, header, _ := c.visitor(t).get(c.URL + "/ui/decisions/live"); status != http.StatusSeeOther || !strings.HasPrefix(header.Get("Location"), "/ui/login") {
+	if status, header, _ := c.visitor(t).get(c.URL + "/ui/requests/live"); status != http.StatusSeeOther || !strings.HasPrefix(header.Get("Location"), "/ui/login") {
 		t.Errorf("without a session: %d", status)
 	}
-	if status, _, _ := c.as(t, "bond").get(c.URL + "/ui/decisions/live?" + url.Values{"org": {"globex"}}.Encode()); status != http.StatusForbidden {
+	if status, _, _ := c.as(t, "bond").get(c.URL + "/ui/requests/live?" + url.Values{"org": {"globex"}}.Encode()); status != http.StatusForbidden {
 		t.Errorf("of another organisation: %d, want 403", status)
 	}
-	if status, _, _ := c.as(t, "vera").get(c.URL + "/ui/decisions/live?team=nobody"); status != http.StatusNotFound {
+	if status, _, _ := c.as(t, "vera").get(c.URL + "/ui/requests/live?team=nobody"); status != http.StatusNotFound {
 		t.Errorf("of a team that there is not: %d, want 404", status)
 	}
 }

@@ -38,7 +38,7 @@ func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
 
 func (c *Console) loginPage(w http.ResponseWriter, r *http.Request, status int, fault string) {
 	v := &visit{Console: c, w: w, r: r}
-	v.render(status, "login", frame{Title: "Log in", Fault: fault, Data: loginData{c.local(r.FormValue("next")), c.people.logins(), c.asks}})
+	v.render(status, "login", frame{Title: "Sign in", Fault: fault, Data: loginData{c.local(r.FormValue("next")), c.people.logins(), c.asks}})
 }
 
 // login begins a session for the holder of a token.

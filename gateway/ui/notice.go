@@ -74,6 +74,8 @@ func outcome(action string, form url.Values, answer any) string {
 	switch action {
 	case "keys/revoke":
 		return "Key " + id + " is revoked."
+	case "resources/stop":
+		return "Pod " + id + " is stopped."
 	case "limits/reset":
 		return "The windows of " + cmp.Or(form.Get("scope"), "the organisation") + " are empty."
 	case "spend/holds/release":

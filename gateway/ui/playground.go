@@ -3,12 +3,17 @@ package ui
 import (
 	"bytes"
 	"cmp"
+	"compress/flate"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
@@ -16,13 +21,23 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// playground is a draft of policies, a call and, once one was asked, an answer.
+// playground is a draft of policies, a request and, once they were evaluated, a result.
 type playground struct {
 	operator.Draft
 
 	Decision, Input, Since string
 	Tried                  *operator.TrialResult
 	Replayed               *replay.Report
+	// Faults are the errors of the draft, by line.
+	Faults []lineFault
+	// TooLong reports that the draft does not fit into an address.
+	TooLong bool
+}
+
+// lineFault is an error at a line of the draft.
+type lineFault struct {
+	Line int
+	Text string
 }
 
 // sample is the text that a draft begins with.
@@ -36,30 +51,104 @@ deny contains msg if {
 }
 `
 
-// blankPlayground shows the form, filled in as far as the URL says.
-func blankPlayground(v *visit) (any, int, string) {
+// Actions of the playground.
+const (
+	doTry    = "try"
+	doReplay = "replay"
+)
+
+// packed is the part of a playground that the parameter draft of an address holds.
+type packed struct {
+	Rego     string `json:"rego,omitempty"`
+	Policies string `json:"policies,omitempty"`
+	Input    string `json:"input,omitempty"`
+}
+
+// maxDraft is the longest parameter draft, in bytes: servers and proxies take addresses of about 8 KiB.
+const maxDraft = 6000
+
+// pack returns the draft as a parameter of an address: JSON, compressed, in base64url.
+func (p *playground) pack() string {
+	text, _ := json.Marshal(packed{p.Rego, p.Policies, p.Input}) // strings
+	var out bytes.Buffer
+	w, _ := flate.NewWriter(&out, flate.BestCompression) // the level is known
+	_, _ = w.Write(text)                                 // into memory
+	_ = w.Close()
+	return base64.RawURLEncoding.EncodeToString(out.Bytes())
+}
+
+// unpack sets the draft from a parameter of an address. A parameter that cannot be read changes nothing.
+func (p *playground) unpack(param string) {
+	raw, err := base64.RawURLEncoding.DecodeString(param)
+	if err != nil || param == "" {
+		return
+	}
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(raw)), maxForm))
+	var d packed
+	if err != nil || json.Unmarshal(text, &d) != nil {
+		return
+	}
+	p.Rego, p.Policies, p.Input = d.Rego, d.Policies, d.Input
+}
+
+// loadPlayground shows the draft that the address holds, and its result if the address asks for one.
+func loadPlayground(v *visit) (any, int, string) {
 	if _, err := v.rows.Endpoint(tryRow).Admit(v.scope, v.org); err != nil {
 		status, fault := adminapi.StatusOf(err)
 		return nil, status, fault
 	}
-	return playground{Draft: operator.Draft{Rego: sample}, Decision: v.r.FormValue("decision"), Since: "7d"}, 0, ""
+	p := &playground{Decision: strings.TrimSpace(v.Query("decision")), Since: cmp.Or(v.Query("since"), "7d")}
+	p.Policies = v.Query("policies")
+	if p.unpack(v.Query("draft")); p.Policies == "" && p.Rego == "" {
+		p.Rego = sample
+	}
+	status, fault := p.run(v, v.Query("do"))
+	return *p, status, fault
 }
 
-// playground shows a draft's verdict on a call, or the verdicts that it would have changed. Nothing of it is in force.
+// run evaluates the draft as an action says. Errors at lines of the draft become Faults.
+func (p *playground) run(v *visit, do string) (status int, fault string) {
+	var err error
+	switch do {
+	case doTry:
+		err = p.try(v)
+	case doReplay:
+		err = p.replay(v)
+	}
+	status, fault = adminapi.StatusOf(err)
+	if p.Faults = faultsOf(fault); len(p.Faults) > 0 {
+		fault = ""
+	}
+	return status, fault
+}
+
+// playground takes the form. It sends the browser to the address that holds the draft, so that the page can be shared and going back keeps
+// the draft; a draft that is too long for an address is evaluated at once. Nothing of it comes into force.
 func (c *Console) playground(v *visit) {
+	if _, err := v.rows.Endpoint(tryRow).Admit(v.scope, v.org); err != nil {
+		v.fail(adminapi.StatusOf(err))
+		return
+	}
 	lines := strings.NewReplacer("\r\n", "\n") // as forms write them
-	p := playground{
+	p := &playground{
 		Draft:    operator.Draft{Rego: lines.Replace(v.r.PostFormValue("rego")), Policies: lines.Replace(v.r.PostFormValue("policies"))},
 		Decision: strings.TrimSpace(v.r.PostFormValue("decision")), Input: lines.Replace(v.r.PostFormValue("input")), Since: v.r.PostFormValue("since"),
 	}
-	var err error
-	if v.r.PostFormValue("do") == "replay" {
-		err = p.replay(v)
-	} else {
-		err = p.try(v)
+	do := doTry
+	if v.r.PostFormValue("do") == doReplay {
+		do = doReplay
 	}
-	status, fault := adminapi.StatusOf(err)
-	v.render(cmp.Or(status, http.StatusOK), "playground", frame{Title: "Playground", Page: "playground", Fault: fault, Data: p})
+	if p.Decision != "" {
+		p.Input = "" // that of the decision is used
+	}
+	if draft := p.pack(); len(draft) <= maxDraft {
+		q := url.Values{"org": {v.org}, "draft": {draft}, "do": {do}, "since": {p.Since}}
+		http.Redirect(v.w, v.r, address(v.path+"playground", q, []string{"decision", p.Decision}), http.StatusSeeOther)
+		return
+	}
+	p.TooLong = true
+	status, fault := p.run(v, do)
+	v.render(cmp.Or(status, http.StatusOK), "playground", frame{Title: "Playground", Page: "playground", Fault: fault, Data: *p})
 }
 
 func (p *playground) replay(v *visit) error {
@@ -80,7 +169,7 @@ func (p *playground) try(v *visit) error {
 		in := json.NewDecoder(strings.NewReader(p.Input))
 		in.UseNumber()
 		if err := in.Decode(&trial.Input); err != nil && !errors.Is(err, io.EOF) {
-			return adminapi.BadRequestError{Reason: "the input is no JSON object: " + err.Error()}
+			return adminapi.BadRequestError{Reason: "the input is not a JSON object: " + err.Error()}
 		}
 	}
 	text, err := json.Marshal(trial)
@@ -94,29 +183,155 @@ func (p *playground) try(v *visit) error {
 	return err
 }
 
-// sourceLine is a line of a draft. Mark is "+" if it was evaluated, "-" if it was not, and a space for neither.
-type sourceLine struct {
-	N          int
-	Mark, Text string
-}
+// located finds the place in an error of a draft, such as "draft.rego:3:5: message".
+var located = regexp.MustCompile(`draft\.rego:(\d+)(?::\d+)?:\s*`)
 
-// Source returns the lines of the draft's Rego, with the evaluated ones marked.
-func (p playground) Source() (out []sourceLine) {
-	for i, text := range bytes.Split([]byte(strings.TrimRight(p.Rego, "\n")), []byte("\n")) {
-		l := sourceLine{N: i + 1, Mark: " ", Text: string(text)}
-		switch {
-		case slices.Contains(p.Tried.Covered, l.N):
-			l.Mark = "+"
-		case slices.Contains(p.Tried.Missed, l.N):
-			l.Mark = "-"
+// faultsOf returns the errors of a draft by line, nil for an error without a line.
+func faultsOf(text string) (out []lineFault) {
+	places := located.FindAllStringSubmatchIndex(text, -1)
+	for i, at := range places {
+		end := len(text)
+		if i+1 < len(places) {
+			end = places[i+1][0]
 		}
-		out = append(out, l)
+		line, _ := strconv.Atoi(text[at[2]:at[3]]) // digits
+		out = append(out, lineFault{line, strings.TrimRight(text[at[1]:end], " \n;,")})
 	}
 	return out
 }
 
-// Coverage is the share of the draft's lines that were evaluated.
-func (p playground) Coverage() float64 {
-	covered, missed := float64(len(p.Tried.Covered)), float64(len(p.Tried.Missed))
-	return covered / max(1, covered+missed)
+// Head returns the header.
+func (p playground) Head(f *frame) head {
+	h := head{Title: "Playground", Text: "Test a draft of a policy on a recorded request, or on the requests of the last days. Nothing takes effect."}
+	if p.Decision != "" {
+		h.Actions = []button{{Title: "View request", Icon: "list", Path: f.Link("requests/" + url.PathEscape(p.Decision))}}
+	}
+	return h
+}
+
+// gutterLine is a line number of the editor. Mark is "!" at an error, "+" for a line that was evaluated, "-" for one that was not, and a
+// space for others.
+type gutterLine struct {
+	N    int
+	Mark string
+}
+
+// Level returns the class of the line.
+func (l gutterLine) Level() string {
+	return map[string]string{"!": levelBad, "+": levelGood, "-": levelWarn}[l.Mark]
+}
+
+// Gutter returns the line numbers of the draft, and some more for lines to come.
+func (p playground) Gutter() (out []gutterLine) {
+	for n := range p.Rows() {
+		out = append(out, gutterLine{n + 1, p.mark(n + 1)})
+	}
+	return out
+}
+
+// mark returns the mark of a line.
+func (p playground) mark(n int) string {
+	switch {
+	case slices.ContainsFunc(p.Faults, func(f lineFault) bool { return f.Line == n }):
+		return "!"
+	case p.Tried != nil && slices.Contains(p.Tried.Covered, n):
+		return "+"
+	case p.Tried != nil && slices.Contains(p.Tried.Missed, n):
+		return "-"
+	}
+	return " "
+}
+
+// Rows is the height of the editor in lines.
+func (p playground) Rows() int { return max(16, strings.Count(p.Rego, "\n")+3) }
+
+// SourceOf returns a line of the draft.
+func (p playground) SourceOf(n int) string {
+	lines := strings.Split(p.Rego, "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[n-1])
+}
+
+// Coverage describes which lines of the draft were evaluated, "" for a draft without Rego.
+func (p playground) Coverage() string {
+	if p.Tried == nil || len(p.Tried.Covered)+len(p.Tried.Missed) == 0 {
+		return ""
+	}
+	covered, missed := len(p.Tried.Covered), len(p.Tried.Missed)
+	text := fmt.Sprintf("%s of the lines were evaluated (marked + in the editor)", percent(float64(covered)/float64(covered+missed)))
+	if missed > 0 {
+		text += ", and " + plural(missed, "line") + " not (marked −)"
+	}
+	return text + "."
+}
+
+// Verdict sums the results on a request up.
+func (p playground) Verdict() status {
+	has := func(verdict string) bool {
+		return slices.ContainsFunc(p.Tried.Results, func(s operator.PolicyResult) bool { return s.Verdict == verdict })
+	}
+	switch {
+	case has("denies"):
+		return status{levelBad, "Denied"}
+	case len(p.Tried.Undetermined) > 0:
+		return status{levelWarn, "Unknown"}
+	case has("would deny"):
+		return status{levelInfo, "Allowed, would deny in mode enforce"}
+	case has("warns"):
+		return status{levelWarn, "Allowed with a warning"}
+	}
+	return status{levelGood, "Allowed"}
+}
+
+// Results lists the results of the draft's policies on a request.
+func (p playground) Results(f *frame) table {
+	return newTable(f.visit, slices.Clone(p.Tried.Results), tableSpec[operator.PolicyResult]{
+		Name: "results", Caption: "Results of " + strings.Join(p.Tried.Policies, ", "), Columns: []column[operator.PolicyResult]{
+			{Title: "Policy", Cell: func(s *operator.PolicyResult) cell { return textCell(s.Policy) }},
+			{Title: "Result", Cell: func(s *operator.PolicyResult) cell { return statusCell(s.Verdict) }},
+			{Title: "Message", Cell: func(s *operator.PolicyResult) cell { return textCell(s.Message) }},
+			{Title: "Field", Cell: func(s *operator.PolicyResult) cell { return codeCell(s.Field) }},
+		},
+		Empty: empty{Title: "No violations", Text: strings.Join(p.Tried.Policies, ", ") + " has nothing against the request."},
+	})
+}
+
+// Differences lists the requests that the draft would have decided otherwise, by kind.
+func (p playground) Differences(f *frame) table {
+	groups := make([]replay.Group, len(p.Replayed.Groups))
+	for i, g := range p.Replayed.Groups {
+		groups[i] = *g
+	}
+	return newTable(f.visit, groups, tableSpec[replay.Group]{
+		Name: "replay", Caption: "Results of the replay", Columns: []column[replay.Group]{
+			{Title: "Difference", Cell: func(g *replay.Group) cell { return textCell(title(string(g.Kind))) }},
+			{Title: "Requests", Number: true, Cell: func(g *replay.Group) cell { return textCell(count(int64(g.Calls))) }},
+			{Title: "Policies", Cell: func(g *replay.Group) cell { return countLines(g.Policies) }},
+			{Title: "Not in the log", Cell: func(g *replay.Group) cell { return countLines(g.Missing) }},
+		},
+	})
+}
+
+// countLines lists names with their counts.
+func countLines[N int | int64](counts map[string]N) (c cell) {
+	names := make([]string, 0, len(counts))
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c.Lines = append(c.Lines, name+" "+count(int64(counts[name])))
+	}
+	return c
+}
+
+// SinceField chooses the time that a replay covers.
+func (p playground) SinceField() field {
+	x := field{Name: "since", ID: "since", Label: "Replay requests of the", Type: "select"}
+	for _, o := range [][2]string{{"24h", "last 24 hours"}, {"7d", "last 7 days"}, {"30d", "last 30 days"}} {
+		x.Options = append(x.Options, option{o[0], o[1], o[0] == p.Since})
+	}
+	return x
 }

@@ -34,22 +34,22 @@ func TestPlayground(t *testing.T) {
 	}
 	rego := "package policies.mine\r\n\r\ndeny contains msg if {\r\n\tprint(\"<b>\", input.resource.after.gpu.count)\r\n\tmsg := \"<i>no</i>\"\r\n}\r\n\r\nwarn contains \"x\" if {\r\n\tinput.request.path == \"/\"\r\n\tinput.request.path == \"/v2\"\r\n}\r\n"
 	form := url.Values{"org": {"acme"}, "rego": {rego}, "decision": {id}, "do": {"try"}}
-	status, _, page := root.post(c.URL+"/ui/playground", form)
-	for _, want := range []string{"mine</th><td>denies</td><td>&lt;i&gt;no&lt;/i&gt;", "draft.rego:4: &lt;b&gt; 3", "   5 &#43; ", "  10 - ", "&#34;operation&#34;: &#34;createPod&#34;"} {
+	status, page := root.draft(t, c, form)
+	for _, want := range []string{"Denied</span>", "&lt;i&gt;no&lt;/i&gt;", "draft.rego:4: &lt;b&gt; 3", `class="good">5<span>&#43;</span>`, `class="warn">10<span>−</span>`, "and 2 lines not", "&#34;operation&#34;: &#34;createPod&#34;"} {
 		if status != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("a draft that is tried: %d without %q: %s", status, want, page)
 		}
 	}
 	form.Set("do", "replay")
 	form.Set("since", "7d")
-	status, _, page = root.post(c.URL+"/ui/playground", form)
-	for _, want := range []string{"1 recorded calls were decided again", `newly denied</th><td class="n">1</td>`, `<div>mine 1</div>`, "/ui/decisions/" + id, "now: mine &lt;i&gt;no&lt;/i&gt;"} {
+	status, page = root.draft(t, c, form)
+	for _, want := range []string{"1 recorded request</strong> evaluated again", `Newly denied</th>`, `class="n">1</td>`, `<div>mine 1</div>`, "/ui/requests/" + id, "With the draft: mine &lt;i&gt;no&lt;/i&gt;"} {
 		if status != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("a draft that is rehearsed: %d without %q: %s", status, want, page)
 		}
 	}
 	form.Set("rego", "package policies.mine\n\ndeny contains x if true\n")
-	if status, _, page = root.post(c.URL+"/ui/playground", form); status != http.StatusBadRequest || !strings.Contains(page, "draft.rego:3") || !strings.Contains(page, "deny contains x if true") {
+	if status, page = root.draft(t, c, form); status != http.StatusBadRequest || !strings.Contains(page, "<strong>Line 3</strong>") || !strings.Contains(page, `class="bad">3<span>!</span>`) || !strings.Contains(page, "deny contains x if true") {
 		t.Errorf("a draft with a fault: %d %s", status, page)
 	}
 	for _, name := range []string{"vera", "olga"} {
@@ -57,4 +57,15 @@ func TestPlayground(t *testing.T) {
 			t.Errorf("as %s: %d, want 403", name, status)
 		}
 	}
+}
+
+// draft sends the form of the playground, and returns the page at the address that holds the draft.
+func (p *person) draft(t *testing.T, c *console, form url.Values) (status int, page string) {
+	t.Helper()
+	status, header, page := p.post(c.URL+"/ui/playground", form)
+	if status != http.StatusSeeOther {
+		t.Fatalf("the form of the playground: %d %s", status, page)
+	}
+	status, _, page = p.get(c.URL + header.Get("Location"))
+	return status, page
 }

@@ -4,150 +4,232 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// policyData is the data of the page of policies.
+// policyData is the data of the list of policies.
 type policyData struct {
-	Policies []policyWeek
+	Policies []policyEffect
 	// Counts is why there are no counts, if there are none.
 	Counts part[decisions.PolicyCounts]
-	// KnowsToday reports whether the refusals of today were read.
-	KnowsToday bool
-	// Teams are the counts of the week by team.
-	Teams []decisions.PolicyCount
-	// Held is the audit of the organisation's resources against its policies, if the request asks for it.
+	// Held is the audit of existing resources, if the page is about them.
 	Held *part[explain.Audit]
 }
 
-// Count returns a count, "unknown" if the counts could not be read.
-func (d policyData) Count(n int64) string {
-	if !d.Counts.OK() {
-		return "unknown"
+// policyEffect is a policy with its results in the last 30 days.
+type policyEffect struct {
+	operator.PolicyDetails
+	verdicts
+
+	// Unknown reports that the results could not be read.
+	Unknown bool
+	// Days are the requests that were denied, or would have been, by day, oldest first.
+	Days [policyRetention]float64
+}
+
+// verdicts counts requests by the result of a policy.
+type verdicts struct{ Denied, WouldDeny, Warned, Exempted, Changed int64 }
+
+// add counts requests with a verdict of the API.
+func (n *verdicts) add(verdict string, calls int64) {
+	switch verdict {
+	case "denies":
+		n.Denied += calls
+	case "would deny":
+		n.WouldDeny += calls
+	case "warns":
+		n.Warned += calls
+	case "excepted":
+		n.Exempted += calls
+	case "changes":
+		n.Changed += calls
 	}
-	return strconv.FormatInt(n, 10)
 }
 
-// policyWeek holds the verdicts of a policy in seven days.
-type policyWeek struct {
-	Policy string
-	// On says that the policy is switched on, Modes in which mode for whom, one for each time.
-	On    bool
-	Modes []string
-	// Today counts the calls that it has refused today, and names the latest.
-	Today                                           decisions.RefusalCount
-	Refused, WouldRefuse, Warned, Excepted, Changed int64
-	// Days are the calls that it would have refused or warned of, by day, the oldest first.
-	Days [weekDays]int64
+func loadPolicies(v *visit) (any, int, string) {
+	var list part[operator.PolicyList]
+	var d policyData
+	if v.r.FormValue("held") != "" {
+		held := ask[explain.Audit](v, auditResources, nil)
+		d.Held = &held
+		return d, held.Status, held.Fault
+	}
+	together(
+		func() { list = ask[operator.PolicyList](v, policyRow, nil) },
+		func() {
+			d.Counts = ask[decisions.PolicyCounts](v, policyCountRow, url.Values{"since": {"30d"}, "bucket": {"hour"}})
+		},
+	)
+	d.Policies = effects(list.Is.Policies, d.Counts, v.now())
+	return d, list.Status, list.Fault
 }
 
-// weekDays is how many days the page looks back, today among them.
-const weekDays = 7
-
-// Measures of the bars of a week, in units of their own.
-const barWidth, barHeight = 10, 20
-
-// Bars draws Days.
-func (w policyWeek) Bars() (out []box) {
-	top := slices.Max(w.Days[:])
-	for i, n := range w.Days {
-		if n > 0 {
-			height := float64(n) / float64(top) * barHeight
-			out = append(out, box{X: coordinate(float64(i*barWidth) + 1), Y: coordinate(barHeight - height), Width: coordinate(barWidth - 2), Height: coordinate(height)})
+// effects adds up the results of policies. Policies that are no longer in force follow those that are.
+func effects(list []operator.PolicyDetails, counts part[decisions.PolicyCounts], now time.Time) (out []policyEffect) {
+	for i := range list {
+		out = append(out, policyEffect{PolicyDetails: list[i], Unknown: !counts.OK()})
+	}
+	for _, c := range counts.Is.Counts {
+		i := slices.IndexFunc(out, func(e policyEffect) bool { return e.Policy == c.Policy })
+		if i < 0 {
+			i, out = len(out), append(out, policyEffect{PolicyDetails: operator.PolicyDetails{Policy: c.Policy}})
+		}
+		out[i].add(c.Verdict, c.Calls)
+		if ago := int(now.Sub(c.Hour) / (24 * time.Hour)); (c.Verdict == "denies" || c.Verdict == "would deny") && ago >= 0 && ago < policyRetention {
+			out[i].Days[policyRetention-1-ago] += float64(c.Calls)
 		}
 	}
 	return out
 }
 
-// Label says in words what Bars draws.
-func (w policyWeek) Label() string {
-	var days []string
-	for _, n := range w.Days {
-		days = append(days, strconv.FormatInt(n, 10))
+// Head returns the header.
+func (d policyData) Head(f *frame) head {
+	h := head{Title: "Policies", Text: "Rules that requests must meet, and their effect in the last 30 days.", Tabs: []tab{
+		{Title: "Policies", Path: f.With("held", ""), Here: d.Held == nil},
+		{Title: "Existing resources", Path: f.With("held", "1"), Here: d.Held != nil},
+	}}
+	if d.Held != nil {
+		h.Text = "Resources that the policies in force would deny if they were created now. Read from the platform."
 	}
-	return "Would refuse or warns, by day until today: " + strings.Join(days, ", ")
+	if f.Can(tryRow) {
+		h.Actions = []button{{Title: "Open playground", Icon: "flask", Path: f.Link("playground")}}
+	}
+	return h
 }
 
-func policies(v *visit) (any, int, string) {
-	var orgs part[admin.Orgs]
-	var today part[operator.Overview]
-	var d policyData
-	together(
-		func() { orgs = ask[admin.Orgs](v, "GET /admin/orgs", nil) },
-		func() {
-			d.Counts = ask[decisions.PolicyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}, "bucket": {"hour"}})
+// Table returns the list of policies.
+func (d policyData) Table(f *frame) table {
+	number := func(key, heading string, of func(*policyEffect) int64) column[policyEffect] {
+		return column[policyEffect]{
+			Key: key, Title: heading, Number: true, Compare: func(a, b *policyEffect) int { return cmp.Compare(of(a), of(b)) },
+			Cell: func(e *policyEffect) cell {
+				if e.Unknown {
+					return textCell("unknown")
+				}
+				return textCell(count(of(e)))
+			},
+		}
+	}
+	changed := number("changed", "Changed", func(e *policyEffect) int64 { return e.Changed })
+	changed.Off = true
+	return newTable(f.visit, slices.Clone(d.Policies), tableSpec[policyEffect]{
+		Name: "policies", Caption: "Policies with their results in the last 30 days", Whole: true, Empty: noPolicies(f),
+		Path:  func(e *policyEffect) string { return f.Link("policies/" + url.PathEscape(e.Policy)) },
+		Muted: func(e *policyEffect) bool { return len(e.InForce) == 0 },
+		Columns: []column[policyEffect]{
+			{Key: "policy", Title: "Policy", Compare: byText(func(e *policyEffect) string { return e.Policy }), Cell: func(e *policyEffect) cell { return textCell(e.Policy, e.Title) }},
+			{Key: "mode", Title: "Mode", Cell: modeCell},
+			{Key: "for", Title: "Applies to", Cell: func(e *policyEffect) cell { return appliesCell(e.InForce) }},
+			number("denied", "Denied", func(e *policyEffect) int64 { return e.Denied }),
+			number("would", "Would deny", func(e *policyEffect) int64 { return e.WouldDeny }),
+			number("warned", "Warned", func(e *policyEffect) int64 { return e.Warned }),
+			number("exempted", "Exempted", func(e *policyEffect) int64 { return e.Exempted }),
+			changed,
+			{Key: "trend", Title: "Last 30 days", Cell: func(e *policyEffect) cell { return trendCell(e) }},
 		},
-		func() { today = ask[operator.Overview](v, overviewRow, nil) },
-		func() {
-			if v.r.FormValue("held") != "" {
-				held := ask[explain.Audit](v, auditResources, nil)
-				d.Held = &held
-			}
-		},
-	)
-	var on []adminapi.Entry
-	for _, o := range orgs.Is.Orgs {
-		if o.ID == v.org {
-			on = o.Entries
-		}
-	}
-	d.Policies, d.Teams = week(on, d.Counts.Is.Counts, today.Is.Refused, v.now())
-	d.KnowsToday = today.OK() && today.Is.Knows(operator.PartRefusals)
-	return d, orgs.Status, orgs.Fault
-}
-
-// week adds up the verdicts of policies: by policy, those that are switched on first, and by team.
-func week(on []adminapi.Entry, counts []decisions.PolicyCount, today []decisions.RefusalCount, now time.Time) (list []policyWeek, teams []decisions.PolicyCount) {
-	of := func(name string) *policyWeek {
-		i := slices.IndexFunc(list, func(w policyWeek) bool { return w.Policy == name })
-		if i < 0 {
-			i, list = len(list), append(list, policyWeek{Policy: name})
-		}
-		return &list[i]
-	}
-	for _, e := range on {
-		w := of(e.Policy)
-		w.On, w.Modes = true, append(w.Modes, e.Conditions())
-	}
-	sums := make(map[decisions.PolicyCount]int64)
-	for _, c := range counts {
-		w := of(c.Policy)
-		switch c.Verdict {
-		case "denies":
-			w.Refused += c.Calls
-		case "would deny":
-			w.WouldRefuse += c.Calls
-		case "warns":
-			w.Warned += c.Calls
-		case "excepted":
-			w.Excepted += c.Calls
-		case "changes":
-			w.Changed += c.Calls
-		}
-		if ago := int(now.Sub(c.Hour) / (24 * time.Hour)); (c.Verdict == "would deny" || c.Verdict == "warns") && ago >= 0 && ago < weekDays {
-			w.Days[weekDays-1-ago] += c.Calls
-		}
-		sums[decisions.PolicyCount{Policy: c.Policy, Verdict: c.Verdict, Team: c.Team}] += c.Calls
-	}
-	for _, r := range today {
-		if name, isPolicy := strings.CutPrefix(r.Reason, "policy "); isPolicy {
-			of(name).Today = r
-		}
-	}
-	for c, calls := range sums {
-		c.Calls = calls
-		teams = append(teams, c)
-	}
-	slices.SortFunc(teams, func(a, b decisions.PolicyCount) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Policy, b.Policy), strings.Compare(a.Verdict, b.Verdict), strings.Compare(a.Team, b.Team))
 	})
-	return list, teams
+}
+
+// noPolicies explains a list without policies.
+func noPolicies(f *frame) empty {
+	e := empty{
+		Icon: "shield", Title: "No policy is in force",
+		Text: "Policies of the configuration appear here with the requests that they deny. Add one to the organisation:",
+		Code: &code{"configuration", "policies:\n  - policy: gpu_count\n    mode: shadow # counts what it would deny, and denies nothing\n    params: {max_per_pod: 2}"},
+	}
+	if f.Can(tryRow) {
+		e.Next = &button{Title: "Test a policy in the playground", Path: f.Link("playground")}
+	}
+	return e
+}
+
+// trendCell draws the denials of 30 days, nothing for a policy without any.
+func trendCell(e *policyEffect) cell {
+	if e.Denied+e.WouldDeny == 0 {
+		return cell{}
+	}
+	return cell{Spark: newSpark(e.Days[:], "Requests denied or that would be denied, by day")}
+}
+
+// modeCell shows the modes of a policy.
+func modeCell(e *policyEffect) cell {
+	s := modeOf(e.InForce)
+	return cell{Status: &s}
+}
+
+// modeOf returns the mode of a policy's entries as a status: the strictest of them.
+func modeOf(entries []operator.PolicyEntry) status {
+	has := func(mode string) bool {
+		return slices.ContainsFunc(entries, func(e operator.PolicyEntry) bool { return e.Mode == mode })
+	}
+	switch {
+	case has("enforce"):
+		return status{levelGood, "Enforced"}
+	case has("warn"):
+		return status{levelWarn, "Warns"}
+	case has("shadow"):
+		return status{levelInfo, "Shadow"}
+	}
+	return status{levelNeutral, "Not in force"}
+}
+
+// appliesCell says to whom the entries of a policy apply, a line for each.
+func appliesCell(entries []operator.PolicyEntry) (c cell) {
+	for i := range entries {
+		line := appliesTo(&entries[i].Entry)
+		if len(entries) > 1 {
+			line = entries[i].Mode + ": " + line
+		}
+		c.Lines = append(c.Lines, line)
+	}
+	return c
+}
+
+// appliesTo says to whom an entry applies.
+func appliesTo(e *adminapi.Entry) string {
+	var parts []string
+	add := func(words string, names []string) {
+		if len(names) > 0 {
+			parts = append(parts, words+" "+strings.Join(names, ", "))
+		}
+	}
+	add("team", e.Teams)
+	add("role", e.Roles)
+	if len(parts) == 0 {
+		parts = append(parts, "everyone")
+	}
+	add("except team", e.ExceptTeams)
+	add("except role", e.ExceptRoles)
+	return strings.Join(parts, ", ")
+}
+
+// HeldTable lists the existing resources with the results of policies.
+func (d policyData) HeldTable(f *frame) table {
+	return newTable(f.visit, slices.Clone(d.Held.Is.Resources), tableSpec[explain.AuditedResource]{
+		Name: "held", Caption: "Existing resources and the results of policies", Whole: true,
+		Empty: empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes of the organisation appear here with the policies that they violate."},
+		Path:  func(s *explain.AuditedResource) string { return f.Link("resources/" + url.PathEscape(s.ID)) },
+		Columns: []column[explain.AuditedResource]{
+			{Key: "resource", Title: "Resource", Cell: func(s *explain.AuditedResource) cell { return textCell(cmp.Or(s.Name, s.ID), s.Kind, s.ID) }},
+			{Key: "owner", Title: "Owner", Compare: byText(func(s *explain.AuditedResource) string { return s.Team }), Cell: func(s *explain.AuditedResource) cell { return textCell(s.Team, s.Key) }},
+			{Key: "cost", Title: "Cost per month", Number: true, Compare: byAmount(func(s *explain.AuditedResource) string { return s.USDPerMonth }), Cell: func(s *explain.AuditedResource) cell { return textCell(amount(s.USDPerMonth)) }},
+			{Key: "result", Title: "Result", Compare: byText(func(s *explain.AuditedResource) string { return string(s.Verdict) }), Cell: func(s *explain.AuditedResource) cell { return statusCell(string(s.Verdict)) }},
+			{Key: "policies", Title: "Policies", Cell: heldPolicies},
+		},
+	})
+}
+
+// heldPolicies lists the results of policies about a resource.
+func heldPolicies(s *explain.AuditedResource) cell {
+	c := textCell(s.Reason)
+	for _, p := range s.Policies {
+		c.Lines = append(c.Lines, strings.TrimSuffix(p.Policy+" "+p.Verdict+": "+p.Message, ": "))
+	}
+	return c
 }

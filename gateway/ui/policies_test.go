@@ -8,34 +8,72 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// The page of policies adds up their verdicts of a week, by policy, by day and by team.
-func TestWeek(t *testing.T) {
+// The list of policies adds up their results by policy and by day; policies that are no longer in force follow the others.
+func TestEffects(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 30, 0, 0, time.UTC)
-	counts := []decisions.PolicyCount{
+	counts := part[decisions.PolicyCounts]{Is: decisions.PolicyCounts{Counts: []decisions.PolicyCount{
 		{Hour: now.Truncate(time.Hour), Policy: "disk", Verdict: "would deny", Team: "research", Calls: 3},
 		{Hour: now.Add(-25 * time.Hour), Policy: "disk", Verdict: "would deny", Team: "research", Calls: 2},
 		{Hour: now.Add(-25 * time.Hour), Policy: "disk", Verdict: "warns", Calls: 4},
+		{Hour: now.Add(-40 * 24 * time.Hour), Policy: "disk", Verdict: "excepted", Calls: 5},
 		{Hour: now.Truncate(time.Hour), Policy: "gone", Verdict: "denies", Calls: 1},
+	}}}
+	list := []operator.PolicyDetails{{Policy: "gpu_count"}, {Policy: "disk"}}
+	want := []policyEffect{
+		{PolicyDetails: list[0]},
+		{PolicyDetails: list[1], verdicts: verdicts{WouldDeny: 5, Warned: 4, Exempted: 5}, Days: [policyRetention]float64{policyRetention - 2: 2, policyRetention - 1: 3}},
+		{PolicyDetails: operator.PolicyDetails{Policy: "gone"}, verdicts: verdicts{Denied: 1}, Days: [policyRetention]float64{policyRetention - 1: 1}},
 	}
-	today := []decisions.RefusalCount{{Reason: "policy gone", Calls: 1, Decision: "d1"}, {Reason: "budget", Calls: 9}}
-	list, teams := week([]adminapi.Entry{{Policy: "gpu_count", Mode: "enforce"}, {Policy: "disk", Mode: "shadow", Teams: []string{"ml", "ops"}}, {Policy: "disk", Mode: "warn", ExceptTeams: []string{"ml"}, Roles: []string{"viewer"}}}, counts, today, now)
-	want := []policyWeek{
-		{Policy: "gpu_count", On: true, Modes: []string{"enforce"}},
-		{Policy: "disk", On: true, Modes: []string{"shadow for team ml, ops", "warn but for team ml for role viewer"}, WouldRefuse: 5, Warned: 4, Days: [weekDays]int64{5: 6, 6: 3}},
-		{Policy: "gone", Refused: 1, Today: today[0]},
+	if diff := cmp.Diff(want, effects(list, counts, now), cmp.AllowUnexported(policyEffect{}, verdicts{})); diff != "" {
+		t.Errorf("effects (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Errorf("policies (-want +got):\n%s", diff)
+	if got := effects(list, part[decisions.PolicyCounts]{Status: 503}, now); !got[0].Unknown {
+		t.Error("results that could not be read are shown as 0")
 	}
-	if diff := cmp.Diff([]decisions.PolicyCount{
-		{Policy: "disk", Verdict: "would deny", Team: "research", Calls: 5}, {Policy: "disk", Verdict: "warns", Calls: 4}, {Policy: "gone", Verdict: "denies", Calls: 1},
-	}, teams); diff != "" {
-		t.Errorf("by team (-want +got):\n%s", diff)
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	entry := func(e adminapi.Entry) operator.PolicyEntry { return operator.PolicyEntry{Entry: e} }
+	shadow, enforce := entry(adminapi.Entry{Mode: "shadow", Teams: []string{"ml", "ops"}, ExceptRoles: []string{"admin"}}), entry(adminapi.Entry{Mode: "enforce"})
+	if got := modeOf([]operator.PolicyEntry{shadow, enforce}); got.Word != "Enforced" {
+		t.Errorf("two modes are %q, want the strictest", got.Word)
 	}
-	if diff := cmp.Diff([]box{{X: "51.0", Y: "0.0", Width: "8.0", Height: "20.0"}, {X: "61.0", Y: "10.0", Width: "8.0", Height: "10.0"}}, list[1].Bars()); diff != "" {
-		t.Errorf("bars (-want +got):\n%s", diff)
+	if got := modeOf(nil); got.Word != "Not in force" {
+		t.Errorf("no entry is %q", got.Word)
+	}
+	if diff := cmp.Diff([]string{"shadow: team ml, ops, except role admin", "enforce: everyone"}, appliesCell([]operator.PolicyEntry{shadow, enforce}).Lines); diff != "" {
+		t.Errorf("applies to (-want +got):\n%s", diff)
+	}
+}
+
+// Errors of a draft are shown at their lines.
+func TestFaultsOf(t *testing.T) {
+	t.Parallel()
+	got := faultsOf("2 errors occurred: draft.rego:3:1: rego_parse_error: unexpected }; draft.rego:12: rego_type_error: undefined ref")
+	if diff := cmp.Diff([]lineFault{{3, "rego_parse_error: unexpected }"}, {12, "rego_type_error: undefined ref"}}, got); diff != "" {
+		t.Errorf("errors by line (-want +got):\n%s", diff)
+	}
+	if faultsOf("the decision log of this gateway does not have the decision") != nil {
+		t.Error("an error without a line has one")
+	}
+}
+
+// A draft survives its way through an address; a parameter of something else changes nothing.
+func TestDraftsInAddresses(t *testing.T) {
+	t.Parallel()
+	var p, q playground
+	p.Rego, p.Policies, p.Input = "package policies.mine\n\n# ä<>&", "policies: []", `{"a": 1}`
+	q.unpack(p.pack())
+	if diff := cmp.Diff(p, q); diff != "" {
+		t.Errorf("through an address (-want +got):\n%s", diff)
+	}
+	q.unpack("bm90IGRlZmxhdGU")
+	if q.Rego != p.Rego {
+		t.Error("a broken parameter has changed the draft")
 	}
 }

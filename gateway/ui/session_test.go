@@ -21,7 +21,7 @@ import (
 )
 
 // pages are all pages without parameters.
-var pages = []string{"/ui/", "/ui/spend", "/ui/resources", "/ui/decisions", "/ui/explain", "/ui/approvals", "/ui/keys", "/ui/limits", "/ui/policies", "/ui/policies?held=1", "/ui/playground", "/ui/legacy", "/ui/fleet"}
+var pages = []string{"/ui/", "/ui/cost", "/ui/resources", "/ui/requests", "/ui/dry-run", "/ui/approvals", "/ui/keys", "/ui/configuration", "/ui/configuration?view=file", "/ui/alerts", "/ui/limits", "/ui/policies", "/ui/policies?held=1", "/ui/playground", "/ui/legacy", "/ui/gateways", "/ui/exceptions"}
 
 func TestLogin(t *testing.T) {
 	t.Parallel()

@@ -96,11 +96,14 @@ func (members) asker(_ *http.Request, _ string, s *session) (adminapi.Principal,
 	return adminapi.Principal{Name: s.Name}, nil
 }
 
-// ask asks a route below /tollgate/ with the token of a session.
+// ask asks a route, below /tollgate/ unless its path begins with a slash, with the token of a session.
 func (c members) ask(r *http.Request, token string, s *session, method, path string, query url.Values, body []byte) Answer {
-	target := url.URL{Path: "/tollgate/" + path, RawQuery: query.Encode()}
+	if !strings.HasPrefix(path, "/") {
+		path = "/tollgate/" + path
+	}
+	target := url.URL{Path: path, RawQuery: query.Encode()}
 	if unescaped, err := url.PathUnescape(path); err == nil {
-		target.Path, target.RawPath = "/tollgate/"+unescaped, "/tollgate/"+path
+		target.Path, target.RawPath = unescaped, path
 	}
 	q := r.Clone(r.Context())
 	q.Method, q.URL, q.RequestURI, q.Body, q.ContentLength = method, &target, target.RequestURI(), http.NoBody, int64(len(body))
@@ -155,10 +158,12 @@ func (v *visit) askOwn(method, path string, query url.Values, body []byte) Answe
 type act struct {
 	// path is that of the form below the console.
 	path string
-	// method and route are those of the request. {id} in the route is the field id.
+	// method and route are those of the request; a route is below /tollgate/ unless it begins with a slash. {id} in the route is the field id.
 	method, route string
 	// fields are those that become parameters.
 	fields []string
+	// content is the body of the request, "" for none.
+	content string
 	// key says that the fields describe a key, and secret that the answer has one.
 	key, secret bool
 }
@@ -168,6 +173,7 @@ func acts() []act {
 		{path: "approvals/grant", method: http.MethodPost, route: "approvals/{id}/grant", fields: []string{"for", "max_usd", "reason"}},
 		{path: "approvals/deny", method: http.MethodPost, route: "approvals/{id}/deny", fields: []string{"reason"}},
 		{path: "resources/snooze", method: http.MethodPost, route: "snooze/{id}", fields: []string{"for"}},
+		{path: "resources/stop", method: http.MethodPost, route: "/v2/pods/{id}/action", content: `{"action":"stop"}`},
 		{path: "keys/create", method: http.MethodPost, route: "keys", key: true, secret: true},
 		{path: "keys/rotate", method: http.MethodPost, route: "keys/{id}/rotate", fields: []string{"overlap"}, secret: true},
 		{path: "keys/revoke", method: http.MethodDelete, route: "keys/{id}"},
@@ -192,6 +198,9 @@ func (v *visit) act(a act) {
 		}
 	}
 	var body []byte
+	if a.content != "" {
+		body = []byte(a.content)
+	}
 	if a.key {
 		body = []byte(keyForm(form).Get("spec"))
 	}

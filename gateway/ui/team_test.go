@@ -36,7 +36,7 @@ orgs:
 `
 
 // teamPages are all pages of callers without parameters.
-var teamPages = []string{"/tollgate/ui/", "/tollgate/ui/spend", "/tollgate/ui/resources", "/tollgate/ui/decisions", "/tollgate/ui/approvals", "/tollgate/ui/keys"}
+var teamPages = []string{"/tollgate/ui/", "/tollgate/ui/cost", "/tollgate/ui/resources", "/tollgate/ui/requests", "/tollgate/ui/approvals", "/tollgate/ui/keys"}
 
 // startTeam runs a gateway, and serves its data listener.
 func startTeam(t *testing.T, text string, store *miniredis.Miniredis) *console {
@@ -76,14 +76,14 @@ func TestCallersLogIn(t *testing.T) {
 	t.Parallel()
 	c := startTeam(t, teamText, miniredis.RunT(t))
 	p := c.visitor(t)
-	if status, header, _ := p.get(c.URL + "/tollgate/ui/spend?by=key"); status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/login?next=%2Ftollgate%2Fui%2Fspend%3Fby%3Dkey" {
+	if status, header, _ := p.get(c.URL + "/tollgate/ui/cost?by=key"); status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/login?next=%2Ftollgate%2Fui%2Fcost%3Fby%3Dkey" {
 		t.Errorf("a page before the login: %d to %q", status, header.Get("Location"))
 	}
 	if status, _, body := p.post(c.URL+"/tollgate/ui/login", url.Values{"token": {"token_root"}}); status != http.StatusUnauthorized {
 		t.Errorf("the token of an admin: %d %s", status, body)
 	}
-	status, header, body := p.post(c.URL+"/tollgate/ui/login", url.Values{"token": {" key_of_ann\n"}, "next": {"/tollgate/ui/spend?by=key"}})
-	if status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/spend?by=key" {
+	status, header, body := p.post(c.URL+"/tollgate/ui/login", url.Values{"token": {" key_of_ann\n"}, "next": {"/tollgate/ui/cost?by=key"}})
+	if status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/cost?by=key" {
 		t.Fatalf("a key: %d to %q: %s", status, header.Get("Location"), body)
 	}
 	if want := regexp.MustCompile(`^tollgate_session=[A-Z2-7]{52}; Path=/tollgate; Max-Age=28800; HttpOnly; SameSite=Lax$`); !want.MatchString(header.Get("Set-Cookie")) {
@@ -129,9 +129,9 @@ func TestLeadsGrantOnTheirPages(t *testing.T) {
 			t.Errorf("the first page has no %q: %s", want, body)
 		}
 	}
-	waiting(`Approvals <strong class="badge">2<span class="away"> waiting</span></strong>`)
-	waiting(`<h2 id="pending">Waiting for approval</h2>`)
-	waiting(`<a href="/ui/approvals?org=acme">ann of team research: 3 x NVIDIA L4</a>`)
+	waiting(`Approvals</span><strong class="badge">2<span class="away"> pending</span></strong>`)
+	waiting("Requested by ann, team research")
+	waiting(`">3 x NVIDIA L4</a>`)
 	lead := c.caller(t, "lena")
 	_, _, body := lead.get(c.URL + "/tollgate/ui/approvals")
 	ids := regexp.MustCompile(`name="id" value="(ap-[A-Z0-9]+)"`).FindAllStringSubmatch(body, -1)
@@ -350,12 +350,12 @@ func TestCallersLogInAtAnIssuer(t *testing.T) {
 	d := newDirectory(t)
 	c := startTeam(t, teamText+`issuers: [{id: corp, url: "`+d.URL+`", audiences: [console], orgs: [acme], team: research, role: operator, login: {client_id: console, scopes: [groups]}}]`+"\n", miniredis.RunT(t))
 	p := c.visitor(t)
-	if _, _, body := p.get(c.URL + "/tollgate/ui/login"); !strings.Contains(body, "Log in with corp") {
+	if _, _, body := p.get(c.URL + "/tollgate/ui/login"); !strings.Contains(body, "Sign in with corp") {
 		t.Errorf("the login page: %s", body)
 	}
-	_, header, _ := p.get(c.URL + "/tollgate/ui/login/issuer?issuer=corp&next=%2Ftollgate%2Fui%2Fspend")
+	_, header, _ := p.get(c.URL + "/tollgate/ui/login/issuer?issuer=corp&next=%2Ftollgate%2Fui%2Fcost")
 	status, header, body := p.get(d.follow(header.Get("Location")))
-	if status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/spend" || d.asked.Get("redirect_uri") != c.URL+"/tollgate/ui/login/callback" {
+	if status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/cost" || d.asked.Get("redirect_uri") != c.URL+"/tollgate/ui/login/callback" {
 		t.Fatalf("the way back: %d to %q: %s", status, header.Get("Location"), body)
 	}
 	c.ahead.Store(int64(time.Hour))

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"bytes"
 	"crypto/rand"
 	"embed"
 	"errors"
@@ -47,6 +46,8 @@ type Console struct {
 	issuers  *identity.Logins
 	// rows are those of the operators' listener, and unrecorded the same ones without a record of who asks them.
 	rows, unrecorded *adminapi.Table
+	// problems keeps badges of the navigation.
+	problems badgeCache
 	// secret seals notices where nobody logs in.
 	secret string
 	mux    *http.ServeMux
@@ -83,9 +84,10 @@ func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions) *Cons
 			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
 		}
 	}
-	c.mux.HandleFunc("GET /ui/spend.csv", c.visited(c.spendCSV))
+	c.mux.HandleFunc("GET /ui/cost.csv", c.visited(c.costCSV))
+	c.mux.HandleFunc("GET /ui/focus.csv", c.visited(c.focusCSV))
 	c.mux.HandleFunc("GET "+livePath, c.visited(c.live))
-	c.mux.HandleFunc("POST /ui/explain", c.visited(c.explain))
+	c.mux.HandleFunc("POST /ui/dry-run", c.visited(c.explain))
 	c.mux.HandleFunc("POST /ui/playground", c.visited(c.playground))
 	return c
 }
@@ -94,9 +96,10 @@ func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions) *Cons
 func (c *Console) serveCommon() {
 	c.mux, c.secret, c.issuers = http.NewServeMux(), rand.Text()+rand.Text(), identity.NewLogins(c.now)
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
-	c.mux.HandleFunc("GET "+c.path+"style.css", file("style.css"))
-	c.mux.HandleFunc("GET "+c.path+"live.js", file("live.js"))
-	c.mux.HandleFunc("GET "+c.path+"icon.svg", file("icon.svg"))
+	for name := range statics() {
+		c.mux.Handle("GET "+c.path+name, wire.Compress(file(name)))
+	}
+	c.mux.HandleFunc("POST "+c.path+lookCookie, c.setLook)
 	c.mux.HandleFunc("GET "+faviconPath, file("icon.svg"))
 	c.mux.HandleFunc("GET "+c.path+loginPath, c.showLogin)
 	c.mux.HandleFunc("POST "+c.path+loginPath, c.login)
@@ -140,14 +143,6 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// file serves one of the gateway's own files.
-func file(name string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=300")
-		http.ServeFileFS(w, r, assets, "assets/"+name)
-	}
-}
-
 // visit is one request of a known person.
 type visit struct {
 	*Console
@@ -160,6 +155,13 @@ type visit struct {
 	// token is that of the session, which is empty where no login is required.
 	token   string
 	session session
+	// page is the one that is shown, nil for none, with its time range and the badges of the navigation.
+	page   *page
+	period period
+	badges badges
+	// action and typed are the form that has failed and its fields; nil for none.
+	action string
+	typed  url.Values
 	// patient is the request without the deadline of the page; nil for a request that is not about a page.
 	patient *http.Request
 }
@@ -228,25 +230,6 @@ func (v *visit) choose() error {
 func (v *visit) may(pattern string) bool {
 	_, err := v.rows.Endpoint(pattern).Admit(v.scope, v.org)
 	return err == nil
-}
-
-// render writes a page with a status. A template that fails is a fault of the program; the page stays empty then.
-func (v *visit) render(status int, name string, f frame) {
-	var page bytes.Buffer
-	f.visit, f.Done = v, v.take()
-	if err := templates()[name].ExecuteTemplate(&page, "layout", &f); err != nil {
-		v.logger.ErrorContext(v.r.Context(), "a page of the console cannot be made", "error", err)
-		http.Error(v.w, "The page cannot be made.", http.StatusInternalServerError)
-		return
-	}
-	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	v.w.WriteHeader(status)
-	_, _ = v.w.Write(page.Bytes()) // the asker left
-}
-
-// fail writes a page that says why there is no other.
-func (v *visit) fail(status int, reason string) {
-	v.render(status, "fault", frame{Title: http.StatusText(status), Fault: reason})
 }
 
 // peer returns the address of a request's connection.

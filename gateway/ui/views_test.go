@@ -20,13 +20,13 @@ func TestOwnViewsAreNoDecisions(t *testing.T) {
 		for _, page := range teamPages {
 			lena.get(c.URL + page)
 		}
-		lena.get(c.URL + "/tollgate/ui/decisions/01NOSUCHDECISION")
+		lena.get(c.URL + "/tollgate/ui/requests/01NOSUCHDECISION")
 	}
-	_, _, body := lena.get(c.URL + "/tollgate/ui/decisions")
-	if rows := strings.Count(body, "<tr><td>"); rows != 1 || strings.Contains(body, "self.") {
+	_, _, body := lena.get(c.URL + "/tollgate/ui/requests")
+	if rows := strings.Count(body, `<tr class="linked">`); rows != 1 || strings.Contains(body, "self.") {
 		t.Errorf("%d decisions, want the refused call alone: %s", rows, body)
 	}
-	if want := "<td>gpu_count: 3 GPUs"; !strings.Contains(body, want) {
+	if want := ">gpu_count: 3 GPUs"; !strings.Contains(body, want) {
 		t.Errorf("no %q in %s", want, body)
 	}
 }

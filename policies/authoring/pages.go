@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
@@ -49,25 +47,12 @@ func page(p *compiler.Policy) ([]byte, error) {
 	if len(p.AnyOf) > 0 {
 		fmt.Fprintf(&b, "\nAt least one of `%s` is required.\n", strings.Join(p.AnyOf, "`, `"))
 	}
-	example, err := exampleOf(p)
+	example, err := p.ExampleYAML()
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(&b, "\n## Example\n\n```yaml\n%s```\n", example)
 	return b.Bytes(), nil
-}
-
-// exampleOf returns a configuration that enables the policy.
-func exampleOf(p *compiler.Policy) ([]byte, error) {
-	type entry struct {
-		Policy string `yaml:"policy"`
-		Params any    `yaml:"params"`
-	}
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	err := e.Encode(map[string][]entry{"policies": {{p.Name, p.Example}}})
-	return b.Bytes(), err
 }
 
 // input renders the reference of the input document.

@@ -31,6 +31,9 @@ type CeilingUsage struct {
 	// ExhaustedOn is the day when the accrued cost is expected to reach the limit; zero if that is after the end of the period or, for a
 	// total, more than a year away.
 	ExhaustedOn time.Time
+	// Ends is the end of the period, and Expected the cost of the period by then. Both are zero for totals.
+	Ends     time.Time
+	Expected Range
 	// Unreserved is the cost that runs in progress may incur beyond their reservations.
 	Unreserved int64
 }
@@ -85,6 +88,8 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 			end := ends[full.Index-PerDay]
 			if end.IsZero() {
 				end = state.Now.AddDate(1, 0, 0)
+			} else {
+				full.Ends, full.Expected = end, Forecast(full.Used+rest, lasting, past, daysBetween(state.Now, end))
 			}
 			full.Unreserved = state.Unreserved(b.Scope)
 			full.ExhaustedOn = usedUp(full.Limit, full.Used+rest, lasting, past, state.Zone.days(state.Now, end), state.Now)

@@ -104,19 +104,21 @@ var consolePages = [][2]string{
 	{"/ui/", "Now"},
 	{"/ui/spend", "Spend"},
 	{"/ui/resources", "Resources"},
-	{"/ui/decisions", "Decisions"},
-	{"/ui/explain", "Dry run"},
+	{"/ui/requests", "Requests"},
+	{"/ui/dry-run", "Dry run"},
 	{"/ui/approvals", "Approvals"},
 	{"/ui/keys", "Keys"},
-	{"/ui/limits", "Limits"},
+	{"/ui/limits", "Rate limits"},
 	{"/ui/policies?held=1", "Policies"},
+	{"/ui/policies/gpu_count", "gpu_count"},
 	{"/ui/playground", "Playground"},
-	{"/ui/legacy", "Legacy"},
+	{"/ui/exceptions", "Exceptions"},
+	{"/ui/legacy", "Legacy APIs"},
 	{"/ui/alerts", "Alerts"},
 	{"/ui/audit", "Audit"},
 	{"/ui/configuration", "Configuration"},
 	{"/ui/fleet", "Fleet"},
-	{"/ui/decisions/none", "Not Found"},
+	{"/ui/requests/none", "Not Found"},
 }
 
 // Nobody is kept from the console by how it is written: the checker finds nothing above minor on any page, in light and in dark, and no page
@@ -136,8 +138,8 @@ func TestTheConsoleIsAccessible(t *testing.T) {
 				t.Errorf("%s is headed %q, want %q", page[0], got, page[1])
 			}
 			check(t, b, script, page[0]+" "+scheme)
-			if page[0] == "/ui/decisions" {
-				refused = eval[string](t, b, `[...document.querySelectorAll("tr")].find(e => e.textContent.includes("refused")).querySelector("a").href`)
+			if page[0] == "/ui/requests" {
+				refused = eval[string](t, b, `[...document.querySelectorAll("tr.linked")].find(e => e.textContent.includes("Denied")).querySelector("a").href`)
 			}
 		}
 		b.do(t, chromedp.Navigate(refused))
@@ -208,10 +210,10 @@ func TestLiveDecisionsInTheConsole(t *testing.T) {
 	script := axe(t)
 	h := serveConsole(t)
 	b := h.login(t)
-	b.do(t, chromedp.Navigate(h.admin.URL+"/ui/decisions?refused=true&policy=gpu_count"))
-	b.until(t, `document.querySelector("#live [role=status]").textContent === "Live: 0 new"`)
+	b.do(t, chromedp.Navigate(h.admin.URL+"/ui/requests?refused=true&policy=gpu_count"))
+	b.until(t, `document.querySelector("#live [role=status]").textContent === "Live, 0 new"`)
 	// The page notes when a row appears, by its own clock.
-	eval[any](t, b, `window.shown = 0; new MutationObserver(() => { window.shown ||= performance.now() }).observe(document.querySelector("tbody"), {childList: true})`)
+	eval[any](t, b, `window.shown = 0; new MutationObserver(() => { window.shown ||= performance.now() }).observe(document.querySelector("[data-live] tbody"), {childList: true})`)
 	h.pod(t, "key_of_ann", "fine", "1")
 	began := eval[float64](t, b, `performance.now()`)
 	if got := h.pod(t, "key_of_ann", "<b>big</b>", "3"); got != http.StatusForbidden {
@@ -221,14 +223,14 @@ func TestLiveDecisionsInTheConsole(t *testing.T) {
 	if took := eval[float64](t, b, `window.shown`) - began; took > 1000 {
 		t.Errorf("a refused call was shown after %.0f ms, want 1 s at most", took)
 	}
-	if rows := eval[[]string](t, b, `[...document.querySelectorAll("tbody tr")].map(e => e.textContent)`); len(rows) != 1 || !strings.Contains(rows[0], "gpu_count: ") || !strings.Contains(rows[0], "refused") {
+	if rows := eval[[]string](t, b, `[...document.querySelectorAll("[data-live] tbody tr")].map(e => e.textContent)`); len(rows) != 1 || !strings.Contains(rows[0], "gpu_count: ") || !strings.Contains(rows[0], "Denied") {
 		t.Errorf("rows %q, want the refused call alone, with its policy", rows)
 	}
 	check(t, b, script, "live decisions")
 	click(t, b, "#live button")
 	b.until(t, `document.querySelector("#live [role=status]").textContent === "Paused"`)
-	click(t, b, `tbody a[href^="/ui/decisions/"]`)
-	shows(t, b, "What would have to change")
+	click(t, b, `tr.linked a.row[href^="/ui/requests/"]`)
+	shows(t, b, "What to change")
 	h.quiet(t, b)
 }
 
@@ -250,24 +252,26 @@ func (h *house) whyWasAnnRefused(t *testing.T, b *tab) {
 	if got := h.pod(t, "key_of_ann", "big", "3"); got != http.StatusForbidden {
 		t.Fatalf("three GPUs: %d, want 403", got)
 	}
-	visit(t, b, "Decisions", `location.pathname === "/ui/decisions"`)
+	visit(t, b, "Requests", `location.pathname === "/ui/requests"`)
 	b.do(t, chromedp.SendKeys(chromedp.CSS("#key"), "ann"))
-	click(t, b, `input[name="refused"]`)
-	click(t, b, `form.filter button`)
-	b.until(t, `location.search.includes("key=ann") && location.search.includes("refused=true")`)
-	click(t, b, `tbody a[href^="/ui/decisions/"]`)
-	shows(t, b, "What would have to change")
+	eval[any](t, b, `document.querySelector('select[name="outcome"]').value = "denied"`)
+	click(t, b, `.filters button`)
+	b.until(t, `location.search.includes("key=ann") && location.search.includes("outcome=denied")`)
+	click(t, b, `tr.linked a.row[href^="/ui/requests/"]`)
+	shows(t, b, "What to change")
 	shows(t, b, "3 GPUs per pod exceed the limit of 2")
 }
 
 // grantAndPass answers the request for approval of the decision on the page.
 func (h *house) grantAndPass(t *testing.T, b *tab) {
 	t.Helper()
-	visit(t, b, "Request for approval", `location.pathname === "/ui/approvals"`)
-	shows(t, b, "pending")
+	visit(t, b, "Approval request", `location.pathname === "/ui/approvals"`)
+	shows(t, b, "Pending")
 	b.do(t, chromedp.SendKeys(chromedp.CSS(`form[action="/ui/approvals/grant"] input[name="reason"]`), "the demo on Monday"))
 	click(t, b, `form[action="/ui/approvals/grant"] button`)
-	shows(t, b, "Answered by root")
+	shows(t, b, "the call may pass once")
+	visit(t, b, "All", `location.search.includes("view=all")`)
+	shows(t, b, "Answered by")
 	shows(t, b, "the demo on Monday")
 	if got := h.pod(t, "key_of_ann", "big", "3"); got != http.StatusCreated {
 		t.Errorf("the granted call: %d, want 201", got)

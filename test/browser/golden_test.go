@@ -36,9 +36,9 @@ func TestThePagesLookAsTheyDid(t *testing.T) {
 	c.pass(t, 9*time.Minute)
 	b := c.login(t, emulationOf("light"), chromedp.EmulateViewport(1200, 900))
 	looks(t, b, "now")
-	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/decisions?refused=true"))
-	click(t, b, `tbody a[href^="/ui/decisions/"]`)
-	b.until(t, `document.querySelector("h1")?.textContent === "Decision"`)
+	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/requests?refused=true"))
+	click(t, b, `tr.linked a.row[href^="/ui/requests/"]`)
+	b.until(t, `document.querySelector("h1")?.textContent === "createPod"`)
 	looks(t, b, "decision")
 }
 

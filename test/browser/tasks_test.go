@@ -173,8 +173,8 @@ func (c *town) stillSpeaksV1(t *testing.T, b *tab) {
 func (c *town) shadowed(t *testing.T, b *tab) {
 	t.Helper()
 	world.Until(t, "the effect of the policy is on the page", func() bool {
-		b.do(t, chromedp.Navigate(c.admin.URL+"/ui/policies"))
-		return eval[bool](t, b, `[...document.querySelectorAll("tbody tr")].some(e => e.textContent.includes("gpu_allow_list") && e.textContent.includes("would deny") && e.textContent.includes("ml"))`)
+		b.do(t, chromedp.Navigate(c.admin.URL+"/ui/policies/gpu_allow_list"))
+		return eval[bool](t, b, `[...document.querySelectorAll("tbody tr")].some(e => e.querySelector("th")?.textContent === "ml" && e.querySelector('td[data-label="Would deny"]')?.textContent > 0)`)
 	})
 }
 
@@ -246,7 +246,7 @@ func (c *town) stopTheSweep(t *testing.T, b *tab) {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
-	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/decisions?org=acme&own=true"))
+	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/requests?org=acme&own=true"))
 	shows(t, b, "stopped")
 }
 

@@ -45,13 +45,13 @@ func TestRequestsForApprovalReachApprovers(t *testing.T) {
 				switch format {
 				case "event":
 					if got.Type != "approval.requested" || got.Data["approval"] != id || got.Data["key"] != "key_research" || got.Data["answer_url"] != "https://ops.example/ui/approvals?org=acme" ||
-						got.Data["decision_url"] != "https://ops.example/ui/decisions/"+decision {
+						got.Data["decision_url"] != "https://ops.example/ui/requests/"+decision {
 						t.Errorf("event %s", body)
 					}
 				case "slack":
 					for _, want := range []string{
 						"A call of key key_research, team research in acme waits for approval until ", ": POST /v2/pods, 1 x NVIDIA L4, at most 0.43274 USD per hour. price_ceiling refused it: ",
-						" <https://ops.example/ui/approvals?org=acme|Grant or deny>", " <https://ops.example/ui/decisions/" + decision + "|See the refused call>",
+						" <https://ops.example/ui/approvals?org=acme|Grant or deny>", " <https://ops.example/ui/requests/" + decision + "|See the refused call>",
 					} {
 						if !strings.Contains(got.Text, want) {
 							t.Errorf("text %q lacks %q", got.Text, want)

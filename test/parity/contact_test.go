@@ -33,7 +33,7 @@ func contacts(d *door) {
 // of its dialect: whether the gateway's chain refuses, a translator, or a policy within a translated call.
 func TestRefusalsShowTheContact(t *testing.T) {
 	t.Parallel()
-	const page = "https://gw.example/tollgate/ui/decisions/"
+	const page = "https://gw.example/tollgate/ui/requests/"
 	eachDoor(t, func(t *testing.T, d *door) {
 		for name, tt := range map[string]struct {
 			request string

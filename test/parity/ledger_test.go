@@ -142,7 +142,7 @@ func TestWithoutTheLedger(t *testing.T) {
 	eachDoor(t, func(t *testing.T, d *door) {
 		id := d.rented(t, podL4)
 		d.redis.SetError("ERR away")
-		if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 503 || !strings.Contains(a.Body, "ledger") {
+		if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 503 || !strings.Contains(a.Body, "spending cannot be checked") {
 			t.Errorf("create: %d %s, want 503", a.Status, a.Body)
 		}
 		for _, action := range []string{"stop", "start"} {

@@ -351,7 +351,7 @@ func TestRegoMayNotDropPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := d.gateway.Swap(load(t, d.text, d.upstream))
-		if err == nil || !strings.Contains(err.Error(), "policies.b; rego_may_drop") {
+		if err == nil || !strings.Contains(err.Error(), "policies.b; set rego_may_drop") {
 			t.Errorf("got %v, want a fault that names policies.b", err)
 		}
 		if got := create(); got != 403 {

@@ -61,13 +61,13 @@ func TestImprovingStepByStep(t *testing.T) {
 			}
 			told := strings.Join(a.Header.Values("X-Tollgate-Warning"), "\n")
 			for _, policy := range c.warned {
-				if !strings.Contains(told, policy+": ") || !strings.Contains(told, "allowed because the resource already violated this policy:  ") {
+				if !strings.Contains(told, policy+": ") || !strings.Contains(told, "allowed because the resource already violated this policy: ") {
 					t.Errorf("%s: warned of %q, want %s", c.name, told, policy)
 				}
 			}
 		}
 		x := d.explain(t, operator.ExplainRequest{Method: "PATCH", Target: "/v2/serverless/" + id, Key: "key_platform", Body: `{"name":"g"}`})
-		if len(x.ToPass) != 0 || len(x.Calls) != 1 || !strings.Contains(x.Calls[0].Policies[0].Message, "let pass") {
+		if len(x.ToPass) != 0 || len(x.Calls) != 1 || !strings.Contains(x.Calls[0].Policies[0].Message, "already violated this policy") {
 			t.Errorf("explained as %+v, to pass %q", x.Calls, x.ToPass)
 		}
 		// A create does not ratchet.

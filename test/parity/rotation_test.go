@@ -62,7 +62,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	defer stop()
 	for range lines { // until it is cut; without that, until the test times out
 	}
-	world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
+	world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"terminated"`) })
 }
 
 // The file can shorten the time of a key whose streams are open: they end with it.
@@ -81,7 +81,7 @@ func TestOpenStreamsEndWhenTheirKeyExpires(t *testing.T) {
 	}
 	for range lines { // until it is cut; without that, until the test times out
 	}
-	world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
+	world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"terminated"`) })
 }
 
 // A key with addresses is an unknown one from elsewhere; the log has the reason.

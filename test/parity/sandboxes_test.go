@@ -208,7 +208,7 @@ func TestExecIsSentOnceAndNotRecorded(t *testing.T) {
 		if a := exec(3); a.Status == 403 || execs.Load() != 3 {
 			t.Errorf("what was granted: %d %s, want it sent", a.Status, a.Body)
 		}
-		seen = append(seen, d.logs.String(), d.page(t, "/admin/approvals?org=acme"), d.page(t, "/admin/decisions?org=acme"), d.page(t, "/ui/decisions?org=acme"))
+		seen = append(seen, d.logs.String(), d.page(t, "/admin/approvals?org=acme"), d.page(t, "/admin/decisions?org=acme"), d.page(t, "/ui/requests?org=acme"))
 		for _, key := range d.redis.Keys() {
 			if text, err := d.redis.Get(key); err == nil {
 				seen = append(seen, text)

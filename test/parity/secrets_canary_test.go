@@ -52,7 +52,7 @@ func TestSecretValuesStayInside(t *testing.T) {
 		defer console.Close()
 		for _, target := range []string{
 			"/admin/decisions?org=acme", "/admin/approvals?org=acme", "/admin/spend/resources?org=acme", "/admin/audit/log?org=acme",
-			"/ui/", "/ui/decisions?org=acme", "/ui/approvals?org=acme", "/ui/resources?org=acme", "/ui/audit?org=acme",
+			"/ui/", "/ui/requests?org=acme", "/ui/approvals?org=acme", "/ui/resources?org=acme", "/ui/audit?org=acme",
 		} {
 			places[target] = world.Ask(t, console.Listener.Addr().String(), "GET "+target+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").Body
 		}

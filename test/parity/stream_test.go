@@ -57,7 +57,7 @@ func TestWithdrawnStreamsAreCut(t *testing.T) {
 			}
 			for range lines { // until it is cut; without that, until the test times out
 			}
-			world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"cut"`) })
+			world.Until(t, "the event", func() bool { return strings.Contains(d.logs.String(), `"outcome":"terminated"`) })
 		})
 	}
 }

@@ -232,7 +232,7 @@ func table() []behaviour {
 		// The platform's own refusals.
 		{name: "unknown pod", request: get("/v2/pods/nope1234"), status: 404, sent: 1, header: append([]string{"Content-Type: application/problem+json"}, limits...)},
 		{name: "start of an unknown pod", request: request("POST", "/v2/pods/nope1234/action", "key_research", `{"action":"start"}`), status: 404, sent: 1},
-		{name: "credential the platform does not know", request: request("GET", "/v2/pods", "key_wrong", ""), status: 502, sent: 1, want: []string{"credential"}},
+		{name: "credential the platform does not know", request: request("GET", "/v2/pods", "key_wrong", ""), status: 502, sent: 1, want: []string{"platform key"}},
 
 		// The old dialects.
 		{

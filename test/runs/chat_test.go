@@ -265,7 +265,7 @@ func TestLeavingEndsTheStream(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the platform could go on writing")
 	}
-	r.wantOutcome(t, "gone")
+	r.wantOutcome(t, "canceled")
 }
 
 // TestSlowReadersAreBounded: a caller that stops reading is let go.
@@ -285,7 +285,7 @@ func TestSlowReadersAreBounded(t *testing.T) {
 		}
 		break
 	}
-	r.wantOutcome(t, "gone")
+	r.wantOutcome(t, "canceled")
 }
 
 // TestStreamsThatBreakOff never look whole, and end.

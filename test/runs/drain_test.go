@@ -71,7 +71,7 @@ func TestDrainCutsLateStreams(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("the platform could go on writing")
 	}
-	r.wantOutcome(t, "cut")
+	r.wantOutcome(t, "terminated")
 }
 
 // TestDrainOfWebSockets: they go on until the time to finish is over.

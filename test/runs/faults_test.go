@@ -104,9 +104,9 @@ func TestFaultsGiveBack(t *testing.T) {
 		"the platform reads nothing":         {hijacked("", false), job, reads, "upstream"},
 		"the platform refuses and reads not": {hijacked("HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", false), job, reads, ""},
 		"the caller leaves in its body":      {silent(""), job, leavesHalfway, ""},
-		"the caller does not wait":           {silent(""), job, leaves, "gone"},
-		"the caller leaves its stream":       {silent("data: 1\n\n"), chat, leaves, "gone"},
-		"the caller stops reading":           {endless, chat, stopsReading, "gone"},
+		"the caller does not wait":           {silent(""), job, leaves, "canceled"},
+		"the caller leaves its stream":       {silent("data: 1\n\n"), chat, leaves, "canceled"},
+		"the caller stops reading":           {endless, chat, stopsReading, "canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var platform atomic.Pointer[http.HandlerFunc]

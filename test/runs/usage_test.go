@@ -166,7 +166,7 @@ func TestLeavingIsChargedByTheReport(t *testing.T) {
 			}))
 			leave(t, r, tc.after)
 			close(left)
-			r.wantOutcome(t, "gone")
+			r.wantOutcome(t, "canceled")
 			r.spent(t, tc.spent, "0")
 		})
 	}
@@ -386,7 +386,7 @@ func TestLeavingBeforeTheResponse(t *testing.T) {
 	}
 	<-asked
 	_ = conn.Close()
-	r.wantOutcome(t, "gone")
+	r.wantOutcome(t, "canceled")
 	r.spent(t, "15", "0")
 }
 

@@ -263,7 +263,7 @@ func TestWebSocketsEnd(t *testing.T) {
 		"key revoked": {"", func(t *testing.T, r *rig, _ *websocket.Conn) {
 			t.Helper()
 			change(t, r, func(s string) string { return strings.Replace(s, "SHA256(key_research)", "SHA256(another)", 1) })
-		}, "cut"},
+		}, "terminated"},
 		"key lapses": {"", func(t *testing.T, r *rig, _ *websocket.Conn) {
 			t.Helper()
 			cfg := r.configuration(t)
@@ -273,14 +273,14 @@ func TestWebSocketsEnd(t *testing.T) {
 			if err := r.gateway.Swap(cfg); err != nil {
 				t.Fatal(err)
 			}
-		}, "cut"},
+		}, "terminated"},
 		"other policies": {"", func(t *testing.T, r *rig, _ *websocket.Conn) {
 			t.Helper()
 			change(t, r, func(s string) string {
 				return strings.Replace(s, "POLICIES", "policies: [{policy: run_endpoints, params: {endpoints: [none]}}]", 1)
 			})
-		}, "cut"},
-		"idle": {"timeouts: {run: 300ms}", func(*testing.T, *rig, *websocket.Conn) {}, "cut"},
+		}, "terminated"},
+		"idle": {"timeouts: {run: 300ms}", func(*testing.T, *rig, *websocket.Conn) {}, "terminated"},
 		"caller leaves": {"", func(t *testing.T, _ *rig, conn *websocket.Conn) {
 			t.Helper()
 			if err := conn.CloseNow(); err != nil {

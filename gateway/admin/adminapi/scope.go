@@ -54,6 +54,8 @@ type Principal struct {
 type Tenant struct {
 	ID    string   `json:"id"`
 	Teams []string `json:"teams"`
+	// Zone is the IANA name of the time zone of budgets. Empty means UTC.
+	Zone string `json:"zone,omitempty"`
 	// Policies lists the names of the enabled policies.
 	Policies []string `json:"policies"`
 	// Entries lists the policy entries as configured.

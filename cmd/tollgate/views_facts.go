@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
+)
+
+// outcomesPage has a row for each bucket.
+func outcomesPage(o *decisions.OutcomeCounts, a asked) page {
+	s := sheet{{"start", "team", "allowed", "denied", "throttled", "failed"}}
+	if a.Get("by") == "" {
+		s = sheet{{"start", "allowed", "denied", "throttled", "failed"}}
+	}
+	for _, c := range o.Counts {
+		line := []any{c.Start, c.Team, c.Allowed, c.Denied, c.Throttled, c.Failed}
+		if a.Get("by") == "" {
+			line = append(line[:1:1], line[2:]...)
+		}
+		s = append(s, line)
+	}
+	t := o.Total
+	return page{
+		said:   []string{fmt.Sprintf("%d requests: %d allowed, %d denied, %d throttled, %d failed.", t.Sum(), t.Allowed, t.Denied, t.Throttled, t.Failed), ""},
+		sheets: []sheet{s},
+	}
+}
+
+// comparedPage has a column for each group, and both periods.
+func comparedPage(c *money.Comparison, a asked) page {
+	p := page{said: []string{fmt.Sprintf("%s USD, %s USD in the previous period.", dollars(c.Total), dollars(c.Previous)), ""}}
+	if c.Unknown != "" {
+		p.said = []string{fmt.Sprintf("%s USD. No previous period: %s.", dollars(c.Total), c.Unknown), ""}
+	}
+	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
+	var header []any
+	for _, by := range groups {
+		header = append(header, by)
+		if by == "resource" {
+			header = append(header, "kind", "name", "gpu", "dc")
+		}
+	}
+	s := sheet{append(header, "usd", "previous", "difference", "percent")}
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		var line []any
+		for _, by := range groups {
+			line = append(line, costCells(&money.Cost{Team: r.Team, Key: r.Key, Kind: r.Kind, Resource: r.Resource, Name: r.Name, GPU: r.GPU, DataCenter: r.DataCenter, Labels: r.Labels}, by)...)
+		}
+		s = append(s, append(line, usd(r.USD), usd(r.Previous), usd(r.Difference), r.Percent))
+	}
+	p.sheets = []sheet{s}
+	return p.more(c.Next)
+}
+
+// more tells people how the next part of a list is asked for.
+func (p page) more(next string) page {
+	if next != "" {
+		p.said = append([]string{sentence("next", next)}, p.said...)
+	}
+	return p
+}
+
+func budgetsPage(l *money.BudgetList, _ asked) page {
+	s := sheet{{"scope", "team", "budget", "limit", "used", "reserved", "left", "taken", "forecast", "used up"}}
+	for i := range l.Budgets {
+		b := &l.Budgets[i]
+		of := func(amount string) any { return budgetCell(b.Name, amount) }
+		var forecast any = ""
+		if b.Forecast != nil {
+			forecast = of(b.Forecast.Expected)
+		}
+		s.add(b.Scope, b.Team, b.Name, of(b.Limit), of(b.Used), of(b.Reserved), of(b.Left), takenShare(b.Limit, b.Used, b.Reserved), forecast, b.UsedUp)
+	}
+	return page{sheets: []sheet{s}}.more(l.Next)
+}
+
+func fitsPage(f *operator.Fits, _ asked) page {
+	p := page{said: []string{"No budget limits the cost of a period.", ""}}
+	if f.Left != "" {
+		p.said[0] = dollars(f.Left) + " USD left: " + f.Budget + "."
+	}
+	s := sheet{{"gpu", "cloud", "usd/h", "hours", "at once"}}
+	for _, g := range f.GPUs {
+		var atOnce any = ""
+		if g.AtOnce != nil {
+			atOnce = *g.AtOnce
+		}
+		s.add(g.GPU, g.Cloud, usd(g.PerHour), g.Hours, atOnce)
+	}
+	p.sheets = []sheet{s}
+	return p
+}
+
+func searchPage(r *operator.SearchResults, _ asked) (p page) {
+	for _, what := range r.Unknown {
+		p.said = append(p.said, "Not searched: "+what+".")
+	}
+	s := sheet{{"kind", "id", "name", "org", "team", "detail"}}
+	for _, f := range r.Results {
+		s.add(f.Kind, f.ID, f.Name, f.Org, f.Team, f.Detail)
+	}
+	if len(r.Results) == 0 {
+		p.said = append(p.said, "No matches.")
+	} else if r.All > len(r.Results) {
+		p.said = append(p.said, fmt.Sprintf("%d of %d matches:", len(r.Results), r.All))
+	}
+	p.add(s)
+	return p
+}

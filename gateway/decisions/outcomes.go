@@ -1,0 +1,334 @@
+package decisions
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// Outcomes of requests, as they are counted.
+const (
+	// OutcomeAllowed counts requests that the gateway let through, whatever the platform answered below status 500.
+	OutcomeAllowed = "allowed"
+	// OutcomeDenied counts requests that the gateway refused, for any reason but a rate limit or a failure of its own.
+	OutcomeDenied = "denied"
+	// OutcomeThrottled counts requests over a rate limit, and those shed under overload.
+	OutcomeThrottled = "throttled"
+	// OutcomeFailed counts requests that ended with a status of 500 or above.
+	OutcomeFailed = "failed"
+)
+
+// outcomeOf classifies the end of an exchange.
+func outcomeOf(e *telemetry.Event) string {
+	switch kind := problem.Kind(e.Refusal); {
+	case kind == problem.RateLimited || kind == problem.Overloaded:
+		return OutcomeThrottled
+	case e.Status >= http.StatusInternalServerError:
+		return OutcomeFailed
+	case kind != "":
+		return OutcomeDenied
+	}
+	return OutcomeAllowed
+}
+
+// slotLength is the shortest interval that outcomes are counted by.
+const slotLength = 5 * time.Minute
+
+// ended is the subject of a count of requests.
+type ended struct {
+	slot          time.Time
+	outcome, team string
+}
+
+// outcomes counts requests by their outcome until the counts are written. It is safe for concurrent use.
+type outcomes struct {
+	mu     sync.Mutex // guards counts
+	counts map[string]map[ended]int64
+}
+
+// add counts a request.
+func (o *outcomes) add(e *telemetry.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.of(e.Org)[ended{e.Start.UTC().Truncate(slotLength), outcomeOf(e), e.Team}]++
+}
+
+// of returns the counts of an organisation. The caller holds mu.
+func (o *outcomes) of(org string) map[ended]int64 {
+	if o.counts == nil {
+		o.counts = make(map[string]map[ended]int64)
+	}
+	if o.counts[org] == nil {
+		o.counts[org] = make(map[ended]int64)
+	}
+	return o.counts[org]
+}
+
+// merge adds counts of an organisation.
+func (o *outcomes) merge(org string, counts map[ended]int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	of := o.of(org)
+	for what, n := range counts {
+		of[what] += n
+	}
+}
+
+// write moves the counts to the store. Those that it does not take are kept for the next call.
+func (o *outcomes) write(ctx context.Context, store *CountStore) (errs []error) {
+	o.mu.Lock()
+	all := o.counts
+	o.counts = nil
+	o.mu.Unlock()
+	for org, counts := range all {
+		if err := store.AddOutcomes(ctx, org, counts); err != nil {
+			errs = append(errs, err)
+			o.merge(org, counts)
+		}
+	}
+	return errs
+}
+
+// outcomesOf and teamOutcomesOf name the outcomes of an hour of an organisation: by five minutes, and by team.
+func outcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes" }
+
+func teamOutcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes:teams" }
+
+// AddOutcomes adds counts of an organisation's requests.
+func (s *CountStore) AddOutcomes(ctx context.Context, org string, counts map[ended]int64) error {
+	hashes := make(map[string]map[string]int64)
+	add := func(hash, outcome, of string, n int64) {
+		if hashes[hash] == nil {
+			hashes[hash] = make(map[string]int64)
+		}
+		hashes[hash][outcome+apart+of] += n
+	}
+	for what, n := range counts {
+		hour := what.slot.Truncate(time.Hour)
+		add(outcomesOf(org, hour), what.outcome, strconv.Itoa(int(what.slot.Sub(hour)/slotLength)), n)
+		add(teamOutcomesOf(org, hour), what.outcome, what.team, n)
+	}
+	return s.hours.Add(ctx, hashes)
+}
+
+// byTeam counts outcomes by hour and team, in the place of five minutes.
+const byTeam = "team"
+
+// Outcomes returns the requests of an organisation from the hour of one time to the hour of another: by hour and team for by "team", and
+// otherwise by five minutes.
+func (s *CountStore) Outcomes(ctx context.Context, org string, from, to time.Time, by string) (map[ended]int64, error) {
+	name := outcomesOf
+	if by == byTeam {
+		name = teamOutcomesOf
+	}
+	var hours []time.Time
+	var names []string
+	for h := from.UTC().Truncate(time.Hour); h.Before(to); h = h.Add(time.Hour) {
+		hours, names = append(hours, h), append(names, name(org, h))
+	}
+	found, err := s.hours.Get(ctx, names...)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[ended]int64)
+	for i, fields := range found {
+		for field, text := range fields {
+			outcome, of, _ := strings.Cut(field, apart)
+			what := ended{slot: hours[i], outcome: outcome}
+			if by == byTeam {
+				what.team = of
+			} else if slot, err := strconv.Atoi(of); err == nil {
+				what.slot = what.slot.Add(time.Duration(slot) * slotLength)
+			}
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				out[what] += n
+			}
+		}
+	}
+	return out, nil
+}
+
+// OutcomeCount is the number of requests by outcome in a bucket of time.
+type OutcomeCount struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	// Team is set where requests are counted by team.
+	Team      string `json:"team,omitempty"`
+	Allowed   int64  `json:"allowed"`
+	Denied    int64  `json:"denied"`
+	Throttled int64  `json:"throttled"`
+	Failed    int64  `json:"failed"`
+}
+
+// add adds requests of an outcome. Outcomes of a later version are left out.
+func (c *OutcomeCount) add(outcome string, n int64) {
+	switch outcome {
+	case OutcomeAllowed:
+		c.Allowed += n
+	case OutcomeDenied:
+		c.Denied += n
+	case OutcomeThrottled:
+		c.Throttled += n
+	case OutcomeFailed:
+		c.Failed += n
+	}
+}
+
+// Sum returns the number of requests.
+func (c *OutcomeCount) Sum() int64 { return c.Allowed + c.Denied + c.Throttled + c.Failed }
+
+// OutcomeCounts are requests by outcome. Buckets without requests are among them, unless they are counted by team.
+type OutcomeCounts struct {
+	From   time.Time      `json:"from"`
+	To     time.Time      `json:"to"`
+	Bucket string         `json:"bucket"`
+	Counts []OutcomeCount `json:"counts"`
+	// Total are the requests of all buckets and teams.
+	Total OutcomeCount `json:"total"`
+}
+
+// countedOutcomes selects requests.
+type countedOutcomes struct {
+	adminapi.OrgParam
+
+	Team   adminapi.PastTeam  `query:"team" doc:"only requests of this team; not by 5m"`
+	Since  adminapi.Since     `query:"since" default:"24h" doc:"from a time, or from a duration before now, at most 30d; rounded down to a bucket"`
+	Until  adminapi.Timestamp `query:"until" doc:"end of the range; absent is now"`
+	Bucket string             `query:"bucket" oneof:"5m,hour,day,total" default:"hour" doc:"time that a count sums up; days are those of the organisation's zone"`
+	By     string             `query:"by" oneof:"team" doc:"count requests by this field; not by 5m"`
+}
+
+// maxSlots bounds the buckets of five minutes in an answer.
+const maxSlots = 24 * 12
+
+// buckets returns the buckets of a range.
+func (p *countedOutcomes) buckets(from, to time.Time, zone *time.Location) (list []OutcomeCount) {
+	next := func(time.Time) time.Time { return to }
+	switch p.Bucket {
+	case "5m":
+		next = func(t time.Time) time.Time { return t.Add(slotLength) }
+	case "hour":
+		next = func(t time.Time) time.Time { return t.Add(time.Hour) }
+	case "day":
+		next = func(t time.Time) time.Time {
+			y, m, d := t.In(zone).Date()
+			return time.Date(y, m, d+1, 0, 0, 0, 0, zone)
+		}
+	}
+	for at := from; at.Before(to); {
+		end := next(at)
+		list = append(list, OutcomeCount{Start: at.UTC(), End: end.UTC()})
+		at = end
+	}
+	return list
+}
+
+// start rounds the beginning of a range down to a bucket.
+func (p *countedOutcomes) start(at time.Time, zone *time.Location) time.Time {
+	switch p.Bucket {
+	case "5m":
+		return at.UTC().Truncate(slotLength)
+	case "day":
+		y, m, d := at.In(zone).Date()
+		return time.Date(y, m, d, 0, 0, 0, 0, zone)
+	}
+	return at.UTC().Truncate(time.Hour)
+}
+
+func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p countedOutcomes) (*OutcomeCounts, error) {
+	org := string(p.Org)
+	if d.deps.Config().Org(org) == nil {
+		return nil, adminapi.ErrUnknownOrg
+	}
+	by := p.By
+	if p.Team != "" {
+		by = byTeam
+	}
+	zone, to := d.deps.Zone(org).Location(), time.Time(p.Until)
+	if to.IsZero() || to.After(s.Now) {
+		to = s.Now
+	}
+	from := time.Time(p.Since)
+	if oldest := s.Now.Add(-Retention); from.Before(oldest) {
+		from = oldest
+	}
+	from = p.start(from, zone)
+	switch {
+	case !from.Before(to):
+		return nil, adminapi.BadParam("since", "must be before until, and no more than 30 days ago")
+	case by != "" && p.Bucket == "5m":
+		return nil, adminapi.BadParam("bucket", "5m: requests of teams are counted by hours")
+	case p.Bucket == "5m" && to.Sub(from) > maxSlots*slotLength:
+		return nil, adminapi.BadParam("since", "buckets of 5m can cover at most 24h")
+	}
+	d.counter.write(ctx, d.today) // the counts of this process are among them
+	found, err := d.counter.store.Outcomes(ctx, org, from, to, by)
+	if err != nil {
+		return nil, err
+	}
+	out := &OutcomeCounts{From: from.UTC(), To: to.UTC(), Bucket: p.Bucket, Total: OutcomeCount{Start: from.UTC(), End: to.UTC()}}
+	out.Counts = p.sum(found, p.buckets(from, to, zone), &out.Total)
+	return out, nil
+}
+
+// sum adds counts up by bucket, and by team if the question says so.
+func (p *countedOutcomes) sum(found map[ended]int64, buckets []OutcomeCount, total *OutcomeCount) []OutcomeCount {
+	type group struct {
+		bucket int
+		team   string
+	}
+	teams := make(map[group]*OutcomeCount)
+	for what, n := range found {
+		i, at := slices.BinarySearchFunc(buckets, what.slot, func(b OutcomeCount, t time.Time) int { return b.Start.Compare(t) })
+		if !at {
+			i--
+		}
+		if i < 0 || !what.slot.Before(buckets[i].End) || p.Team != "" && string(p.Team) != what.team {
+			continue
+		}
+		total.add(what.outcome, n)
+		if p.By == "" {
+			buckets[i].add(what.outcome, n)
+			continue
+		}
+		g := group{i, what.team}
+		if teams[g] == nil {
+			teams[g] = &OutcomeCount{Start: buckets[i].Start, End: buckets[i].End, Team: what.team}
+		}
+		teams[g].add(what.outcome, n)
+	}
+	if p.By == "" {
+		return buckets
+	}
+	list := make([]OutcomeCount, 0, len(teams))
+	for c := range maps.Values(teams) {
+		list = append(list, *c)
+	}
+	slices.SortFunc(list, func(a, b OutcomeCount) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.Team, b.Team))
+	})
+	return list
+}
+
+func (d *Decisions) outcomeRow() adminapi.Endpoint {
+	return adminapi.Endpoint{
+		Pattern: "GET /admin/decisions/outcomes", Summary: "The number of requests by outcome and time", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.outcomeCounts),
+		Commands: []adminapi.Command{{
+			Use: "outcomes ORG", Short: "Count requests by outcome: allowed, denied, throttled, failed", Example: "tollgate outcomes acme --since 24h\ntollgate outcomes acme --since 7d --bucket total --by team",
+			Long: `Counts requests by outcome and time. Throttled requests were over a rate limit, or shed
+under overload; failed ones ended with a status of 500 or above; denied ones were
+refused by the gateway for any other reason; all others were allowed. Requests without
+a valid key and dry runs are not counted. Counts are kept for 30 days.`,
+		}},
+	}
+}

@@ -1,0 +1,97 @@
+package explain
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+)
+
+// Outcomes of requests.
+const (
+	// OutcomeAllowed is for requests that the gateway let through, whatever the platform answered below status 500.
+	OutcomeAllowed = "allowed"
+	// OutcomeDenied is for requests that the gateway refused, for any reason but a rate limit or a failure of its own.
+	OutcomeDenied = "denied"
+	// OutcomeThrottled is for requests over a rate limit, and those shed under overload.
+	OutcomeThrottled = "throttled"
+	// OutcomeFailed is for requests that ended with a status of 500 or above.
+	OutcomeFailed = "failed"
+)
+
+// outcome classifies the end of a request, as the counts of requests by outcome do.
+func (x *Report) outcome() string {
+	switch kind := problem.Kind(x.Refusal); {
+	case kind == problem.RateLimited || kind == problem.Overloaded:
+		return OutcomeThrottled
+	case x.Status >= http.StatusInternalServerError:
+		return OutcomeFailed
+	case kind != "" || x.Verdict == Refused:
+		return OutcomeDenied
+	}
+	return OutcomeAllowed
+}
+
+// price returns the highest cost per hour that a request asked for in USD, "" for none.
+func (x *Report) price() string {
+	for i := range x.Calls {
+		if usd := x.Calls[i].USDPerHour; usd != "" {
+			return usd
+		}
+	}
+	return ""
+}
+
+// milliseconds converts a duration, with a precision of a microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// resourceOf returns the ID of the resource that an exchange created or named, "" for none.
+func resourceOf(ex *filter.Exchange) string {
+	id := cmp.Or(ex.Adopted, ex.Params["id"])
+	if r := ex.Cost.Reservation; r != nil {
+		id = cmp.Or(r.Resource, id)
+	}
+	for _, c := range ex.Calls {
+		id = cmp.Or(id, resourceOf(c))
+	}
+	return id
+}
+
+// BudgetCheck is a budget as a call found it. Amounts are USD or counts, as the name of the budget says.
+type BudgetCheck struct {
+	// Scope is the owner of the budget, such as "team research", and Budget its name, such as per_hour.
+	Scope  string `json:"scope"`
+	Budget string `json:"budget"`
+	Limit  string `json:"limit"`
+	// Used and Reserved are the amounts before the call, Needs is the amount of the call, and After their sum.
+	Used     string `json:"used"`
+	Reserved string `json:"reserved"`
+	Needs    string `json:"needs"`
+	After    string `json:"after"`
+	// Exceeded reports that the call needs more than was left.
+	Exceeded bool `json:"exceeded,omitempty"`
+	// RenewsAt is when the period of the budget ends, nil for a budget without a period.
+	RenewsAt *time.Time `json:"renewsAt,omitempty"`
+}
+
+// budgetChecks returns the budgets that a call was checked against, nil for a call without a reservation.
+func budgetChecks(ex *filter.Exchange) (out []BudgetCheck) {
+	if ex.Cost.Reservation == nil {
+		return nil
+	}
+	for _, c := range ex.Cost.Reservation.Quote.Ceilings {
+		text := func(n int64) string { return ledger.AmountText(c.Index, n) }
+		b := BudgetCheck{
+			Scope: c.Scope.String(), Budget: ledger.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved),
+			Needs: text(c.Needs), After: text(c.Sum()), Exceeded: c.Exceeded(),
+		}
+		if !c.RenewsAt.IsZero() {
+			b.RenewsAt = &c.RenewsAt
+		}
+		out = append(out, b)
+	}
+	return out
+}

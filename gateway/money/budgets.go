@@ -1,0 +1,185 @@
+package money
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+)
+
+// BudgetList is a part of the budgets of an organisation.
+type BudgetList struct {
+	At      time.Time   `json:"at"`
+	Budgets []BudgetRow `json:"budgets"`
+	// All is the number of budgets that are selected.
+	All int `json:"all"`
+	// Next is the parameter cursor of the next part, absent behind the last.
+	Next string `json:"next,omitempty"`
+}
+
+// BudgetRow is a budget with its forecast.
+type BudgetRow struct {
+	Scope string `json:"scope"`
+	// Kind is organisation, team or key. ID is the id of the team or key.
+	Kind string `json:"kind"`
+	ID   string `json:"id,omitempty"`
+	// Team is the team of a key, or the team itself.
+	Team string `json:"team,omitempty"`
+	// Percent is the share of the limit that is used or reserved.
+	Percent int `json:"percent"`
+	Budget
+	// Forecast is the expected cost at the end of the budget's period, absent for a budget without one.
+	Forecast *Estimate `json:"forecast,omitempty"`
+	// Ends is the end of the period.
+	Ends *time.Time `json:"ends,omitempty"`
+	// PerHour is the present cost of the scope, in USD.
+	PerHour string `json:"perHour"`
+}
+
+// AtRisk reports whether a budget is expected to be used up before its period ends, or at least nearPercent of it are taken.
+func (b *BudgetRow) AtRisk() bool { return b.UsedUp != "" || b.Percent >= nearPercent }
+
+// nearPercent is the share of a budget, in percent, from which it is at risk.
+const nearPercent = 80
+
+// id identifies the budget among those of the organisation.
+func (b *BudgetRow) id() string { return b.Scope + " " + b.Name }
+
+// listedBudgets selects budgets.
+type listedBudgets struct {
+	adminapi.OrgParam
+	adminapi.Paging
+
+	Team   adminapi.Team `query:"team" doc:"only budgets of this team and its keys"`
+	Key    string        `query:"key" doc:"only budgets of this key"`
+	Search string        `query:"search" max:"200" doc:"only budgets of teams and keys with this text in their id"`
+	AtRisk bool          `query:"at_risk" doc:"only budgets that are at least 80 % taken, or expected to be used up before their period ends"`
+	Sort   string        `query:"sort" oneof:"exhaustion,percent,scope" default:"exhaustion" doc:"exhaustion is the earliest used up first, percent the largest share taken first, scope the organisation, its teams, and their keys"`
+}
+
+func (p *listedBudgets) selects(b *BudgetRow) bool {
+	return (p.Team == "" || string(p.Team) == b.Team) && (p.Key == "" || b.Kind == "key" && b.ID == p.Key) && (!p.AtRisk || b.AtRisk()) &&
+		(p.Search == "" || strings.Contains(strings.ToLower(b.ID), strings.ToLower(p.Search)))
+}
+
+// choose returns the selected budgets in their order.
+func (p *listedBudgets) choose(list []BudgetRow) []BudgetRow {
+	list = slices.DeleteFunc(list, func(b BudgetRow) bool { return !p.selects(&b) })
+	slices.SortStableFunc(list, func(a, b BudgetRow) int { return p.compare(&a, &b) })
+	return list
+}
+
+// compare orders budgets as they are asked for.
+func (p *listedBudgets) compare(a, b *BudgetRow) int {
+	share := cmp.Compare(b.share(), a.share())
+	switch p.Sort {
+	case "percent":
+		return cmp.Or(share, cmp.Compare(a.id(), b.id()))
+	case "scope": // kinds in the order of their scopes
+		return cmp.Or(cmp.Compare(strings.Index("organisation team key", a.Kind), strings.Index("organisation team key", b.Kind)), cmp.Compare(a.ID, b.ID))
+	}
+	return cmp.Or(cmp.Compare(a.usedUp(), b.usedUp()), share, cmp.Compare(a.id(), b.id()))
+}
+
+// share is the part of the limit that is taken.
+func (b *BudgetRow) share() float64 {
+	if limit := adminapi.Decimal(b.Limit); limit > 0 {
+		return (adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved)) / limit
+	}
+	return 1
+}
+
+// usedUp orders exhaustion dates: budgets that are used up already are first, and those that will not be are last.
+func (b *BudgetRow) usedUp() string {
+	if b.share() >= 1 {
+		return ""
+	}
+	return cmp.Or(b.UsedUp, "9999")
+}
+
+func (m *Money) budgetRow() adminapi.Endpoint {
+	return adminapi.Endpoint{
+		Pattern: "GET /admin/spend/budgets", Summary: "Budgets with their forecast and the date on which they are used up", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.budgets),
+		Commands: []adminapi.Command{{
+			Use: "spend budgets ORG", Short: "List budgets with used, reserved, remaining, forecast, and exhaustion date", Example: "tollgate spend budgets acme --at-risk\ntollgate spend budgets acme --sort scope",
+		}},
+	}
+}
+
+// budgets lists the budgets of an organisation.
+func (m *Money) budgets(ctx context.Context, _ adminapi.Principal, p listedBudgets) (*BudgetList, error) {
+	at, list, err := m.AllBudgets(ctx, string(p.Org))
+	if err != nil {
+		return nil, err
+	}
+	list = p.choose(list)
+	out := &BudgetList{At: at, All: len(list)}
+	out.Budgets, out.Next, err = adminapi.Page(list, &p.Paging, (*BudgetRow).id)
+	return out, err
+}
+
+// AllBudgets returns all budgets of an organisation: by scope, in the order of the ledger.
+func (m *Money) AllBudgets(ctx context.Context, org string) (at time.Time, list []BudgetRow, err error) {
+	o, err := m.check(org)
+	if err != nil {
+		return at, nil, err
+	}
+	history := m.Loop.History
+	if err := history.RollUp(ctx, org); err != nil {
+		return at, nil, err
+	}
+	state, err := m.Ledger.Store.Show(ctx, org)
+	if err != nil {
+		return at, nil, err
+	}
+	outlooks, err := history.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
+	if err != nil {
+		return at, nil, err
+	}
+	teams := teamsOfKeys(o, &state)
+	for i := range outlooks {
+		list = append(list, budgetRows(&outlooks[i], teams)...)
+	}
+	return state.Now.UTC(), list, nil
+}
+
+// budgetRows are the budgets of a scope.
+func budgetRows(o *ledger.Outlook, teams map[string]string) []BudgetRow {
+	of := BudgetRow{Scope: o.Scope.String(), Kind: "organisation", ID: o.Scope.ID, PerHour: usd(o.Burn)}
+	switch o.Scope.Kind {
+	case ledger.KindTeam:
+		of.Kind, of.Team = "team", o.Scope.ID
+	case ledger.KindKey:
+		of.Kind, of.Team = "key", teams[o.Scope.ID]
+	case ledger.KindOrg:
+	}
+	list := make([]BudgetRow, len(o.Ceilings))
+	for i, b := range budgetsOf(o.Ceilings) {
+		full := &o.Ceilings[i]
+		list[i] = of
+		list[i].Budget, list[i].Percent = b, b.ForScope("", "").Percent
+		if !full.Ends.IsZero() {
+			e := full.Expected
+			list[i].Forecast, list[i].Ends = &Estimate{Low: usd(e.Low), Expected: usd(e.Expected), High: usd(e.High)}, timeOf(full.Ends)
+		}
+	}
+	return list
+}
+
+// teamsOfKeys returns the team of each known key: of the configuration, made at run time, or the owner of a resource.
+func teamsOfKeys(o *settings.Org, state *ledger.State) map[string]string {
+	teams := make(map[string]string)
+	for _, r := range state.Resources {
+		teams[r.Owner.Key] = r.Owner.Team
+	}
+	for k := range o.AllKeys() {
+		teams[k.ID] = k.Team
+	}
+	return teams
+}

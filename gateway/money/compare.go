@@ -1,0 +1,176 @@
+package money
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+)
+
+// Comparison compares the costs of groups with those of the previous period.
+type Comparison struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+	// PreviousFrom and PreviousTo bound the previous period, which has the same length. If the range has not ended yet, the previous one ends
+	// as long before To as it is until then.
+	PreviousFrom time.Time `json:"previousFrom,omitzero"`
+	PreviousTo   time.Time `json:"previousTo,omitzero"`
+	// Unknown is why there is no previous period.
+	Unknown string         `json:"unknown,omitempty"`
+	Rows    []ComparedCost `json:"rows"`
+	// All is the number of groups.
+	All      int    `json:"all"`
+	Total    string `json:"total"`
+	Previous string `json:"previous,omitempty"`
+	// Next is the parameter cursor of the next part, absent behind the last.
+	Next string `json:"next,omitempty"`
+}
+
+// ComparedCost is the costs of a group in two periods, in USD. Of its members only those are set that the costs are grouped by, and with the
+// resource its name.
+type ComparedCost struct {
+	Team       string            `json:"team,omitempty"`
+	Key        string            `json:"key,omitempty"`
+	Kind       string            `json:"kind,omitempty"`
+	Resource   string            `json:"resource,omitempty"`
+	Name       string            `json:"name,omitempty"`
+	GPU        string            `json:"gpu,omitempty"`
+	DataCenter string            `json:"dc,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
+	USD        string            `json:"usd"`
+	Previous   string            `json:"previous"`
+	// Difference is USD minus Previous.
+	Difference string `json:"difference"`
+	// Percent is the share of the total.
+	Percent float64 `json:"percent"`
+
+	micro, previous int64
+}
+
+// comparing selects costs to compare.
+type comparing struct {
+	chosen
+	adminapi.Paging
+
+	By   []string `query:"by" doc:"fields to group by, with commas between: team, key, kind, resource, gpu, dc, label:NAME"`
+	Sort string   `query:"sort" oneof:"usd,previous,difference" default:"usd" doc:"which are first: the highest cost, that of the previous period, or the greatest increase"`
+}
+
+func (m *Money) compareRow() adminapi.Endpoint {
+	return adminapi.Endpoint{
+		Pattern: "GET /admin/spend/compare", Summary: "Costs by group, compared with the previous period", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.compare),
+		Commands: []adminapi.Command{{
+			Use: "spend compare ORG", Short: "Compare costs with the previous period", Example: "tollgate spend compare acme --by team --from 2026-11-01\ntollgate spend compare acme --by resource --sort difference --limit 10",
+			Defaults: map[string]string{"by": "team"},
+		}},
+	}
+}
+
+// before returns the previous period of a query at a time. It is as many whole days earlier as the period has begun, or as many hours if that is
+// less than a day.
+func before(q *ledger.Query, now time.Time) *ledger.Query {
+	p, length := *q, q.To.Sub(q.From)
+	if day := ledger.Daily.Length(); length > day { // the same hours of other days
+		length = (length + day - 1) / day * day
+	}
+	end := ledger.Hourly.Start(now).Add(time.Hour)
+	if end.After(q.To) {
+		end = q.To
+	}
+	p.From, p.To = q.From.Add(-length), end.Add(-length)
+	return &p
+}
+
+func (m *Money) compare(ctx context.Context, s adminapi.Principal, p comparing) (*Comparison, error) {
+	q, err := p.query(m.deps.Now(), string(ledger.Total))
+	if err != nil {
+		return nil, err
+	}
+	if q.By, err = (&summed{By: p.By}).by(); err != nil {
+		return nil, err
+	}
+	now, err := m.history(ctx, s, &p.chosen, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &Comparison{From: now.From, To: now.To, Total: now.Total}
+	earlier, err := m.previous(ctx, string(p.Org), q)
+	if bad, isBad := errors.AsType[adminapi.BadRequestError](err); isBad {
+		out.Unknown, earlier, err = bad.Reason, new(Costs), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.PreviousFrom, out.PreviousTo, out.Previous = earlier.From, earlier.To, earlier.Total
+	list := compared(now.Rows, earlier.Rows)
+	slices.SortStableFunc(list, func(a, b ComparedCost) int {
+		first := map[string]int{"previous": cmp.Compare(b.previous, a.previous), "difference": cmp.Compare(b.micro-b.previous, a.micro-a.previous)}[p.Sort]
+		return cmp.Or(first, cmp.Compare(b.micro, a.micro), cmp.Compare(a.id(), b.id()))
+	})
+	out.All = len(list)
+	out.Rows, out.Next, err = adminapi.Page(list, &p.Paging, (*ComparedCost).id)
+	return out, err
+}
+
+// previous returns the costs of the period before that of a query. Where its last hours are no longer kept, it has whole days.
+func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
+	earlier := before(q, m.deps.Now())
+	costs, err := m.Costs(ctx, org, earlier)
+	if _, isBad := errors.AsType[adminapi.BadRequestError](err); isBad {
+		earlier.To = q.From
+		return m.Costs(ctx, org, earlier)
+	}
+	return costs, err
+}
+
+// compared joins the costs of two periods by group.
+func compared(now, earlier []Cost) []ComparedCost {
+	groups := make(map[string]*ComparedCost)
+	total := int64(0)
+	of := func(c *Cost) *ComparedCost {
+		g := &ComparedCost{Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU, DataCenter: c.DataCenter, Labels: c.Labels}
+		if groups[g.id()] == nil {
+			groups[g.id()] = g
+		}
+		return groups[g.id()]
+	}
+	for i := range now {
+		n := micro(now[i].USD)
+		of(&now[i]).micro += n
+		total += n
+	}
+	for i := range earlier {
+		of(&earlier[i]).previous += micro(earlier[i].USD)
+	}
+	list := make([]ComparedCost, 0, len(groups))
+	for _, g := range groups {
+		g.USD, g.Previous, g.Difference = usd(g.micro), usd(g.previous), usd(g.micro-g.previous)
+		if total > 0 {
+			g.Percent = float64(g.micro*1000/total) / 10
+		}
+		list = append(list, *g)
+	}
+	return list
+}
+
+// id identifies a group. A resource is the same whatever its labels and its machine were.
+func (c *ComparedCost) id() string {
+	if c.Resource != "" {
+		return strings.Join([]string{c.Team, c.Key, c.Resource}, "\x00")
+	}
+	parts := []string{c.Team, c.Key, c.Kind, c.GPU, c.DataCenter}
+	for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
+		parts = append(parts, name, c.Labels[name])
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// micro reads an amount in USD as micro-dollars.
+func micro(amount string) int64 { return int64(math.Round(adminapi.Decimal(amount) * microUSD)) }

@@ -1,0 +1,135 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
+)
+
+// PolicyDetails describes a policy that an organisation can have in force.
+type PolicyDetails struct {
+	Policy string `json:"policy"`
+	// Title and Description are empty for a policy of the organisation's own Rego.
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Own reports that the policy is in the organisation's own Rego, Changes that it may change the body of a call.
+	Own     bool `json:"own,omitempty"`
+	Changes bool `json:"changes,omitempty"`
+	// ActiveConfig are the entries of the configuration for the policy, none for a policy that is not in force.
+	InForce    []PolicyEntry     `json:"inForce"`
+	Parameters []PolicyParameter `json:"parameters"`
+	// Example is a section of the configuration that puts the policy in force, as YAML.
+	Example string `json:"example,omitempty"`
+}
+
+// PolicyEntry is an entry of the configuration for a policy.
+type PolicyEntry struct {
+	adminapi.Entry
+
+	// Approvable reports that operators may approve single calls which the policy denies.
+	Approvable bool           `json:"approvable,omitempty"`
+	Params     map[string]any `json:"params,omitempty"`
+}
+
+// PolicyParameter describes a parameter of a policy.
+type PolicyParameter struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Type        string `json:"type"`
+	Required    bool   `json:"required,omitempty"`
+	// Default is nil for a parameter without one.
+	Default any `json:"default,omitempty"`
+}
+
+// PolicyList are descriptions of policies.
+type PolicyList struct {
+	Policies []PolicyDetails `json:"policies"`
+}
+
+// Policies describes the policies of organisations to operators. The zero value describes its row.
+type Policies struct{ *view.Current }
+
+// policySelection says which policies are described.
+type policySelection struct {
+	adminapi.OrgParam
+
+	Policy string `query:"policy" doc:"only this policy"`
+	All    bool   `query:"all" doc:"also policies of the library that are not in force"`
+}
+
+// Endpoints are the questions of operators about policies.
+func (d Policies) Rows() []adminapi.Endpoint {
+	return []adminapi.Endpoint{{
+		Pattern: "GET /admin/policies", Summary: "Policies in force, with their parameters and an example", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
+	}}
+}
+
+// list describes the policies in the order of the configuration, then those of the library that are not in force.
+func (d Policies) list(_ context.Context, _ adminapi.Principal, p policySelection) (*PolicyList, error) {
+	if d.Org(string(p.Org)) == nil {
+		return nil, adminapi.ErrUnknownOrg
+	}
+	library, err := compiler.Library()
+	if err != nil {
+		return nil, fmt.Errorf("read the library of policies: %w", err)
+	}
+	out := &PolicyList{Policies: []PolicyDetails{}}
+	for _, e := range callers.Entries(d.Config(), string(p.Org)) {
+		if p.Policy == "" || p.Policy == e.Policy {
+			x := out.add(e.Policy, library)
+			x.InForce = append(x.InForce, policyEntry(&e))
+		}
+	}
+	for i := range library {
+		if name := library[i].Name; p.Policy == name || p.Policy == "" && p.All {
+			out.add(name, library)
+		}
+	}
+	return out, nil
+}
+
+// add returns the description of a policy in the list, which has each policy once.
+func (l *PolicyList) add(name string, library []compiler.Policy) *PolicyDetails {
+	i := slices.IndexFunc(l.Policies, func(x PolicyDetails) bool { return x.Policy == name })
+	if i < 0 {
+		i, l.Policies = len(l.Policies), append(l.Policies, describePolicy(name, library))
+	}
+	return &l.Policies[i]
+}
+
+// policyEntry returns an entry of the configuration as it is answered.
+func policyEntry(e *policies.Entry) PolicyEntry {
+	return PolicyEntry{
+		Entry: adminapi.Entry{
+			Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams, Roles: e.Roles, ExceptRoles: e.ExceptRoles,
+		},
+		Approvable: e.Approvable, Params: e.Params,
+	}
+}
+
+// describePolicy returns the description of a policy. One that is not in the library is of the organisation's own Rego.
+func describePolicy(name string, library []compiler.Policy) PolicyDetails {
+	out := PolicyDetails{Policy: name, InForce: []PolicyEntry{}, Parameters: []PolicyParameter{}}
+	i := slices.IndexFunc(library, func(x compiler.Policy) bool { return x.Name == name })
+	if i < 0 {
+		out.Own = true
+		return out
+	}
+	x := &library[i]
+	out.Title, out.Description, out.Changes = x.Title, x.Description, x.Mutates
+	if text, err := x.ExampleYAML(); err == nil {
+		out.Example = string(text)
+	}
+	for _, param := range x.Params {
+		out.Parameters = append(out.Parameters, PolicyParameter{
+			Name: param.Name, Description: param.Description, Type: param.TypeName(), Required: param.Required, Default: param.Schema["default"],
+		})
+	}
+	return out
+}

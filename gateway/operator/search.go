@@ -1,0 +1,203 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/panics"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+)
+
+// Search finds resources, keys, teams, decisions and policies by ID or name. The zero value describes its row.
+type Search struct {
+	// Org returns an organisation with its keys, nil for none.
+	Org func(id string) *settings.Org
+	// Show returns the ledger of an organisation, and Costs those of resources that may be gone. The error is a [row.BadRequestError]
+	// for an organisation without budgets.
+	Show  func(ctx context.Context, org string) (*money.Ledger, error)
+	Costs func(ctx context.Context, org string, q *ledger.Query) (*money.Costs, error)
+	// Decision returns a decision by its ID, and a [row.RefusedError] with status 404 for an unknown one.
+	Decision func(ctx context.Context, s adminapi.Principal, id string) (*explain.Report, error)
+}
+
+// SearchResults are the best matches of a search.
+type SearchResults struct {
+	Results []SearchResult `json:"results"`
+	// All is the number of matches.
+	All int `json:"all"`
+	// Unknown names the parts that could not be searched.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// SearchResult is a match.
+type SearchResult struct {
+	// Kind is resource, key, team, decision or policy.
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	Org  string `json:"org"`
+	Team string `json:"team,omitempty"`
+	// Detail says what the match is: the kind and GPU of a resource, the owner of a key, the operation and verdict of a decision, the mode of
+	// a policy.
+	Detail string `json:"detail,omitempty"`
+
+	rank int
+}
+
+// Kinds of matches, in the order of equally good ones.
+const (
+	FoundResource = "resource"
+	FoundKey      = "key"
+	FoundTeam     = "team"
+	FoundPolicy   = "policy"
+	FoundDecision = "decision"
+)
+
+// searched is a search.
+type searched struct {
+	adminapi.OptionalOrg
+
+	Text  string `query:"q,required" max:"200" doc:"part of an ID or name; of a decision the whole ID"`
+	Limit int    `query:"limit" min:"1" max:"100" default:"20" doc:"how many matches at most"`
+}
+
+// Endpoints are the questions of operators about everything that has a name.
+func (from Search) Rows() []adminapi.Endpoint {
+	return []adminapi.Endpoint{{
+		Pattern: "GET /admin/search", Summary: "Resources, keys, teams, decisions and policies by ID or name", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.search),
+		Commands: []adminapi.Command{{
+			Use: "search Q", Short: "Find resources, keys, teams, decisions and policies by ID or name", Example: "tollgate search train\ntollgate search --org acme k2n5x8",
+		}},
+	}}
+}
+
+// matcher ranks names against a text, which is in lower case; given is the text as it was written.
+type matcher struct{ text, given string }
+
+// rank returns how well one of some names matches: 3 for an equal one, 2 for a beginning, 1 for a part, and 0 for none.
+func (m matcher) rank(names ...string) (best int) {
+	for _, name := range names {
+		name = strings.ToLower(name)
+		switch {
+		case name == m.text:
+			best = 3
+		case strings.HasPrefix(name, m.text):
+			best = max(best, 2)
+		case strings.Contains(name, m.text):
+			best = max(best, 1)
+		}
+	}
+	return best
+}
+
+// decisionID matches IDs of decisions, which are ULIDs.
+var decisionID = regexp.MustCompile(`^[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
+
+func (from Search) search(ctx context.Context, s adminapi.Principal, p searched) (*SearchResults, error) {
+	ctx, cancel := context.WithTimeout(ctx, PartsTime)
+	defer cancel()
+	m := matcher{given: strings.TrimSpace(p.Text)}
+	m.text = strings.ToLower(m.given)
+	if m.text == "" {
+		return nil, adminapi.BadParam("q", "is empty")
+	}
+	tenants := slices.DeleteFunc(slices.Clone(s.Visible()), func(t adminapi.Tenant) bool { return p.Org != "" && string(p.Org) != t.ID })
+	parts := make([]SearchResults, len(tenants)+1)
+	var group errgroup.Group
+	group.SetLimit(partsAtOnce)
+	for i, t := range tenants {
+		group.Go(func() error { return panics.Catch(func() { parts[i] = from.org(ctx, s.Now, m, &t) }) })
+	}
+	if id := strings.ToUpper(m.given); decisionID.MatchString(id) {
+		group.Go(func() error {
+			return panics.Catch(func() { parts[len(tenants)] = from.decision(ctx, s, id, string(p.Org)) })
+		})
+	}
+	panics.Raise(group.Wait())
+	out := &SearchResults{Results: []SearchResult{}}
+	for i := range parts {
+		out.Results, out.Unknown = append(out.Results, parts[i].Results...), append(out.Unknown, parts[i].Unknown...)
+	}
+	kinds := []string{FoundDecision, FoundResource, FoundKey, FoundTeam, FoundPolicy}
+	slices.SortStableFunc(out.Results, func(a, b SearchResult) int {
+		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Org, b.Org), cmp.Compare(a.ID, b.ID))
+	})
+	out.All = len(out.Results)
+	out.Results = out.Results[:min(len(out.Results), p.Limit)]
+	return out, nil
+}
+
+// org searches an organisation.
+func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminapi.Tenant) (out SearchResults) {
+	add := func(r SearchResult, rank int) {
+		if rank > 0 {
+			r.Org, r.rank = t.ID, rank
+			out.Results = append(out.Results, r)
+		}
+	}
+	for _, team := range t.Teams {
+		add(SearchResult{Kind: FoundTeam, ID: team, Team: team}, m.rank(team))
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if !slices.ContainsFunc(t.Entries[:i], func(earlier adminapi.Entry) bool { return earlier.Policy == e.Policy }) {
+			add(SearchResult{Kind: FoundPolicy, ID: e.Policy, Detail: e.Conditions()}, m.rank(e.Policy))
+		}
+	}
+	if o := from.Org(t.ID); o != nil {
+		for k := range o.AllKeys() {
+			add(SearchResult{Kind: FoundKey, ID: k.ID, Team: k.Team, Detail: k.Owner}, m.rank(k.ID, k.Owner))
+		}
+	}
+	l, err := from.Show(ctx, t.ID)
+	if err == nil {
+		for i := range l.Resources {
+			r := &l.Resources[i]
+			add(SearchResult{Kind: FoundResource, ID: r.ID, Name: r.Name, Team: r.Team, Detail: strings.TrimSpace(r.Kind + " " + r.GPU)}, m.rank(r.ID, r.Name))
+		}
+		if len(out.Results) == 0 { // it may be gone
+			var costs *money.Costs
+			if costs, err = from.Costs(ctx, t.ID, past(m.given, now)); err == nil && len(costs.Rows) > 0 {
+				c := &costs.Rows[0]
+				add(SearchResult{Kind: FoundResource, ID: c.Resource, Name: c.Name, Team: c.Team, Detail: strings.TrimSpace(c.Kind + " " + c.GPU)}, 3)
+			}
+		}
+	}
+	if _, off := errors.AsType[adminapi.BadRequestError](err); err != nil && !off {
+		out.Unknown = append(out.Unknown, "resources of "+t.ID+": the shared store does not answer")
+	}
+	return out
+}
+
+// past returns the query of the costs of a resource in the last 30 days.
+func past(id string, now time.Time) *ledger.Query {
+	to := ledger.Daily.Start(now).AddDate(0, 0, 1)
+	return &ledger.Query{
+		From: to.AddDate(0, 0, -30), To: to, Bucket: ledger.Total, By: []ledger.Dimension{ledger.ByResource, ledger.ByTeam, ledger.ByKey},
+		Where: map[ledger.Dimension][]string{ledger.ByResource: {id}},
+	}
+}
+
+// decision looks a decision up.
+func (from Search) decision(ctx context.Context, s adminapi.Principal, id, org string) (out SearchResults) {
+	x, err := from.Decision(ctx, s, id)
+	if refused, isRefused := errors.AsType[adminapi.RefusedError](err); isRefused && refused.Status == http.StatusNotFound || x != nil && org != "" && x.Caller.Org != org {
+		return out
+	}
+	if err != nil {
+		return SearchResults{Unknown: []string{"decisions: the shared store does not answer"}}
+	}
+	return SearchResults{Results: []SearchResult{{Kind: FoundDecision, ID: x.DecisionID, Org: x.Caller.Org, Team: x.Caller.Team, Detail: x.Operation + ", " + string(x.Verdict), rank: 3}}}
+}

@@ -1,0 +1,312 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// accessPages returns the pages of the group Access.
+func accessPages() []*page {
+	return []*page{
+		{name: "keys", title: "Keys", asks: keyRow, group: groupAccess, icon: "key", load: keys},
+		{name: "newkey", title: "Create key", at: "create-key", under: "keys", asks: createKey, load: newKey},
+		{name: "key", title: "Key", at: "keys/{id}", under: "keys", asks: keyRow, load: keyPage},
+		{name: "audit", title: "Audit log", asks: auditLog, group: groupAccess, icon: "book", period: last7Days, load: changes},
+	}
+}
+
+func keys(v *visit) (any, int, string) {
+	list := ask[callers.List](v, keyRow, v.query(keyRow))
+	return keyList(v, &list.Is), list.Status, list.Fault
+}
+
+// keyList is the list of an organisation's keys.
+func keyList(v *visit, list *callers.List) listing {
+	l := v.filtered(
+		field{Name: "search", Label: "Name, team or owner", Type: "search"},
+		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
+		field{Name: "state", Label: "State", Type: "select", Options: []option{{"", "All states", false}, {"in force", "Active", false}, {"not in force", "Inactive", false}, {"expired", "Expired", false}, {"revoked", "Revoked", false}}},
+	)
+	if v.may(createKey) {
+		l.About.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
+	}
+	l.Table = newTable(v, list.Keys, tableSpec[callers.Key]{
+		Name: "keys", Caption: "Keys of " + v.org, Columns: keyColumns(v), Path: func(k *callers.Key) string { return v.Link("keys/" + url.PathEscape(k.ID)) },
+		Muted: func(k *callers.Key) bool { return k.State != "in force" }, Next: v.older("cursor", list.Next), Prev: v.newest("cursor"), Empty: l.empty(v, noKeys(v)),
+	})
+	l.Table.Shown = plural(list.All, "key")
+	return l
+}
+
+// noKeys is shown in the place of the list of an organisation without keys.
+func noKeys(v *visit) empty {
+	return empty{Icon: "key", Title: "No keys yet", Text: "Callers authenticate with a key. Create one here, or on the command line:", Code: &code{"command that creates a key", "tollgate keys create " + cmp.Or(v.org, "ORG") + "/batch --team TEAM"}}
+}
+
+func keyColumns(v *visit) []column[callers.Key] {
+	return []column[callers.Key]{
+		{Key: "key", Title: "Key", Param: "id", Cell: func(k *callers.Key) cell { return textCell(k.ID, k.Owner) }},
+		{Key: "state", Title: "State", Cell: func(k *callers.Key) cell { return statusCell(k.State) }},
+		{Key: "team", Title: "Team", Cell: func(k *callers.Key) cell { return textCell(k.Team) }},
+		{Key: "roles", Title: "Roles", Cell: func(k *callers.Key) cell { return textCell(roleNames(&k.KeyRecord)) }},
+		{Key: "used", Title: "Last used", Param: "used", Cell: func(k *callers.Key) cell { return v.whenCell(k.Used) }},
+		{Key: "today", Title: "Today", Number: true, Off: true, Cell: func(k *callers.Key) cell { return textCell(amount(k.Today)) }},
+		{Key: "month", Title: "Month to date", Number: true, Param: "spend", Cell: func(k *callers.Key) cell { return textCell(amount(k.ThisMonth)) }},
+		{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenCell(k.Expires) }},
+		{Key: "limits", Title: "Rate limits", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: limitLines(k.Limits)} }},
+		{Key: "budget", Title: "Budgets", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: budgetLines(k.Budget)} }},
+		{Key: "created", Title: "Created", Off: true, Cell: func(k *callers.Key) cell { return v.createdCell(&k.KeyRecord) }},
+	}
+}
+
+// createdCell shows when a key was created, and by whom.
+func (v *visit) createdCell(k *settings.KeyRecord) cell {
+	if k.Created.IsZero() {
+		return textCell("Configuration")
+	}
+	c := v.whenCell(k.Created)
+	c.Sub = "by " + k.By
+	return c
+}
+
+func roleNames(k *settings.KeyRecord) string {
+	names := make([]string, len(k.Roles))
+	for i, r := range k.Roles {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ", ")
+}
+
+// limitLines writes quotas, the shortest window first.
+func limitLines(limits map[string]int64) (out []string) {
+	order := []string{"second", "minute", "hour", "day"}
+	windows := slices.Collect(maps.Keys(limits))
+	slices.SortFunc(windows, func(a, b string) int {
+		return cmp.Or(slices.Index(order, a)-slices.Index(order, b), strings.Compare(a, b))
+	})
+	for _, w := range windows {
+		out = append(out, count(limits[w])+" per "+w)
+	}
+	return out
+}
+
+// budgetLines writes the budgets of a key.
+func budgetLines(budget map[string]any) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(budget)) {
+		out = append(out, words(name)+" "+fmt.Sprint(budget[name]))
+	}
+	return out
+}
+
+// keyData is the data of the page of one key.
+type keyData struct {
+	callers.Key
+
+	Facts []fact
+	// Rotate and Revoke are its actions, nil for those that the asker may not take.
+	Rotate, Revoke *form
+	links          []button
+	parents        []link
+}
+
+// Head implements headed.
+func (d keyData) Head(*frame) head {
+	badge := statusOf(d.State)
+	return head{Title: d.ID, Badge: &badge, Parents: d.parents, Actions: d.links}
+}
+
+func keyPage(v *visit) (any, int, string) {
+	id := v.r.PathValue("id")
+	list := ask[callers.List](v, keyRow, url.Values{"search": {id}, "limit": {"1000"}})
+	if !list.OK() {
+		return nil, list.Status, list.Fault
+	}
+	i := slices.IndexFunc(list.Is.Keys, func(k callers.Key) bool { return k.ID == id })
+	if i < 0 {
+		return nil, http.StatusNotFound, "no key of " + v.org + " is called " + strconv.Quote(id)
+	}
+	return newKeyData(v, list.Is.Keys[i]), 0, ""
+}
+
+func newKeyData(v *visit, k callers.Key) keyData {
+	d := keyData{Key: k, Facts: keyFacts(v, &k), parents: []link{{Title: "Keys", Path: v.Link("keys")}}}
+	d.links = []button{
+		{Title: "Requests", Icon: "list", Path: v.Link("requests", "key", k.ID)}, {Title: "Cost", Icon: "chart", Path: v.Link("cost", "key", k.ID, "by", "gpu")},
+	}
+	if v.may(rotateKey) && !k.Created.IsZero() && k.Revoked.IsZero() {
+		if k.State != "expired" {
+			f := v.post("keys/rotate", k.ID, "Rotate", field{Name: "overlap", Label: "Old secret ends after", Value: "24h", Required: true})
+			d.Rotate = &f
+		}
+		f := v.post("keys/revoke", k.ID, "Revoke")
+		f.Danger = true
+		d.Revoke = &f
+	}
+	return d
+}
+
+func keyFacts(v *visit, k *callers.Key) []fact {
+	facts := []fact{
+		{"Owner", textCell(cmp.Or(k.Owner, "–"))},
+		{"Team", textCell(cmp.Or(k.Team, "–"))},
+		{"Roles", textCell(cmp.Or(roleNames(&k.KeyRecord), "–"))},
+		{"Last used", v.whenOr(k.Used, "Not recently")},
+		{"Expires", v.whenOr(k.Expires, "Never")},
+		{"Created", v.createdCell(&k.KeyRecord)},
+		{"Cost today", textCell(cmp.Or(amount(k.Today), "–"))},
+		{"Month to date", textCell(cmp.Or(amount(k.ThisMonth), "–"))},
+		{"Rate limits", cell{Lines: slices.Concat(limitLines(k.Limits), none(len(k.Limits)))}},
+		{"Budgets", cell{Lines: slices.Concat(budgetLines(k.Budget), none(len(k.Budget)))}},
+	}
+	if !k.Revoked.IsZero() {
+		revoked := v.whenCell(k.Revoked)
+		revoked.Sub = "by " + k.RevokedBy
+		facts = append(facts, fact{"Revoked", revoked})
+	}
+	return facts
+}
+
+// none returns a dash for a list without entries.
+func none(n int) []string {
+	if n > 0 {
+		return nil
+	}
+	return []string{"–"}
+}
+
+// whenOr is a time, or a text where there is none.
+func (v *visit) whenOr(t any, otherwise string) cell {
+	if c := v.whenCell(t); c.When != nil {
+		return c
+	}
+	return textCell(otherwise)
+}
+
+// newKeyForm is the page with the form that creates a key.
+type newKeyForm struct {
+	Form    form
+	parents []link
+}
+
+// Head implements headed.
+func (d newKeyForm) Head(*frame) head {
+	return head{Text: "The secret is shown once, when the key is created.", Parents: d.parents}
+}
+
+func newKey(v *visit) (any, int, string) {
+	if !v.may(createKey) {
+		return nil, http.StatusForbidden, "the role admin is required"
+	}
+	return newKeyForm{v.keyForm(v.Teams(), []string{"viewer", "operator", "admin", "lead"}), []link{{Title: "Keys", Path: v.Link("keys")}}}, 0, ""
+}
+
+// keyForm returns the form that creates a key in one of some teams, which are not asked for if there are none, with some of some roles.
+func (v *visit) keyForm(teams, roles []string) form {
+	fields := []field{{Name: "id", Label: "Name", Required: true, Max: 64}}
+	if len(teams) > 0 {
+		fields = append(fields, field{Name: "team", Label: "Team", Type: "select", Options: names("No team", teams, "")})
+	}
+	fields = append(fields,
+		field{Name: "owner", Label: "Owner", Max: 200, Placeholder: "person@example.com"}, field{Name: "expires", Label: "Expires", Type: "date"},
+		field{Name: "roles", Label: "Roles", Type: "checks", Options: options(roles)},
+	)
+	for _, w := range []string{"minute", "hour", "day"} {
+		fields = append(fields, field{Name: "limit." + w, Label: "Requests per " + w, Type: "number", Placeholder: "Unlimited"})
+	}
+	for _, b := range []string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total"} {
+		fields = append(fields, field{Name: "budget." + b, Label: "Budget " + words(b) + ", USD", Type: "number", Placeholder: "Unlimited"})
+	}
+	f := v.post("keys/create", "", "Create key", fields...)
+	f.Main = true
+	return f
+}
+
+func changes(v *visit) (any, int, string) {
+	list := ask[audit.Page](v, auditLog, v.since(v.query(auditLog)))
+	return changeList(v, &list.Is), list.Status, list.Fault
+}
+
+// changeList is the audit log.
+func changeList(v *visit, p *audit.Page) listing {
+	l := v.filtered(
+		field{Name: "by", Label: "Key or operator"}, field{Name: "operation", Label: "Operation"}, field{Name: "resource", Label: "Resource ID or name"},
+		field{Name: "reads", Label: "Reads instead of changes", Type: "checkbox"},
+	)
+	l.About.Text = "Who changed what, and with which result."
+	if p.Incomplete != "" {
+		l.Notes = append(l.Notes, note{levelInfo, p.Incomplete})
+	}
+	next := ""
+	if p.Next > 0 {
+		next = strconv.FormatInt(p.Next, 10)
+	}
+	l.Table = newTable(v, p.Changes, tableSpec[audit.Change]{
+		Name: "audit", Caption: "Changes in " + v.org + ", newest first", Columns: changeColumns(v), Next: v.older("before", next), Prev: v.newest("before"),
+		Empty: l.empty(v, empty{Icon: "book", Title: "No changes in this period", Text: "Creates, deletes and other changes appear here, with the key or operator that made them. Choose a longer time range to see older ones."}),
+	})
+	l.Hint = "Each gateway keeps its own audit log. This is the log of the gateway that serves this page."
+	return l
+}
+
+func changeColumns(v *visit) []column[audit.Change] {
+	return []column[audit.Change]{
+		{Key: "time", Title: "Time", Cell: func(c *audit.Change) cell { return v.whenCell(c.Time) }},
+		{Key: "by", Title: "By", Cell: func(c *audit.Change) cell {
+			return textCell(cmp.Or(callerText(c.Key, c.Team), c.Who), present(c.Subject, c.Peer)...)
+		}},
+		{Key: "operation", Title: "Operation", Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) }},
+		{Key: "resource", Title: "Resource", Cell: func(c *audit.Change) cell {
+			return textCell(cmp.Or(c.Name, c.Resource), present(resourceID(c), c.Labels)...)
+		}},
+		{Key: "cost", Title: "Cost per hour", Number: true, Off: true, Cell: func(c *audit.Change) cell { return textCell(amount(c.PerHour.String())) }},
+		{Key: "result", Title: "Result", Cell: func(c *audit.Change) cell { return resultCell(c) }},
+		{Key: "request", Title: "Request", Cell: func(c *audit.Change) cell {
+			if c.Decision == "" {
+				return cell{}
+			}
+			return linkCell("Details", v.Link("requests/"+url.PathEscape(c.Decision)))
+		}},
+		{Key: "number", Title: "Number", Number: true, Off: true, Cell: func(c *audit.Change) cell { return textCell(count(c.Seq)) }},
+	}
+}
+
+// resourceID returns the ID of a resource that has a name, too.
+func resourceID(c *audit.Change) string {
+	if c.Name == "" {
+		return ""
+	}
+	return c.Resource
+}
+
+// resultCell shows the status of a change as a state, and the outcome of its call to the platform.
+func resultCell(c *audit.Change) cell {
+	s := status{levelGood, strconv.Itoa(c.Status)}
+	switch {
+	case c.Status == 0 && c.Ended.IsZero():
+		s = status{levelWarn, "In progress"}
+	case c.Status == 0:
+		s = status{levelGood, "Done"}
+	case c.Status >= http.StatusBadRequest:
+		s.Level = levelBad
+	}
+	carried := c.Carried
+	if carried == "answered" {
+		carried = "" // as almost all are
+	}
+	return cell{Status: &s, Sub: carried}
+}
+
+// present returns the texts that are not empty.
+func present(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+}

@@ -1,0 +1,110 @@
+// Shows requests as they end, above those that the page had when it was loaded. The page is whole without this script. It makes no markup of
+// any text: a row is a copy of the page's template, and texts become text.
+"use strict";
+
+(() => {
+  const list = document.querySelector("[data-live]");
+  const pattern = list?.querySelector("template[data-row]");
+  const bar = document.querySelector("#live");
+  if (!list || !pattern || !bar || !window.EventSource) return;
+
+  const most = 200; // rows on the page
+  const rows = list.querySelector("tbody");
+  const state = bar.querySelector("[role=status]");
+  const button = bar.querySelector("button");
+  const label = button.querySelector("span");
+  const badges = {};
+  for (const badge of document.querySelectorAll("template[data-outcome]")) badges[badge.dataset.outcome] = badge.content;
+  let source = null;
+  let added = 0;
+  let lost = false;
+
+  const say = (text) => { state.textContent = text; };
+  const count = () => say(`Live, ${added} new${lost ? ". Some requests are missing: reload the page" : ""}`);
+
+  const line = (text) => {
+    const small = document.createElement("small");
+    small.className = "sub";
+    small.textContent = text;
+    return small;
+  };
+  const dialects = { v1: "v1 API", graphql: "GraphQL API", run: "Run API", chat: "Chat API" };
+  const time = (at) => {
+    const element = document.createElement("time");
+    element.dateTime = at;
+    element.title = `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
+    element.textContent = "just now";
+    return element;
+  };
+  const cents = (usd) => `$${Number(usd).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: Number(usd) < 0.005 ? 6 : 2 })}`;
+  const millis = (ms) => (ms < 0.1 ? `${Math.max(1, Math.round(ms * 1000))} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+  const brief = (reason) => {
+    const [text, approvable] = reason.split("; this can be approved");
+    return `${text.length > 110 ? `${text.slice(0, 110)}…` : text}${approvable ? " (can be approved)" : ""}`;
+  };
+
+  // What each column shows of a request.
+  const columns = {
+    time: (d) => [time(d.time)],
+    outcome: (d) => [badges[d.own ? "own" : d.outcome]?.cloneNode(true) ?? d.outcome ?? "", ...(d.dry ? [line("Dry run")] : [])],
+    operation: (d) => [d.operation === "unmatched" ? "Unknown operation" : d.operation, line(dialects[d.dialect] ?? "")],
+    caller: (d) => [d.key ?? "", line(d.team ? `team ${d.team}` : "")],
+    resource: (d) => {
+      const code = document.createElement("code");
+      code.textContent = d.resource ?? "";
+      return d.resource ? [code] : [];
+    },
+    status: (d) => [d.status ? String(d.status) : ""],
+    reason: (d) => [d.own?.did ?? brief(d.reason ?? "")],
+    price: (d) => [d.usdPerHour ? cents(d.usdPerHour) : ""],
+    latency: (d) => [d.durationMs ? millis(d.durationMs) : ""],
+  };
+
+  const show = (d) => {
+    if ([...rows.children].some((r) => r.dataset.id === d.decisionId)) return;
+    const row = pattern.content.cloneNode(true).firstElementChild;
+    row.dataset.id = d.decisionId;
+    row.classList.add("new");
+    for (const cell of row.querySelectorAll("[data-key]")) (cell.querySelector("a.row") ?? cell).replaceChildren(...(columns[cell.dataset.key]?.(d) ?? []));
+    const link = row.querySelector("a.row");
+    if (link) link.href = link.getAttribute("href").replace("/requests/", `/requests/${encodeURIComponent(d.decisionId)}`);
+    rows.prepend(row);
+    while (rows.children.length > most) rows.lastElementChild.remove();
+    list.hidden = false;
+    document.querySelector("[data-empty]")?.remove();
+    added++;
+    count();
+  };
+
+  const stop = (why) => {
+    source?.close();
+    source = null;
+    label.textContent = "Resume";
+    bar.classList.add("paused");
+    say(why);
+  };
+
+  const start = () => {
+    source = new EventSource(list.dataset.live);
+    source.addEventListener("open", count);
+    source.addEventListener("decision", (e) => show(JSON.parse(e.data)));
+    source.addEventListener("missed", () => { lost = true; count(); });
+    source.addEventListener("end", (e) => stop(`Live updates ended: ${JSON.parse(e.data).reason}`));
+    source.addEventListener("error", () => {
+      lost = true; // until it is connected again
+      if (source?.readyState === EventSource.CLOSED) stop("Live updates are off: the gateway does not answer, or too many pages are open");
+      else say("Reconnecting");
+    });
+    label.textContent = "Pause";
+    bar.classList.remove("paused");
+  };
+
+  button.addEventListener("click", () => {
+    if (source) stop("Paused");
+    else { lost = true; start(); }
+  });
+  addEventListener("pagehide", () => source?.close());
+  bar.hidden = false;
+  start();
+})();

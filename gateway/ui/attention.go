@@ -1,0 +1,130 @@
+package ui
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
+)
+
+// attention is the list Needs attention: template "attention".
+type attention struct {
+	Items []item
+	// More is the number of entries that are left out.
+	More int
+	// Unknown says that some entries may be missing.
+	Unknown bool
+}
+
+// item is an entry that needs attention. Its actions are taken in place.
+type item struct {
+	Level, Icon string
+	Title, Path string
+	Text        string
+	When        *when
+	Forms       []form
+}
+
+// attentionSize is the number of entries that are shown.
+const attentionSize = 5
+
+// snoozeRow and the following are rows whose actions are taken in place.
+const (
+	snoozeRow = "POST /admin/spend/snooze"
+	grantRow  = "POST /admin/approvals/grant"
+	denyRow   = "POST /admin/approvals/deny"
+)
+
+// newAttention lists problems first, then requests for approval, then idle resources, the most expensive first.
+func newAttention(v *visit, f *overviewFacts) (a attention) {
+	o := &f.overview.Is
+	a.Unknown = len(o.Unknown) > 0 || !f.overview.OK() || !f.idle.OK() && !offBecause(f.idle)
+	a.Items = slices.Concat(gatewayItems(v, o), driftItems(v, o))
+	for i := range o.Approvals {
+		a.Items = append(a.Items, approvalItem(v, &o.Approvals[i]))
+	}
+	a.Items = append(a.Items, idleItems(v, f.idle.Is.Resources)...)
+	if n := len(a.Items) - attentionSize; n > 0 {
+		a.Items, a.More = a.Items[:attentionSize], n
+	}
+	return a
+}
+
+func gatewayItems(v *visit, o *operator.Overview) (out []item) {
+	for i := range o.Gateways {
+		g := &o.Gateways[i]
+		if s := gatewayState(g); s.Level != levelGood {
+			text := strings.Join(slices.Concat(present(g.Fault), g.Restart, g.Undelivered), "; ")
+			out = append(out, item{Level: s.Level, Icon: "network", Title: "Gateway " + g.Instance + ": " + strings.ToLower(s.Word), Text: text, Path: v.Link("gateways")})
+		}
+	}
+	return out
+}
+
+func driftItems(v *visit, o *operator.Overview) (out []item) {
+	for _, d := range o.Drift {
+		x := item{Level: levelWarn, Icon: "server", Title: "The ledger may differ from the platform", Path: v.Link("resources")}
+		if !d.Complete {
+			x.Level, x.Title, x.Text = levelBad, "The ledger is incomplete", "Nothing that raises cost is admitted until it is rebuilt. "
+		}
+		if d.Unowned > 0 {
+			x.Text += plural(d.Unowned, "resource") + " without an owner. "
+		}
+		if d.Open > 0 {
+			x.Text += plural(d.Open, "reservation") + " with an unknown outcome."
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// approvalItem is a request for approval, with Approve and Deny. Where nobody has a name, the answer is recorded under the name that the
+// gateway gives such askers.
+func approvalItem(v *visit, a *approval.PendingApproval) item {
+	until := v.When(a.Until)
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Summary, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
+	x.Text = "Requested by " + callerText(a.Key, a.Team)
+	if a.USD != "" {
+		x.Text += " · " + amount(a.USD) + " per " + a.Per
+	}
+	x.Text += " · expires "
+	for _, answer := range []struct{ pattern, action, button string }{{grantRow, "approvals/grant", "Approve"}, {denyRow, "approvals/deny", "Deny"}} {
+		if v.may(answer.pattern) {
+			f := v.post(answer.action, a.ID, answer.button)
+			f.Main = answer.pattern == grantRow
+			if v.scope.Anonymous {
+				f.Hidden = append(f.Hidden, hiddenField{"by", v.scope.Name})
+			}
+			x.Forms = append(x.Forms, f)
+		}
+	}
+	return x
+}
+
+// idleItems are the idle resources that nobody has snoozed.
+func idleItems(v *visit, list []money.IdleResource) (out []item) {
+	list = slices.DeleteFunc(slices.Clone(list), func(r money.IdleResource) bool { return r.Kept != nil })
+	slices.SortStableFunc(list, func(a, b money.IdleResource) int { return cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)) })
+	for i := range list {
+		r := &list[i]
+		x := item{Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)), Text: amount(r.PerMonth) + " per month · " + words(r.Reason) + " for " + age(v.now(), r.Since)}
+		if r.Team != "" {
+			x.Text += " · " + r.Team
+		}
+		if v.may(snoozeRow) {
+			f := v.post(strings.TrimPrefix(snoozeRow, "POST /admin/"), r.ID, "Snooze 24 h")
+			f.Hidden = append(f.Hidden, hiddenField{"for", "24h"})
+			x.Forms = []form{f}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// Rest describes the entries that are left out.
+func (a attention) Rest() string { return strconv.Itoa(a.More) + " more" }

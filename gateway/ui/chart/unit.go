@@ -1,0 +1,151 @@
+package chart
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Unit is what the values of a chart count.
+type Unit struct {
+	// Name describes the values, such as "USD" or "requests". It follows values that have no Sign.
+	Name string
+	// Sign precedes values, such as "$".
+	Sign string
+	// Whole values have no decimals.
+	Whole bool
+}
+
+// The units of the console.
+//
+//nolint:gochecknoglobals // read only
+var (
+	USD      = Unit{Name: "USD", Sign: "$"}
+	Requests = Unit{Name: "requests", Whole: true}
+)
+
+// Format writes a value with separators between thousands: whole values without decimals, and others with two. An amount below one cent
+// has up to six decimals, so that it does not look like 0. A missing value is "no data".
+func (u Unit) Format(v float64) string {
+	if !present(v) {
+		return "no data"
+	}
+	if text, negative := strings.CutPrefix(u.digits(v), "-"); negative {
+		return "-" + u.Sign + text
+	}
+	return u.Sign + u.digits(v)
+}
+
+// text writes a value with its unit, for sentences.
+func (u Unit) text(v float64) string {
+	if u.Sign != "" {
+		return u.Format(v)
+	}
+	return u.Format(v) + " " + u.Name
+}
+
+func (u Unit) digits(v float64) string {
+	switch {
+	case u.Whole:
+		return separated(strconv.FormatFloat(math.Round(v), 'f', 0, 64))
+	case v != 0 && math.Abs(v) < 0.01:
+		text := strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0")
+		if text == "0." || text == "-0." {
+			return "0.000000"
+		}
+		return text
+	}
+	return separated(strconv.FormatFloat(v, 'f', 2, 64))
+}
+
+// separated inserts commas between thousands.
+func separated(text string) string {
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "-", text[1:]
+	}
+	whole, rest, found := strings.Cut(text, ".")
+	if found {
+		rest = "." + rest
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return sign + whole + rest
+}
+
+// Change returns the relative difference of a value to an earlier one, such as "+12%", "" if there is nothing to compare with.
+func Change(now, before float64) string {
+	if !present(now) || !present(before) || before <= 0 {
+		return ""
+	}
+	percent := math.Round(100 * (now/before - 1))
+	switch {
+	case percent > 999:
+		return "> +999%"
+	case percent == 0:
+		return "0%"
+	case percent > 0:
+		return "+" + strconv.FormatFloat(percent, 'f', 0, 64) + "%"
+	}
+	return strconv.FormatFloat(percent, 'f', 0, 64) + "%"
+}
+
+// scale is a vertical axis from 0 up to top.
+type scale struct{ top, step float64 }
+
+// smallest and largest bound the height of an axis.
+const smallest, largest = 1e-6, 1e15
+
+// maxTicks is the greatest number of intervals between grid lines.
+const maxTicks = 4
+
+// newScale returns the smallest axis with round steps on which a value has room. Whole units have whole steps.
+func newScale(most float64, u Unit) scale {
+	if math.IsNaN(most) || most <= 0 {
+		return scale{1, 1}
+	}
+	most = min(max(most, smallest), largest)
+	for exponent := math.Floor(math.Log10(most / maxTicks)); ; exponent++ {
+		for _, digit := range []float64{1, 2, 2.5, 5} {
+			step := digit * math.Pow(10, exponent)
+			if u.Whole && step != math.Trunc(step) {
+				continue
+			}
+			if n := math.Ceil(most/step - 1e-9); n <= maxTicks {
+				return scale{n * step, step}
+			}
+		}
+	}
+}
+
+// ticks are the values of grid lines, 0 first.
+func (s scale) ticks() (list []float64) {
+	for i := range int(math.Round(s.top/s.step)) + 1 {
+		list = append(list, float64(i)*s.step)
+	}
+	return list
+}
+
+// label writes the value of a grid line. Values from 10,000 on are abbreviated.
+func (s scale) label(v float64, u Unit) string {
+	factor, suffix := 1.0, ""
+	for _, unit := range []struct {
+		from   float64
+		factor float64
+		suffix string
+	}{{1e12, 1e12, "T"}, {1e9, 1e9, "B"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}} {
+		if s.top >= unit.from {
+			factor, suffix = unit.factor, unit.suffix
+			break
+		}
+	}
+	if v == 0 {
+		return u.Sign + "0"
+	}
+	decimals := 0
+	for step := s.step / factor; decimals < 12 && math.Abs(step-math.Round(step)) > 1e-9*step; decimals++ {
+		step *= 10
+	}
+	return u.Sign + separated(strconv.FormatFloat(v/factor, 'f', decimals, 64)) + suffix
+}

@@ -1,0 +1,81 @@
+package ui
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
+)
+
+func hostileCosts() part[money.Costs] {
+	costs := of[money.Costs]()
+	for i := range costs.Is.Rows {
+		r := &costs.Is.Rows[i]
+		r.USD, r.End = []string{"2", "1"}[i%2], r.Start.AddDate(0, 0, 1)
+		costs.Is.From, costs.Is.To = r.Start, r.End
+	}
+	return costs
+}
+
+// hostileVisit returns a visit of an admin to a page with hostile parameters.
+func hostileVisit(path string) *visit {
+	c := New(&admin.Guard{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, adminRows(), nil)
+	v := &visit{Console: c, org: hostile, scope: adminapi.Principal{Name: hostile, Roles: []adminapi.Role{adminapi.Admin}, Orgs: []adminapi.Tenant{{ID: hostile, Teams: []string{hostile}}}}}
+	v.r = httptest.NewRequest(http.MethodGet, c.path+path+"?by=team&team="+url.QueryEscape(hostile), http.NoBody)
+	v.enter(c.pageNamed("cost"))
+	return v
+}
+
+func hostileExplorer() costData {
+	v := hostileVisit("cost")
+	d := costData{Costs: hostileCosts(), Compared: of[money.Comparison](), by: "team,label:" + hostile}
+	d.Compared.Is.Unknown = ""
+	d.Filters, d.Chart = costFilterForm(v), costChart(v, "cost", &d.Costs.Is, d.by)
+	f := of[money.Forecasts]().Is.Scopes[0]
+	d.Chips, d.Tiles, d.Groups, d.Table = v.chips(d.Filters), d.tiles(v, &f), d.groups(v), d.table(v)
+	d.links(v, costQuery(v))
+	return d
+}
+
+func hostileBudgets() budgetData {
+	v := hostileVisit("budgets")
+	d := budgetData{Budgets: of[money.BudgetList](), Fits: of[operator.Fits]()}
+	d.Filters = v.filters(field{Name: "team", Label: "Team"})
+	d.Chips, d.Table = v.chips(d.Filters), budgetTable(v, &d.Budgets.Is, true)
+	used := hostileCosts()
+	d.fits(v, &used.Is)
+	return d
+}
+
+func hostileCost() map[string]any {
+	v, list, idle, holds := hostileVisit("resources"), of[money.ResourceList](), of[money.IdleList](), of[money.Ledger]()
+	one := oneResource{id: hostile, name: hostile, Costs: hostileCosts(), Requests: of[decisions.List](), Idle: &idle.Is.Resources[0]}
+	one.Chart = costChart(v, "cost", &one.Costs.Is, "team")
+	one.describe(v, &list.Is.Resources[0])
+	one.Calls = requestTable(v, filled[[]explain.Summary]().([]explain.Summary))
+	found := of[operator.SearchResults]()
+	resources := resourceData{List: list, Idle: idle, Filters: costFilterForm(v), Table: resourceTable(v, &list.Is, idleByID(&idle.Is))}
+	resources.List.Is.Loss.Rebuilt = nil
+	return map[string]any{
+		"cost": hostileExplorer(), "budgets": hostileBudgets(), "resources": resources, "resource": one,
+		"reservations": reservationData{List: holds, Table: holdTable(v, holds.Is.Holds)},
+		"idle":         idleData{List: idle, Table: idleTable(v, idle.Is.Resources)},
+		"search":       searchData{Found: found, Table: searchTable(v, found.Is.Results, empty{}), text: hostile},
+	}
+}
+
+func hostileMySpend() mySpendData {
+	v := hostileVisit("cost")
+	v.r.URL.Path = TeamPath + "cost"
+	d := mySpendData{Costs: hostileCosts(), Groups: []tab{{Title: hostile, Path: v.Here()}}}
+	d.Chart, d.Table = costChart(v, "cost", &d.Costs.Is, "team"), ownCosts(v, &d.Costs.Is, "team")
+	return d
+}

@@ -1,0 +1,339 @@
+package ui
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/reference"
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+)
+
+// myFacts are the answers that the first page of callers is made of.
+type myFacts struct {
+	me        part[selfservice.Me]
+	resources part[ownResources]
+	requests  part[ownApprovals]
+	denied    part[decisions.List]
+}
+
+// ownResources and ownApprovals are answers of routes of callers.
+type ownResources struct {
+	Complete  bool                   `json:"complete"`
+	Resources []selfservice.Resource `json:"resources"`
+}
+
+type ownApprovals struct {
+	Approvals []selfservice.Request `json:"approvals"`
+}
+
+// myData is the data of the first page of callers.
+type myData struct {
+	Notes                              []note
+	Tiles                              []tile
+	Facts                              []fact
+	Attention                          attention
+	Budgets, Limits, Resources, Denied table
+	about                              head
+}
+
+// Head implements headed.
+func (d myData) Head(*frame) head { return d.about }
+
+// ownRows is the number of rows of a table of the first page.
+const ownRows = 5
+
+// countedDenials is how many denied requests are counted.
+const countedDenials = 100
+
+func my(v *visit) (any, int, string) {
+	var f myFacts
+	together(
+		func() { f.me = own[selfservice.Me](v, "me", nil) },
+		func() { f.resources = own[ownResources](v, "resources", nil) },
+		func() { f.requests = own[ownApprovals](v, "approvals", nil) },
+		func() {
+			f.denied = own[decisions.List](v, "decisions", url.Values{"refused": {"true"}, "since": {"168h"}, "limit": {strconv.Itoa(countedDenials)}})
+		},
+	)
+	return newMy(v, &f), f.me.Status, f.me.Fault
+}
+
+func newMy(v *visit, f *myFacts) myData {
+	me := &f.me.Is
+	d := myData{Facts: myIdentity(v, me), Attention: myAttention(v, f), Tiles: myTiles(v, f)}
+	if me.Team != "" {
+		d.about.Title = "Team " + me.Team
+	}
+	for _, unknown := range me.Unknown {
+		d.Notes = append(d.Notes, note{levelBad, "Unknown: " + unknown})
+	}
+	for _, p := range []struct{ what, fault string }{{"resources", f.resources.Fault}, {"approvals", f.requests.Fault}, {"denied requests", f.denied.Fault}} {
+		if p.fault != "" && f.me.OK() {
+			d.Notes = append(d.Notes, note{levelWarn, "Unknown: " + p.what + ": " + p.fault})
+		}
+	}
+	d.Budgets = ownBudgets(v, me.Budgets)
+	d.Limits = ownLimits(v, me.Limits)
+	list := f.resources.Is.Resources
+	slices.SortStableFunc(list, func(a, b selfservice.Resource) int {
+		return cmp.Compare(decimal(b.Takes.PerHour), decimal(a.Takes.PerHour))
+	})
+	d.Resources = ownResourceTable(v, list[:min(ownRows, len(list))])
+	d.Denied = ownDenied(v, f.denied.Is.Decisions[:min(ownRows, len(f.denied.Is.Decisions))])
+	return d
+}
+
+// myIdentity describes the caller.
+func myIdentity(v *visit, me *selfservice.Me) []fact {
+	facts := []fact{{"Key", textCell(me.Key)}}
+	if me.Subject != "" {
+		facts = append(facts, fact{"Signed in as", textCell(me.Subject)})
+	}
+	facts = append(facts, fact{"Organisation", textCell(me.Org)}, fact{"Team", textCell(cmp.Or(me.Team, "–"))}, fact{"Roles", textCell(strings.Join(me.Roles, ", "))})
+	if me.Until != nil {
+		facts = append(facts, fact{"Expires", v.whenCell(me.Until)})
+	}
+	if g := me.Grants; g != nil {
+		facts = append(facts, fact{"May approve", textCell(amount(g.PerHour)+" per hour", amount(g.PerRun)+" per run")})
+	}
+	return facts
+}
+
+// myTiles are the caller's resources, their idle part, its pending requests and its denials.
+func myTiles(v *visit, f *myFacts) []tile {
+	var rate, waste float64
+	var idle, pending int
+	for i := range f.resources.Is.Resources {
+		r := &f.resources.Is.Resources[i]
+		rate += decimal(r.Takes.PerHour)
+		if r.Idle != nil && r.Idle.Kept == nil {
+			idle++
+			waste += decimal(r.Idle.PerMonth)
+		}
+	}
+	for i := range f.requests.Is.Approvals {
+		if f.requests.Is.Approvals[i].State == approval.Pending {
+			pending++
+		}
+	}
+	denied := strconv.Itoa(len(f.denied.Is.Decisions))
+	if len(f.denied.Is.Decisions) == countedDenials {
+		denied += "+"
+	}
+	return []tile{
+		{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: plural(len(f.resources.Is.Resources), "resource"), Path: v.Link("resources"), Fault: f.resources.Fault},
+		{Label: "Idle", Value: usdOf(waste), Unit: "per month", Note: plural(idle, "idle resource"), Path: v.Link("resources"), Fault: f.resources.Fault},
+		{Label: "Pending approvals", Value: strconv.Itoa(pending), Note: plural(len(f.requests.Is.Approvals), "recent request"), Path: v.Link("approvals"), Fault: f.requests.Fault},
+		{Label: "Denied, 7 days", Value: denied, Note: "requests of " + ownSubject(v), Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault},
+	}
+}
+
+// ownSubject names whose records the caller sees.
+func ownSubject(v *visit) string {
+	if v.session.Lead {
+		return "your team"
+	}
+	return "your key"
+}
+
+// myAttention lists requests that the caller may answer, and the caller's idle resources.
+func myAttention(v *visit, f *myFacts) (a attention) {
+	a.Unknown = !f.requests.OK() || !f.resources.OK()
+	for i := range f.requests.Is.Approvals {
+		if r := &f.requests.Is.Approvals[i]; r.State == approval.Pending && (r.MayGrant || r.MayDeny) {
+			a.Items = append(a.Items, ownApprovalItem(v, r))
+		}
+	}
+	for i := range f.resources.Is.Resources {
+		r := &f.resources.Is.Resources[i]
+		if r.Idle == nil || r.Idle.Kept != nil {
+			continue
+		}
+		a.Items = append(a.Items, item{
+			Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources"),
+			Text: amount(r.Idle.PerMonth) + " per month · " + words(r.Idle.Reason) + " for " + age(v.now(), r.Idle.Since), Forms: ownActions(v, r),
+		})
+	}
+	if n := len(a.Items) - attentionSize; n > 0 {
+		a.Items, a.More = a.Items[:attentionSize], n
+	}
+	return a
+}
+
+// ownApprovalItem is a request that the caller may answer. One without a price is granted on the page of approvals, with a bound.
+func ownApprovalItem(v *visit, r *selfservice.Request) item {
+	until := v.When(r.Until)
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(r.Summary, r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
+	x.Text = "Requested by " + r.Key
+	if r.USD != "" {
+		x.Text += " · " + amount(r.USD) + " per " + string(r.Per)
+	}
+	x.Text += " · expires "
+	if r.MayGrant && r.USD != "" {
+		f := v.post("approvals/grant", r.ID, "Approve")
+		f.Main = true
+		x.Forms = append(x.Forms, f)
+	}
+	if r.MayDeny {
+		x.Forms = append(x.Forms, v.post("approvals/deny", r.ID, "Deny"))
+	}
+	return x
+}
+
+// ownBudgets lists the budgets that apply to a caller.
+func ownBudgets(v *visit, list []reference.Budget) table {
+	known := func(b *reference.Budget, text string) cell {
+		if b.Left == "" {
+			return textCell("Unknown")
+		}
+		return textCell(budgetAmount(b.Name, text))
+	}
+	return newTable(v, list, tableSpec[reference.Budget]{
+		Name: "budgets", Caption: "Budgets that apply to you",
+		Columns: []column[reference.Budget]{
+			{Title: "Budget", Cell: func(b *reference.Budget) cell { return textCell(title(b.Scope), words(b.Name)) }},
+			{Title: "Used", Cell: func(b *reference.Budget) cell {
+				if b.Left == "" {
+					return textCell("Unknown")
+				}
+				used := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
+				return cell{Bar: &used, Sub: strconv.Itoa(used.Percent) + "% of " + budgetAmount(b.Name, b.Limit)}
+			}},
+			{Title: "Remaining", Number: true, Cell: func(b *reference.Budget) cell { return known(b, b.Left) }},
+			{Title: "Resets", Cell: func(b *reference.Budget) cell { return v.whenCell(b.Ends) }},
+		},
+		Empty: empty{Icon: "wallet", Title: "No budgets", Text: "No budget applies to you. Budgets of your key, team and organisation appear here, with what is left."},
+	})
+}
+
+// ownLimits lists the rate limits of a caller.
+func ownLimits(v *visit, list []reference.Limit) table {
+	return newTable(v, list, tableSpec[reference.Limit]{
+		Name: "limits", Caption: "Rate limits that apply to you",
+		Columns: []column[reference.Limit]{
+			{Title: "Scope", Cell: func(l *reference.Limit) cell {
+				return textCell(title(strings.Replace(l.Scope, ":", " ", 1)), "per "+l.Window)
+			}},
+			{Title: "Remaining", Number: true, Cell: func(l *reference.Limit) cell {
+				if l.Remaining == nil {
+					return textCell("Unknown")
+				}
+				return textCell(count(*l.Remaining), "of "+count(l.Limit))
+			}},
+			{Title: "Resets in", Number: true, Cell: func(l *reference.Limit) cell { return textCell(lasting(time.Duration(l.ResetSeconds) * time.Second)) }},
+		},
+		Empty: empty{Icon: "gauge", Title: "No rate limits", Text: "Your requests are not limited."},
+	})
+}
+
+// ownDenied lists denied requests with the reason for each.
+func ownDenied(v *visit, list []explain.Summary) table {
+	return newTable(v, list, tableSpec[explain.Summary]{
+		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Columns: []column[explain.Summary]{
+			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Key) }},
+			{Title: "Reason", Cell: func(s *explain.Summary) cell { return cell{Text: cmp.Or(s.Reason, words(s.Refusal)), Clamp: true} }},
+			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+		},
+		Empty: empty{Icon: "check", Title: "No denials in the last 7 days", Text: "Denied requests appear here, with the reason and what would have to change."},
+	})
+}
+
+// ownResourceTable lists the resources of a caller.
+func ownResourceTable(v *visit, list []selfservice.Resource) table {
+	return newTable(v, list, tableSpec[selfservice.Resource]{
+		Name: "resources", Caption: "Your resources", Whole: true,
+		Columns: []column[selfservice.Resource]{
+			{Key: "resource", Title: "Resource", Compare: byText(func(r *selfservice.Resource) string { return cmp.Or(r.Name, r.ID) }), Cell: func(r *selfservice.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
+			{Key: "state", Title: "State", Cell: func(r *selfservice.Resource) cell { return ownState(v, r) }},
+			{Key: "key", Title: "Key", Cell: func(r *selfservice.Resource) cell { return textCell(r.Key) }},
+			{Key: "gpu", Title: "GPU", Cell: func(r *selfservice.Resource) cell { return textCell(r.GPU, present(r.DataCenter)...) }},
+			{Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(r *selfservice.Resource) string { return r.Takes.PerHour }), Cell: func(r *selfservice.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
+			{Key: "month", Title: "Per month", Number: true, Off: true, Cell: func(r *selfservice.Resource) cell { return textCell(usdOf(decimal(r.Takes.PerHour) * hoursPerMonth)) }},
+			{Key: "since", Title: "Created", Compare: byTime(func(r *selfservice.Resource) time.Time { return r.Since }), Cell: func(r *selfservice.Resource) cell { return v.whenCell(r.Since) }},
+			{Title: "Actions", Cell: func(r *selfservice.Resource) cell {
+				c := cell{Menu: "Actions", Forms: ownActions(v, r)}
+				if r.Decision != "" {
+					c.Links = []button{{Title: "Creating request", Path: v.Link("requests/" + url.PathEscape(r.Decision))}}
+				}
+				return c
+			}},
+		},
+		Empty: empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes that you create appear here, with their cost. Create one:", Code: firstCall()},
+	})
+}
+
+func ownState(v *visit, r *selfservice.Resource) cell {
+	if r.Idle == nil {
+		return stateCell(v, &r.Resource, nil)
+	}
+	return stateCell(v, &r.Resource, &money.IdleResource{Idle: *r.Idle})
+}
+
+// ownActions returns the forms that stop a pod and snooze an idle resource.
+func ownActions(v *visit, r *selfservice.Resource) (out []form) {
+	if r.Idle != nil {
+		out = append(out, v.post("resources/snooze", r.ID, "Snooze", field{Name: "for", Label: "Snooze for", Type: "select", Options: []option{{"24h", "1 day", true}, {"72h", "3 days", false}, {"168h", "1 week", false}}}))
+	}
+	if r.Kind == "pod" && decimal(r.Takes.PerHour) > 0 {
+		stop := v.post("resources/stop", r.ID, "Stop")
+		stop.Icon, stop.Danger = "stop", true
+		out = append(out, stop)
+	}
+	return out
+}
+
+func myResources(v *visit) (any, int, string) {
+	list := own[ownResources](v, "resources", nil)
+	l := listing{Table: ownResourceTable(v, list.Is.Resources)}
+	if list.OK() && !list.Is.Complete {
+		l.Notes = []note{{levelBad, "The ledger is incomplete: some resources may be missing."}}
+	}
+	l.About.Text = "Resources of your key that count against budgets."
+	if v.session.Lead {
+		l.About.Text = "Resources of your team that count against budgets."
+	}
+	return l, list.Status, list.Fault
+}
+
+func myDecisions(v *visit) (any, int, string) {
+	list := own[decisions.List](v, "decisions", v.since(v.given("refused", "operation", "limit")))
+	return ownRequests(v, &list.Is), list.Status, list.Fault
+}
+
+// ownRequests is the list of a caller's requests.
+func ownRequests(v *visit, list *decisions.List) listing {
+	l := v.filtered(field{Name: "operation", Label: "Operation"}, field{Name: "refused", Label: "Denied only", Type: "checkbox"})
+	if list.Incomplete != "" {
+		l.Notes = []note{{levelWarn, list.Incomplete}}
+	}
+	l.Table = newTable(v, list.Decisions, tableSpec[explain.Summary]{
+		Name: "requests", Caption: "Your requests, newest first", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Columns: []column[explain.Summary]{
+			{Key: "operation", Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Dialect) }},
+			{Key: "outcome", Title: "Outcome", Cell: func(s *explain.Summary) cell { return statusCell(string(s.Verdict)) }},
+			{Key: "key", Title: "Key", Cell: func(s *explain.Summary) cell { return textCell(s.Key) }},
+			{Key: "status", Title: "Status", Number: true, Cell: func(s *explain.Summary) cell { return textCell(statusCode(s.Status)) }},
+			{Key: "reason", Title: "Reason", Cell: func(s *explain.Summary) cell { return cell{Text: s.Reason, Clamp: true} }},
+			{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+		},
+		Empty: l.empty(v, empty{Icon: "list", Title: "No requests in this period", Text: "Requests with your key appear here, with their outcome. Choose a longer time range, or make one:", Code: firstCall()}),
+	})
+	return l
+}
+
+// statusCode writes a status of HTTP, "" for none.
+func statusCode(status int) string {
+	if status == 0 {
+		return ""
+	}
+	return strconv.Itoa(status)
+}

@@ -1,0 +1,194 @@
+package ui
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// ownRequest is the page of one request of a caller.
+type ownRequest struct {
+	selfservice.Decision
+
+	Facts   []fact
+	parents []link
+}
+
+// Head implements headed.
+func (d ownRequest) Head(*frame) head {
+	badge := statusOf(string(d.Verdict))
+	return head{Title: d.Operation, Badge: &badge, Parents: d.parents}
+}
+
+func myDecision(v *visit) (any, int, string) {
+	x := own[selfservice.Decision](v, "decisions/"+url.PathEscape(v.r.PathValue("id")), nil)
+	if !x.OK() {
+		return nil, x.Status, x.Fault
+	}
+	return newOwnRequest(v, &x.Is), 0, ""
+}
+
+func newOwnRequest(v *visit, d *selfservice.Decision) ownRequest {
+	x := ownRequest{Decision: *d, parents: []link{{Title: "Requests", Path: v.Link("requests")}}}
+	x.Facts = []fact{
+		{"Time", v.whenCell(d.Time)},
+		{"Key", textCell(d.Key)},
+		{"Request", textCell(d.Method+" "+d.Path, d.Dialect)},
+		{"Status", textCell(cmp.Or(statusCode(d.Status), "–"), words(d.Refusal))},
+		{"Request ID", codeCell(d.DecisionID)},
+	}
+	if d.Stage != "" {
+		x.Facts = append(x.Facts, fact{"Decided at stage", textCell(d.Stage)})
+	}
+	if d.Approval != "" {
+		x.Facts = append(x.Facts, fact{"Request for approval", linkCell(d.Approval, v.Link("approvals")+"#"+d.Approval)})
+	}
+	return x
+}
+
+// approvalCard is a request for approval with its answer, or the forms that answer it.
+type approvalCard struct {
+	ID, Title string
+	Status    status
+	Facts     []fact
+	// Refusals are the refusals that a grant lifts.
+	Refusals []string
+	// Answer describes the answer, "" while there is none.
+	Answer string
+	Forms  []form
+}
+
+// approvalPage is the page of a caller's requests for approval.
+type approvalPage struct {
+	Cards             []approvalCard
+	Shown, Prev, Next string
+	Empty             empty
+}
+
+func myApprovals(v *visit) (any, int, string) {
+	list := own[ownApprovals](v, "approvals", nil)
+	return newApprovalPage(v, list.Is.Approvals), list.Status, list.Fault
+}
+
+func newApprovalPage(v *visit, list []selfservice.Request) approvalPage {
+	e := cut(v, list)
+	p := approvalPage{Shown: e.Shown(), Prev: pageLink(v, e.Before), Next: pageLink(v, e.After)}
+	for i := range e.Rows {
+		p.Cards = append(p.Cards, newApprovalCard(v, &e.Rows[i]))
+	}
+	p.Empty = empty{Icon: "inbox", Title: "No requests for approval", Text: "A denied request that may be approved appears here. A lead or an operator answers it, and the same request passes once."}
+	return p
+}
+
+func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
+	c := approvalCard{ID: r.ID, Title: cmp.Or(r.Summary, r.Operation), Status: statusOf(string(r.State))}
+	price := "Unknown"
+	if r.USD != "" {
+		price = amount(r.USD) + " per " + string(r.Per)
+	}
+	c.Facts = []fact{
+		{"Key", textCell(r.Key)},
+		{"Cost at most", textCell(price)},
+		{"Requested", v.whenCell(r.Asked)},
+		{"Request", cell{Text: r.Call, Code: true, Path: v.Link("requests/" + url.PathEscape(r.Decision))}},
+		{"ID", codeCell(r.ID)},
+	}
+	if r.State == approval.Pending {
+		c.Facts = append(c.Facts, fact{"Expires", v.whenCell(r.Until)})
+	}
+	for _, refusal := range r.Refusals {
+		c.Refusals = append(c.Refusals, refusal.By+": "+refusal.Message)
+	}
+	if a := r.Answer; a != nil {
+		c.Answer = "Answered by " + a.By + ", " + moment(v.When(a.At).At)
+		if a.Reason != "" {
+			c.Answer += ": " + a.Reason
+		}
+		if a.MaxUSD != "" {
+			c.Answer += " (at most " + amount(a.MaxUSD) + ")"
+		}
+	}
+	c.Forms = answerForms(v, r)
+	return c
+}
+
+// answerForms returns the forms that approve and deny a request, for a caller who may.
+func answerForms(v *visit, r *selfservice.Request) (out []form) {
+	if r.MayGrant {
+		f := v.post("approvals/grant", r.ID, "Approve",
+			field{Name: "for", Label: "Valid for", Value: "1h"}, field{Name: "max_usd", Label: "At most USD", Type: "number", Placeholder: r.USD, Required: r.USD == ""},
+			field{Name: "reason", Label: "Reason", Max: 500, Wide: true})
+		f.Main = true
+		out = append(out, f)
+	}
+	if r.MayDeny {
+		button := "Deny"
+		if r.State == approval.Granted {
+			button = "Withdraw"
+		}
+		out = append(out, v.post("approvals/deny", r.ID, button, field{Name: "reason", Label: "Reason, shown to the caller", Max: 500, Wide: true}))
+	}
+	return out
+}
+
+// teamKey is a key of a lead's team as the route answers it.
+type teamKey struct {
+	settings.KeyRecord
+
+	MayRotate bool `json:"may_rotate"`
+	MayRevoke bool `json:"may_revoke"`
+}
+
+func myKeys(v *visit) (any, int, string) {
+	list := own[struct {
+		Keys []teamKey `json:"keys"`
+	}](v, "keys", nil)
+	return teamKeyList(v, list.Is.Keys), list.Status, list.Fault
+}
+
+// teamKeyList is the list of the keys of a team.
+func teamKeyList(v *visit, list []teamKey) (l listing) {
+	l.About.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
+	l.Table = newTable(v, list, tableSpec[teamKey]{
+		Name: "keys", Caption: "Keys of your team", Whole: true, Muted: func(k *teamKey) bool { return k.State != "in force" },
+		Columns: []column[teamKey]{
+			{Key: "key", Title: "Key", Compare: byText(func(k *teamKey) string { return k.ID }), Cell: func(k *teamKey) cell { return textCell(k.ID, present(k.Owner)...) }},
+			{Key: "state", Title: "State", Cell: func(k *teamKey) cell { return statusCell(k.State) }},
+			{Key: "roles", Title: "Roles", Cell: func(k *teamKey) cell { return textCell(roleNames(&k.KeyRecord)) }},
+			{Key: "used", Title: "Last used", Cell: func(k *teamKey) cell { return v.whenCell(k.Used) }},
+			{Key: "expires", Title: "Expires", Cell: func(k *teamKey) cell { return v.whenOr(k.Expires, "Never") }},
+			{Key: "limits", Title: "Rate limits", Cell: func(k *teamKey) cell { return cell{Lines: limitLines(k.Limits)} }},
+			{Key: "budget", Title: "Budgets", Cell: func(k *teamKey) cell { return cell{Lines: budgetLines(k.Budget)} }},
+			{Key: "created", Title: "Created", Off: true, Cell: func(k *teamKey) cell { return v.createdCell(&k.KeyRecord) }},
+			{Title: "Actions", Cell: func(k *teamKey) cell { return cell{Menu: "Actions", Forms: teamKeyForms(v, k)} }},
+		},
+		Empty: empty{Icon: "key", Title: "No keys", Text: "Keys of your team appear here. Create one for each program that calls the gateway."},
+	})
+	return l
+}
+
+// teamKeyForms returns the forms that rotate and revoke a key, for a lead who may.
+func teamKeyForms(v *visit, k *teamKey) (out []form) {
+	if k.MayRotate {
+		out = append(out, v.post("keys/rotate", k.ID, "Rotate", field{Name: "overlap", Label: "Old secret ends after", Value: "24h", Required: true}))
+	}
+	if k.MayRevoke {
+		revoke := v.post("keys/revoke", k.ID, "Revoke")
+		revoke.Danger = true
+		out = append(out, revoke)
+	}
+	return out
+}
+
+func myNewKey(v *visit) (any, int, string) {
+	if !v.session.Lead {
+		return nil, http.StatusForbidden, "only a lead creates keys of a team"
+	}
+	parents := []link{{Title: "Keys", Path: v.Link("keys")}}
+	return newKeyForm{v.keyForm(nil, strings.Fields("viewer operator")), parents}, 0, ""
+}

@@ -1,0 +1,170 @@
+package ui
+
+import (
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
+)
+
+// navGroup is a part of the navigation. The first has no title.
+type navGroup struct {
+	Title string
+	Links []link
+}
+
+// link leads to a page of the console.
+type link struct {
+	Title, Path, Icon string
+	// Here marks the page that is shown.
+	Here bool
+	// Badge is the number of entries that need attention, and Needs describes them.
+	Badge int
+	Needs string
+}
+
+// Nav returns the navigation: the pages that the asker may see, none before the login.
+func (f *frame) Nav() (out []navGroup) {
+	if f.scope.Name == "" {
+		return nil
+	}
+	for _, p := range f.pages {
+		if p.icon == "" || p.asks != "" && !f.may(p.asks) || p.lead && !f.session.Lead {
+			continue
+		}
+		if n := len(out); n == 0 || out[n-1].Title != p.group {
+			out = append(out, navGroup{Title: p.group})
+		}
+		l := link{Title: p.title, Path: f.Link(strings.TrimSuffix(p.below(), first)), Icon: p.icon, Here: p.name == f.Page}
+		l.Badge, l.Needs = f.badges.of(p.name)
+		group := &out[len(out)-1]
+		group.Links = append(group.Links, l)
+	}
+	return out
+}
+
+// badges are the numbers of entries that need attention: requests for approval, resources that the ledger is not sure of, gateways with a
+// fault, and parts of the overview that could not be read.
+type badges struct {
+	approvals, drift, gateways, sources int
+	read                                time.Time
+}
+
+// of returns the number of a page, and what it counts.
+func (b badges) of(page string) (n int, needs string) {
+	switch page {
+	case "approvals":
+		return b.approvals, "pending"
+	case "resources":
+		return b.drift, "with drift"
+	case "gateways":
+		return b.gateways + b.sources, "with a problem"
+	}
+	return 0, ""
+}
+
+// badgesTime is how long badges that take many reads are kept. Those of approvals are not kept.
+const badgesTime = 15 * time.Second
+
+// badgeCache keeps badges by organisation. It is safe for concurrent use.
+type badgeCache struct {
+	mu    sync.Mutex
+	byOrg map[string]badges
+}
+
+// take returns the kept badges of an organisation, and false if they are too old.
+func (c *badgeCache) take(org string, now time.Time) (badges, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, ok := c.byOrg[org]
+	age := now.Sub(b.read)
+	return b, ok && age >= 0 && age < badgesTime
+}
+
+func (c *badgeCache) keep(org string, b badges) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byOrg == nil {
+		c.byOrg = make(map[string]badges)
+	}
+	c.byOrg[org] = b
+}
+
+// forget makes the next page of an organisation read its badges, after an action.
+func (c *badgeCache) forget(org string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byOrg, org)
+	delete(c.byOrg, boundTo+org)
+}
+
+// boundTo begins the names in the cache of badges for askers bound to an organisation: they see no gateways.
+const boundTo = "bound to "
+
+// readBadges sets the badges of the page. Counting is not looking at records: it is not recorded.
+func (v *visit) readBadges() {
+	if v.unrecorded == nil || v.org == "" {
+		return
+	}
+	var waiting int
+	var rest badges
+	together(
+		func() { waiting = v.pending() },
+		func() { rest = v.countProblems() },
+	)
+	v.badges = rest
+	v.badges.approvals = waiting
+}
+
+// pending counts the requests that wait for approval, 0 without the store.
+func (v *visit) pending() (n int) {
+	if !v.may(approvalList) {
+		return 0
+	}
+	list, _ := adminapi.Call[approval.List](v.r.Context(), v.unrecorded, approvalList, v.scope, url.Values{"org": {v.org}}, nil)
+	for i := range list.Approvals {
+		if list.Approvals[i].State == approval.Pending {
+			n++
+		}
+	}
+	return n
+}
+
+// countProblems counts what the overview says of the ledger, of gateways and of what could not be read.
+func (v *visit) countProblems() badges {
+	name := v.org
+	if v.scope.Org != "" {
+		name = boundTo + v.org
+	}
+	if kept, ok := v.problems.take(name, v.now()); ok || !v.may(overviewRow) {
+		return kept
+	}
+	o, err := adminapi.Call[operator.Overview](v.r.Context(), v.unrecorded, overviewRow, v.scope, url.Values{"org": {v.org}}, nil)
+	if err != nil {
+		return badges{}
+	}
+	b := problemsOf(&o, v.now())
+	v.problems.keep(name, b)
+	return b
+}
+
+// problemsOf counts the entries of an overview that need attention, without the requests for approval.
+func problemsOf(o *operator.Overview, now time.Time) badges {
+	b := badges{sources: len(o.Unknown), read: now}
+	for _, d := range o.Drift {
+		b.drift += d.Unowned + d.Open
+		if !d.Complete {
+			b.drift++
+		}
+	}
+	for i := range o.Gateways {
+		if g := &o.Gateways[i]; g.Fault != "" || len(g.Restart)+len(g.Undelivered) > 0 {
+			b.gateways++
+		}
+	}
+	return b
+}

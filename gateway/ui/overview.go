@@ -1,0 +1,258 @@
+package ui
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
+)
+
+// overviewFacts are the answers that the overview is made of.
+type overviewFacts struct {
+	overview  part[operator.Overview]
+	forecasts part[money.Forecasts]
+	// costs are those of the page's time range by team, and hours those of the last day.
+	costs, hours part[money.Costs]
+	// outcomes are those of two days by hour.
+	outcomes part[decisions.OutcomeCounts]
+	budgets  part[money.BudgetList]
+	idle     part[money.IdleList]
+	denied   part[decisions.List]
+}
+
+// overviewData is the data of the overview.
+type overviewData struct {
+	Notes     []note
+	Tiles     []tile
+	Cost      chart.Chart
+	CostFault string
+	// First is shown in the place of the chart before anything has cost anything, nil otherwise.
+	First     *empty
+	Attention attention
+	Budgets   table
+	Denied    table
+	// BudgetFault and DeniedFault are why there are no tables.
+	BudgetFault, DeniedFault string
+}
+
+// overviewRows is the number of rows of a table of the overview.
+const overviewRows = 3
+
+// overviewPlot is the height of the plot of the chart, in pixels: all parts fit into a window of 1280 by 800.
+const overviewPlot = 136
+
+func loadOverview(v *visit) (any, int, string) {
+	var f overviewFacts
+	span := v.period.Values()
+	span.Set("by", "team")
+	span.Set("bucket", v.period.Bucket())
+	day := newPeriod(url.Values{"range": {last24Hours}}, last24Hours, v.now(), time.UTC).Values()
+	day.Set("bucket", "hour")
+	together(
+		func() { f.overview = ask[operator.Overview](v, overviewRow, nil) },
+		func() { f.forecasts = ask[money.Forecasts](v, forecastRow, nil) },
+		func() { f.costs = ask[money.Costs](v, history, span) },
+		func() { f.hours = ask[money.Costs](v, history, day) },
+		func() { f.readDenied(v) },
+		func() { f.budgets = ask[money.BudgetList](v, budgetRow, url.Values{"limit": {"200"}}) },
+		func() { f.idle = ask[money.IdleList](v, idle, nil) },
+	)
+	v.badges = problemsOf(&f.overview.Is, v.now())
+	v.badges.approvals = len(f.overview.Is.Approvals)
+	return newOverview(v, &f), f.overview.Status, f.overview.Fault
+}
+
+// readDenied reads the outcomes of two days and, unless nothing was denied, the latest denials: looking for those in a long archive without
+// any takes many reads.
+func (f *overviewFacts) readDenied(v *visit) {
+	f.outcomes = ask[decisions.OutcomeCounts](v, outcomeRow, url.Values{"since": {"48h"}, "bucket": {"hour"}})
+	if sum := &f.outcomes.Is.Total; !f.outcomes.OK() || sum.Denied+sum.Throttled > 0 {
+		f.denied = ask[decisions.List](v, decisionList, url.Values{"refused": {"true"}, "since": {"24h"}, "limit": {strconv.Itoa(overviewRows)}})
+	}
+}
+
+// newOverview makes the overview of its facts.
+func newOverview(v *visit, f *overviewFacts) overviewData {
+	scope := scopeOf(f.forecasts.Is.Scopes, "organisation")
+	d := overviewData{
+		Tiles:     []tile{burnTile(v, f, scope), todayTile(v, f, scope), monthTile(v, f, scope), deniedTile(v, f)},
+		CostFault: f.costs.Fault, BudgetFault: f.budgets.Fault, DeniedFault: f.denied.Fault,
+	}
+	for _, unknown := range f.overview.Is.Unknown {
+		d.Notes = append(d.Notes, note{levelBad, "Unknown: " + unknown})
+	}
+	if f.costs.OK() {
+		d.Cost = overviewChart(v, &f.costs.Is, scope)
+		if decimal(f.costs.Is.Total) == 0 {
+			d.First = &empty{Icon: "chart", Title: "No cost in this period", Text: "The cost of each team appears here as soon as a resource is created through the gateway. Create one:", Code: firstCall()}
+		}
+	}
+	d.Attention = newAttention(v, f)
+	d.Budgets = overviewBudgets(v, f.budgets.Is.Budgets)
+	d.Denied = deniedTable(v, f.denied.Is.Decisions)
+	if f.denied.Is.Incomplete != "" && len(f.denied.Is.Decisions) == 0 {
+		d.DeniedFault = f.denied.Is.Incomplete
+	}
+	return d
+}
+
+// firstCall is a call that creates a resource.
+func firstCall() *code {
+	return &code{"call that creates a pod", `curl -X POST "$TOLLGATE_URL/v2/pods" -H "Authorization: Bearer $TOLLGATE_KEY" \
+  -H "Content-Type: application/json" -d '{"name": "first", "image": "ubuntu:24.04", "gpu": {"id": "NVIDIA L4", "count": 1}}'`}
+}
+
+// scopeOf returns the forecast of a scope, an empty one for none.
+func scopeOf(list []money.Forecast, scope string) *money.Forecast {
+	i := slices.IndexFunc(list, func(f money.Forecast) bool { return f.Scope == scope })
+	if i < 0 {
+		return &money.Forecast{}
+	}
+	return &list[i]
+}
+
+// burnTile is the cost per hour now, with that of the last 24 hours.
+func burnTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
+	rate := decimal(scope.PerHour)
+	t := tile{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: usdOf(rate*hoursPerMonth) + " per month at this rate", Path: v.path + "cost?" + url.Values{"org": {v.org}, "range": {last24Hours}}.Encode(), Fault: f.forecasts.Fault}
+	if hours := sumsOf(&f.hours.Is, "hour", 24); len(hours) > 1 {
+		t.Spark = newSpark(hours, "Cost by hour, last 24 hours, up to "+usdOf(slices.Max(hours)))
+	}
+	return t
+}
+
+// todayTile is the cost of today, and the expected one.
+func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
+	t := tile{Label: "Today", Value: usdOf(decimal(scope.Today)), Path: v.Link("cost"), Fault: f.forecasts.Fault}
+	expected := decimal(scope.Day.Expected)
+	t.Note = usdOf(expected) + " expected by midnight"
+	if days := sumsOf(&f.costs.Is, "day", 14); v.period.Bucket() == "day" && len(days) > 1 {
+		yesterday := days[len(days)-2]
+		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast")
+		t.Spark = newSpark(days, "Cost by day, last 14 days")
+	}
+	return t
+}
+
+// monthTile is the cost of the month against the organisation's monthly budget, with the forecast.
+func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
+	used, expected := decimal(scope.ThisMonth), decimal(scope.Month.Expected)
+	t := tile{Label: "Month to date", Value: usdOf(used), Path: v.path + "budgets?" + url.Values{"org": {v.org}}.Encode(), Fault: f.forecasts.Fault}
+	t.Note = usdOf(expected) + " forecast, no budget"
+	i := slices.IndexFunc(f.budgets.Is.Budgets, func(b money.BudgetRow) bool { return b.Kind == "organisation" && b.Name == "per_month" })
+	if i < 0 {
+		return t
+	}
+	b := &f.budgets.Is.Budgets[i]
+	limit := decimal(b.Limit)
+	full := newBar(limit, decimal(b.Used), decimal(b.Reserved), expected)
+	t.Bar, t.Note = &full, usdOf(expected)+" forecast of "+usdOf(limit)
+	switch {
+	case b.Percent >= 100:
+		t.Status = &status{levelBad, "Used up"}
+	case b.UsedUp != "":
+		t.Status = &status{levelWarn, "Runs out " + dayOf(b.UsedUp)}
+	default:
+		t.Status = &status{levelGood, "On track"}
+	}
+	return t
+}
+
+// dayOf writes a date such as 28 Nov.
+func dayOf(date string) string {
+	if at, err := time.Parse(time.DateOnly, date); err == nil {
+		return at.Format("2 Jan")
+	}
+	return date
+}
+
+// deniedTile is the number of requests that were denied or throttled in 24 hours.
+func deniedTile(v *visit, f *overviewFacts) tile {
+	t := tile{Label: "Denied or throttled, 24 h", Path: v.path + "requests?" + url.Values{"org": {v.org}, "refused": {"true"}}.Encode(), Fault: f.outcomes.Fault}
+	border := v.now().Add(-24 * time.Hour)
+	var now, before decisions.OutcomeCount
+	var hours []float64
+	for i := range f.outcomes.Is.Counts {
+		c := &f.outcomes.Is.Counts[i]
+		if !c.Start.After(border) {
+			addOutcome(&before, c)
+			continue
+		}
+		addOutcome(&now, c)
+		hours = append(hours, float64(c.Denied+c.Throttled))
+	}
+	t.Value = count(now.Denied + now.Throttled)
+	t.Note = count(now.Denied) + " denied, " + count(now.Throttled) + " throttled"
+	t.Change = changeOf(float64(now.Denied+now.Throttled), float64(before.Denied+before.Throttled), "the previous 24 hours")
+	t.Spark = newSpark(hours, "Denied or throttled requests by hour")
+	return t
+}
+
+func addOutcome(sum, c *decisions.OutcomeCount) {
+	sum.Allowed += c.Allowed
+	sum.Denied += c.Denied
+	sum.Throttled += c.Throttled
+	sum.Failed += c.Failed
+}
+
+// overviewChart draws costs by team, with the forecast of today where the range ends today.
+func overviewChart(v *visit, costs *money.Costs, scope *money.Forecast) chart.Chart {
+	c := costChart(v, "cost", costs, "team")
+	c.Title, c.Height = "Cost by team", overviewPlot
+	n, expected := len(c.Buckets), decimal(scope.Day.Expected)
+	if n > 0 && expected > 0 && c.Buckets[n-1].Length == 24*time.Hour && v.now().Before(c.Buckets[n-1].Start.Add(24*time.Hour)) {
+		c.Forecast = slices.Repeat([]float64{math.NaN()}, n)
+		c.Forecast[n-1] = expected
+	}
+	return c
+}
+
+// overviewBudgets lists the budgets that run out first.
+func overviewBudgets(v *visit, list []money.BudgetRow) table {
+	return newTable(v, list[:min(overviewRows, len(list))], tableSpec[money.BudgetRow]{
+		Name: "budgets", Caption: "Budgets, by the date on which they run out",
+		Columns: []column[money.BudgetRow]{
+			{Title: "Budget", Cell: func(b *money.BudgetRow) cell { return textCell(title(b.Scope), words(b.Name)) }},
+			{Title: "Used", Cell: func(b *money.BudgetRow) cell {
+				used := budgetBar(b)
+				return cell{Bar: &used, Sub: strconv.Itoa(b.Percent) + "% of " + budgetAmount(b.Name, b.Limit)}
+			}},
+			{Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
+			{Title: "Runs out", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
+		},
+		Empty: empty{Icon: "wallet", Title: "No budgets yet", Text: "Budgets of the organisation, its teams and keys appear here, those that run out first. Set one under budget in the configuration."},
+	})
+}
+
+// deniedTable lists the latest denied requests with their reasons.
+func deniedTable(v *visit, list []explain.Summary) table {
+	return newTable(v, list, tableSpec[explain.Summary]{
+		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Columns: []column[explain.Summary]{
+			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, callerText(s.Key, s.Team)) }},
+			{Title: "Reason", Cell: func(s *explain.Summary) cell { return cell{Text: cmp.Or(s.Reason, words(s.Refusal)), Clamp: true} }},
+			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+		},
+		Empty: empty{Icon: "check", Title: "No denials in the last 24 hours", Text: "Requests that a policy, a budget or a rate limit denies appear here, with the reason."},
+	})
+}
+
+// callerText names a key and its team.
+func callerText(key, team string) string {
+	if team == "" || team == key {
+		return key
+	}
+	return key + ", team " + team
+}
+
+// offBecause reports whether a part is missing because the configuration switches it off, which is not a fault.
+func offBecause[T any](p part[T]) bool { return p.Status == http.StatusBadRequest }

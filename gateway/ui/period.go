@@ -1,0 +1,155 @@
+package ui
+
+import (
+	"cmp"
+	"net/url"
+	"time"
+)
+
+// Names of time ranges, as the parameter range of a page has them.
+const (
+	lastHour     = "1h"
+	last24Hours  = "24h"
+	last7Days    = "7d"
+	last30Days   = "30d"
+	monthToDate  = "mtd"
+	lastMonth    = "last-month"
+	customPeriod = "custom"
+)
+
+// period is the time range of a page. The zero value is that of a page without one.
+type period struct {
+	// Name is one of the names of time ranges, and Chosen says that the address names it.
+	Name   string
+	Chosen bool
+	// From is included, To is not. Both are in the organisation's zone.
+	From, To time.Time
+}
+
+// newPeriod reads the time range of a page: parameter range, or from and to, which are times or dates; the date to is included.
+// Anything that cannot be read is replaced by the fallback.
+func newPeriod(q url.Values, fallback string, now time.Time, zone *time.Location) period {
+	now = now.In(zone)
+	if from, to := boundary(q.Get("from"), zone, 0), boundary(q.Get("to"), zone, 1); q.Get("range") == "" && !from.IsZero() {
+		if to.IsZero() || to.After(now) {
+			to = now
+		}
+		if from.Before(to) {
+			return period{customPeriod, true, from, to}
+		}
+	}
+	p := period{Name: q.Get("range"), Chosen: true}
+	if !p.set(now) {
+		p = period{Name: fallback}
+		p.set(now)
+	}
+	return p
+}
+
+// boundary reads a time or a date; to a date it adds days. It returns the zero time for anything else.
+func boundary(text string, zone *time.Location, days int) time.Time {
+	if day, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
+		return day.AddDate(0, 0, days)
+	}
+	at, _ := time.Parse(time.RFC3339, text)
+	if at.IsZero() {
+		return at
+	}
+	return at.In(zone)
+}
+
+// set sets the boundaries by the name, and reports whether there is such a range. Ranges of days begin with a day.
+func (p *period) set(now time.Time) bool {
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, now.Location())
+	p.To = now
+	switch p.Name {
+	case lastHour:
+		p.From = now.Add(-time.Hour)
+	case last24Hours:
+		p.From = now.Add(-24 * time.Hour)
+	case last7Days:
+		p.From = today.AddDate(0, 0, -6)
+	case last30Days:
+		p.From = today.AddDate(0, 0, -29)
+	case monthToDate:
+		p.From = month
+	case lastMonth:
+		p.From, p.To = month.AddDate(0, -1, 0), month
+	default:
+		return false
+	}
+	return true
+}
+
+// Label names the range for people.
+func (p period) Label() string {
+	if p.Name == customPeriod {
+		return p.From.Format("2 Jan 2006") + " – " + p.LastDay().Format("2 Jan 2006")
+	}
+	return map[string]string{
+		lastHour: "Last hour", last24Hours: "Last 24 hours", last7Days: "Last 7 days", last30Days: "Last 30 days", monthToDate: "Month to date", lastMonth: "Last month",
+	}[p.Name]
+}
+
+// LastDay returns the last day of the range.
+func (p period) LastDay() time.Time { return p.To.Add(-time.Nanosecond) }
+
+// Before returns the range of the same length that ends where this one begins.
+func (p period) Before() period {
+	return period{customPeriod, true, p.From.Add(p.From.Sub(p.To)), p.From}
+}
+
+// Bucket returns the length of a column of a chart over the range: "hour" up to two days, otherwise "day".
+func (p period) Bucket() string {
+	if p.To.Sub(p.From) <= 48*time.Hour {
+		return "hour"
+	}
+	return "day"
+}
+
+// Values returns the range as parameters of rows: from and to. Costs are kept by the hour, so it begins and ends with one.
+func (p period) Values() url.Values {
+	to := p.To.UTC().Truncate(time.Hour)
+	if to.Before(p.To) {
+		to = to.Add(time.Hour)
+	}
+	return url.Values{"from": {p.From.UTC().Truncate(time.Hour).Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}}
+}
+
+// Since returns the begin of the range as the parameter since of rows.
+func (p period) Since() string { return p.From.UTC().Format(time.RFC3339) }
+
+// zone returns the time zone of the organisation, UTC for a zone that the gateway does not know.
+func (v *visit) zone() *time.Location {
+	for _, t := range v.scope.Visible() {
+		if t.ID == v.org {
+			if zone, err := time.LoadLocation(cmp.Or(t.Zone, "UTC")); err == nil {
+				return zone
+			}
+		}
+	}
+	return time.UTC
+}
+
+// Period returns the time range of the page.
+func (v *visit) Period() period { return v.period }
+
+// Zone names the time zone of the page at the time of the request, such as CET, UTC+1.
+func (f *frame) Zone() string {
+	at := f.now().In(f.zone())
+	name, offset := at.Zone()
+	if offset == 0 {
+		return "UTC"
+	}
+	return name + ", UTC" + at.Format("-07:00")
+}
+
+// Periods returns links to the page with other time ranges.
+func (f *frame) Periods() (out []link) {
+	for _, name := range []string{lastHour, last24Hours, last7Days, last30Days, monthToDate, lastMonth} {
+		p := period{Name: name}
+		out = append(out, link{Title: p.Label(), Path: f.With("range", name, "from", "", "to", "", "cursor", "", "before", "", "page", ""), Here: name == f.period.Name})
+	}
+	return out
+}

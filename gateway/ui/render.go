@@ -1,0 +1,134 @@
+package ui
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+)
+
+// templates returns the pages' templates of the console at a path, by name. Each has those of the shell: the layout and the components.
+func templates(path string) map[string]*template.Template {
+	if path == TeamPath {
+		return teamTemplates()
+	}
+	return operatorTemplates()
+}
+
+//nolint:gochecknoglobals // made once, of files that are embedded
+var (
+	operatorTemplates = sync.OnceValue(func() map[string]*template.Template { return parse(Path) })
+	teamTemplates     = sync.OnceValue(func() map[string]*template.Template { return parse(TeamPath) })
+)
+
+func parse(base string) map[string]*template.Template {
+	shell, out := newShell(base), make(map[string]*template.Template)
+	for _, file := range glob("pages/*.html") {
+		out[strings.TrimSuffix(path.Base(file), ".html")] = template.Must(template.Must(shell.Clone()).ParseFS(assets, file))
+	}
+	return out
+}
+
+// newShell returns the layout and the components, for a console at a path.
+func newShell(base string) *template.Template {
+	return template.Must(template.New("shell").Funcs(functions(base)).ParseFS(assets, "assets/shell/*.html"))
+}
+
+// functions are those that templates of the console at a path call. They take no state; what depends on the request is a method of
+// [frame].
+func functions(base string) template.FuncMap {
+	return template.FuncMap{
+		"amount": amount, "stamp": stamp, "moment": moment,
+		"pretty": pretty, "join": strings.Join, "words": words, "title": title, "percent": percent, "plural": plural, "status": statusOf,
+		"bar": barOf, "note": func(level, text string) note { return note{level, text} },
+		"codeOf": func(label, text string) *code { return &code{label, text} }, "escape": url.PathEscape,
+		"list":  func(items ...string) []string { return items },
+		"asset": func(name string) string { return base + asset(name) },
+		"both":  func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
+	}
+}
+
+// glob returns the embedded files that match a pattern, in order.
+func glob(pattern string) []string {
+	files, err := fs.Glob(assets, "assets/"+pattern)
+	if err != nil || len(files) == 0 {
+		panic("ui: no files " + pattern) // they are embedded
+	}
+	return files
+}
+
+// static is one file that the console serves without a login.
+type static struct {
+	media string
+	text  []byte
+	// version changes with the text, so that browsers may keep the file for long.
+	version string
+}
+
+// statics returns the static files by name. The stylesheet and the script are made of several files each.
+//
+//nolint:gochecknoglobals // made once, of files that are embedded
+var statics = sync.OnceValue(func() map[string]static {
+	return map[string]static{
+		"style.css":  newStatic("text/css; charset=utf-8", "style/*.css"),
+		"console.js": newStatic("text/javascript; charset=utf-8", "script/*.js"),
+		"icon.svg":   newStatic("image/svg+xml", "static/icon.svg"),
+		"icons.svg":  newStatic("image/svg+xml", "static/icons.svg"),
+	}
+})
+
+func newStatic(media, pattern string) static {
+	s := static{media: media}
+	for _, name := range glob(pattern) {
+		text, err := assets.ReadFile(name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		s.text = append(s.text, text...)
+	}
+	sum := sha256.Sum256(s.text)
+	s.version = hex.EncodeToString(sum[:6])
+	return s
+}
+
+// asset returns the address of a static file below the path of a console, with its version.
+func asset(name string) string { return name + "?v=" + statics()[name].version }
+
+// file serves a static file: for a year where the address has its version, otherwise for five minutes.
+func file(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := statics()[name]
+		w.Header().Set("Content-Type", s.media)
+		w.Header().Set("Cache-Control", "max-age=300")
+		if r.FormValue("v") == s.version {
+			w.Header().Set("Cache-Control", "max-age=31536000, immutable")
+		}
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(s.text))
+	}
+}
+
+// render writes a page with a status. If its template fails, which is a fault of the program, it answers 500 instead.
+func (v *visit) render(status int, name string, f frame) {
+	var page bytes.Buffer
+	f.visit, f.Done = v, v.take()
+	if err := templates(v.path)[name].ExecuteTemplate(&page, "layout", &f); err != nil {
+		v.logger.ErrorContext(v.r.Context(), "console page failed to render", "page", name, "error", err)
+		http.Error(v.w, "The page failed to render.", http.StatusInternalServerError)
+		return
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(page.Bytes()) // the asker left
+}
+
+// fail writes a page that explains why the requested one is not shown.
+func (v *visit) fail(status int, reason string) {
+	v.render(status, "fault", frame{Title: http.StatusText(status), Fault: reason})
+}

@@ -1,0 +1,339 @@
+package ui
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+)
+
+// requestData is the data of the page of a request.
+type requestData struct {
+	explain.Report
+
+	// Pending is the request for approval that the denial has become, nil for none.
+	Pending *approval.Record
+}
+
+func loadRequest(v *visit) (any, int, string) {
+	x := ask[explain.Report](v, decisionRow, url.Values{"id": {v.r.PathValue("id")}})
+	if !x.OK() {
+		return nil, x.Status, x.Fault
+	}
+	v.org = x.Is.Caller.Org
+	d := requestData{Report: x.Is}
+	if d.Approval != "" && v.may(approvalList) {
+		list := ask[approval.List](v, approvalList, nil)
+		if i := slices.IndexFunc(list.Is.Approvals, func(r approval.Record) bool { return r.ID == d.Approval }); i >= 0 {
+			d.Pending = &list.Is.Approvals[i]
+		}
+	}
+	return d, 0, ""
+}
+
+// Head returns the header: the operation with its outcome, and the calls that can be tried again.
+func (d requestData) Head(f *frame) head {
+	s := d.Summary()
+	badge := *outcomeCell(&s).Status
+	h := head{Title: operationName(d.Operation), Badge: &badge, Parents: []link{{Title: "Requests", Path: f.Link("requests")}}}
+	h.Text = strings.TrimSpace(d.Method + " " + d.Path)
+	if d.Own != nil {
+		return h
+	}
+	if f.Can(explainRow) {
+		h.Actions = append(h.Actions, button{Title: "Run as dry run", Icon: "play", Path: d.dryRun(f)})
+	}
+	if f.Can(tryRow) {
+		h.Actions = append(h.Actions, button{Title: "Test a policy on this request", Icon: "flask", Path: f.Link("playground", "decision", d.DecisionID)})
+	}
+	return h
+}
+
+// dryRun returns the address of the form of a dry run, filled in as far as the request is known.
+func (d requestData) dryRun(f *frame) string {
+	return f.Link("dry-run", "key", d.Caller.Key, "method", d.Method, "path", d.Path, "body", d.body())
+}
+
+// body returns the body of the request where it is kept: with its request for approval.
+func (d requestData) body() string {
+	if d.Pending == nil || len(d.Pending.Body) == 0 || len(d.Pending.Body) > maxLinked {
+		return ""
+	}
+	return pretty(d.Pending.Body)
+}
+
+// maxLinked is the longest text that is put into an address, in bytes.
+const maxLinked = 4000
+
+// Facts returns the details of the request.
+func (d requestData) Facts(f *frame) []fact {
+	s := d.Summary()
+	out := []fact{
+		{"Time", f.whenCell(d.Time)},
+		{"Status", textCell(number0(d.Status), words(d.Refusal))},
+		{"Latency", textCell(cmp.Or(millis(d.DurationMs), "–"), platformTime(d.PlatformMs))},
+		{"Price", textCell(cmp.Or(perHour(s.USDPerHour), "–"))},
+		{"Key", linkCell(d.Caller.Key, f.Link("keys/"+url.PathEscape(d.Caller.Key)))},
+		{"Team", linkCell(d.Caller.Team, f.Link("requests", "team", d.Caller.Team))},
+		{"Roles", textCell(strings.Join(d.Caller.Roles, ", "))},
+		{"Resource", cell{Text: s.Resource, Code: true, Path: f.Link("resources/" + url.PathEscape(s.Resource))}},
+		{"API", textCell(cmp.Or(dialectName(d.Dialect), title(d.Dialect)))},
+		{"Request ID", codeCell(d.RequestID)},
+		{"Decision ID", codeCell(d.DecisionID)},
+		{"Configuration", codeCell(short(d.Revision))},
+	}
+	return slices.DeleteFunc(out, func(x fact) bool { return x.Text == "" && x.When == nil })
+}
+
+// platformTime says how much of a latency is the platform's.
+func platformTime(ms float64) string {
+	if ms == 0 {
+		return ""
+	}
+	return millis(ms) + " at the platform"
+}
+
+// perHour writes a price per hour, "" for none.
+func perHour(usd string) string {
+	if usd == "" {
+		return ""
+	}
+	return amount(usd) + " per hour"
+}
+
+// Related are links to other requests and to the pages of what the request is about.
+func (d requestData) Related(f *frame) (out []link) {
+	if d.Caller.Key != "" {
+		out = append(out, link{Title: "Requests of key " + d.Caller.Key, Path: f.Link("requests", "key", d.Caller.Key)})
+	}
+	out = append(out, link{Title: "Requests to " + operationName(d.Operation), Path: f.Link("requests", "operation", d.Operation)})
+	if s := d.Summary(); s.Resource != "" {
+		out = append(out, link{Title: "Requests about " + s.Resource, Path: f.Link("requests", "resource", s.Resource)})
+	}
+	if d.Approval != "" && f.Can(approvalList) {
+		out = append(out, link{Title: "Approval request " + d.Approval, Path: f.Link("approvals") + "#" + d.Approval})
+	}
+	return out
+}
+
+// Curl returns the request as a command. The key is a variable, and a body that is not kept is a file.
+func (d requestData) Curl() *code {
+	if d.Own != nil || d.Method == "" || d.Path == "" {
+		return nil
+	}
+	var b strings.Builder
+	if d.Method != http.MethodGet {
+		fmt.Fprintf(&b, "curl -X %s ", d.Method)
+	} else {
+		b.WriteString("curl ")
+	}
+	fmt.Fprintf(&b, "\"$TOLLGATE_URL\"%s \\\n  -H \"Authorization: Bearer $TOLLGATE_KEY\"", quoted(d.Path))
+	switch body := d.body(); {
+	case body != "":
+		b.WriteString(" \\\n  --json " + quoted(compact(body)))
+	case d.Method != http.MethodGet && d.Method != http.MethodDelete:
+		b.WriteString(" \\\n  --json @body.json")
+	}
+	return &code{"curl command", b.String()}
+}
+
+// quoted writes a text as one word of a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// compact writes JSON on one line.
+func compact(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	out, _ := json.Marshal(v) // it was read from JSON
+	return string(out)
+}
+
+// Sections returns the request itself and the calls that it became. A request for the current API is its own call.
+func (d requestData) Sections() []callSection {
+	first := callSection{Stages: d.Stages}
+	if len(d.Calls) == 1 && d.Calls[0].Path == d.Path {
+		first.Call, first.Stages = &d.Calls[0], slices.Concat(d.Stages, d.Calls[0].Stages)
+		return []callSection{first}
+	}
+	out := []callSection{first}
+	for i := range d.Calls {
+		out = append(out, callSection{Title: "Call " + d.Calls[i].Operation, Call: &d.Calls[i], Stages: d.Calls[i].Stages})
+	}
+	return out
+}
+
+// callSection is a part of the page of a request: the results of policies and budgets for one call, and the stages.
+type callSection struct {
+	// Title is empty for the request itself.
+	Title  string
+	Call   *explain.Call
+	Stages []explain.Stage
+}
+
+// Policies returns the results of policies.
+func (s callSection) Policies(f *frame) table {
+	if s.Call == nil {
+		return table{}
+	}
+	return newTable(f.visit, s.Call.Policies, tableSpec[explain.Policy]{
+		Name: "results", Caption: "Results of policies", Columns: []column[explain.Policy]{
+			{Title: "Policy", Cell: func(p *explain.Policy) cell { return textCell(p.Policy) }},
+			{Title: "Result", Cell: func(p *explain.Policy) cell { return statusCell(p.Verdict) }},
+			{Title: "Message", Cell: func(p *explain.Policy) cell { return textCell(p.Message) }},
+			{Title: "Field", Cell: func(p *explain.Policy) cell { return codeCell(p.Field) }},
+		},
+		Path: func(p *explain.Policy) string { return f.Link("policies/" + url.PathEscape(p.Policy)) },
+	})
+}
+
+// Budgets returns the budgets before and after the call.
+func (s callSection) Budgets(f *frame) table {
+	if s.Call == nil {
+		return table{}
+	}
+	return newTable(f.visit, s.Call.Budgets, tableSpec[explain.BudgetCheck]{
+		Name: "budgets", Caption: "Budgets before and after the request", Columns: []column[explain.BudgetCheck]{
+			{Title: "Budget", Cell: func(b *explain.BudgetCheck) cell { return textCell(b.Scope, words(b.Budget)) }},
+			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { x := checkBar(b); return cell{Bar: &x} }},
+			{Title: "Before", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, before(b))) }},
+			{Title: "Request", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell("+" + ofBudget(b, b.Needs)) }},
+			{Title: "After", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, b.After), "of "+ofBudget(b, b.Limit)) }},
+			{Title: "Result", Cell: func(b *explain.BudgetCheck) cell {
+				if b.Exceeded {
+					return cell{Status: &status{levelBad, "Exceeded"}}
+				}
+				return cell{Status: &status{levelGood, "Fits"}}
+			}},
+		},
+	})
+}
+
+// Changes lists what has to change for the request to pass: for budgets, the room that is missing.
+func (d requestData) Changes() []string {
+	var room []string
+	for i := range d.Calls {
+		for j := range d.Calls[i].Budgets {
+			if b := &d.Calls[i].Budgets[j]; b.Exceeded {
+				room = append(room, missingRoom(b))
+			}
+		}
+	}
+	if len(room) == 0 || d.Verdict == explain.Allowed {
+		return d.ToPass
+	}
+	return append(room, slices.DeleteFunc(slices.Clone(d.ToPass), func(line string) bool { return line == d.Detail })...)
+}
+
+// missingRoom says how much room a budget lacks for a request.
+func missingRoom(b *explain.BudgetCheck) string {
+	over := ofBudget(b, fmt.Sprint(decimal(b.After)-decimal(b.Limit)))
+	text := "Free " + over + " in the budget " + b.Scope + " " + words(b.Budget) + ": stop resources that are not needed, or have an operator raise the limit of " + ofBudget(b, b.Limit) + "."
+	if b.RenewsAt != nil {
+		text += " The period ends at " + moment(*b.RenewsAt) + "."
+	}
+	return text
+}
+
+// before returns the amount of a budget before the call.
+func before(b *explain.BudgetCheck) string {
+	return fmt.Sprint(decimal(b.Used) + decimal(b.Reserved))
+}
+
+// countBudgets are the budgets that limit numbers in place of money.
+func countBudget(name string) bool {
+	return slices.Contains([]string{"gpus", "pods", "workers", "volume_gb", "sandboxes"}, name)
+}
+
+// ofBudget writes an amount of a budget.
+func ofBudget(b *explain.BudgetCheck, n string) string {
+	if countBudget(b.Budget) {
+		return count(int64(decimal(n)))
+	}
+	return amount(n)
+}
+
+// checkBar shows the part of a budget that is used, with the amount of the call as reserved.
+func checkBar(b *explain.BudgetCheck) bar {
+	x := newBar(decimal(b.Limit), decimal(before(b)), decimal(b.Needs), 0)
+	x.Label = ofBudget(b, before(b)) + " used and " + ofBudget(b, b.Needs) + " for this request, of " + ofBudget(b, b.Limit)
+	return x
+}
+
+// timelineRow is a stage, or several that passed without a finding, on a timeline.
+type timelineRow struct {
+	Title  string
+	Result status
+	Notes  []string
+	// Took is the duration, X and Width are the place of its bar in percent; empty if it was not measured.
+	Took, X, Width string
+	// Inner are the stages that the row sums up.
+	Inner []timelineRow
+}
+
+// Timeline returns the stages in order. Neighbours that passed within a twentieth of the time and have no findings are summed up.
+func (s callSection) Timeline() (out []timelineRow) {
+	total := 0.0
+	for i := range s.Stages {
+		total = max(total, s.Stages[i].StartMs+s.Stages[i].Ms)
+	}
+	var quiet []explain.Stage
+	flush := func() {
+		out = append(out, summedUp(quiet, total)...)
+		quiet = nil
+	}
+	seen := make(map[string]bool) // a stage of the request that is entered for the call again has the same findings
+	for _, x := range s.Stages {
+		if x.Result == "passed" && (len(x.Notes) == 0 || seen[x.Name]) && x.Ms <= total/20 {
+			x.Notes = nil
+			quiet = append(quiet, x)
+			continue
+		}
+		flush()
+		seen[x.Name] = true
+		out = append(out, stageRow(&x, total))
+	}
+	flush()
+	return out
+}
+
+// stageRow returns the row of a stage of a timeline of some milliseconds.
+func stageRow(x *explain.Stage, total float64) timelineRow {
+	r := timelineRow{Title: stageName(x.Name), Result: statusOf(x.Result), Notes: x.Notes}
+	if total > 0 {
+		r.Took, r.X, r.Width = millis(max(x.Ms, 0.001)), coordinate(100*x.StartMs/total), coordinate(max(0.5, 100*x.Ms/total))
+	}
+	return r
+}
+
+// stageName writes the name of a stage for people.
+func stageName(name string) string {
+	if name == "dispatch" {
+		return "Platform call"
+	}
+	return title(name)
+}
+
+// summedUp returns one row for several stages.
+func summedUp(stages []explain.Stage, total float64) []timelineRow {
+	switch len(stages) {
+	case 0:
+		return nil
+	case 1:
+		return []timelineRow{stageRow(&stages[0], total)}
+	}
+	first, last := &stages[0], &stages[len(stages)-1]
+	sum := stageRow(&explain.Stage{Result: "passed", StartMs: first.StartMs, Ms: last.StartMs + last.Ms - first.StartMs}, total)
+	sum.Title = plural(len(stages), "stage")
+	for i := range stages {
+		sum.Inner = append(sum.Inner, stageRow(&stages[i], total))
+	}
+	return []timelineRow{sum}
+}

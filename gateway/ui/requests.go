@@ -1,0 +1,305 @@
+package ui
+
+import (
+	"cmp"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
+)
+
+// requestsData is the data of the list of requests.
+type requestsData struct {
+	decisions.List
+
+	// Outcomes are the counts of the page's time range.
+	Outcomes part[decisions.OutcomeCounts]
+	// Full reports that the list has as many entries as were asked for, so that there may be older ones.
+	Full bool
+}
+
+func loadRequests(v *visit) (any, int, string) {
+	var d requestsData
+	q := v.since(v.query(decisionList))
+	if q.Get("before") == "" && v.ended() {
+		q.Set("before", v.period.To.UTC().Format(time.RFC3339Nano))
+	}
+	if n, err := strconv.Atoi(q.Get("limit")); err == nil && n > mostListed {
+		q.Set("limit", strconv.Itoa(mostListed))
+	}
+	var list part[decisions.List]
+	together(
+		func() { list = ask[decisions.List](v, decisionList, q) },
+		func() { d.Outcomes = v.outcomes() },
+	)
+	d.List = list.Is
+	d.Full = strconv.Itoa(len(d.Decisions)) == cmp.Or(q.Get("limit"), "50")
+	return d, list.Status, list.Fault
+}
+
+// mostListed bounds how many requests a page lists, whatever its address asks for.
+const mostListed = 200
+
+// Notice says why there may be requests that are not listed.
+func (d requestsData) Notice() string {
+	if d.Next == "" {
+		return d.Incomplete
+	}
+	text, _, _ := strings.Cut(d.Incomplete, ":")
+	return title(text) + "."
+}
+
+// ended reports whether the time range of the page ends in the past.
+func (v *visit) ended() bool {
+	return v.period.Name != "" && v.period.To.Before(v.now().Add(-time.Minute))
+}
+
+// outcomes asks for the counts of requests in the time range of the page, by a bucket that gives a chart some ten to a hundred columns.
+func (v *visit) outcomes() part[decisions.OutcomeCounts] {
+	q := url.Values{"since": {v.period.Since()}, "until": {v.period.To.UTC().Format(time.RFC3339)}, "bucket": {v.period.Bucket()}}
+	team := v.Query("team")
+	switch {
+	case team != "":
+		q.Set("team", team)
+	case v.period.To.Sub(v.period.From) <= 3*time.Hour:
+		q.Set("bucket", "5m")
+	}
+	return ask[decisions.OutcomeCounts](v, outcomeRow, q)
+}
+
+// filterFields returns the filters of the page. The first are always visible.
+func (requestsData) filterFields(f *frame) (fields []field, visible int) {
+	outcomes := []option{{Value: "", Title: "All outcomes"}}
+	for _, o := range []string{explain.OutcomeAllowed, explain.OutcomeDenied, explain.OutcomeThrottled, explain.OutcomeFailed} {
+		outcomes = append(outcomes, option{Value: o, Title: title(o)})
+	}
+	return []field{
+		{Name: "outcome", Label: "Outcome", Type: "select", Options: outcomes},
+		{Name: "team", Label: "Team", Type: "select", Options: names("All teams", f.Teams(), "")},
+		{Name: "key", Label: "Key", Placeholder: "Key ID"},
+		{Name: "operation", Label: "Operation", Placeholder: "createPod"},
+		{Name: "policy", Label: "Policy", Placeholder: "gpu_count"},
+		{Name: "resource", Label: "Resource", Placeholder: "Resource ID"},
+		{Name: "own", Label: "Gateway actions only", Type: "checkbox"},
+	}, 4
+}
+
+// Filters returns the form that filters the list.
+func (d requestsData) Filters(f *frame) form {
+	fields, _ := d.filterFields(f)
+	return f.filters(fields...)
+}
+
+// Seen returns the fields that are always visible, and Hidden the others.
+func (d requestsData) Seen(f *frame) []field {
+	_, n := d.filterFields(f)
+	return d.Filters(f).Fields[:n]
+}
+
+// Hidden returns the fields that are visible on request.
+func (d requestsData) Hidden(f *frame) []field {
+	_, n := d.filterFields(f)
+	return d.Filters(f).Fields[n:]
+}
+
+// More reports whether one of the fields of Hidden is set.
+func (d requestsData) More(f *frame) bool {
+	for _, x := range d.Hidden(f) {
+		if x.Value != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Chips returns the filters that are set.
+func (d requestsData) Chips(f *frame) []chip {
+	out := f.chips(d.Filters(f))
+	if f.Query("refused") == "true" {
+		out = append(out, chip{"Denied and throttled only", "", f.With("refused", "", "before", "")})
+	}
+	if f.Query("before") != "" {
+		out = append(out, chip{"Older requests", "", f.With("before", "")})
+	}
+	return out
+}
+
+// Histogram draws the counts by outcome.
+func (d requestsData) Histogram(f *frame) template.HTML {
+	c := chart.Chart{
+		ID: "outcomes", Title: "Requests by outcome", Unit: chart.Requests, Zone: f.zone(), Total: true, Empty: "No requests in this time range.",
+		Per: map[string]string{"5m": "5 min", "hour": "hour", "day": "day"}[d.Outcomes.Is.Bucket],
+	}
+	if team := f.Query("team"); team != "" {
+		c.Title += ", team " + team
+	}
+	series := []chart.Series{
+		{Name: "Allowed", Class: "outcome-allowed"},
+		{Name: "Denied", Class: "outcome-denied"},
+		{Name: "Throttled", Class: "outcome-throttled"},
+		{Name: "Failed", Class: "outcome-failed"},
+	}
+	for i := range d.Outcomes.Is.Counts {
+		n := &d.Outcomes.Is.Counts[i]
+		href := f.With("range", "", "from", n.Start.UTC().Format(time.RFC3339), "to", n.End.UTC().Format(time.RFC3339), "before", "")
+		c.Buckets = append(c.Buckets, chart.Bucket{Start: n.Start, Length: n.End.Sub(n.Start), Href: href})
+		for j, value := range []int64{n.Allowed, n.Denied, n.Throttled, n.Failed} {
+			series[j].Values = append(series[j].Values, float64(value))
+		}
+	}
+	c.Series = series
+	return c.HTML()
+}
+
+// Table returns the list.
+func (d requestsData) Table(f *frame) table {
+	spec := tableSpec[explain.Summary]{
+		Name: "requests", Caption: "Requests, newest first", Columns: requestColumns(f.visit),
+		Path: func(s *explain.Summary) string { return f.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Live: f.LiveAddress(), Keyed: true, Empty: d.empty(f),
+	}
+	switch {
+	case d.Next != "":
+		spec.Next = f.With("before", d.Next)
+	case d.Full && len(d.Decisions) > 0:
+		spec.Next = f.With("before", d.Decisions[len(d.Decisions)-1].Time.UTC().Format(time.RFC3339Nano))
+	}
+	return newTable(f.visit, d.Decisions, spec)
+}
+
+// requestColumns are the columns of lists of requests.
+func requestColumns(v *visit) []column[explain.Summary] {
+	return []column[explain.Summary]{
+		{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+		{Key: "outcome", Title: "Outcome", Cell: outcomeCell},
+		{Key: "operation", Title: "Operation", Cell: func(s *explain.Summary) cell { return textCell(operationName(s.Operation), dialectName(s.Dialect)) }},
+		{Key: "caller", Title: "Caller", Cell: func(s *explain.Summary) cell { return textCell(s.Key, teamName(s.Team)) }},
+		{Key: "resource", Title: "Resource", Cell: func(s *explain.Summary) cell {
+			if s.Resource == "" {
+				return cell{}
+			}
+			return cell{Text: s.Resource, Code: true, Path: v.Link("resources/" + url.PathEscape(s.Resource))}
+		}},
+		{Key: "status", Title: "Status", Number: true, Cell: func(s *explain.Summary) cell { return textCell(number0(s.Status)) }},
+		{Key: "reason", Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(reasonOf(s)) }},
+		{Key: "price", Title: "Price/h", Number: true, Cell: func(s *explain.Summary) cell { return textCell(amount(s.USDPerHour)) }},
+		{Key: "latency", Title: "Latency", Number: true, Cell: func(s *explain.Summary) cell { return textCell(millis(s.DurationMs)) }},
+	}
+}
+
+// outcomeCell shows the outcome of a request; dry runs and the gateway's own actions are marked.
+func outcomeCell(s *explain.Summary) cell {
+	c := statusCell(cmp.Or(s.Outcome, string(s.Verdict)))
+	switch {
+	case s.Own != nil:
+		c.Status = &status{levelInfo, "Gateway action"}
+	case s.Dry:
+		c.Sub = "Dry run"
+	}
+	return c
+}
+
+// reasonOf explains the outcome of a request in a line.
+func reasonOf(s *explain.Summary) string {
+	if s.Own != nil {
+		return s.Own.Did
+	}
+	text, _, approvable := strings.Cut(s.Reason, "; this can be approved")
+	if letters := []rune(text); len(letters) > maxShortReason {
+		text = string(letters[:maxShortReason]) + "…"
+	}
+	if approvable {
+		text += " (can be approved)"
+	}
+	return text
+}
+
+// maxShortReason bounds a reason in a list, in characters. The page of the request has all of it.
+const maxShortReason = 110
+
+// teamName writes a team, "" for none.
+func teamName(id string) string {
+	if id == "" {
+		return ""
+	}
+	return "team " + id
+}
+
+// operationName names an operation; requests that match no operation have none.
+func operationName(id string) string {
+	if id == "unmatched" || id == "" {
+		return "Unknown operation"
+	}
+	return id
+}
+
+// dialectName names an API that a request was written for, "" for the current one.
+func dialectName(dialect string) string {
+	switch dialect {
+	case "v1":
+		return "v1 API"
+	case "graphql":
+		return "GraphQL API"
+	case "run":
+		return "Run API"
+	case "chat":
+		return "Chat API"
+	}
+	return ""
+}
+
+// number0 writes a number, "" for 0.
+func number0(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// millis writes a time that is given in milliseconds in its unit, "" for 0.
+func millis(ms float64) string {
+	switch {
+	case ms == 0:
+		return ""
+	case ms < 0.1:
+		return strconv.FormatFloat(max(1, ms*1000), 'f', 0, 64) + " µs"
+	case ms < 10:
+		return strconv.FormatFloat(ms, 'f', 2, 64) + " ms"
+	case ms < 10_000:
+		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	}
+	return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
+}
+
+// empty explains a list without entries: by its filters, or by what will appear there.
+func (d requestsData) empty(f *frame) empty {
+	if len(d.Chips(f)) > 0 {
+		return empty{
+			Icon: "filter", Title: "No matching requests", Text: "No request in this time range matches the filters.",
+			Next: &button{Title: "Clear filters", Path: f.Link("requests")},
+		}
+	}
+	return empty{
+		Icon: "list", Title: "No requests in this time range",
+		Text: "Each request to the gateway appears here with its outcome, the reason, its price and its latency. Choose a longer time range, or send one:",
+		Code: &code{"request", sampleCall},
+	}
+}
+
+// sampleCall is a call to try.
+const sampleCall = `curl "$TOLLGATE_URL/v2/pods" -H "Authorization: Bearer $TOLLGATE_KEY"`
+
+// Outcomes of live rows: the badges that the script chooses from.
+func (requestsData) Badges() map[string]status {
+	out := make(map[string]status)
+	for _, o := range []string{explain.OutcomeAllowed, explain.OutcomeDenied, explain.OutcomeThrottled, explain.OutcomeFailed} {
+		out[o] = statusOf(o)
+	}
+	out["own"] = status{levelInfo, "Gateway action"}
+	return out
+}

@@ -1,0 +1,467 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
+)
+
+// snoozeAction and adoptAction are the actions on a resource.
+const (
+	snoozeAction = "spend/snooze"
+	adoptAction  = "spend/adopt"
+)
+
+// resourceTabs are the tabs of the pages about resources.
+func resourceTabs(v *visit, here string) (list []tab) {
+	for _, t := range []struct{ title, page, row string }{{"Running", "resources", resourceRow}, {"Reservations", "reservations", holdRow}} {
+		if v.may(t.row) {
+			list = append(list, tab{Title: t.title, Path: v.Link(t.page), Here: t.page == here})
+		}
+	}
+	return list
+}
+
+// resourceData is the data of the page of resources.
+type resourceData struct {
+	List    part[money.ResourceList]
+	Idle    part[money.IdleList]
+	Filters form
+	Chips   []chip
+	Table   table
+
+	tabs    []tab
+	actions []button
+}
+
+// Head implements the header of a page.
+func (d resourceData) Head(*frame) head {
+	return head{Title: "Resources", Text: d.text(), Tabs: d.tabs, Actions: d.actions}
+}
+
+// text has the number of resources and their cost.
+func (d resourceData) text() string {
+	if !d.List.OK() {
+		return ""
+	}
+	return plural(d.List.Is.All, "resource") + ", " + amount(d.List.Is.PerHour) + " per hour, " + amount(month(d.List.Is.PerHour)) + " a month"
+}
+
+// Notes say what is wrong with the ledger.
+func (d resourceData) Notes() (list []note) {
+	if !d.List.OK() {
+		return nil
+	}
+	if l := d.List.Is.Loss; l != nil && l.Rebuilt == nil {
+		list = append(list, note{levelBad, "The ledger is incomplete since " + moment(l.At) + " (" + l.Reason + "): calls that raise cost are refused until it is rebuilt."})
+	} else if !d.List.Is.Complete {
+		list = append(list, note{levelBad, "The ledger is incomplete: calls that raise cost are refused until it is rebuilt."})
+	}
+	return list
+}
+
+// idleByID returns idle resources by their ID.
+func idleByID(list *money.IdleList) map[string]*money.IdleResource {
+	out := make(map[string]*money.IdleResource, len(list.Resources))
+	for i := range list.Resources {
+		out[list.Resources[i].ID] = &list.Resources[i]
+	}
+	return out
+}
+
+// reconcileRow compares the ledger with the platform.
+const reconcileRow = "POST /admin/spend/reconcile"
+
+func loadResources(v *visit) (any, int, string) {
+	d := resourceData{tabs: resourceTabs(v, "resources")}
+	together(
+		func() { d.List = ask[money.ResourceList](v, resourceRow, v.query(resourceRow)) },
+		func() { d.Idle = ask[money.IdleList](v, idle, nil) },
+	)
+	d.Filters = v.filters(
+		field{Name: "search", Label: "Search", Type: "search", Placeholder: "ID, name, team or key"},
+		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
+		field{Name: "kind", Label: "Kind", Type: "select", Options: kinds("All kinds")}, field{Name: "gpu", Label: "GPU type"}, field{Name: "label", Label: "Label", Placeholder: "name=value"},
+	)
+	d.Chips = v.chips(d.Filters)
+	if v.may(reconcileRow) {
+		d.actions = []button{{Title: "Compare with the platform", Icon: "refresh", Post: v.path + "spend/reconcile", Hidden: []hiddenField{{"org", v.org}, {"back", v.Here()}}}}
+	}
+	d.Table = resourceTable(v, &d.List.Is, idleByID(&d.Idle.Is))
+	return d, d.List.Status, d.List.Fault
+}
+
+// resourceTable lists resources.
+func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.IdleResource) table {
+	columns := []column[money.Resource]{
+		{Key: "resource", Title: "Resource", Param: "name", Cell: func(r *money.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
+		{Key: "state", Title: "State", Cell: func(r *money.Resource) cell { return stateCell(v, r, idle[r.ID]) }},
+		{Key: "owner", Title: "Owner", Cell: func(r *money.Resource) cell { return ownerCell(r.Team, r.Key) }},
+		{Key: "gpu", Title: "GPU", Cell: func(r *money.Resource) cell { return textCell(r.GPU, r.DataCenter) }},
+		{Key: "since", Title: "Created", Param: "newest", Cell: func(r *money.Resource) cell { return v.whenCell(r.Since) }},
+		{Key: "hour", Title: "Per hour", Number: true, Param: "dearest", Cell: func(r *money.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
+		{Key: "month", Title: "Per month", Number: true, Cell: func(r *money.Resource) cell { return textCell(amount(month(r.Takes.PerHour))) }},
+		{Key: "labels", Title: "Labels", Off: true, Cell: func(r *money.Resource) cell { return textCell(pairs(r.Labels)) }},
+		{Title: "", Cell: func(r *money.Resource) cell { return actionsCell(v, r.ID, r.Team, idle[r.ID] != nil) }},
+	}
+	spec := tableSpec[money.Resource]{
+		Name: "resources", Caption: "Resources that count against budgets", Columns: columns,
+		Path:  func(r *money.Resource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
+		Empty: empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes rented through the gateway appear here. Remove filters if you expected some."},
+	}
+	if list.Next != "" {
+		spec.Next = v.With("cursor", list.Next)
+	}
+	if v.Query("cursor") != "" {
+		spec.Prev = v.With("cursor", "")
+	}
+	return newTable(v, list.Resources, spec)
+}
+
+// pairs lists labels.
+func pairs(labels map[string]string) string {
+	var list []string
+	for _, name := range sortedKeys(labels) {
+		list = append(list, name+"="+labels[name])
+	}
+	return strings.Join(list, ", ")
+}
+
+// resourceCell names a resource.
+func resourceCell(name, id, kind string) cell {
+	if name == "" {
+		return textCell(id, words(kind))
+	}
+	return textCell(name, id, words(kind))
+}
+
+// ownerCell names an owner.
+func ownerCell(team, key string) cell {
+	if team+key == "" {
+		return statusCell("no owner")
+	}
+	if key == "" {
+		return textCell(team)
+	}
+	return textCell(team, "key "+key)
+}
+
+// stateCell says whether a resource is idle.
+func stateCell(v *visit, r *money.Resource, idle *money.IdleResource) cell {
+	switch {
+	case idle == nil && decimal(r.Takes.PerHour) == 0:
+		return cell{Status: &status{levelNeutral, "Stopped"}}
+	case idle == nil:
+		return cell{Status: &status{levelGood, "Running"}}
+	}
+	return idleCell(v, &idle.Idle)
+}
+
+// idleCell says why and since when a resource is idle.
+func idleCell(v *visit, i *money.Idle) cell {
+	c := cell{Status: &status{levelWarn, idleReason(i.Reason)}, Sub: "idle for " + lasting(v.now().Sub(i.Since))}
+	if i.Kept != nil {
+		c.Status = &status{levelInfo, "Snoozed"}
+		c.Sub = "until " + i.Kept.In(v.zone()).Format("2 Jan 15:04")
+	} else if i.StopAt != nil {
+		c.Sub += ", stops " + i.StopAt.In(v.zone()).Format("2 Jan 15:04")
+	}
+	return c
+}
+
+// idleReason names a reason for which a resource is idle.
+func idleReason(reason string) string {
+	switch reason {
+	case "unused":
+		return "GPU unused"
+	case "no_jobs":
+		return "No jobs"
+	case "unmounted":
+		return "Not mounted"
+	}
+	return title(reason)
+}
+
+// actionsCell has the changes of a resource.
+func actionsCell(v *visit, id, team string, isIdle bool) cell {
+	if !v.may("POST /admin/spend/snooze") {
+		return cell{}
+	}
+	c := cell{Menu: "Actions"}
+	if isIdle {
+		c.Forms = append(c.Forms, snoozeForm(v, id))
+	}
+	if teams := v.Teams(); len(teams) > 0 {
+		c.Forms = append(c.Forms, v.post(adoptAction, id, "Change owner", field{Name: "team", Label: "Team", Type: "select", Options: chosenOf(teams, team)}))
+	}
+	if len(c.Forms) == 0 {
+		return cell{}
+	}
+	return c
+}
+
+// chosenOf returns options whose titles are their values.
+func chosenOf(values []string, chosen string) (out []option) { return names("", values, chosen)[1:] }
+
+// snoozeForm leaves an idle resource alone for a time.
+func snoozeForm(v *visit, id string) form {
+	f := v.post(snoozeAction, id, "Snooze", field{Name: "for", Label: "Snooze for", Type: "select", Options: []option{{"24h", "1 day", false}, {"72h", "3 days", false}, {"7d", "1 week", true}, {"30d", "30 days", false}, {"0s", "End the snooze", false}}})
+	f.Icon = "moon"
+	return f
+}
+
+// reservationData is the data of the page of reservations.
+type reservationData struct {
+	List  part[money.Ledger]
+	Table table
+
+	tabs []tab
+}
+
+// Head implements the header of a page.
+func (d reservationData) Head(*frame) head {
+	return head{Title: "Reservations", Text: "Amounts held for calls in flight, and for calls whose outcome is unknown.", Tabs: d.tabs}
+}
+
+func loadReservations(v *visit) (any, int, string) {
+	d := reservationData{List: ask[money.Ledger](v, ledger, nil), tabs: resourceTabs(v, "reservations")}
+	d.Table = holdTable(v, d.List.Is.Holds)
+	return d, d.List.Status, d.List.Fault
+}
+
+// holdTable lists reservations.
+func holdTable(v *visit, list []money.Hold) table {
+	mayRelease := v.may("POST /admin/spend/holds/release")
+	return newTable(v, list, tableSpec[money.Hold]{
+		Name: "reservations", Caption: "Reservations", Whole: true,
+		Columns: []column[money.Hold]{
+			{Key: "id", Title: "Reservation", Cell: func(h *money.Hold) cell { return codeCell(h.ID) }},
+			{Key: "state", Title: "State", Cell: func(h *money.Hold) cell { return statusCell(h.State) }},
+			{Key: "operation", Title: "Operation", Cell: func(h *money.Hold) cell { return textCell(h.Operation, h.Name) }},
+			{Key: "owner", Title: "Owner", Cell: func(h *money.Hold) cell { return ownerCell(h.Team, h.Key) }},
+			{Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(h *money.Hold) string { return h.Reserves.PerHour }), Cell: func(h *money.Hold) cell { return textCell(amount(h.Reserves.PerHour)) }},
+			{Key: "since", Title: "Created", Compare: byTime(func(h *money.Hold) time.Time { return h.Since }), Cell: func(h *money.Hold) cell { return v.whenCell(h.Since) }},
+			{Title: "", Cell: func(h *money.Hold) cell {
+				if !mayRelease {
+					return cell{}
+				}
+				return cell{Menu: "Actions", Forms: []form{v.post("spend/holds/release", h.ID, "Release", field{Name: "reason", Label: "Reason", Required: true, Max: 500})}}
+			}},
+		},
+		Path:  func(h *money.Hold) string { return v.Link("requests/" + url.PathEscape(h.Decision)) },
+		Empty: empty{Icon: "check", Title: "No reservations", Text: "Every call has ended, and its cost is known."},
+	})
+}
+
+// oneResource is the data of a resource's page.
+type oneResource struct {
+	Facts  []fact
+	Costs  part[money.Costs]
+	Chart  chart.Chart
+	Idle   *money.IdleResource
+	Tiles  []tile
+	Snooze *form
+	Adopt  *form
+	// Requests is the list of requests about the resource.
+	Requests part[decisions.List]
+	Calls    table
+
+	name, id string
+	badge    *status
+	parents  []link
+	actions  []button
+}
+
+// Head implements the header of a page.
+func (d oneResource) Head(*frame) head {
+	return head{Title: d.name, Badge: d.badge, Parents: d.parents, Actions: d.actions}
+}
+
+func loadResource(v *visit) (any, int, string) {
+	id := v.r.PathValue("id")
+	d := oneResource{id: id, name: id, parents: []link{{Title: "Resources", Path: v.Link("resources")}}}
+	var live part[money.Ledger]
+	var idles part[money.IdleList]
+	together(
+		func() { live = ask[money.Ledger](v, ledger, url.Values{"resource": {id}}) },
+		func() { idles = ask[money.IdleList](v, idle, nil) },
+		func() {
+			d.Costs = ask[money.Costs](v, history, with(v.period.Values(), "resource", id, "by", "resource,team,key", "bucket", v.period.Bucket()))
+		},
+		func() {
+			d.Requests = ask[decisions.List](v, decisionList, url.Values{"resource": {id}, "limit": {"20"}})
+		},
+	)
+	if !live.OK() {
+		return nil, live.Status, live.Fault
+	}
+	var r *money.Resource
+	for i := range live.Is.Resources {
+		r = &live.Is.Resources[i]
+	}
+	if r == nil && len(d.Costs.Is.Rows) == 0 {
+		return nil, http.StatusNotFound, "No resource has the ID " + id + ", and none has had costs in this period."
+	}
+	d.Idle = idleByID(&idles.Is)[id]
+	d.Chart = costChart(v, "cost", &d.Costs.Is, "team")
+	d.Chart.Title = "Cost"
+	d.describe(v, r)
+	d.Calls = requestTable(v, d.Requests.Is.Decisions)
+	return d, 0, ""
+}
+
+// describe fills the facts about a resource, r if it exists.
+func (d *oneResource) describe(v *visit, r *money.Resource) {
+	gone := r == nil
+	if gone {
+		c := &d.Costs.Is.Rows[len(d.Costs.Is.Rows)-1]
+		r = &money.Resource{ID: d.id, Kind: c.Kind, Name: c.Name, Team: c.Team, Key: c.Key, GPU: c.GPU, DataCenter: c.DataCenter, Decision: c.Decision, Labels: c.Labels}
+	}
+	if r.Name != "" {
+		d.name = r.Name
+	}
+	state := stateCell(v, r, d.Idle)
+	if gone {
+		state.Status = &status{levelNeutral, "Deleted"}
+	}
+	d.badge = state.Status
+	id := codeCell(r.ID)
+	d.Facts = []fact{{"ID", id}, {"Kind", textCell(title(r.Kind))}, {"Owner", ownerCell(r.Team, r.Key)}}
+	add := func(label string, c cell) {
+		if c.Text != "" || c.When != nil {
+			d.Facts = append(d.Facts, fact{label, c})
+		}
+	}
+	if r.Team != "" {
+		d.Facts[2].Path = v.Link("cost", "team", r.Team, "by", "resource")
+	}
+	add("GPU", textCell(r.GPU))
+	add("Data centre", textCell(r.DataCenter))
+	add("Created", v.whenCell(r.Since))
+	add("Labels", textCell(pairs(r.Labels)))
+	if r.Decision != "" {
+		add("Created by", linkCell("Request "+short(r.Decision), v.Link("requests/"+url.PathEscape(r.Decision))))
+	}
+	if r.Key != "" {
+		d.actions = append(d.actions, button{Title: "Requests of this key", Icon: "list", Path: v.Link("requests", "key", r.Key)})
+	}
+	total := decimal(d.Costs.Is.Total)
+	d.Tiles = []tile{{Label: "Cost, " + strings.ToLower(v.period.Label()), Value: usdOf(total)}}
+	if !gone {
+		d.Tiles = append([]tile{{Label: "Cost now", Value: amount(r.Takes.PerHour), Unit: "per hour", Note: amount(month(r.Takes.PerHour)) + " a month"}}, d.Tiles...)
+	}
+	if d.Idle != nil {
+		d.Tiles = append(d.Tiles, tile{Label: "Monthly waste", Value: amount(d.Idle.PerMonth), Note: state.Sub})
+	}
+	d.change(v, r, gone)
+}
+
+// change adds the forms that change a resource.
+func (d *oneResource) change(v *visit, r *money.Resource, gone bool) {
+	if gone || !v.may("POST /admin/spend/snooze") {
+		return
+	}
+	if d.Idle != nil {
+		f := snoozeForm(v, r.ID)
+		d.Snooze = &f
+	}
+	if teams := v.Teams(); len(teams) > 0 {
+		f := v.post(adoptAction, r.ID, "Change owner", field{Name: "team", Label: "Team", Type: "select", Options: chosenOf(teams, r.Team)})
+		d.Adopt = &f
+	}
+}
+
+// requestTable lists requests in short.
+func requestTable(v *visit, list []explain.Summary) table {
+	return newTable(v, list, tableSpec[explain.Summary]{
+		Name: "requests", Caption: "Requests",
+		Columns: []column[explain.Summary]{
+			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+			{Title: "Outcome", Cell: func(s *explain.Summary) cell { return statusCell(s.Verdict) }},
+			{Title: "Operation", Cell: func(s *explain.Summary) cell { return textCell(s.Operation) }},
+			{Title: "Caller", Cell: func(s *explain.Summary) cell { return ownerCell(s.Team, s.Key) }},
+			{Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(s.Reason) }},
+		},
+		Path:  func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Empty: empty{Icon: "list", Title: "No requests", Text: "No recent request names this resource. Reads are kept by the gateway that served them alone."},
+	})
+}
+
+// idleData is the data of the page of idle resources.
+type idleData struct {
+	List  part[money.IdleList]
+	Tiles []tile
+	Table table
+}
+
+// Head implements the header of a page.
+func (d idleData) Head(*frame) head {
+	text := "Resources that cost money and do no work."
+	if at := d.List.Is.At; at != nil {
+		text += " Checked " + moment(at) + "."
+	}
+	return head{Title: "Idle", Text: text}
+}
+
+func loadIdle(v *visit) (any, int, string) {
+	d := idleData{List: ask[money.IdleList](v, idle, nil)}
+	if d.List.Status == http.StatusBadRequest { // it is switched off
+		d.Table.Empty = empty{Icon: "moon", Title: "Idle detection is off", Text: "Set idle.for of the organisation to find resources that cost money and do no work.", Code: &code{"configuration", "orgs:\n  - id: " + v.org + "\n    idle: {for: 1h}"}}
+		return d, 0, ""
+	}
+	waste, snoozed, n := 0.0, 0, 0
+	for i := range d.List.Is.Resources {
+		r := &d.List.Is.Resources[i]
+		if r.Kept != nil {
+			snoozed++
+			continue
+		}
+		waste += decimal(r.PerMonth)
+		n++
+	}
+	d.Tiles = []tile{{Label: "Monthly waste", Value: usdOf(waste), Note: plural(n, "idle resource")}, {Label: "Snoozed", Value: count(int64(snoozed)), Note: "not counted as waste"}}
+	d.Table = idleTable(v, d.List.Is.Resources)
+	return d, d.List.Status, d.List.Fault
+}
+
+// idleTable lists idle resources, the greatest waste first.
+func idleTable(v *visit, list []money.IdleResource) table {
+	mayKeep := v.may("POST /admin/spend/snooze")
+	sortByWaste(list)
+	return newTable(v, list, tableSpec[money.IdleResource]{
+		Name: "idle", Caption: "Idle resources", Whole: true,
+		Columns: []column[money.IdleResource]{
+			{Key: "resource", Title: "Resource", Cell: func(r *money.IdleResource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
+			{Key: "state", Title: "State", Cell: func(r *money.IdleResource) cell { return idleCell(v, &r.Idle) }},
+			{Key: "owner", Title: "Owner", Compare: byText(func(r *money.IdleResource) string { return r.Team + " " + r.Key }), Cell: func(r *money.IdleResource) cell { return ownerCell(r.Team, r.Key) }},
+			{Key: "since", Title: "Idle since", Compare: byTime(func(r *money.IdleResource) time.Time { return r.Since }), Cell: func(r *money.IdleResource) cell { return v.whenCell(r.Since) }},
+			{Key: "waste", Title: "Monthly waste", Number: true, Compare: byAmount(func(r *money.IdleResource) string { return r.PerMonth }), Cell: func(r *money.IdleResource) cell { return textCell(amount(r.PerMonth)) }},
+			{Title: "", Cell: func(r *money.IdleResource) cell {
+				if !mayKeep {
+					return cell{}
+				}
+				return cell{Links: []button{snoozeButton(v, r)}, Forms: nil}
+			}},
+		},
+		Path:  func(r *money.IdleResource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
+		Muted: func(r *money.IdleResource) bool { return r.Kept != nil },
+		Empty: empty{Icon: "check", Title: "No idle resources", Text: "Everything that costs money is in use."},
+	})
+}
+
+// snoozeButton snoozes a resource for a week, or ends that.
+func snoozeButton(v *visit, r *money.IdleResource) button {
+	b := button{Title: "Snooze 7 days", Icon: "moon", Post: v.path + snoozeAction}
+	duration := "7d"
+	if r.Kept != nil {
+		b.Title, duration = "End snooze", "0s"
+	}
+	b.Hidden = []hiddenField{{"org", v.org}, {"back", v.Here()}, {"id", r.ID}, {"for", duration}}
+	return b
+}

@@ -1,0 +1,97 @@
+package ui
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
+)
+
+// searchData is the data of the page of search results.
+type searchData struct {
+	Found part[operator.SearchResults]
+	Table table
+
+	text string
+}
+
+// Head implements the header of a page.
+func (d searchData) Head(*frame) head {
+	if d.text == "" {
+		return head{Title: "Search"}
+	}
+	return head{Title: "Results for “" + d.text + "”", Text: plural(d.Found.Is.All, "result")}
+}
+
+func loadSearch(v *visit) (any, int, string) {
+	d := searchData{text: v.Query("q")}
+	none := empty{Icon: "search", Title: "Search", Text: "Enter a part of the ID or name of a resource, key, team or policy, or the whole ID of a request."}
+	if d.text != "" {
+		d.Found = ask[operator.SearchResults](v, searchRow, url.Values{"q": {d.text}, "limit": {"50"}})
+		none.Title = "No matches"
+	}
+	d.Table = searchTable(v, d.Found.Is.Results, none)
+	return d, d.Found.Status, d.Found.Fault
+}
+
+// searchTable lists results, the best first.
+func searchTable(v *visit, list []operator.SearchResult, none empty) table {
+	return newTable(v, list, tableSpec[operator.SearchResult]{
+		Name: "results", Caption: "Search results",
+		Columns: []column[operator.SearchResult]{
+			{Title: "Name", Cell: func(r *operator.SearchResult) cell {
+				if r.Name != "" {
+					return textCell(r.Name, r.ID)
+				}
+				return textCell(r.ID)
+			}},
+			{Title: "Kind", Cell: func(r *operator.SearchResult) cell { return textCell(title(kindOf(r))) }},
+			{Title: "Team", Cell: func(r *operator.SearchResult) cell { return textCell(r.Team) }},
+			{Title: "Details", Cell: func(r *operator.SearchResult) cell { return textCell(r.Detail) }},
+		},
+		Path:  func(r *operator.SearchResult) string { return resultLink(v, r) },
+		Empty: none,
+	})
+}
+
+// kindOf names the kind of a result as the console does.
+func kindOf(r *operator.SearchResult) string {
+	if r.Kind == operator.FoundDecision {
+		return "request"
+	}
+	return r.Kind
+}
+
+// resultLink returns the address of the page about a result.
+func resultLink(v *visit, r *operator.SearchResult) string {
+	switch r.Kind {
+	case operator.FoundResource:
+		return v.Link("resources/" + url.PathEscape(r.ID))
+	case operator.FoundDecision:
+		return v.Link("requests/" + url.PathEscape(r.ID))
+	case operator.FoundKey:
+		return v.Link("keys/" + url.PathEscape(r.ID))
+	case operator.FoundTeam:
+		return v.Link("cost", "team", r.ID, "by", "resource")
+	}
+	return v.Link("policies/" + url.PathEscape(r.ID))
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// sortByWaste sorts idle resources: those that are not snoozed first, and the greatest waste first.
+func sortByWaste(list []money.IdleResource) {
+	rank := func(r *money.IdleResource) int {
+		if r.Kept != nil {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(list, func(a, b money.IdleResource) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)), cmp.Compare(a.ID, b.ID))
+	})
+}

@@ -1,0 +1,18 @@
+package ui
+
+// trafficPages returns the pages of the group Traffic.
+func trafficPages() []*page {
+	return []*page{
+		{name: "requests", title: "Requests", asks: decisionList, group: groupTraffic, icon: "list", period: last24Hours, load: loadRequests},
+		{name: "request", title: "Request", at: "requests/{id}", under: "requests", asks: decisionRow, load: loadRequest},
+		{name: "limits", title: "Rate limits", asks: limitRow, group: groupTraffic, icon: "gauge", load: loadLimits},
+		{name: "legacy", title: "Legacy APIs", asks: legacyRow, group: groupTraffic, icon: "clock", load: loadLegacy},
+	}
+}
+
+// Patterns of rows about traffic.
+const (
+	limitRow   = "GET /admin/limits"
+	resetLimit = "POST /admin/limits/reset"
+	legacyRow  = "GET /admin/legacy"
+)
