@@ -35,7 +35,7 @@ const attentionSize = 5
 
 // snoozeRow and the following are rows whose actions are taken in place.
 const (
-	snoozeRow = "POST /admin/spend/keep"
+	snoozeRow = "POST /admin/spend/snooze"
 	grantRow  = "POST /admin/approvals/grant"
 	denyRow   = "POST /admin/approvals/deny"
 )

@@ -281,7 +281,7 @@ func ownState(v *visit, r *selfservice.Resource) cell {
 // ownActions returns the forms that stop a pod and snooze an idle resource.
 func ownActions(v *visit, r *selfservice.Resource) (out []form) {
 	if r.Idle != nil {
-		out = append(out, v.post("resources/keep", r.ID, "Snooze", field{Name: "for", Label: "Snooze for", Type: "select", Options: []option{{"24h", "1 day", true}, {"72h", "3 days", false}, {"168h", "1 week", false}}}))
+		out = append(out, v.post("resources/snooze", r.ID, "Snooze", field{Name: "for", Label: "Snooze for", Type: "select", Options: []option{{"24h", "1 day", true}, {"72h", "3 days", false}, {"168h", "1 week", false}}}))
 	}
 	if r.Kind == "pod" && decimal(r.Takes.PerHour) > 0 {
 		stop := v.post("resources/stop", r.ID, "Stop")

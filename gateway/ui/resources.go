@@ -14,7 +14,7 @@ import (
 
 // snoozeAction and adoptAction are the actions on a resource.
 const (
-	snoozeAction = "spend/keep"
+	snoozeAction = "spend/snooze"
 	adoptAction  = "spend/adopt"
 )
 
@@ -190,7 +190,7 @@ func idleReason(reason string) string {
 
 // actionsCell has the changes of a resource.
 func actionsCell(v *visit, id, team string, isIdle bool) cell {
-	if !v.may("POST /admin/spend/keep") {
+	if !v.may("POST /admin/spend/snooze") {
 		return cell{}
 	}
 	c := cell{Menu: "Actions"}
@@ -364,7 +364,7 @@ func (d *oneResource) describe(v *visit, r *money.Resource) {
 
 // change adds the forms that change a resource.
 func (d *oneResource) change(v *visit, r *money.Resource, gone bool) {
-	if gone || !v.may("POST /admin/spend/keep") {
+	if gone || !v.may("POST /admin/spend/snooze") {
 		return
 	}
 	if d.Idle != nil {
@@ -432,7 +432,7 @@ func loadIdle(v *visit) (any, int, string) {
 
 // idleTable lists idle resources, the greatest waste first.
 func idleTable(v *visit, list []money.IdleResource) table {
-	mayKeep := v.may("POST /admin/spend/keep")
+	mayKeep := v.may("POST /admin/spend/snooze")
 	sortByWaste(list)
 	return newTable(v, list, tableSpec[money.IdleResource]{
 		Name: "idle", Caption: "Idle resources", Whole: true,

@@ -68,7 +68,7 @@ func newGuide(v *visit) guideData {
 		{Key: "place", Title: "Place", Off: true, Cell: func(*guideRow) cell { return codeCell("EU-1") }},
 		{Key: "used", Title: "Last used", Cell: func(r *guideRow) cell { return v.whenCell(r.At) }},
 		{Title: "Actions", Cell: func(r *guideRow) cell {
-			return cell{Menu: "Actions", Forms: []form{v.post("spend/keep", r.Name, "Snooze", field{Name: "for", Label: "Snooze for", Value: "24h"})}}
+			return cell{Menu: "Actions", Forms: []form{v.post("spend/snooze", r.Name, "Snooze", field{Name: "for", Label: "Snooze for", Value: "24h"})}}
 		}},
 	}
 	spec := tableSpec[guideRow]{

@@ -57,28 +57,28 @@ func CodeLines(file []byte) int {
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1422},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9258},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6220},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4086},
-		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2861},
-		{"callers", []string{"gateway/identity"}, 1891},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1440},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9976},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6278},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4401},
+		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2871},
+		{"callers", []string{"gateway/identity"}, 1896},
 		{"Envoy", []string{"gateway/extproc/..."}, 516},
 		{"leaves of the gateway", []string{
 			"gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 9456},
+		}, 9458},
 		{"explanations, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4642},
+		}, 4769},
 		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 2387},
-		{"what callers see of themselves", []string{"gateway/selfservice"}, 464},
-		{"policies", []string{"policies/..."}, 14314},
-		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8761},
+		{"what callers see of themselves", []string{"gateway/selfservice"}, 465},
+		{"policies", []string{"policies/..."}, 14378},
+		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8772},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4041},
-		{"old dialects", []string{"translate/..."}, 12459},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6565},
-		{"command line", []string{"cmd/tollgate"}, 7050},
+		{"old dialects", []string{"translate/..."}, 12470},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6582},
+		{"command line", []string{"cmd/tollgate"}, 7184},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2268},
 		{"emulator of the platform", []string{"test/platform/..."}, 10007},
 	}
@@ -100,7 +100,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 422
+	MaxSettings = 345
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 30
 	// LargeLines is the number of lines above which a package is listed in [Large].

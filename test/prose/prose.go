@@ -12,8 +12,6 @@ type Figures struct {
 	Words int
 	// Headless counts relative clauses without a noun before them, such as "what runs", per 1,000 words. Questions have none.
 	Headless float64
-	// You counts "you" and "your" per 1,000 words.
-	You float64
 	// Median is the length of the middle sentence, in words. Rows of tables and fragments of three words and fewer are no sentences.
 	Median int
 	// Long counts sentences of more than [Longest] words.
@@ -28,12 +26,11 @@ func Measure(page string) Figures {
 	all := sentences(Bare(page))
 	var f Figures
 	var lengths []int
-	headless, you := 0, 0
+	headless := 0
 	for _, s := range all {
 		words := strings.Fields(s.text)
 		f.Words += len(words)
 		plain := lower(words)
-		you += count(plain, "you", "your", "yours")
 		if !strings.HasSuffix(s.text, "?") {
 			headless += headlessClauses(plain)
 		}
@@ -48,7 +45,7 @@ func Measure(page string) Figures {
 	if f.Words == 0 {
 		return f
 	}
-	f.Headless, f.You = float64(headless)*1000/float64(f.Words), float64(you)*1000/float64(f.Words)
+	f.Headless = float64(headless) * 1000 / float64(f.Words)
 	if len(lengths) > 0 {
 		slices.Sort(lengths)
 		f.Median = lengths[len(lengths)/2]
