@@ -56,7 +56,7 @@ type Fitting struct {
 	Prices  func(ctx context.Context, org string) (*catalog.Snapshot, error)
 }
 
-// Endpoints are the questions of operators about what fits into a budget.
+// Rows returns the endpoints that answer what fits into a budget.
 func (from Fitting) Rows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
 		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.fits),

@@ -63,7 +63,7 @@ type policySelection struct {
 	All    bool   `query:"all" doc:"also policies of the library that are not in force"`
 }
 
-// Endpoints are the questions of operators about policies.
+// Rows returns the operators' API endpoints for policies.
 func (d Policies) Rows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
 		Pattern: "GET /admin/policies", Summary: "Policies in force, with their parameters and an example", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),

@@ -73,7 +73,7 @@ type searched struct {
 	Limit int    `query:"limit" min:"1" max:"100" default:"20" doc:"how many matches at most"`
 }
 
-// Endpoints are the questions of operators about everything that has a name.
+// Rows returns the endpoints that search everything that has a name.
 func (from Search) Rows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
 		Pattern: "GET /admin/search", Summary: "Resources, keys, teams, decisions and policies by ID or name", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.search),
