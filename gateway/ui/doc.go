@@ -1,7 +1,7 @@
 // Package ui serves the console: pages of the operators' listener for people, below [Path], and My team, pages of the data listener for
 // callers, below [TeamPath].
 //
-// A page of operators is a template over the answers of admin rows. It asks each row by [adminapi.Calldler], as its route does, so that a page
+// A page of operators is a template over the answers of admin rows. It asks each row by [adminapi.Invoker], as its route does, so that a page
 // shows nothing that the API does not have, and the role of the asker is checked in one place. A form posts the parameters of a row that
 // changes something.
 //
