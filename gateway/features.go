@@ -115,8 +115,8 @@ func (p *parts) list() []feature {
 			return []tasks.Task{{Name: "background work", Until: tasks.Drained, Run: tasks.UntilDone, Drain: p.drainBackground}}
 		}},
 		{name: "overview", rows: p.overview.Endpoints},
-		{name: "search", rows: p.search.Rows},
-		{name: "fitting GPUs", rows: p.fitting.Rows},
+		{name: "search", rows: p.search.Endpoints},
+		{name: "fitting GPUs", rows: p.fitting.Endpoints},
 		{name: "spending", rows: p.money.Endpoints, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
@@ -150,7 +150,7 @@ func (p *parts) list() []feature {
 			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
 		}},
 		{
-			name: "policies", rows: func() []adminapi.Endpoint { return slices.Concat(p.drafts.Endpoints(), p.described.Rows()) }, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
+			name: "policies", rows: func() []adminapi.Endpoint { return slices.Concat(p.drafts.Endpoints(), p.described.Endpoints()) }, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
 			tasks: func() []tasks.Task { return []tasks.Task{{Name: "policies", Until: tasks.Stopping, Run: p.follow}} },
 		},
 		{name: "alerts", rows: p.alerts.Endpoints, tasks: func() []tasks.Task {

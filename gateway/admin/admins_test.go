@@ -27,7 +27,7 @@ func account(name, org string, roles ...adminapi.Role) settings.AdminAccount {
 var beyondReading = map[adminapi.Role][]string{
 	adminapi.Operator: {
 		"GET /admin/audit/log", "GET /admin/decisions/log", "GET /debug/pprof/", "GET /debug/pprof/profile", "GET /debug/pprof/symbol", "GET /debug/pprof/trace",
-		"POST /admin/limits/reset", "POST /admin/spend/adjust", "POST /admin/spend/adopt", "POST /admin/spend/adopt-team", "POST /admin/spend/holds/release", "POST /admin/spend/snooze", "POST /admin/spend/reconcile",
+		"POST /admin/limits/reset", "POST /admin/spend/adjust", "POST /admin/spend/adopt", "POST /admin/spend/adopt-team", "POST /admin/spend/holds/release", "POST /admin/spend/reconcile", "POST /admin/spend/snooze",
 	},
 	adminapi.Approver: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},
 	adminapi.Admin:    {"GET /admin/config", "GET /admin/config/diff", "GET /admin/config/revisions", "POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate", "POST /admin/policies/replay", "POST /admin/policies/try", "POST /admin/tokens/revoke"},

@@ -35,7 +35,7 @@ func (x *Report) outcome() string {
 	return OutcomeAllowed
 }
 
-// price returns the highest cost per hour that a request asked for in USD, "" for none.
+// price returns the highest cost per hour that a request asked for in USD, or "".
 func (x *Report) price() string {
 	for i := range x.Calls {
 		if usd := x.Calls[i].USDPerHour; usd != "" {
@@ -48,7 +48,7 @@ func (x *Report) price() string {
 // milliseconds converts a duration, with a precision of a microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// resourceOf returns the ID of the resource that an exchange created or named, "" for none.
+// resourceOf returns the ID of the resource that an exchange created or named, or "".
 func resourceOf(ex *filter.Exchange) string {
 	id := cmp.Or(ex.Adopted, ex.Params["id"])
 	if r := ex.Cost.Reservation; r != nil {

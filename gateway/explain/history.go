@@ -165,7 +165,7 @@ type Summary struct {
 	Own    *OwnAction `json:"own,omitempty"`
 	// Outcome is allowed, denied, throttled or failed, as the counts of requests by outcome have it.
 	Outcome string `json:"outcome"`
-	// Resource is the ID of the resource that the request created or named, and USDPerHour the highest cost that it asked for; "" for none.
+	// Resource is the ID of the resource that the request created or named, and USDPerHour the highest cost that it asked for; either may be "".
 	Resource   string `json:"resource,omitempty"`
 	USDPerHour string `json:"usdPerHour,omitempty"`
 	// DurationMs is the time that the gateway took until the response was complete, in milliseconds, 0 if it is unknown.
@@ -235,7 +235,7 @@ func (x *Report) Summary() Summary {
 	}
 }
 
-// resource returns the ID of the resource that the call created or is about, "" for none.
+// resource returns the ID of the resource that the call created or is about, or "".
 func (x *Report) resource() string {
 	switch {
 	case x.Own != nil:

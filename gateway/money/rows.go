@@ -94,7 +94,7 @@ func (p *shown) keep(l *Ledger) error {
 	return nil
 }
 
-// resourceList is one page of resources.
+// ResourceList is one page of resources.
 type ResourceList struct {
 	Resources []Resource `json:"resources"`
 	// All is the number of selected resources, and PerHour their cost in USD.

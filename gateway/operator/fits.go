@@ -27,7 +27,7 @@ type Fits struct {
 	GPUs []GPUFit `json:"gpus"`
 }
 
-// GPUFit is how long and how many GPUs of a type fit.
+// GPUFit is the time and the number of GPUs of one type that fit.
 type GPUFit struct {
 	GPU  string `json:"gpu"`
 	Name string `json:"name,omitempty"`
@@ -35,9 +35,9 @@ type GPUFit struct {
 	Cloud string `json:"cloud"`
 	// PerHour is the price of one GPU, in USD.
 	PerHour string `json:"perHour"`
-	// Hours is how long one GPU can run, absent without a budget for accrued cost.
+	// Hours is the time that one GPU can run, absent without a budget for accrued cost.
 	Hours string `json:"hours,omitempty"`
-	// AtOnce is how many can run at the same time within budgets per hour and of GPUs, absent without such a budget.
+	// AtOnce is the number of GPUs that can run at the same time within budgets per hour and of GPUs, absent without such a budget.
 	AtOnce *int64 `json:"atOnce,omitempty"`
 }
 
@@ -56,8 +56,8 @@ type Fitting struct {
 	Prices  func(ctx context.Context, org string) (*catalog.Snapshot, error)
 }
 
-// Endpoints are the questions of operators about what fits into a budget.
-func (from Fitting) Rows() []adminapi.Endpoint {
+// Endpoints returns the admin API endpoint that says what fits into a budget.
+func (from Fitting) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
 		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.fits),
 		Commands: []adminapi.Command{{

@@ -21,7 +21,7 @@ type PolicyDetails struct {
 	// Own reports that the policy is in the organisation's own Rego, Changes that it may change the body of a call.
 	Own     bool `json:"own,omitempty"`
 	Changes bool `json:"changes,omitempty"`
-	// ActiveConfig are the entries of the configuration for the policy, none for a policy that is not in force.
+	// InForce lists the configured entries of the policy. It is empty for a policy that is not in force.
 	InForce    []PolicyEntry     `json:"inForce"`
 	Parameters []PolicyParameter `json:"parameters"`
 	// Example is a section of the configuration that puts the policy in force, as YAML.
@@ -47,7 +47,7 @@ type PolicyParameter struct {
 	Default any `json:"default,omitempty"`
 }
 
-// PolicyList are descriptions of policies.
+// PolicyList holds descriptions of policies.
 type PolicyList struct {
 	Policies []PolicyDetails `json:"policies"`
 }
@@ -63,8 +63,8 @@ type policySelection struct {
 	All    bool   `query:"all" doc:"also policies of the library that are not in force"`
 }
 
-// Endpoints are the questions of operators about policies.
-func (d Policies) Rows() []adminapi.Endpoint {
+// Endpoints returns the admin API endpoint that describes policies.
+func (d Policies) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
 		Pattern: "GET /admin/policies", Summary: "Policies in force, with their parameters and an example", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
 	}}

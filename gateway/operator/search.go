@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Search finds resources, keys, teams, decisions and policies by ID or name. The zero value describes its row.
+// Search finds resources, keys, teams, decisions and policies by ID or name.
 type Search struct {
 	// Org returns an organisation with its keys, nil for none.
 	Org func(id string) *settings.Org
@@ -73,8 +73,8 @@ type searched struct {
 	Limit int    `query:"limit" min:"1" max:"100" default:"20" doc:"how many matches at most"`
 }
 
-// Endpoints are the questions of operators about everything that has a name.
-func (from Search) Rows() []adminapi.Endpoint {
+// Endpoints returns the admin API endpoint that searches resources, keys, teams, decisions and policies.
+func (from Search) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
 		Pattern: "GET /admin/search", Summary: "Resources, keys, teams, decisions and policies by ID or name", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.search),
 		Commands: []adminapi.Command{{

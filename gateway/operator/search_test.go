@@ -48,7 +48,7 @@ func searchable() operator.Search {
 
 func TestSearch(t *testing.T) {
 	t.Parallel()
-	rows := adminapi.NewTable(searchable().Rows(), adminapi.Direct{})
+	rows := adminapi.NewTable(searchable().Endpoints(), adminapi.Direct{})
 	scope := adminapi.Principal{Orgs: []adminapi.Tenant{
 		{ID: "acme", Teams: []string{"research", "training"}, Entries: []adminapi.Entry{{Policy: "gpu_count", Mode: "enforce"}, {Policy: "gpu_count", Mode: "shadow"}}},
 		{ID: "globex", Teams: []string{"train"}},

@@ -169,8 +169,8 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Approval requests can be asked, too: each page counts them.
 func adminRows() []adminapi.Endpoint {
 	rows := admin.Deps{Features: slices.Concat(
-		operator.OverviewSources{}.Endpoints(), operator.Search{}.Rows(), operator.Fitting{}.Rows(), (*operator.Fleet)(nil).Endpoints(), operator.Limits{}.Endpoints(), (*money.Money)(nil).Endpoints(), (*alerts.Alerts)(nil).Endpoints(), alerts.Reports{}.Endpoints(), approval.Service{}.Endpoints(), callers.Operators{}.Endpoints(), (*legacy.Calls)(nil).Endpoints(), (*envoy.Server)(nil).Endpoints(), (*decisions.Decisions)(nil).Endpoints(), (*operator.Explainer)(nil).Endpoints(),
-		operator.Drafts{}.Endpoints(), operator.Policies{}.Rows(), (*audit.Log)(nil).Endpoints(), (*operator.Revisions)(nil).Endpoints(),
+		operator.OverviewSources{}.Endpoints(), operator.Search{}.Endpoints(), operator.Fitting{}.Endpoints(), (*operator.Fleet)(nil).Endpoints(), operator.Limits{}.Endpoints(), (*money.Money)(nil).Endpoints(), (*alerts.Alerts)(nil).Endpoints(), alerts.Reports{}.Endpoints(), approval.Service{}.Endpoints(), callers.Operators{}.Endpoints(), (*legacy.Calls)(nil).Endpoints(), (*envoy.Server)(nil).Endpoints(), (*decisions.Decisions)(nil).Endpoints(), (*operator.Explainer)(nil).Endpoints(),
+		operator.Drafts{}.Endpoints(), operator.Policies{}.Endpoints(), (*audit.Log)(nil).Endpoints(), (*operator.Revisions)(nil).Endpoints(),
 	)}.Endpoints()
 	i := slices.IndexFunc(rows, func(r adminapi.Endpoint) bool { return r.Pattern == approvalList })
 	rows[i].Handler = adminapi.HandlerFor(func(context.Context, adminapi.Principal, adminapi.OrgParam) (approval.List, error) {

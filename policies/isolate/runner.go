@@ -39,7 +39,7 @@ var (
 	// ErrBusy means that all slots, or the slot of the organisation, are in use.
 	ErrBusy = errors.New("another Rego job is running")
 	// ErrCompiling means that the caller stopped waiting for a compilation, which continues.
-	ErrCompiling = errors.New("Rego is still being compiled; it takes effect after that succeeds")
+	ErrCompiling = errors.New("the Rego is still being compiled; it takes effect once that succeeds")
 	// ErrClosed means that the Runner is closed.
 	ErrClosed = errors.New("process is shutting down")
 )

@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"declared too large": {"POST", base + "/run", "", "x", []string{"Content-Length: 99999999"}, 413, "exceeds"},
 		"no job at all":      {"POST", base + "/cancel/abc", "key_research", strings.Repeat(" ", 102401), nil, 413, "exceeds 102400 bytes"},
-		"coded":              {"POST", base + "/run", "key_research", `{"input":{}}`, []string{"Content-Encoding: gzip"}, 415, "codings"},
+		"coded":              {"POST", base + "/run", "key_research", `{"input":{}}`, []string{"Content-Encoding: gzip"}, 415, "compressed request bodies are not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := r.ask(t, tc.method, tc.target, tc.key, tc.body, tc.header...)

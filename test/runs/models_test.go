@@ -183,7 +183,7 @@ func TestRunCostGoesByPublishedPrices(t *testing.T) {
 		{"/v2/p-video/run", `{"input":{}}`, 200, ""},
 		{"/v2/p-video/run", `{"input":{"duration":10,"resolution":"1080p"}}`, 403, "0.40 USD per run exceeds the limit of 0.30 USD"},
 		{"/v2/wan-2-5/runsync", `{"input":{}}`, 403, "1.50 USD per run exceeds the limit of 0.30 USD"},
-		{"/v2/wan-2-6-i2v/batch", `[{"input":{}},{"input":{"duration":2}}]`, 403, "0.5 USD per run exceeds"},
+		{"/v2/wan-2-6-i2v/batch", `[{"input":{}},{"input":{"duration":2}}]`, 403, "0.50 USD per run exceeds"},
 		{"/v2/p-video/batch", `[{"input":{}},{"input":{"duration":14}}]`, 200, ""},
 		{"/v2/moonshot-kimi/openai/v1/chat/completions", strings.Replace(hello, "16", "20001", 1), 403, "USD per run exceeds"},
 		{"/v2/p-video/run", `{"input":{"duration":"5"}}`, 403, "the price of a run of p-video is unknown"},

@@ -219,7 +219,7 @@ func TestARunWhoseCostIsNotKnown(t *testing.T) {
 	const body = `{"input":{"duration":"5"}}`
 	r := newRig(t, policies(priced), answer)
 	a := r.ask(t, "POST", "/v2/clip/run", "key_research", body)
-	if a.Status != 403 || calls.Load() != 0 || !strings.Contains(fmt.Sprint(decoded(t, a.Body)["error"]), "cannot be determined") {
+	if a.Status != 403 || calls.Load() != 0 || !strings.Contains(fmt.Sprint(decoded(t, a.Body)["error"]), "cannot determine the maximum cost of this run") {
 		t.Errorf("%d %s and %d calls, want 403", a.Status, a.Body, calls.Load())
 	}
 	counts := newRig(t, policies(strings.Replace(priced, "per_day: 1", "gpus: 1", 1)), answer)

@@ -64,7 +64,7 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]ledger.Head, error)
 
 // ownersScript stores offered owners, each with the time of its offer. It keeps the latest owner of each resource.
 //
-// ARGV  1  retention in ms   2  time of the offer in ms, then for each resource: ID, owner
+// ARGV  1  retention in ms   2  time of the offer in ms, then for each resource: ID, owner.
 var ownersScript = redis.NewScript(`
 for i = 3, #ARGV, 2 do
   local was = redis.call('HGET', KEYS[1], ARGV[i])
