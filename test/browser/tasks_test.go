@@ -284,6 +284,7 @@ func TestTasksOfCallers(t *testing.T) {
 			b.until(t, `document.querySelector("h1").textContent === "Team research"`)
 			visit(t, b, "Cost", `location.pathname === "/tollgate/ui/cost"`)
 			shows(t, b, "NVIDIA L4")
+			visit(t, b, "My team", `location.pathname === "/tollgate/ui/"`)
 			shows(t, b, "All denied requests")
 			visit(t, b, "All denied requests", `location.pathname === "/tollgate/ui/requests" && location.search.includes("refused=true")`)
 			click(t, b, `tbody a[href^="/tollgate/ui/requests/"]`)
