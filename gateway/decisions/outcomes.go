@@ -63,7 +63,7 @@ func (o *outcomes) add(e *telemetry.Event) {
 	o.of(e.Org)[ended{e.Start.UTC().Truncate(slotLength), outcomeOf(e), e.Team}]++
 }
 
-// of returns the counts of an organisation, and creates them on first use. The caller must hold mu.
+// of returns the counts of an organisation, and creates the map on first use. The caller must hold mu.
 func (o *outcomes) of(org string) map[ended]int64 {
 	if o.counts == nil {
 		o.counts = make(map[string]map[ended]int64)

@@ -34,7 +34,7 @@ type BudgetRow struct {
 	// Percent is the used and reserved share of the limit.
 	Percent int `json:"percent"`
 	Budget
-	// Forecast is the expected cost at the end of the budget's period. It is absent for budgets without a period.
+	// Forecast is the expected cost at the end of the budget's period. It is absent if the budget has no forecast.
 	Forecast *Estimate `json:"forecast,omitempty"`
 	// Ends is the end of the current period.
 	Ends *time.Time `json:"ends,omitempty"`
