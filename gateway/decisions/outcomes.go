@@ -18,7 +18,7 @@ import (
 
 // Outcomes of requests, the keys of the counts.
 const (
-	// OutcomeAllowed counts requests that the gateway forwarded and the platform answered with any status below 500.
+	// OutcomeAllowed counts requests that the gateway let pass and that ended with a status below 500.
 	OutcomeAllowed = "allowed"
 	// OutcomeDenied counts requests that the gateway rejected, except for rate limits and failures of the gateway.
 	OutcomeDenied = "denied"

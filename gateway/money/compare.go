@@ -73,8 +73,8 @@ func (m *Money) compareRow() adminapi.Endpoint {
 	}
 }
 
-// before returns the query of the previous period at the time now. It starts as many whole days earlier as the range is long, or as many
-// hours if the range is no longer than a day.
+// before returns the query of the previous period at the time now. It starts earlier by the length of the range, rounded up to whole days
+// if the range is longer than a day.
 func before(q *ledger.Query, now time.Time) *ledger.Query {
 	p, length := *q, q.To.Sub(q.From)
 	if day := ledger.Daily.Length(); length > day { // compare the same hours of earlier days

@@ -83,7 +83,7 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 	return out
 }
 
-// approvalItem returns the entry of an approval request, with Approve and Deny. If the listener is anonymous, the decision is recorded
+// approvalItem returns the entry of an approval request, with Approve and Deny. If the principal is anonymous, the decision is recorded
 // under the name that the gateway assigns to anonymous principals.
 func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)

@@ -311,7 +311,7 @@ func dimensionOf(c *money.Cost, dimension string) string {
 	return ""
 }
 
-// forecastFor returns the forecast of the organisation, team or key that a query selects, or nil if the query selects anything else.
+// forecastFor returns the forecast of the organisation, team or key that a query selects, or nil if there is no forecast for its filters.
 func forecastFor(q url.Values, scopes []money.Forecast) *money.Forecast {
 	scope, filters := "organisation", 0
 	for _, name := range costFilters {

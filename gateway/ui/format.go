@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// decimal parses a decimal amount of the API. An empty text results in 0.
+// decimal parses a decimal amount of the API. An empty or invalid text results in 0.
 func decimal(text string) float64 {
-	n, _ := strconv.ParseFloat(text, 64) // an empty text is read as 0 is none
+	n, _ := strconv.ParseFloat(text, 64) // an empty text is read as 0
 	return n
 }
 

@@ -179,7 +179,7 @@ func (v *visit) Path() string { return v.r.URL.Path }
 // Query returns a query parameter of the page.
 func (v *visit) Query(name string) string { return v.r.URL.Query().Get(name) }
 
-// Kept returns the parameters of the page, sorted and without the named ones, as hidden fields of a form that replaces those.
+// Kept returns the non-empty parameters of the page, sorted and without the named ones, as hidden fields of a form that replaces those.
 func (v *visit) Kept(without ...string) (out []hiddenField) {
 	q := v.r.URL.Query()
 	names := make([]string, 0, len(q))

@@ -44,7 +44,7 @@ func (c *Console) seal(ctx context.Context, login underWay) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(cipher.Seal(nil, nil, text, nil)), nil //nolint:gosec // the cipher generates a random nonce itself
+	return base64.RawURLEncoding.EncodeToString(cipher.Seal(nil, nil, text, nil)), nil //nolint:gosec // the cipher generates the nonce
 }
 
 // unseal returns the pending login in the request's cookie. The error is errNotBegun or an error of the store.

@@ -23,7 +23,7 @@ func (legacyData) Head(*frame) head {
 	return head{Title: "Legacy APIs", Text: "Programs that still call the v1 and GraphQL APIs, and the v2 operation to call instead."}
 }
 
-// Tiles returns the total numbers of calls.
+// Tiles returns a summary of the calls.
 func (d legacyData) Tiles(f *frame) []tile {
 	if len(d.Calls) == 0 {
 		return nil

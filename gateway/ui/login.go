@@ -102,8 +102,8 @@ func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, c.path+loginPath, http.StatusSeeOther)
 }
 
-// local returns target if it is the address of a console page, and otherwise the address of the first page. The result has a decoded and
-// cleaned path, because browsers clean a path before they follow a redirect.
+// local returns target if it is the address of a console page other than the login page, and otherwise the address of the first page. The
+// result has a decoded and cleaned path, because browsers clean a path before they follow a redirect.
 func (c *Console) local(target string) string {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.ContainsAny(target+u.Path, "\\") ||

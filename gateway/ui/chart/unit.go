@@ -94,7 +94,7 @@ func Change(now, before float64) string {
 // scale is a vertical axis from 0 to top.
 type scale struct{ top, step float64 }
 
-// smallest and largest bound the height of an axis.
+// smallest and largest are the limits of the height of an axis.
 const smallest, largest = 1e-6, 1e15
 
 // maxTicks is the maximum number of intervals between grid lines.
