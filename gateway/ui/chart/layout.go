@@ -265,7 +265,7 @@ func (c *Chart) xTicks() (ticks []xTick) {
 	return ticks
 }
 
-// interval returns the distance between labels on an axis with buckets shorter than a day, so that the axis has at most most labels.
+// interval returns the distance between labels on an axis with buckets shorter than a day. The axis has no more labels than most.
 func (c *Chart) interval(length time.Duration, most int) time.Duration {
 	all := length * time.Duration(len(c.Buckets))
 	for _, minutes := range []int{5, 10, 15, 30, 60, 2 * 60, 3 * 60, 4 * 60, 6 * 60, 12 * 60} {
