@@ -51,7 +51,7 @@ func (g *Gateway) Handler() http.Handler {
 	}))
 }
 
-// ExtProc returns the Envoy door, which also serves xDS and health checks.
+// ExtProc returns the gRPC server for Envoy: external processing, xDS and health checks.
 func (g *Gateway) ExtProc() *grpc.Server {
 	s := (&extproc.Server{Pipeline: g.current.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.current.view)...)
 	g.envoys.Register(s)

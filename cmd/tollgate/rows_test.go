@@ -224,8 +224,8 @@ func TestAnswersHaveFourFormats(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	for format, want := range map[string]string{
-		"table": "ID    TEAMS    POLICIES   ENTRIES\nacme  ml, ops  gpu_count  gpu_count shadow for team ml\n",
-		"csv":   "id,teams,policies,entries\nacme,\"ml, ops\",gpu_count,gpu_count shadow for team ml\n",
+		"table": "ID    TEAMS    ZONE  POLICIES   ENTRIES\nacme  ml, ops        gpu_count  gpu_count shadow for team ml\n",
+		"csv":   "id,teams,zone,policies,entries\nacme,\"ml, ops\",,gpu_count,gpu_count shadow for team ml\n",
 		"yaml":  "orgs:\n- id: acme\n  teams:\n  - ml\n  - ops\n  policies:\n  - gpu_count\n  entries:\n  - policy: gpu_count\n    mode: shadow\n    teams:\n    - ml\n",
 	} {
 		if code, got, stderr := tell(t, "orgs", "--admin", s.Listener.Addr().String(), "-o", format); code != 0 || got != want {

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Deps holds the dependencies of the endpoints. The zero value returns endpoints that can be listed but not called.
+// Deps holds the dependencies of the admin API. The zero value is enough to list the endpoints, but not to call them.
 type Deps struct {
 	// Features are the endpoints defined by other packages.
 	Features []adminapi.Endpoint

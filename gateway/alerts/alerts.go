@@ -219,7 +219,7 @@ type incompleteList struct {
 	Missing int    `json:"missing"`
 }
 
-// IncompleteList sends an alert about a platform list that omits most of the resources, at most one per hour. The ledger has logged it.
+// IncompleteList sends an alert, at most once per hour, that a list from the platform lacks most of the known resources.
 func (t *Alerts) IncompleteList(ctx context.Context, org string, r *ledger.Report) {
 	const kind = "platform.list_short"
 	now := t.Now()

@@ -88,7 +88,7 @@ func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	return d, nil
 }
 
-// Close closes the log of a gateway whose tasks were not run.
+// Close closes the decision log if the tasks of d were never started.
 func (d *Decisions) Close() {
 	if d.log != nil {
 		d.log.Close()

@@ -18,7 +18,7 @@ type GroupSnapshot struct {
 	Gateways  []Gateway         `json:"gateways"`
 }
 
-// Endpoints returns the operators' API endpoints for Envoys. It may be called on a nil Server to describe them.
+// Endpoints returns the admin API endpoints for Envoys. A nil Server returns endpoints that can be listed but not called.
 func (s *Server) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{

@@ -21,7 +21,7 @@ func (c *stageClock) mark(stage int) {
 		c.begin = now
 	}
 	if stage < len(c.marks) {
-		c.marks[stage] = uint32(min(math.MaxUint32, max(0, now.Sub(c.begin).Microseconds()))) //nolint:gosec // bounded by min and max
+		c.marks[stage] = uint32(min(math.MaxUint32, max(0, now.Sub(c.begin).Microseconds())))
 	}
 }
 

@@ -29,8 +29,7 @@ type Translator interface {
 	Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing
 }
 
-// Translate responds to legacy requests. Each v2 call of a translator runs through the Call part of the chain and is dispatched like other
-// calls.
+// Translate answers legacy requests. Each v2 call of the translator passes the call filters and is sent to the platform.
 type Translate struct {
 	API *schema.API
 	// Lists limits the memory of lists translated at the same time, until the responses are sent. Further requests wait.

@@ -64,7 +64,7 @@ func (d *Dialects) Translators() map[route.Dialect]filter.Translator {
 	return map[route.Dialect]filter.Translator{route.V1: d.first, route.GraphQL: d.gql}
 }
 
-// Namers returns the functions that determine the operations of a call in dialects where the path does not.
+// Namers returns, by dialect, the function that finds the operation of a request whose path does not identify it, such as a GraphQL query.
 func (d *Dialects) Namers() map[route.Dialect]filter.OperationNamer {
 	return map[route.Dialect]filter.OperationNamer{route.GraphQL: d.gql}
 }

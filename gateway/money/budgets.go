@@ -124,7 +124,7 @@ func (m *Money) budgets(ctx context.Context, _ adminapi.Principal, p listedBudge
 	return out, err
 }
 
-// AllBudgets returns all budgets of an organisation, by scope and in the order of the ledger.
+// AllBudgets returns all budgets of an organisation, grouped by scope.
 func (m *Money) AllBudgets(ctx context.Context, org string) (at time.Time, list []BudgetRow, err error) {
 	o, err := m.check(org)
 	if err != nil {

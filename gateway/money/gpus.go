@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// GPUs returns, by resource ID, the GPU types under which the ledger counted the costs of resources since a time, limited to the
-// retention of the daily history. It omits resources without costs in the ledger, and endpoints on pools with several types.
+// GPUs returns the GPU type of each resource that has had costs since the given time, by resource ID. The time is limited by the
+// retention of the daily history. Resources without costs are omitted, and so are endpoints on pools with several GPU types.
 func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.Time) (map[string]string, error) {
 	history, now := m.Loop.History, m.deps.Now()
 	to := ledger.Daily.Start(now).AddDate(0, 0, 1)

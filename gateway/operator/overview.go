@@ -94,7 +94,7 @@ func (o *Overview) Knows(part string) bool {
 	return !slices.ContainsFunc(slices.Concat(o.Unknown, o.Off), func(not string) bool { return strings.HasPrefix(not, part) })
 }
 
-// PartsTime limits the time to read the parts of a response or of a page. They are read concurrently.
+// PartsTime is the maximum time to collect the parts of a response or page. The parts are collected concurrently.
 const PartsTime = 4 * time.Second
 
 // partsAtOnce limits the number of parts read concurrently.

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Search finds resources, keys, teams, decisions and policies by ID or name. The zero value describes its endpoint.
+// Search finds resources, keys, teams, decisions and policies by ID or name.
 type Search struct {
 	// Org returns an organisation with its keys, or nil if it is unknown.
 	Org func(id string) *settings.Org

@@ -72,8 +72,8 @@ func (s *GatewayStatus) drainsLocked() chan struct{} {
 	return s.drains
 }
 
-// SetLoaded records that a configuration is in force and clears an earlier fault. restart lists settings that require a restart,
-// refused the rejected files of organisations.
+// SetLoaded records that a configuration is in force and clears an earlier fault. restart lists the settings that require a restart;
+// refused lists the organisation files that were rejected.
 func (s *GatewayStatus) SetLoaded(at time.Time, revision string, restart []string, refused []settings.RejectedFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,7 +54,7 @@ type Policy struct {
 	Params map[string]any `json:"params,omitempty"`
 }
 
-// Operation describes whether policies allow an operation for the caller, independent of the content of a call.
+// Operation reports whether the policies allow the caller to use an operation, whatever the body of the request contains.
 type Operation struct {
 	ID string `json:"id"`
 	// Refused lists the reasons why every call is refused. It is empty if a call may be allowed.

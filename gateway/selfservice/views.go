@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// Me is the identity of a caller with the remainder of its limits and budgets.
+// Me describes a caller: its identity, its remaining rate limits and its remaining budgets.
 type Me struct {
 	Org  string `json:"org"`
 	Team string `json:"team,omitempty"`

@@ -28,7 +28,7 @@ type Unowned string
 // Values lists the groups.
 func (Unowned) Values() []string { return []string{"org", "admins"} }
 
-// Validate returns a fault if more callers may change resources than may read them.
+// Validate returns an error if the configuration lets more callers change resources than read them.
 func (i Isolation) Validate() error {
 	width := func(r Reach) int { return slices.Index(r.Values(), string(cmp.Or(r, "org"))) }
 	if i.Change != "" && width(i.Change) < width(i.Read) {

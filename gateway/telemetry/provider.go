@@ -127,7 +127,7 @@ func (p *Providers) export(ctx context.Context, cfg *settings.Telemetry) (reader
 // Resource identifies the process in all exports.
 func (p *Providers) Resource() *resource.Resource { return p.resource }
 
-// Logged returns a handler that also exports the records accepted by h, if logs are exported.
+// Logged returns a handler that passes records to h and, if OTLP log export is configured, also exports the records that h accepts.
 func (p *Providers) Logged(h slog.Handler) slog.Handler {
 	if p.logs == nil {
 		return h

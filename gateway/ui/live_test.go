@@ -74,14 +74,14 @@ func TestLiveDecisions(t *testing.T) {
 		t.Errorf("the first event: %s", got)
 	}
 	_, _, page = p.get(c.URL + "/ui/requests?refused=true")
-	if !strings.Contains(page, `gpu_count: 3 GPUs per pod are more than the 2 allowed</td>`) {
+	if !strings.Contains(page, `gpu_count: 3 GPUs per pod exceed the limit of 2</td>`) {
 		t.Errorf("the page does not say which policy refused: %s", page)
 	}
 	if _, _, first := p.get(c.URL + "/ui/requests?limit=1"); !strings.Contains(first, `>Next</a>`) {
 		t.Error("a full list does not lead to older decisions")
 	}
 	p.post(c.URL+"/ui/logout", nil)
-	if got := next("data: "); !strings.Contains(got, "not accepted any more") {
+	if got := next("data: "); !strings.Contains(got, "token is no longer valid") {
 		t.Errorf("after the logout: %s", got)
 	}
 }

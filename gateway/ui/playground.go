@@ -47,7 +47,7 @@ deny contains msg if {
 	count := input.resource.after.gpu.count
 	print("GPUs:", count)
 	count > 1
-	msg := sprintf("%d GPUs are more than one", [count])
+	msg := sprintf("%d GPUs exceed the limit of 1", [count])
 }
 `
 

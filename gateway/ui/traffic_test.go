@@ -26,7 +26,7 @@ func TestRequestPage(t *testing.T) {
 	}
 	_, _, page := p.get(c.URL + "/ui/requests/" + id[1])
 	for _, want := range []string{
-		"3 GPUs per pod are more than the 2 allowed", "What to change", `href="/ui/policies/gpu_count`, ">Timeline<", " µs</span>", "per hour", `href="/ui/keys/ann`,
+		"3 GPUs per pod exceed the limit of 2", "What to change", `href="/ui/policies/gpu_count`, ">Timeline<", " µs</span>", "per hour", `href="/ui/keys/ann`,
 		"Authorization: Bearer $TOLLGATE_KEY", `href="/ui/dry-run?`, `href="/ui/requests?key=ann`,
 	} {
 		if !strings.Contains(page, want) {

@@ -89,7 +89,7 @@ type Client struct {
 	standard map[string]*http.Transport
 }
 
-// New returns a Client for the platform at cfg.BaseURL with the credentials of organisations by ID. It does not dial.
+// New returns a Client for the platform at cfg.BaseURL. credentials maps the ID of an organisation to its platform key. New does not dial.
 func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	if err != nil {

@@ -17,7 +17,7 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connection{}, c)
 }
 
-// Conn returns the network connection of a request below the listener, nil if unknown.
+// Conn returns the connection on which a request arrived, or nil if the connection is unknown.
 func Conn(ctx context.Context) net.Conn {
 	c, _ := ctx.Value(connection{}).(net.Conn)
 	return c

@@ -114,8 +114,7 @@ func (o *Outbox) Deliver(ctx context.Context) (again bool) {
 	return again
 }
 
-// Sweep delivers the queue of an organisation and releases the holds in the store that belong to this gateway but to no call in
-// progress.
+// Sweep delivers the queued changes of an organisation. It also releases reservations of this gateway that no call in progress uses.
 func (o *Outbox) Sweep(ctx context.Context, org string) error {
 	o.mu.Lock()
 	b := o.of(org)

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// OverBudgetAction is the action taken when a budget is exceeded although calls are checked: because running resources keep accruing
-// cost, prices rose, or the budget was lowered. The zero value takes no action.
+// OverBudgetAction is the action taken when a budget is exceeded. Checked calls cannot exceed a budget, but running resources can, and so
+// can a price increase or a lower budget. The zero value takes no action.
 type OverBudgetAction struct {
 	Stop   Order         `yaml:"stop" doc:"order in which pods of an exceeded budget are stopped, and its sandboxes deleted, until the budget is met: newest first or most expensive first; empty stops nothing. Locked pods keep running"`
 	Notice time.Duration `yaml:"notice" doc:"time between the announcement and the first stop; 0 is 15m"`

@@ -43,8 +43,8 @@ func (r *Writer) open() error {
 // it is available even if the disk is full. Readers do not see it.
 func (r *Writer) Reserve(n int64) { r.reserve = n }
 
-// WriteLines appends complete lines. If a write fails, it tries to remove the part that was written. It returns an error if only
-// the reserved space is left.
+// WriteLines appends complete lines. If a write fails, WriteLines tries to remove the part that was written. It returns an error if the
+// file system has no free space beyond the reserve.
 func (r *Writer) WriteLines(text []byte) error {
 	err := r.follow()
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// RunDeep is like Run, on a stack that is large enough for an evaluation of that many queries.
+// RunDeep is like Run, but uses a stack that is large enough to evaluate the given number of nested queries.
 func RunDeep(queries int, f func() error) error {
 	return Run(func() error {
 		growStack(queries)

@@ -101,13 +101,19 @@ func visit(t *testing.T, b *tab, text, arrived string) {
 
 // consolePages are the pages, with the heading of each.
 var consolePages = [][2]string{
-	{"/ui/", "Now"},
-	{"/ui/spend", "Spend"},
+	{"/ui/", "Overview"},
+	{"/ui/cost", "Cost explorer"},
+	{"/ui/budgets", "Budgets"},
 	{"/ui/resources", "Resources"},
+	{"/ui/reservations", "Reservations"},
+	{"/ui/idle", "Idle"},
+	{"/ui/search?q=ann", "Results for “ann”"},
 	{"/ui/requests", "Requests"},
 	{"/ui/dry-run", "Dry run"},
 	{"/ui/approvals", "Approvals"},
 	{"/ui/keys", "Keys"},
+	{"/ui/keys/ann", "ann"},
+	{"/ui/create-key", "Create key"},
 	{"/ui/limits", "Rate limits"},
 	{"/ui/policies?held=1", "Policies"},
 	{"/ui/policies/gpu_count", "gpu_count"},
@@ -115,9 +121,9 @@ var consolePages = [][2]string{
 	{"/ui/exceptions", "Exceptions"},
 	{"/ui/legacy", "Legacy APIs"},
 	{"/ui/alerts", "Alerts"},
-	{"/ui/audit", "Audit"},
+	{"/ui/audit", "Audit log"},
 	{"/ui/configuration", "Configuration"},
-	{"/ui/fleet", "Fleet"},
+	{"/ui/gateways", "Gateways and Envoys"},
 	{"/ui/requests/none", "Not Found"},
 }
 
@@ -134,7 +140,7 @@ func TestTheConsoleIsAccessible(t *testing.T) {
 		b.do(t, emulationOf(scheme), chromedp.EmulateViewport(1300, 1000))
 		for _, page := range consolePages {
 			b.do(t, chromedp.Navigate(h.admin.URL+page[0]))
-			if got := eval[string](t, b, `document.querySelector("h1").textContent`); got != page[1] {
+			if got := eval[string](t, b, `document.querySelector("h1")?.textContent ?? ""`); got != page[1] {
 				t.Errorf("%s is headed %q, want %q", page[0], got, page[1])
 			}
 			check(t, b, script, page[0]+" "+scheme)
@@ -143,7 +149,7 @@ func TestTheConsoleIsAccessible(t *testing.T) {
 			}
 		}
 		b.do(t, chromedp.Navigate(refused))
-		check(t, b, script, "one decision "+scheme)
+		check(t, b, script, "one request "+scheme)
 	}
 	b.do(t, chromedp.EmulateViewport(320, 800))
 	for _, page := range consolePages {
@@ -226,7 +232,7 @@ func TestLiveDecisionsInTheConsole(t *testing.T) {
 	if rows := eval[[]string](t, b, `[...document.querySelectorAll("[data-live] tbody tr")].map(e => e.textContent)`); len(rows) != 1 || !strings.Contains(rows[0], "gpu_count: ") || !strings.Contains(rows[0], "Denied") {
 		t.Errorf("rows %q, want the refused call alone, with its policy", rows)
 	}
-	check(t, b, script, "live decisions")
+	check(t, b, script, "live requests")
 	click(t, b, "#live button")
 	b.until(t, `document.querySelector("#live [role=status]").textContent === "Paused"`)
 	click(t, b, `tr.linked a.row[href^="/ui/requests/"]`)
@@ -267,9 +273,10 @@ func (h *house) grantAndPass(t *testing.T, b *tab) {
 	t.Helper()
 	visit(t, b, "Approval request", `location.pathname === "/ui/approvals"`)
 	shows(t, b, "Pending")
+	click(t, b, `form[action="/ui/approvals/grant"] summary`)
 	b.do(t, chromedp.SendKeys(chromedp.CSS(`form[action="/ui/approvals/grant"] input[name="reason"]`), "the demo on Monday"))
 	click(t, b, `form[action="/ui/approvals/grant"] button`)
-	shows(t, b, "the call may pass once")
+	shows(t, b, "may pass once")
 	visit(t, b, "All", `location.search.includes("view=all")`)
 	shows(t, b, "Answered by")
 	shows(t, b, "the demo on Monday")
@@ -287,7 +294,7 @@ func (h *house) grantAndPass(t *testing.T, b *tab) {
 func (h *house) keyOfItsOwn(t *testing.T, b *tab) {
 	t.Helper()
 	visit(t, b, "Keys", `location.pathname === "/ui/keys"`)
-	click(t, b, `summary`)
+	visit(t, b, "Create key", `location.pathname === "/ui/create-key"`)
 	b.do(t, chromedp.SendKeys(chromedp.CSS(`form[action="/ui/keys/create"] input[name="id"]`), "batch"))
 	click(t, b, `form[action="/ui/keys/create"] button`)
 	b.until(t, `document.querySelector("#secret") !== null`)
@@ -295,8 +302,8 @@ func (h *house) keyOfItsOwn(t *testing.T, b *tab) {
 	if got := h.pod(t, made, "small", "1"); got != http.StatusCreated {
 		t.Errorf("a call with the new key: %d, want 201", got)
 	}
-	visit(t, b, "To the keys", `location.pathname === "/ui/keys"`)
-	eval[any](t, b, `document.querySelectorAll("details").forEach(e => { e.open = true })`)
+	visit(t, b, "Done", `location.pathname === "/ui/keys"`)
+	visit(t, b, "batch", `location.pathname === "/ui/keys/batch"`)
 	click(t, b, `form[action="/ui/keys/rotate"] button`)
 	shows(t, b, "The old secret ends after 24h.")
 	click(t, b, `button.danger`)
@@ -305,8 +312,8 @@ func (h *house) keyOfItsOwn(t *testing.T, b *tab) {
 	if next == made {
 		t.Error("the secret is the same")
 	}
-	visit(t, b, "To the keys", `location.pathname === "/ui/keys"`)
-	eval[any](t, b, `document.querySelectorAll("details").forEach(e => { e.open = true })`)
+	visit(t, b, "Done", `location.pathname === "/ui/keys"`)
+	visit(t, b, "batch", `location.pathname === "/ui/keys/batch"`)
 	click(t, b, `form[action="/ui/keys/revoke"] button`)
 	shows(t, b, "This cannot be undone.")
 	click(t, b, `button.danger`)
@@ -318,11 +325,11 @@ func (h *house) keyOfItsOwn(t *testing.T, b *tab) {
 	}
 }
 
-// exported downloads the table of the page of spend.
+// exported downloads the table of the cost explorer.
 func (h *house) exported(t *testing.T, b *tab) {
 	t.Helper()
-	visit(t, b, "Spend", `location.pathname === "/ui/spend"`)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, eval[string](t, b, `document.querySelector('a[href^="/ui/spend.csv"]').href`), http.NoBody)
+	visit(t, b, "Cost explorer", `location.pathname === "/ui/cost"`)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, eval[string](t, b, `document.querySelector('a[href^="/ui/cost.csv"]').href`), http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ const (
 	mayDiffer = 0.04 // the share of squares that may be others
 )
 
-// Now and one decision look as they did, with the data and the clock of the test: a style that is lost or a part that has moved is seen, a letter
+// The overview and one request look as they did, with the data and the clock of the test: a style that is lost or a part that has moved is seen, a letter
 // is not. Write the pictures anew with -update, and look at them.
 func TestThePagesLookAsTheyDid(t *testing.T) {
 	c := serveTown(t)
@@ -35,11 +35,11 @@ func TestThePagesLookAsTheyDid(t *testing.T) {
 	}
 	c.pass(t, 9*time.Minute)
 	b := c.login(t, emulationOf("light"), chromedp.EmulateViewport(1200, 900))
-	looks(t, b, "now")
+	looks(t, b, "overview")
 	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/requests?refused=true"))
 	click(t, b, `tr.linked a.row[href^="/ui/requests/"]`)
 	b.until(t, `document.querySelector("h1")?.textContent === "createPod"`)
-	looks(t, b, "decision")
+	looks(t, b, "request")
 }
 
 // looks compares the page with its picture.

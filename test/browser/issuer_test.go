@@ -110,7 +110,7 @@ orgs:
 func loginAt(t *testing.T, b *tab, page, name string) {
 	t.Helper()
 	b.do(t, chromedp.Navigate(page))
-	visit(t, b, "Log in with corp", `document.querySelector('input[name="login"]') !== null`)
+	visit(t, b, "Sign in with corp", `document.querySelector('input[name="login"]') !== null`)
 	b.do(t, chromedp.SendKeys(chromedp.CSS(`input[name="login"]`), name), chromedp.SendKeys(chromedp.CSS(`input[name="password"]`), "any"))
 	click(t, b, `button[type="submit"]`)
 	b.until(t, `document.querySelector('input[name="prompt"][value="consent"]') !== null`)
@@ -132,8 +132,8 @@ func TestLoginAtARealIssuer(t *testing.T) {
 	})
 	t.Run("callers", func(t *testing.T) {
 		b := openTab(t)
-		loginAt(t, b, h.data.URL+"/tollgate/ui/spend", "rob")
-		b.until(t, `location.pathname === "/tollgate/ui/spend" && document.querySelector("header").textContent.includes("rob")`)
+		loginAt(t, b, h.data.URL+"/tollgate/ui/cost", "rob")
+		b.until(t, `location.pathname === "/tollgate/ui/cost" && document.querySelector("header").textContent.includes("rob")`)
 		visit(t, b, "My team", `location.pathname === "/tollgate/ui/"`)
 		shows(t, b, "research")
 		click(t, b, `form[action="/tollgate/ui/logout"] button`)

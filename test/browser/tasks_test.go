@@ -178,16 +178,21 @@ func (c *town) shadowed(t *testing.T, b *tab) {
 	})
 }
 
-// whoSpendsMost finds the dearest of the week, its team and its machine.
+// whoSpendsMost finds the most expensive resource of the month, its team and its machine.
 func (c *town) whoSpendsMost(t *testing.T, b *tab) {
 	t.Helper()
-	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/"))
-	first := eval[string](t, b, `document.querySelector('section[aria-labelledby="dearest"] tbody tr').textContent`)
-	for _, want := range []string{"train", "research", "NVIDIA L4", "20."} { // two L4 for a day
+	visit(t, b, "Cost explorer", `location.pathname === "/ui/cost"`)
+	visit(t, b, "Resource", `location.search.includes("by=resource")`)
+	first := eval[string](t, b, `document.querySelector('section[aria-label="Groups"] tbody tr').textContent`)
+	for _, want := range []string{"train", "20."} { // two L4 for a day
 		if !strings.Contains(first, want) {
-			t.Errorf("the dearest is %q, want %q in it", first, want)
+			t.Errorf("the most expensive is %q, want %q in it", first, want)
 		}
 	}
+	visit(t, b, "Resources", `location.pathname === "/ui/resources"`)
+	visit(t, b, "train", `location.pathname.startsWith("/ui/resources/")`)
+	shows(t, b, "research")
+	shows(t, b, "NVIDIA L4")
 }
 
 // lastDay finds the day on which a budget will be used up.
@@ -211,11 +216,15 @@ func (c *town) lastDay(t *testing.T, b *tab) {
 	if day < "2026-11-11" || day > "2026-11-13" { // 20 USD a day, of 40
 		t.Errorf("the budget is used up on %q, want the 11th to the 13th", day)
 	}
-	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/"))
-	shows(t, b, day)
+	last, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit(t, b, "Budgets", `location.pathname === "/ui/budgets"`)
+	shows(t, b, last.Format("2 Jan"))
 }
 
-// stopTheSweep keeps an idle pod: the sweep leaves it alone, and takes the other.
+// stopTheSweep snoozes an idle pod: the sweep leaves it alone, and takes the other.
 func (c *town) stopTheSweep(t *testing.T, b *tab) {
 	t.Helper()
 	if got := c.pod(t, "key_of_mel", "forgotten", "1"); got != http.StatusCreated {
@@ -231,13 +240,12 @@ func (c *town) stopTheSweep(t *testing.T, b *tab) {
 	for range 12 {
 		c.pass(t, time.Minute)
 	}
-	visit(t, b, "Resources", `location.pathname === "/ui/resources"`)
+	visit(t, b, "Idle", `location.pathname === "/ui/idle"`)
 	const row = `[...document.querySelectorAll("tbody tr")].find(e => e.textContent.includes("sleeper"))`
-	b.until(t, row+`.textContent.includes("stopped at")`)
-	eval[any](t, b, row+`.querySelector("details").open = true`)
+	b.until(t, row+`?.textContent.includes(", stops ")`)
 	eval[any](t, b, row+`.querySelector('form[action="/ui/spend/snooze"] button').click()`)
 	shows(t, b, "is left alone until")
-	b.until(t, row+`.textContent.includes("kept until")`)
+	b.until(t, row+`?.textContent.includes("Snoozed")`)
 	for range 8 {
 		c.pass(t, time.Minute)
 	}
@@ -270,16 +278,15 @@ func TestTasksOfCallers(t *testing.T) {
 			b.until(t, `location.pathname === "/tollgate/ui/login"`)
 			b.do(t, chromedp.SendKeys(chromedp.CSS("#token"), "key_of_lena\r"))
 			b.until(t, `location.pathname === "/tollgate/ui/" && document.querySelector("nav") !== null`)
-			shows(t, b, "team research")
-			visit(t, b, "Spend", `location.pathname === "/tollgate/ui/spend"`)
+			b.until(t, `document.querySelector("h1").textContent === "Team research"`)
+			visit(t, b, "Cost", `location.pathname === "/tollgate/ui/cost"`)
 			shows(t, b, "NVIDIA L4")
-			visit(t, b, "Decisions", `location.pathname === "/tollgate/ui/decisions"`)
-			click(t, b, `input[name="refused"]`)
-			click(t, b, `form.filter button`)
-			b.until(t, `location.search.includes("refused=true")`)
-			click(t, b, `tbody a[href^="/tollgate/ui/decisions/"]`)
-			shows(t, b, "What would have to change")
-			visit(t, b, "Request for approval", `location.pathname === "/tollgate/ui/approvals"`)
+			visit(t, b, "All denied requests", `location.pathname === "/tollgate/ui/requests" && location.search.includes("refused=true")`)
+			click(t, b, `tbody a[href^="/tollgate/ui/requests/"]`)
+			shows(t, b, "What to change")
+			shows(t, b, "Request for approval")
+			click(t, b, `main a[href^="/tollgate/ui/approvals"]`)
+			b.until(t, `location.pathname === "/tollgate/ui/approvals"`)
 			click(t, b, `form[action="/tollgate/ui/approvals/grant"] button`)
 			shows(t, b, "Answered by lena")
 			if got := c.pod(t, "key_of_ann", "<b>big</b>", "3"); got != http.StatusCreated {
@@ -288,14 +295,14 @@ func TestTasksOfCallers(t *testing.T) {
 			visit(t, b, "Resources", `location.pathname === "/tollgate/ui/resources"`)
 			shows(t, b, "<b>big</b>")
 			visit(t, b, "Keys", `location.pathname === "/tollgate/ui/keys"`)
-			click(t, b, `summary`)
+			visit(t, b, "Create key", `location.pathname === "/tollgate/ui/create-key"`)
 			b.do(t, chromedp.SendKeys(chromedp.CSS(`form[action="/tollgate/ui/keys/create"] input[name="id"]`), "batch"))
 			click(t, b, `form[action="/tollgate/ui/keys/create"] button`)
 			b.until(t, `document.querySelector("#secret") !== null`)
 			if got := c.pod(t, eval[string](t, b, `document.querySelector("#secret").value`), "small", "1"); got != http.StatusCreated {
 				t.Errorf("a call with the new key: %d, want 201", got)
 			}
-			for _, page := range []string{"", "spend", "resources", "decisions", "approvals", "keys"} {
+			for _, page := range []string{"", "cost", "resources", "requests", "approvals", "keys", "create-key"} {
 				b.do(t, chromedp.EmulateViewport(1300, 1000), chromedp.Navigate(c.data.URL+"/tollgate/ui/"+page))
 				if actions == nil { // the checker is a script
 					check(t, b, script, "/tollgate/ui/"+page)

@@ -50,8 +50,8 @@ func (s *Session) Memoize(key string, f func() (any, error)) (any, error) {
 	return r.value, r.err
 }
 
-// MemoizeForRequest is like Memoize, but its results survive Invalidate. It is for values that no write of a caller
-// changes, such as the catalog.
+// MemoizeForRequest is like Memoize, but its results survive Invalidate. Use it for values that the caller cannot change, such as the
+// catalog.
 func (s *Session) MemoizeForRequest(key string, f func() (any, error)) (any, error) {
 	return s.Memoize(immutablePrefix+key, f)
 }

@@ -94,7 +94,7 @@ func (c Container) SetPersistent(gb int64, path string) {
 	c.set(map[string]any{"persistent": map[string]any{"size": translate.Int(gb), "path": path}}, "mounts")
 }
 
-// CopyInto copies the settings that have a value into another body, as v2 does for a body that names a template.
+// CopyInto copies the settings that have a value into another body. The platform merges a template into a request in the same way.
 func (c Container) CopyInto(to Container) {
 	for _, name := range [...]string{"image", "registry"} {
 		if s := c.text(name); s != "" {
