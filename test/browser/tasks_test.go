@@ -182,7 +182,10 @@ func (c *town) shadowed(t *testing.T, b *tab) {
 func (c *town) whoSpendsMost(t *testing.T, b *tab) {
 	t.Helper()
 	visit(t, b, "Cost explorer", `location.pathname === "/ui/cost"`)
-	visit(t, b, "Resource", `location.search.includes("by=resource")`)
+	shows(t, b, "Data centre")
+	click(t, b, `section[aria-label="Groups"] a[href*="by=resource"]`)
+	b.until(t, `location.search.includes("by=resource")`)
+	shows(t, b, "train")
 	first := eval[string](t, b, `document.querySelector('section[aria-label="Groups"] tbody tr').textContent`)
 	for _, want := range []string{"train", "20."} { // two L4 for a day
 		if !strings.Contains(first, want) {
@@ -281,6 +284,7 @@ func TestTasksOfCallers(t *testing.T) {
 			b.until(t, `document.querySelector("h1").textContent === "Team research"`)
 			visit(t, b, "Cost", `location.pathname === "/tollgate/ui/cost"`)
 			shows(t, b, "NVIDIA L4")
+			shows(t, b, "All denied requests")
 			visit(t, b, "All denied requests", `location.pathname === "/tollgate/ui/requests" && location.search.includes("refused=true")`)
 			click(t, b, `tbody a[href^="/tollgate/ui/requests/"]`)
 			shows(t, b, "What to change")
