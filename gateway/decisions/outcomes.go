@@ -16,19 +16,19 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Outcomes of requests, as they are counted.
+// Outcomes of requests, the keys of the counts.
 const (
-	// OutcomeAllowed counts requests that the gateway let through, whatever the platform answered below status 500.
+	// OutcomeAllowed counts requests that the gateway let pass and that ended with a status below 500.
 	OutcomeAllowed = "allowed"
-	// OutcomeDenied counts requests that the gateway refused, for any reason but a rate limit or a failure of its own.
+	// OutcomeDenied counts requests that the gateway rejected, except for rate limits and failures of the gateway.
 	OutcomeDenied = "denied"
-	// OutcomeThrottled counts requests over a rate limit, and those shed under overload.
+	// OutcomeThrottled counts requests that exceeded a rate limit or were shed under overload.
 	OutcomeThrottled = "throttled"
 	// OutcomeFailed counts requests that ended with a status of 500 or above.
 	OutcomeFailed = "failed"
 )
 
-// outcomeOf classifies the end of an exchange.
+// outcomeOf returns the outcome of the exchange that e reports.
 func outcomeOf(e *telemetry.Event) string {
 	switch kind := problem.Kind(e.Refusal); {
 	case kind == problem.RateLimited || kind == problem.Overloaded:
@@ -41,29 +41,29 @@ func outcomeOf(e *telemetry.Event) string {
 	return OutcomeAllowed
 }
 
-// slotLength is the shortest interval that outcomes are counted by.
+// slotLength is the length of the smallest bucket of outcome counts.
 const slotLength = 5 * time.Minute
 
-// ended is the subject of a count of requests.
+// ended identifies a count of completed requests.
 type ended struct {
 	slot          time.Time
 	outcome, team string
 }
 
-// outcomes counts requests by their outcome until the counts are written. It is safe for concurrent use.
+// outcomes accumulates request counts by outcome until write stores them. It is safe for concurrent use.
 type outcomes struct {
 	mu     sync.Mutex // guards counts
 	counts map[string]map[ended]int64
 }
 
-// add counts a request.
+// add counts the request that e reports.
 func (o *outcomes) add(e *telemetry.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.of(e.Org)[ended{e.Start.UTC().Truncate(slotLength), outcomeOf(e), e.Team}]++
 }
 
-// of returns the counts of an organisation. The caller holds mu.
+// of returns the counts of an organisation, and creates the map on first use. The caller must hold mu.
 func (o *outcomes) of(org string) map[ended]int64 {
 	if o.counts == nil {
 		o.counts = make(map[string]map[ended]int64)
@@ -74,7 +74,7 @@ func (o *outcomes) of(org string) map[ended]int64 {
 	return o.counts[org]
 }
 
-// merge adds counts of an organisation.
+// merge adds counts to the counts of an organisation.
 func (o *outcomes) merge(org string, counts map[ended]int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,7 +84,7 @@ func (o *outcomes) merge(org string, counts map[ended]int64) {
 	}
 }
 
-// write moves the counts to the store. Those that it does not take are kept for the next call.
+// write moves the counts to the store. Counts that could not be stored are retained for the next call.
 func (o *outcomes) write(ctx context.Context, store *CountStore) (errs []error) {
 	o.mu.Lock()
 	all := o.counts
@@ -99,12 +99,12 @@ func (o *outcomes) write(ctx context.Context, store *CountStore) (errs []error) 
 	return errs
 }
 
-// outcomesOf and teamOutcomesOf name the outcomes of an hour of an organisation: by five minutes, and by team.
+// outcomesOf and teamOutcomesOf return the store keys of an organisation's outcomes in one hour: per five minutes, and per team.
 func outcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes" }
 
 func teamOutcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes:teams" }
 
-// AddOutcomes adds counts of an organisation's requests.
+// AddOutcomes adds counts to the stored request counts of an organisation.
 func (s *CountStore) AddOutcomes(ctx context.Context, org string, counts map[ended]int64) error {
 	hashes := make(map[string]map[string]int64)
 	add := func(hash, outcome, of string, n int64) {
@@ -121,11 +121,11 @@ func (s *CountStore) AddOutcomes(ctx context.Context, org string, counts map[end
 	return s.hours.Add(ctx, hashes)
 }
 
-// byTeam counts outcomes by hour and team, in the place of five minutes.
+// byTeam selects counts per hour and team instead of per five minutes.
 const byTeam = "team"
 
-// Outcomes returns the requests of an organisation from the hour of one time to the hour of another: by hour and team for by "team", and
-// otherwise by five minutes.
+// Outcomes returns the request counts of an organisation between the hours of from and to. If by is "team", they are per hour and team,
+// otherwise per five minutes.
 func (s *CountStore) Outcomes(ctx context.Context, org string, from, to time.Time, by string) (map[ended]int64, error) {
 	name := outcomesOf
 	if by == byTeam {
@@ -158,11 +158,11 @@ func (s *CountStore) Outcomes(ctx context.Context, org string, from, to time.Tim
 	return out, nil
 }
 
-// OutcomeCount is the number of requests by outcome in a bucket of time.
+// OutcomeCount holds the number of requests with each outcome in one time bucket.
 type OutcomeCount struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
-	// Team is set where requests are counted by team.
+	// Team is set if requests are counted by team.
 	Team      string `json:"team,omitempty"`
 	Allowed   int64  `json:"allowed"`
 	Denied    int64  `json:"denied"`
@@ -170,7 +170,7 @@ type OutcomeCount struct {
 	Failed    int64  `json:"failed"`
 }
 
-// add adds requests of an outcome. Outcomes of a later version are left out.
+// add adds n requests with the given outcome. It ignores outcomes that a later version may have stored.
 func (c *OutcomeCount) add(outcome string, n int64) {
 	switch outcome {
 	case OutcomeAllowed:
@@ -184,20 +184,20 @@ func (c *OutcomeCount) add(outcome string, n int64) {
 	}
 }
 
-// Sum returns the number of requests.
+// Sum returns the total number of requests.
 func (c *OutcomeCount) Sum() int64 { return c.Allowed + c.Denied + c.Throttled + c.Failed }
 
-// OutcomeCounts are requests by outcome. Buckets without requests are among them, unless they are counted by team.
+// OutcomeCounts lists request counts by outcome. Empty buckets are included unless requests are counted by team.
 type OutcomeCounts struct {
 	From   time.Time      `json:"from"`
 	To     time.Time      `json:"to"`
 	Bucket string         `json:"bucket"`
 	Counts []OutcomeCount `json:"counts"`
-	// Total are the requests of all buckets and teams.
+	// Total is the sum over all buckets and teams.
 	Total OutcomeCount `json:"total"`
 }
 
-// countedOutcomes selects requests.
+// countedOutcomes holds the parameters of a query for request counts.
 type countedOutcomes struct {
 	adminapi.OrgParam
 
@@ -208,10 +208,10 @@ type countedOutcomes struct {
 	By     string             `query:"by" oneof:"team" doc:"count requests by this field; not by 5m"`
 }
 
-// maxSlots bounds the buckets of five minutes in an answer.
+// maxSlots is the maximum number of five-minute buckets in a response.
 const maxSlots = 24 * 12
 
-// buckets returns the buckets of a range.
+// buckets returns the empty buckets between from and to.
 func (p *countedOutcomes) buckets(from, to time.Time, zone *time.Location) (list []OutcomeCount) {
 	next := func(time.Time) time.Time { return to }
 	switch p.Bucket {
@@ -233,7 +233,7 @@ func (p *countedOutcomes) buckets(from, to time.Time, zone *time.Location) (list
 	return list
 }
 
-// start rounds the beginning of a range down to a bucket.
+// start rounds the beginning of a range down to the start of its bucket.
 func (p *countedOutcomes) start(at time.Time, zone *time.Location) time.Time {
 	switch p.Bucket {
 	case "5m":
@@ -271,7 +271,7 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p c
 	case p.Bucket == "5m" && to.Sub(from) > maxSlots*slotLength:
 		return nil, adminapi.BadParam("since", "buckets of 5m can cover at most 24h")
 	}
-	d.counter.write(ctx, d.today) // the counts of this process are among them
+	d.counter.write(ctx, d.today) // include the counts of this process
 	found, err := d.counter.store.Outcomes(ctx, org, from, to, by)
 	if err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p c
 	return out, nil
 }
 
-// sum adds counts up by bucket, and by team if the question says so.
+// sum adds the counts up by bucket, and by team if the query groups by team.
 func (p *countedOutcomes) sum(found map[ended]int64, buckets []OutcomeCount, total *OutcomeCount) []OutcomeCount {
 	type group struct {
 		bucket int

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// stageClock measures the stages of an exchange on the monotonic clock. The zero value has not started.
+// stageClock measures the stages of an exchange on the monotonic clock. The zero value is a clock that has not started.
 type stageClock struct {
 	begin time.Time
-	// marks are the times since begin at which stages were entered, in microseconds. Stages beyond the array have none.
+	// marks holds the time from begin until each stage was entered, in microseconds. Stages beyond the array are not measured.
 	marks [stagesOfRequest]uint32
-	// total is the time from begin until the response was complete, 0 before that.
+	// total is the time from begin until the response was complete, or 0 before that.
 	total time.Duration
 }
 
-// mark notes that the stage with an index is entered now.
+// mark records that the stage with the given index starts now.
 func (c *stageClock) mark(stage int) {
 	now := time.Now()
 	if stage == 0 {
@@ -25,19 +25,19 @@ func (c *stageClock) mark(stage int) {
 	}
 }
 
-// stop notes that the response is complete.
+// stop records that the response is complete.
 func (c *stageClock) stop() {
 	if !c.begin.IsZero() {
 		c.total = time.Since(c.begin)
 	}
 }
 
-// StageTime is when a stage began, counted from the first stage, and how long it took until the next one began. The last stage of an
-// exchange includes the response phase.
+// StageTime holds the start of a stage, relative to the first stage, and its duration until the next stage started. The duration of the
+// last stage of an exchange includes the response phase.
 type StageTime struct{ Start, Took time.Duration }
 
-// StageTimes returns the times of the stages of an exchange that has ended, in the order of [Exchange.Stages]. It returns nil for an
-// exchange that has not ended. Stages that were not measured are left out at the end.
+// StageTimes returns the times of the stages of a completed exchange, in the order of [Exchange.Stages], or nil if the exchange has not
+// ended. The result is shorter than Stages if later stages were not measured.
 func (ex *Exchange) StageTimes() []StageTime {
 	c := &ex.Progress.clock
 	if c.total == 0 {
@@ -54,5 +54,5 @@ func (ex *Exchange) StageTimes() []StageTime {
 	return out
 }
 
-// Duration returns the time from the first stage until the response was complete, 0 for an exchange that has not ended.
+// Duration returns the time from the first stage until the response was complete, or 0 if the exchange has not ended.
 func (ex *Exchange) Duration() time.Duration { return ex.Progress.clock.total }

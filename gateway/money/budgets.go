@@ -13,45 +13,45 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// BudgetList is a part of the budgets of an organisation.
+// BudgetList is one page of the budgets of an organisation.
 type BudgetList struct {
 	At      time.Time   `json:"at"`
 	Budgets []BudgetRow `json:"budgets"`
-	// All is the number of budgets that are selected.
+	// All is the number of matching budgets.
 	All int `json:"all"`
-	// Next is the parameter cursor of the next part, absent behind the last.
+	// Next is the cursor of the next page. It is absent on the last page.
 	Next string `json:"next,omitempty"`
 }
 
 // BudgetRow is a budget with its forecast.
 type BudgetRow struct {
 	Scope string `json:"scope"`
-	// Kind is organisation, team or key. ID is the id of the team or key.
+	// Kind is organisation, team or key. ID is the ID of the team or key.
 	Kind string `json:"kind"`
 	ID   string `json:"id,omitempty"`
 	// Team is the team of a key, or the team itself.
 	Team string `json:"team,omitempty"`
-	// Percent is the share of the limit that is used or reserved.
+	// Percent is the used and reserved share of the limit.
 	Percent int `json:"percent"`
 	Budget
-	// Forecast is the expected cost at the end of the budget's period, absent for a budget without one.
+	// Forecast is the expected cost at the end of the budget's period. It is absent if the budget has no forecast.
 	Forecast *Estimate `json:"forecast,omitempty"`
-	// Ends is the end of the period.
+	// Ends is the end of the current period.
 	Ends *time.Time `json:"ends,omitempty"`
-	// PerHour is the present cost of the scope, in USD.
+	// PerHour is the current hourly cost of the scope, in USD.
 	PerHour string `json:"perHour"`
 }
 
-// AtRisk reports whether a budget is expected to be used up before its period ends, or at least nearPercent of it are taken.
+// AtRisk reports whether the budget is expected to run out before its period ends, or at least nearPercent of it is used or reserved.
 func (b *BudgetRow) AtRisk() bool { return b.UsedUp != "" || b.Percent >= nearPercent }
 
-// nearPercent is the share of a budget, in percent, from which it is at risk.
+// nearPercent is the used share of a budget, in percent, at which it counts as at risk.
 const nearPercent = 80
 
-// id identifies the budget among those of the organisation.
+// id returns a unique identifier of the budget within the organisation.
 func (b *BudgetRow) id() string { return b.Scope + " " + b.Name }
 
-// listedBudgets selects budgets.
+// listedBudgets holds the parameters of a list of budgets.
 type listedBudgets struct {
 	adminapi.OrgParam
 	adminapi.Paging
@@ -68,14 +68,14 @@ func (p *listedBudgets) selects(b *BudgetRow) bool {
 		(p.Search == "" || strings.Contains(strings.ToLower(b.ID), strings.ToLower(p.Search)))
 }
 
-// choose returns the selected budgets in their order.
+// choose returns the matching budgets in the requested order.
 func (p *listedBudgets) choose(list []BudgetRow) []BudgetRow {
 	list = slices.DeleteFunc(list, func(b BudgetRow) bool { return !p.selects(&b) })
 	slices.SortStableFunc(list, func(a, b BudgetRow) int { return p.compare(&a, &b) })
 	return list
 }
 
-// compare orders budgets as they are asked for.
+// compare compares two budgets in the requested order.
 func (p *listedBudgets) compare(a, b *BudgetRow) int {
 	share := cmp.Compare(b.share(), a.share())
 	switch p.Sort {
@@ -87,7 +87,7 @@ func (p *listedBudgets) compare(a, b *BudgetRow) int {
 	return cmp.Or(cmp.Compare(a.usedUp(), b.usedUp()), share, cmp.Compare(a.id(), b.id()))
 }
 
-// share is the part of the limit that is taken.
+// share returns the used and reserved fraction of the limit.
 func (b *BudgetRow) share() float64 {
 	if limit := adminapi.Decimal(b.Limit); limit > 0 {
 		return (adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved)) / limit
@@ -95,7 +95,7 @@ func (b *BudgetRow) share() float64 {
 	return 1
 }
 
-// usedUp orders exhaustion dates: budgets that are used up already are first, and those that will not be are last.
+// usedUp returns a sort key for exhaustion dates: exhausted budgets sort first, budgets that will not run out sort last.
 func (b *BudgetRow) usedUp() string {
 	if b.share() >= 1 {
 		return ""
@@ -112,7 +112,7 @@ func (m *Money) budgetRow() adminapi.Endpoint {
 	}
 }
 
-// budgets lists the budgets of an organisation.
+// budgets returns one page of an organisation's budgets.
 func (m *Money) budgets(ctx context.Context, _ adminapi.Principal, p listedBudgets) (*BudgetList, error) {
 	at, list, err := m.AllBudgets(ctx, string(p.Org))
 	if err != nil {
@@ -149,7 +149,7 @@ func (m *Money) AllBudgets(ctx context.Context, org string) (at time.Time, list 
 	return state.Now.UTC(), list, nil
 }
 
-// budgetRows are the budgets of a scope.
+// budgetRows returns the budgets of one scope.
 func budgetRows(o *ledger.Outlook, teams map[string]string) []BudgetRow {
 	of := BudgetRow{Scope: o.Scope.String(), Kind: "organisation", ID: o.Scope.ID, PerHour: usd(o.Burn)}
 	switch o.Scope.Kind {
@@ -172,7 +172,7 @@ func budgetRows(o *ledger.Outlook, teams map[string]string) []BudgetRow {
 	return list
 }
 
-// teamsOfKeys returns the team of each known key: of the configuration, made at run time, or the owner of a resource.
+// teamsOfKeys maps each known key to its team. It includes configured keys, keys created at run time, and keys that own a resource.
 func teamsOfKeys(o *settings.Org, state *ledger.State) map[string]string {
 	teams := make(map[string]string)
 	for _, r := range state.Resources {

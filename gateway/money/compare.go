@@ -14,27 +14,27 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Comparison compares the costs of groups with those of the previous period.
+// Comparison compares the cost of groups in two periods.
 type Comparison struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// PreviousFrom and PreviousTo bound the previous period, which has the same length. If the range has not ended yet, the previous one ends
-	// as long before To as it is until then.
+	// PreviousFrom and PreviousTo bound the previous period, which has the same length as the range. If the range has not ended yet, the
+	// previous period is shortened by the time that remains until To.
 	PreviousFrom time.Time `json:"previousFrom,omitzero"`
 	PreviousTo   time.Time `json:"previousTo,omitzero"`
-	// Unknown is why there is no previous period.
+	// Unknown explains why the previous period is missing.
 	Unknown string         `json:"unknown,omitempty"`
 	Rows    []ComparedCost `json:"rows"`
 	// All is the number of groups.
 	All      int    `json:"all"`
 	Total    string `json:"total"`
 	Previous string `json:"previous,omitempty"`
-	// Next is the parameter cursor of the next part, absent behind the last.
+	// Next is the cursor of the next page. It is absent on the last page.
 	Next string `json:"next,omitempty"`
 }
 
-// ComparedCost is the costs of a group in two periods, in USD. Of its members only those are set that the costs are grouped by, and with the
-// resource its name.
+// ComparedCost is the cost of a group in two periods, in USD. Only the dimensions that costs are grouped by are set, and the name of a
+// resource with its ID.
 type ComparedCost struct {
 	Team       string            `json:"team,omitempty"`
 	Key        string            `json:"key,omitempty"`
@@ -48,13 +48,13 @@ type ComparedCost struct {
 	Previous   string            `json:"previous"`
 	// Difference is USD minus Previous.
 	Difference string `json:"difference"`
-	// Percent is the share of the total.
+	// Percent is the group's share of the total.
 	Percent float64 `json:"percent"`
 
 	micro, previous int64
 }
 
-// comparing selects costs to compare.
+// comparing holds the parameters of a comparison.
 type comparing struct {
 	chosen
 	adminapi.Paging
@@ -73,11 +73,11 @@ func (m *Money) compareRow() adminapi.Endpoint {
 	}
 }
 
-// before returns the previous period of a query at a time. It is as many whole days earlier as the period has begun, or as many hours if that is
-// less than a day.
+// before returns the query of the previous period at the time now. It starts earlier by the length of the range, rounded up to whole days
+// if the range is longer than a day.
 func before(q *ledger.Query, now time.Time) *ledger.Query {
 	p, length := *q, q.To.Sub(q.From)
-	if day := ledger.Daily.Length(); length > day { // the same hours of other days
+	if day := ledger.Daily.Length(); length > day { // compare the same hours of earlier days
 		length = (length + day - 1) / day * day
 	}
 	end := ledger.Hourly.Start(now).Add(time.Hour)
@@ -119,7 +119,7 @@ func (m *Money) compare(ctx context.Context, s adminapi.Principal, p comparing) 
 	return out, err
 }
 
-// previous returns the costs of the period before that of a query. Where its last hours are no longer kept, it has whole days.
+// previous returns the costs of the period before q. If the ledger no longer retains its last hours, the costs are for whole days.
 func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	earlier := before(q, m.deps.Now())
 	costs, err := m.Costs(ctx, org, earlier)
@@ -159,7 +159,7 @@ func compared(now, earlier []Cost) []ComparedCost {
 	return list
 }
 
-// id identifies a group. A resource is the same whatever its labels and its machine were.
+// id identifies the group. A resource keeps its ID when its labels or its machine change.
 func (c *ComparedCost) id() string {
 	if c.Resource != "" {
 		return strings.Join([]string{c.Team, c.Key, c.Resource}, "\x00")
@@ -171,5 +171,5 @@ func (c *ComparedCost) id() string {
 	return strings.Join(parts, "\x00")
 }
 
-// micro reads an amount in USD as micro-dollars.
+// micro converts a decimal amount in USD to micro-dollars.
 func micro(amount string) int64 { return int64(math.Round(adminapi.Decimal(amount) * microUSD)) }

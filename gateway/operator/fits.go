@@ -15,33 +15,34 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Fits is what a caller can still rent within the remaining budgets that apply to it.
+// Fits describes the GPUs that a caller can still rent within its remaining budgets.
 type Fits struct {
 	At time.Time `json:"at"`
-	// Left is the smallest remaining budget for accrued cost, in USD, and Budget names it; both are absent without such a budget.
+	// Left is the smallest remaining budget for accrued cost, in USD, and Budget is its name. Both are absent if no such budget applies.
 	Left   string `json:"left,omitempty"`
 	Budget string `json:"budget,omitempty"`
-	// PerHour is the cost per hour that running resources may still add, in USD, absent without such a budget.
+	// PerHour is the hourly cost that can be added to the running resources, in USD. It is absent if no hourly budget applies.
 	PerHour string `json:"perHour,omitempty"`
-	// GPUs are the types with a known price, the longest time first.
+	// GPUs lists the GPU types with a known price, the longest running time first.
 	GPUs []GPUFit `json:"gpus"`
 }
 
-// GPUFit is the time and the number of GPUs of one type that fit.
+// GPUFit describes how long, and how many, GPUs of one type fit into the budgets.
 type GPUFit struct {
 	GPU  string `json:"gpu"`
 	Name string `json:"name,omitempty"`
-	// Cloud is the cheaper one of the clouds that offer the type.
+	// Cloud is the cheapest cloud that offers the type.
 	Cloud string `json:"cloud"`
 	// PerHour is the price of one GPU, in USD.
 	PerHour string `json:"perHour"`
-	// Hours is the time that one GPU can run, absent without a budget for accrued cost.
+	// Hours is how long one GPU can run. It is absent if no budget for accrued cost applies.
 	Hours string `json:"hours,omitempty"`
-	// AtOnce is the number of GPUs that can run at the same time within budgets per hour and of GPUs, absent without such a budget.
+	// AtOnce is the number of GPUs that can run concurrently within hourly budgets and GPU count budgets. It is absent if no such budget
+	// applies.
 	AtOnce *int64 `json:"atOnce,omitempty"`
 }
 
-// fitting names a caller.
+// fitting holds the parameters that identify a caller.
 type fitting struct {
 	adminapi.OrgParam
 
@@ -49,14 +50,14 @@ type fitting struct {
 	Key  string        `query:"key" doc:"within the budgets of this key and its team too"`
 }
 
-// Fitting divides remaining budgets by prices. The zero value describes its row.
+// Fitting computes which GPUs fit into remaining budgets. The zero value describes its endpoint.
 type Fitting struct {
 	// Budgets returns the budgets of an organisation, and Prices the price list.
 	Budgets func(ctx context.Context, org string) (at time.Time, list []money.BudgetRow, err error)
 	Prices  func(ctx context.Context, org string) (*catalog.Snapshot, error)
 }
 
-// Endpoints returns the admin API endpoint that says what fits into a budget.
+// Endpoints returns the admin API endpoint that reports which GPUs fit into the budgets of a caller.
 func (from Fitting) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
 		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.fits),
@@ -95,7 +96,7 @@ func (p *fitting) budgets(list []money.BudgetRow) []money.BudgetRow {
 	})
 }
 
-// fit divides what is left of budgets by prices.
+// fit divides the remaining budgets by GPU prices.
 func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
 	left, perHour, count := math.Inf(1), math.Inf(1), math.Inf(1)
 	out := &Fits{GPUs: []GPUFit{}}
@@ -135,7 +136,7 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
 	return out
 }
 
-// cheapest returns the lower price of a GPU type, 0 for an unknown one, and its cloud.
+// cheapest returns the lowest price of a GPU type and the cloud that offers it. The price is 0 if it is unknown.
 func cheapest(g *catalog.GPU) (price catalog.Money, cloud string) {
 	for _, of := range []struct {
 		name  string

@@ -22,13 +22,13 @@ import (
 
 // Search finds resources, keys, teams, decisions and policies by ID or name.
 type Search struct {
-	// Org returns an organisation with its keys, nil for none.
+	// Org returns an organisation with its keys, or nil if it is unknown.
 	Org func(id string) *settings.Org
-	// Show returns the ledger of an organisation, and Costs those of resources that may be gone. The error is a [row.BadRequestError]
-	// for an organisation without budgets.
+	// Show returns the ledger of an organisation. Costs returns the costs of resources, including deleted resources. Both return an
+	// [adminapi.BadRequestError] for an organisation without budgets.
 	Show  func(ctx context.Context, org string) (*money.Ledger, error)
 	Costs func(ctx context.Context, org string, q *ledger.Query) (*money.Costs, error)
-	// Decision returns a decision by its ID, and a [row.RefusedError] with status 404 for an unknown one.
+	// Decision returns the decision with the given ID. An unknown ID results in an [adminapi.RefusedError] with status 404.
 	Decision func(ctx context.Context, s adminapi.Principal, id string) (*explain.Report, error)
 }
 
@@ -37,11 +37,11 @@ type SearchResults struct {
 	Results []SearchResult `json:"results"`
 	// All is the number of matches.
 	All int `json:"all"`
-	// Unknown names the parts that could not be searched.
+	// Unknown names the kinds that could not be searched.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// SearchResult is a match.
+// SearchResult is one match of a search.
 type SearchResult struct {
 	// Kind is resource, key, team, decision or policy.
 	Kind string `json:"kind"`
@@ -49,14 +49,14 @@ type SearchResult struct {
 	Name string `json:"name,omitempty"`
 	Org  string `json:"org"`
 	Team string `json:"team,omitempty"`
-	// Detail says what the match is: the kind and GPU of a resource, the owner of a key, the operation and verdict of a decision, the mode of
-	// a policy.
+	// Detail describes the match: the kind and GPU of a resource, the owner of a key, the operation and verdict of a decision, or the mode
+	// of a policy.
 	Detail string `json:"detail,omitempty"`
 
 	rank int
 }
 
-// Kinds of matches, in the order of equally good ones.
+// Kinds of matches. Equally good matches are listed in this order.
 const (
 	FoundResource = "resource"
 	FoundKey      = "key"
@@ -65,7 +65,7 @@ const (
 	FoundDecision = "decision"
 )
 
-// searched is a search.
+// searched holds the parameters of a search.
 type searched struct {
 	adminapi.OptionalOrg
 
@@ -83,10 +83,10 @@ func (from Search) Endpoints() []adminapi.Endpoint {
 	}}
 }
 
-// matcher ranks names against a text, which is in lower case; given is the text as it was written.
+// matcher ranks names against a search text. text is in lower case; given is the original text.
 type matcher struct{ text, given string }
 
-// rank returns how well one of some names matches: 3 for an equal one, 2 for a beginning, 1 for a part, and 0 for none.
+// rank returns the best match among names: 3 for equality, 2 for a prefix, 1 for a substring, and 0 if no name matches.
 func (m matcher) rank(names ...string) (best int) {
 	for _, name := range names {
 		name = strings.ToLower(name)
@@ -167,7 +167,7 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 			r := &l.Resources[i]
 			add(SearchResult{Kind: FoundResource, ID: r.ID, Name: r.Name, Team: r.Team, Detail: strings.TrimSpace(r.Kind + " " + r.GPU)}, m.rank(r.ID, r.Name))
 		}
-		if len(out.Results) == 0 { // it may be gone
+		if len(out.Results) == 0 { // the resource may have been deleted
 			var costs *money.Costs
 			if costs, err = from.Costs(ctx, t.ID, past(m.given, now)); err == nil && len(costs.Rows) > 0 {
 				c := &costs.Rows[0]
@@ -181,7 +181,7 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 	return out
 }
 
-// past returns the query of the costs of a resource in the last 30 days.
+// past returns the query for the costs of a resource in the last 30 days.
 func past(id string, now time.Time) *ledger.Query {
 	to := ledger.Daily.Start(now).AddDate(0, 0, 1)
 	return &ledger.Query{
@@ -190,7 +190,7 @@ func past(id string, now time.Time) *ledger.Query {
 	}
 }
 
-// decision looks a decision up.
+// decision returns the decision with the given ID as the only match.
 func (from Search) decision(ctx context.Context, s adminapi.Principal, id, org string) (out SearchResults) {
 	x, err := from.Decision(ctx, s, id)
 	if refused, isRefused := errors.AsType[adminapi.RefusedError](err); isRefused && refused.Status == http.StatusNotFound || x != nil && org != "" && x.Caller.Org != org {

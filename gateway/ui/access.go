@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// accessPages returns the pages of the group Access.
+// accessPages returns the pages in the Access group.
 func accessPages() []*page {
 	return []*page{
 		{name: "keys", title: "Keys", asks: keyRow, group: groupAccess, icon: "key", load: keys},
@@ -30,7 +30,7 @@ func keys(v *visit) (any, int, string) {
 	return keyList(v, &list.Is), list.Status, list.Fault
 }
 
-// keyList is the list of an organisation's keys.
+// keyList returns the page that lists an organisation's keys.
 func keyList(v *visit, list *callers.List) listing {
 	l := v.filtered(
 		field{Name: "search", Label: "Name, team or owner", Type: "search"},
@@ -48,7 +48,7 @@ func keyList(v *visit, list *callers.List) listing {
 	return l
 }
 
-// noKeys is shown in the place of the list of an organisation without keys.
+// noKeys returns the empty state of the key list.
 func noKeys(v *visit) empty {
 	return empty{Icon: "key", Title: "No keys yet", Text: "Callers authenticate with a key. Create one here, or on the command line:", Code: &code{"command that creates a key", "tollgate keys create " + cmp.Or(v.org, "ORG") + "/batch --team TEAM"}}
 }
@@ -69,7 +69,7 @@ func keyColumns(v *visit) []column[callers.Key] {
 	}
 }
 
-// createdCell shows when a key was created, and by whom.
+// createdCell shows the creation time of a key and its creator.
 func (v *visit) createdCell(k *settings.KeyRecord) cell {
 	if k.Created.IsZero() {
 		return textCell("Configuration")
@@ -87,7 +87,7 @@ func roleNames(k *settings.KeyRecord) string {
 	return strings.Join(names, ", ")
 }
 
-// limitLines writes quotas, the shortest window first.
+// limitLines formats quotas, the shortest window first.
 func limitLines(limits map[string]int64) (out []string) {
 	order := []string{"second", "minute", "hour", "day"}
 	windows := slices.Collect(maps.Keys(limits))
@@ -100,7 +100,7 @@ func limitLines(limits map[string]int64) (out []string) {
 	return out
 }
 
-// budgetLines writes the budgets of a key.
+// budgetLines formats the budgets of a key.
 func budgetLines(budget map[string]any) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(budget)) {
 		out = append(out, words(name)+" "+fmt.Sprint(budget[name]))
@@ -108,12 +108,12 @@ func budgetLines(budget map[string]any) (out []string) {
 	return out
 }
 
-// keyData is the data of the page of one key.
+// keyData holds the data of a key's page.
 type keyData struct {
 	callers.Key
 
 	Facts []fact
-	// Rotate and Revoke are its actions, nil for those that the asker may not take.
+	// Rotate and Revoke are the forms for these actions, or nil if the principal lacks the permission.
 	Rotate, Revoke *form
 	links          []button
 	parents        []link
@@ -176,7 +176,7 @@ func keyFacts(v *visit, k *callers.Key) []fact {
 	return facts
 }
 
-// none returns a dash for a list without entries.
+// none returns a dash if a list has n = 0 entries.
 func none(n int) []string {
 	if n > 0 {
 		return nil
@@ -184,7 +184,7 @@ func none(n int) []string {
 	return []string{"–"}
 }
 
-// whenOr is a time, or a text where there is none.
+// whenOr returns a cell with the time t, or with the text otherwise if t is zero.
 func (v *visit) whenOr(t any, otherwise string) cell {
 	if c := v.whenCell(t); c.When != nil {
 		return c
@@ -192,7 +192,7 @@ func (v *visit) whenOr(t any, otherwise string) cell {
 	return textCell(otherwise)
 }
 
-// newKeyForm is the page with the form that creates a key.
+// newKeyForm holds the data of the page that creates a key.
 type newKeyForm struct {
 	Form    form
 	parents []link
@@ -210,7 +210,7 @@ func newKey(v *visit) (any, int, string) {
 	return newKeyForm{v.keyForm(v.Teams(), []string{"viewer", "operator", "admin", "lead"}), []link{{Title: "Keys", Path: v.Link("keys")}}}, 0, ""
 }
 
-// keyForm returns the form that creates a key in one of some teams, which are not asked for if there are none, with some of some roles.
+// keyForm returns the form that creates a key with a team and roles from the given lists. It has no team field if teams is empty.
 func (v *visit) keyForm(teams, roles []string) form {
 	fields := []field{{Name: "id", Label: "Name", Required: true, Max: 64}}
 	if len(teams) > 0 {
@@ -236,7 +236,7 @@ func changes(v *visit) (any, int, string) {
 	return changeList(v, &list.Is), list.Status, list.Fault
 }
 
-// changeList is the audit log.
+// changeList returns the page of the audit log.
 func changeList(v *visit, p *audit.Page) listing {
 	l := v.filtered(
 		field{Name: "by", Label: "Key or operator"}, field{Name: "operation", Label: "Operation"}, field{Name: "resource", Label: "Resource ID or name"},
@@ -280,7 +280,7 @@ func changeColumns(v *visit) []column[audit.Change] {
 	}
 }
 
-// resourceID returns the ID of a resource that has a name, too.
+// resourceID returns the ID of a resource that also has a name.
 func resourceID(c *audit.Change) string {
 	if c.Name == "" {
 		return ""
@@ -288,7 +288,7 @@ func resourceID(c *audit.Change) string {
 	return c.Resource
 }
 
-// resultCell shows the status of a change as a state, and the outcome of its call to the platform.
+// resultCell shows the status of a change and the outcome of its call to the platform.
 func resultCell(c *audit.Change) cell {
 	s := status{levelGood, strconv.Itoa(c.Status)}
 	switch {
@@ -301,12 +301,12 @@ func resultCell(c *audit.Change) cell {
 	}
 	carried := c.Carried
 	if carried == "answered" {
-		carried = "" // as almost all are
+		carried = "" // the usual outcome is omitted
 	}
 	return cell{Status: &s, Sub: carried}
 }
 
-// present returns the texts that are not empty.
+// present returns the non-empty texts.
 func present(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// actionPath returns where the form of a row is posted.
+// actionPath returns the URL path that submits a form to an endpoint.
 func actionPath(r *adminapi.Endpoint) string { return Path + actionName(r) }
 
-// actionName returns the name of a row's action.
+// actionName returns the name of an endpoint's action.
 func actionName(r *adminapi.Endpoint) string { return strings.TrimPrefix(r.Path(), "/admin/") }
 
-// action returns a handler that asks a row with the fields of a form. The field back names the page to show afterwards.
+// action returns a handler that calls an endpoint with the fields of a form. The field back is the address of the page to show next.
 func (c *Console) action(r *adminapi.Endpoint) func(v *visit) {
 	name := actionName(r)
 	return func(v *visit) {
@@ -59,20 +59,19 @@ func (c *Console) action(r *adminapi.Endpoint) func(v *visit) {
 	}
 }
 
-// Patterns of rows whose answer is shown once.
+// Patterns of endpoints with a response that is shown only once.
 const (
 	createKey = "POST /admin/keys/create"
 	rotateKey = "POST /admin/keys/rotate"
 )
 
-// secret is a key that was made, or got another secret.
+// secret holds a new key, or a key with a rotated secret.
 type secret struct {
 	Secret string             `json:"secret"`
 	Key    settings.KeyRecord `json:"key"`
 }
 
-// keyForm returns the parameters of a new key: its specification is made of the fields of a form. Fields limit.NAME and budget.NAME are
-// those of quotas and budgets.
+// keyForm builds the parameters of a new key from the fields of a form. Fields limit.NAME and budget.NAME set quotas and budgets.
 func keyForm(form url.Values) url.Values {
 	spec := make(map[string]any)
 	limits, budget := make(map[string]any), make(map[string]any)
@@ -103,7 +102,7 @@ func keyForm(form url.Values) url.Values {
 	return url.Values{"org": {form.Get("org")}, "spec": {string(text)}}
 }
 
-// number returns a text as a number of JSON, or as it is if it is none: the row says so.
+// number converts a text to a JSON number. It returns the text unchanged if it is not a number, so that the endpoint reports the error.
 func number(text string) any {
 	var n json.Number
 	if json.Unmarshal([]byte(text), &n) == nil && text[0] != '"' {

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 )
 
-// approvalData is the data of the inbox of requests for approval.
+// approvalData holds the data of the approval inbox.
 type approvalData struct{ approval.List }
 
 func loadApprovals(v *visit) (any, int, string) {
@@ -16,15 +16,15 @@ func loadApprovals(v *visit) (any, int, string) {
 	return approvalData{list.Is}, list.Status, list.Fault
 }
 
-// pending reports whether a request waits for an answer.
+// isPending reports whether a request is waiting for approval.
 func (v *visit) isPending(r *approval.Record) bool {
 	return r.State == approval.Pending && r.Until.After(v.now())
 }
 
-// all reports whether answered requests are shown, too: if the page asks for them, or if no request is pending.
+// all reports whether resolved requests are also shown: if the page selects them.
 func (d approvalData) all(f *frame) bool { return f.Query("view") == "all" }
 
-// Head returns the header, with a view of pending requests and one of all.
+// Head returns the header, with tabs for pending and for all requests.
 func (d approvalData) Head(f *frame) head {
 	n := 0
 	for i := range d.Approvals {
@@ -41,7 +41,7 @@ func (d approvalData) Head(f *frame) head {
 	}
 }
 
-// Shown returns the requests of the view.
+// Shown returns the requests of the selected view.
 func (d approvalData) Shown(f *frame) excerpt[approval.Record] {
 	list := slices.Clone(d.Approvals)
 	if !d.all(f) {
@@ -50,7 +50,7 @@ func (d approvalData) Shown(f *frame) excerpt[approval.Record] {
 	return cut(f.visit, list)
 }
 
-// Empty explains an inbox without requests.
+// Empty returns the empty state of the inbox.
 func (d approvalData) Empty(f *frame) empty {
 	e := empty{
 		Icon: "inbox", Title: "No pending requests",
@@ -64,7 +64,7 @@ func (d approvalData) Empty(f *frame) empty {
 	return e
 }
 
-// Price writes the highest cost of a request.
+// Price formats the maximum cost of a request.
 func (approvalData) Price(r approval.Record) string {
 	if r.USD == "" {
 		return "Unknown price"
@@ -90,8 +90,8 @@ func (d approvalData) Facts(f *frame, r approval.Record) []fact {
 	return out
 }
 
-// Approve returns the form that approves a pending request, nil for an asker who may not. Its first field is required of askers without a
-// name.
+// Approve returns the form that approves a pending request, or nil if the principal lacks the permission. Its first field is required if
+// the principal has no name.
 func (d approvalData) Approve(f *frame, r approval.Record) *form {
 	if !f.Can(grantApproval) || !f.isPending(&r) {
 		return nil
@@ -103,7 +103,7 @@ func (d approvalData) Approve(f *frame, r approval.Record) *form {
 	return &x
 }
 
-// Deny returns the form that denies a request, or revokes an approval that was not used; nil for an asker who may not.
+// Deny returns the form that denies a request, or revokes an unused approval. It returns nil if the principal lacks the permission.
 func (d approvalData) Deny(f *frame, r approval.Record) *form {
 	if !f.Can(denyApproval) || !f.isPending(&r) && r.State != approval.Granted {
 		return nil
@@ -116,7 +116,7 @@ func (d approvalData) Deny(f *frame, r approval.Record) *form {
 	return &x
 }
 
-// answerFields are the fields of an answer.
+// answerFields returns the fields of a form that approves or denies a request.
 func answerFields(f *frame, label, hint string, more ...field) []field {
 	var out []field
 	if f.Unnamed() {

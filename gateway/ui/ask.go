@@ -11,18 +11,18 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// part is the answer to one question of a page, or why there is none.
+// part holds the result of one API call of a page, or the reason why it failed.
 type part[T any] struct {
 	Is    T
 	Fault string
-	// Status is that of the answer, 0 for success.
+	// Status is the HTTP status of an error, or 0 on success.
 	Status int
 }
 
-// OK reports whether there is an answer.
+// OK reports whether the call succeeded.
 func (p part[T]) OK() bool { return p.Status == 0 }
 
-// ask asks a row for a part of a page.
+// ask calls an endpoint for a part of a page.
 func ask[T any](v *visit, pattern string, values url.Values) (out part[T]) {
 	var err error
 	out.Is, err = reply[T](v, pattern, values, nil)
@@ -30,7 +30,7 @@ func ask[T any](v *visit, pattern string, values url.Values) (out part[T]) {
 	return out
 }
 
-// reply asks a row. The organisation of the page is added where the row has that parameter and the values do not.
+// reply calls an endpoint. It adds the organisation of the page if the endpoint has that parameter and values does not set it.
 func reply[T any](v *visit, pattern string, values url.Values, body []byte) (T, error) {
 	if values == nil {
 		values = url.Values{}
@@ -47,7 +47,7 @@ func reply[T any](v *visit, pattern string, values url.Values, body []byte) (T, 
 	return adminapi.Call[T](ctx, v.rows, pattern, v.scope, values, body)
 }
 
-// together asks the questions of a page at once. A panic of a question is raised here, where the server recovers it.
+// together runs the API calls of a page concurrently. It re-raises a panic of a call on this goroutine, where the server recovers it.
 func together(questions ...func()) {
 	var all errgroup.Group
 	for _, question := range questions {
@@ -56,7 +56,7 @@ func together(questions ...func()) {
 	panics.Raise(all.Wait())
 }
 
-// query returns the parameters of the page that a row has, without empty ones.
+// query returns the non-empty parameters of the page that the endpoint also has.
 func (v *visit) query(pattern string) url.Values {
 	out := url.Values{}
 	given := v.r.URL.Query()
@@ -71,7 +71,7 @@ func (v *visit) query(pattern string) url.Values {
 	return out
 }
 
-// since adds the begin of the page's time range to the parameters of a row that lists the latest entries.
+// since adds the start of the page's time range to the parameters of an endpoint that lists the latest entries.
 func (v *visit) since(values url.Values) url.Values {
 	if values.Get("since") == "" && v.period.Name != "" {
 		values.Set("since", v.period.Since())
@@ -79,19 +79,19 @@ func (v *visit) since(values url.Values) url.Values {
 	return values
 }
 
-// excerptSize is the number of rows of a table on one page.
+// excerptSize is the number of rows on one page of a table.
 const excerptSize = 100
 
-// excerpt is some rows of a long list.
+// excerpt is one page of a long list.
 type excerpt[T any] struct {
 	Rows []T
-	// First and Last are the numbers of the first and the last of them, from 1; All is the length of the list.
+	// First and Last are the positions of the first and last row in the list, from 1. All is the length of the list.
 	First, Last, All int
-	// Before and After are the values of the parameter page for the rows before and after, "" for none.
+	// Before and After are the page parameters of the previous and next rows, or "".
 	Before, After string
 }
 
-// Shown writes which rows these are.
+// Shown describes the visible rows.
 func (e excerpt[T]) Shown() string {
 	if e.Before+e.After == "" {
 		return ""
@@ -99,10 +99,10 @@ func (e excerpt[T]) Shown() string {
 	return count(int64(e.First)) + "–" + count(int64(e.Last)) + " of " + count(int64(e.All))
 }
 
-// cut returns the rows of a list that the parameter page names.
+// cut returns the rows on the page that the parameter page selects.
 func cut[T any](v *visit, list []T) excerpt[T] {
 	pages := max(1, (len(list)+excerptSize-1)/excerptSize)
-	n, _ := strconv.Atoi(v.r.FormValue("page")) // 0 for anything else
+	n, _ := strconv.Atoi(v.r.FormValue("page")) // invalid values are read as 0
 	n = min(max(n, 1), pages)
 	from, to := (n-1)*excerptSize, min(n*excerptSize, len(list))
 	e := excerpt[T]{Rows: list[from:to], First: from + 1, Last: to, All: len(list)}

@@ -12,16 +12,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// attention is the list Needs attention: template "attention".
+// attention holds the Needs attention list: template "attention".
 type attention struct {
 	Items []item
-	// More is the number of entries that are left out.
+	// More is the number of omitted entries.
 	More int
-	// Unknown says that some entries may be missing.
+	// Unknown reports that entries may be missing.
 	Unknown bool
 }
 
-// item is an entry that needs attention. Its actions are taken in place.
+// item is an entry that needs attention. Its actions are performed in place.
 type item struct {
 	Level, Icon string
 	Title, Path string
@@ -30,17 +30,17 @@ type item struct {
 	Forms       []form
 }
 
-// attentionSize is the number of entries that are shown.
+// attentionSize is the maximum number of entries.
 const attentionSize = 5
 
-// snoozeRow and the following are rows whose actions are taken in place.
+// snoozeRow and the following are endpoints for actions that are performed in place.
 const (
 	snoozeRow = "POST /admin/spend/snooze"
 	grantRow  = "POST /admin/approvals/grant"
 	denyRow   = "POST /admin/approvals/deny"
 )
 
-// newAttention lists problems first, then requests for approval, then idle resources, the most expensive first.
+// newAttention lists problems first, then approval requests, then idle resources, the most expensive first.
 func newAttention(v *visit, f *overviewFacts) (a attention) {
 	o := &f.overview.Is
 	a.Unknown = len(o.Unknown) > 0 || !f.overview.OK() || !f.idle.OK() && !offBecause(f.idle)
@@ -83,8 +83,8 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 	return out
 }
 
-// approvalItem is a request for approval, with Approve and Deny. Where nobody has a name, the answer is recorded under the name that the
-// gateway gives such askers.
+// approvalItem returns the entry of an approval request, with Approve and Deny. If the principal is anonymous, the decision is recorded
+// under the name that the gateway assigns to anonymous principals.
 func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)
 	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Summary, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
@@ -106,7 +106,7 @@ func approvalItem(v *visit, a *approval.PendingApproval) item {
 	return x
 }
 
-// idleItems are the idle resources that nobody has snoozed.
+// idleItems returns the idle resources that are not snoozed.
 func idleItems(v *visit, list []money.IdleResource) (out []item) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r money.IdleResource) bool { return r.Kept != nil })
 	slices.SortStableFunc(list, func(a, b money.IdleResource) int { return cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)) })
@@ -126,5 +126,5 @@ func idleItems(v *visit, list []money.IdleResource) (out []item) {
 	return out
 }
 
-// Rest describes the entries that are left out.
+// Rest describes the omitted entries.
 func (a attention) Rest() string { return strconv.Itoa(a.More) + " more" }

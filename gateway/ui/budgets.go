@@ -13,26 +13,26 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
-// budgetData is the data of the page of budgets.
+// budgetData holds the data of the Budgets page.
 type budgetData struct {
 	Budgets part[money.BudgetList]
 	Fits    part[operator.Fits]
 	Filters form
 	Chips   []chip
 	Table   table
-	// FitsText says which budget is the tightest, and FitsTable which GPUs fit.
+	// FitsText names the tightest budget, and FitsTable lists the GPUs that fit into it.
 	FitsText  string
 	FitsTable table
-	// FitsMore leads to all GPU types, nil if they are shown.
+	// FitsMore links to all GPU types, or is nil if all are shown.
 	FitsMore *button
 
 	tabs []tab
 }
 
-// Head implements the header of a page.
+// Head implements headed.
 func (d budgetData) Head(*frame) head { return head{Title: "Budgets", Tabs: d.tabs} }
 
-// Orders of the page of budgets.
+// Sort orders of the Budgets page.
 const (
 	asTree  = "scope"
 	atRisk  = "risk"
@@ -80,7 +80,7 @@ func loadBudgets(v *visit) (any, int, string) {
 	return d, 0, ""
 }
 
-// budgetAmount writes an amount of a budget: money, or a number.
+// budgetAmount formats an amount of a budget as money or as a number.
 func budgetAmount(name, text string) string {
 	switch name {
 	case "gpus", "pods", "workers", "sandboxes":
@@ -100,7 +100,7 @@ func budgetBar(b *money.BudgetRow) bar {
 	return newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), forecast)
 }
 
-// scopeCell names the scope of a budget; keys are indented below their team.
+// scopeCell shows the scope of a budget. Keys are indented below their team.
 func scopeCell(b *money.BudgetRow) cell {
 	switch b.Kind {
 	case "organisation":
@@ -111,7 +111,7 @@ func scopeCell(b *money.BudgetRow) cell {
 	return textCell(b.ID, strings.TrimSuffix("key, "+b.Team, ", "))
 }
 
-// budgetTable lists budgets. In a tree, the scope of a budget is shown once, and leads to its costs.
+// budgetTable lists budgets. In a tree, each scope is shown once and links to its costs.
 func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 	rows := list.Budgets
 	if tree {
@@ -158,7 +158,7 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 	return newTable(v, rows, spec)
 }
 
-// runsOut says when a budget is used up.
+// runsOut shows the time at which a budget runs out.
 func runsOut(v *visit, b *money.BudgetRow) cell {
 	switch limit := decimal(b.Limit); {
 	case limit > 0 && decimal(b.Used)+decimal(b.Reserved) >= limit:
@@ -175,7 +175,7 @@ func runsOut(v *visit, b *money.BudgetRow) cell {
 	return cell{}
 }
 
-// inTree puts the budgets of keys below those of their teams.
+// inTree moves the budgets of keys below the budgets of their teams.
 func inTree(list []money.BudgetRow) (out []money.BudgetRow) {
 	keys := make(map[string][]money.BudgetRow)
 	known := make(map[string]bool)
@@ -200,10 +200,10 @@ func inTree(list []money.BudgetRow) (out []money.BudgetRow) {
 	return out
 }
 
-// fewGPUs is the number of GPU types that the page shows at first.
+// fewGPUs is the number of GPU types that the page shows initially.
 const fewGPUs = 8
 
-// fits fills the part about GPUs that fit. Those that were used in the last 30 days are first.
+// fits fills in the GPUs that fit, starting with types that were used in the last 30 days.
 func (d *budgetData) fits(v *visit, used *money.Costs) {
 	f := &d.Fits.Is
 	switch {

@@ -9,16 +9,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
-// The types of this file are the data of templates in assets/shell/components.html. Each names its template.
+// The types in this file hold the data of the templates in assets/shell/components.html. Each type names its template.
 
-// button is a link or, with a Form, a form of one button: template "button".
+// button is a link or, if Post is set, a form with a single button: template "button".
 type button struct {
 	Title, Icon string
-	// Path is where a link leads.
+	// Path is the address of a link.
 	Path string
-	// Main marks the first action of a page, and Danger one that cannot be undone.
+	// Main marks the primary action of a page, and Danger an irreversible action.
 	Main, Danger bool
-	// Post is the action of a form with the fields Hidden; empty for a link.
+	// Post is the address that a form with the fields in Hidden is submitted to. It is empty for links.
 	Post   string
 	Hidden []hiddenField
 }
@@ -26,15 +26,15 @@ type button struct {
 // hiddenField is a hidden field of a form.
 type hiddenField struct{ Name, Value string }
 
-// tab is one of several views of a subject: template "tabs" takes a list.
+// tab links to one of several views: template "tabs" takes a list.
 type tab struct {
 	Title, Path string
 	Here        bool
-	// Count is shown next to the title, "" for none.
+	// Count is shown next to the title. It may be empty.
 	Count string
 }
 
-// Levels of states and notes, by which icons and colours are chosen.
+// Levels of states and notes. They select icons and colours.
 const (
 	levelGood    = "good"
 	levelBad     = "bad"
@@ -43,7 +43,7 @@ const (
 	levelNeutral = "neutral"
 )
 
-// status is a state as an icon and a word: template "status".
+// status shows a state as an icon and a word: template "status".
 type status struct{ Level, Word string }
 
 // Icon returns the name of the icon of the level.
@@ -51,7 +51,7 @@ func (s status) Icon() string {
 	return map[string]string{levelGood: "check", levelBad: "x-circle", levelWarn: "alert", levelInfo: "info"}[s.Level]
 }
 
-// statusOf returns a state of the API as a status. Unknown words are neutral.
+// statusOf returns the status for a state of the API. Unknown states have the neutral level.
 func statusOf(word any) status {
 	text, isText := word.(string)
 	if !isText {
@@ -71,7 +71,7 @@ func statusOf(word any) status {
 	return status{level, shownAs(text)}
 }
 
-// shownAs returns the words that the console shows for a state of the API.
+// shownAs returns the console's wording for a state of the API.
 func shownAs(state string) string {
 	switch state {
 	case "refused", "denies":
@@ -90,7 +90,7 @@ func shownAs(state string) string {
 	return title(state)
 }
 
-// wordOf writes a value of a string type.
+// wordOf returns a value of any string type as a string.
 func wordOf(v any) string {
 	if s, ok := v.(interface{ String() string }); ok {
 		return s.String()
@@ -104,32 +104,32 @@ type note struct{ Level, Text string }
 // Icon returns the name of the icon of the level.
 func (n note) Icon() string { return status{Level: n.Level}.Icon() }
 
-// tile is one figure: template "tile".
+// tile shows one metric: template "tile".
 type tile struct {
 	Label, Value, Unit string
-	// Note explains the figure in a few words.
+	// Note describes the metric in a few words.
 	Note string
-	// Change compares the figure with an earlier one; nil for none.
+	// Change compares the metric with an earlier value. It may be nil.
 	Change *change
 	Spark  *spark
 	Bar    *bar
-	// Status says how the figure is to be judged; nil for nothing.
+	// Status rates the metric. It may be nil.
 	Status *status
-	// Path leads to the page with the details, "" for none.
+	// Path links to the details. It may be empty.
 	Path string
-	// Fault is why there is no figure.
+	// Fault explains why the metric is unavailable.
 	Fault string
 }
 
-// change is the relative difference between two figures, of which the lower is the better one: costs, denials.
+// change is the relative difference between two values of a metric for which lower is better, such as costs and denials.
 type change struct {
-	// Share is the difference as a share of the earlier figure.
+	// Share is the difference divided by the earlier value.
 	Share float64
-	// Than names the earlier figure, such as "the previous 30 days".
+	// Than describes the earlier value, such as "the previous 30 days".
 	Than string
 }
 
-// changeOf compares a figure with an earlier one, nil if that is zero.
+// changeOf returns the change from before to now, or nil if before is zero.
 func changeOf(now, before float64, than string) *change {
 	if before <= 0 {
 		return nil
@@ -137,7 +137,7 @@ func changeOf(now, before float64, than string) *change {
 	return &change{now/before - 1, than}
 }
 
-// Text writes the difference with its sign.
+// Text formats the difference with its sign.
 func (c change) Text() string {
 	n := int(math.Round(100 * c.Share))
 	if n > 0 {
@@ -146,7 +146,7 @@ func (c change) Text() string {
 	return strings.Replace(strconv.Itoa(n), "-", "−", 1) + "%"
 }
 
-// Icon returns the arrow of the direction, "" for no change.
+// Icon returns the name of an arrow icon for the direction, or "" if the values are equal.
 func (c change) Icon() string {
 	switch n := math.Round(100 * c.Share); {
 	case n > 0:
@@ -157,7 +157,7 @@ func (c change) Icon() string {
 	return ""
 }
 
-// Level says whether the change is good or bad news.
+// Level rates the change as good or bad.
 func (c change) Level() string {
 	switch {
 	case c.Icon() == "":
@@ -168,21 +168,21 @@ func (c change) Level() string {
 	return levelBad
 }
 
-// bar shows how much of a limit is used: template "bar". All widths are in percent of the bar.
+// bar shows the used share of a limit: template "bar". All widths are in percent of the bar.
 type bar struct {
 	Used, Reserved, End string
-	// Mark is the place of the forecast, "" for none.
+	// Mark is the position of the forecast, or "".
 	Mark string
-	// Percent is the share of the limit that is used or reserved.
+	// Percent is the used and reserved share of the limit.
 	Percent int
-	// Level is good below 80 %, warn below 100 %, and bad from the limit on.
+	// Level is good below 80 %, warn below 100 % or if the forecast exceeds the limit, and bad from 100 %.
 	Level string
-	// Label says in words what the bar shows.
+	// Label is a text description of the bar.
 	Label string
 }
 
-// newBar returns the bar of a budget: the used and reserved amounts of a limit, and the forecast of the period, 0 for none. The bar ends
-// at the limit or, if that is greater, at the forecast, at most at twice the limit.
+// newBar returns the bar of a budget in USD. A forecast of 0 is not shown. The bar ends at the limit or, if they are higher, at the
+// forecast or the used and reserved amounts, but at most at twice the limit.
 func newBar(limit, used, reserved, forecast float64) bar {
 	if limit <= 0 {
 		limit = math.SmallestNonzeroFloat64
@@ -209,17 +209,17 @@ func barOf(b money.Budget) bar {
 	return newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
 }
 
-// spark is a small line without axes: template "spark".
+// spark is a small line chart without axes: template "spark".
 type spark struct {
 	Line, Area string
-	// Label says in words what the line shows.
+	// Label is a text description of the line.
 	Label string
 }
 
-// Measures of a spark, in units of its own.
+// Dimensions of a spark in SVG user units.
 const sparkWidth, sparkHeight = 100.0, 24.0
 
-// newSpark draws values from the oldest to the newest, nil for fewer than two.
+// newSpark returns a line through values, oldest first, or nil if there are fewer than two.
 func newSpark(values []float64, label string) *spark {
 	if len(values) < 2 {
 		return nil
@@ -239,10 +239,10 @@ func newSpark(values []float64, label string) *spark {
 	return &spark{Line: line, Area: "0," + coordinate(sparkHeight) + " " + line + " " + coordinate(sparkWidth) + "," + coordinate(sparkHeight), Label: label}
 }
 
-// when is a time as its distance from now, with the exact time as its title: template "when".
+// when shows a time relative to now, with the exact time as its title: template "when".
 type when struct{ At, Now time.Time }
 
-// Text writes the distance, such as "5 min ago" or "in 3 h".
+// Text formats the time relative to Now, such as "5 min ago" or "in 3 h".
 func (w when) Text() string {
 	switch d := w.Now.Sub(w.At); {
 	case d <= -time.Minute:
@@ -254,29 +254,29 @@ func (w when) Text() string {
 	}
 }
 
-// Exact writes the time with its zone.
+// Exact formats the time with its zone.
 func (w when) Exact() string { return moment(w.At) }
 
-// code is a block of text to copy: template "code".
+// code is a block of text with a copy button: template "code".
 type code struct {
-	// Label names the block for screen readers, and on its button.
+	// Label names the block for screen readers and on its button.
 	Label, Text string
 }
 
-// empty is shown in the place of a list without entries: template "empty".
+// empty is the empty state of a list: template "empty".
 type empty struct {
 	Icon, Title, Text string
-	// Code is a call to try, nil for none.
+	// Code is an example call. It may be nil.
 	Code *code
-	// Next leads on, nil for nothing.
+	// Next is a link to the next step. It may be nil.
 	Next *button
 }
 
-// fact is a key and its value: template "facts" takes a list.
+// fact is a name and its value: template "facts" takes a list.
 type fact struct {
 	Label string
 	cell
 }
 
-// chip is a filter that is set: template "chips" takes a list.
+// chip is an active filter: template "chips" takes a list.
 type chip struct{ Label, Value, Remove string }

@@ -2,17 +2,17 @@ package ui
 
 import "net/http"
 
-// The cookies of a console, by what they are for.
+// Cookies of a console, by purpose.
 const (
 	sessionCookie = "session"
-	// loginCookie has a login that is under way at an issuer.
+	// loginCookie holds the state of a pending login at an issuer.
 	loginCookie = "login"
-	// noticeCookie has the notice of an action for the next page.
+	// noticeCookie holds the notice of an action for the next page.
 	noticeCookie = "notice"
 )
 
-// cookieName returns the name and the path of a cookie. Over TLS the name begins with __Host- (RFC 6265bis, section 4.1.3.2): no other host,
-// and no page without TLS, can set such a cookie. Its path is that of all pages then, so the consoles of one host have different names.
+// cookieName returns the name and the path of a cookie. Over TLS the name begins with __Host- (RFC 6265bis, section 4.1.3.2), so that other
+// hosts and pages without TLS cannot set the cookie. The path of such a cookie is always "/", so consoles on one host use different names.
 func (c *Console) cookieName(r *http.Request, use string) (name, path string) {
 	if c.people.encrypted(r) {
 		return c.secureCookies + "_" + use, "/"
@@ -23,7 +23,7 @@ func (c *Console) cookieName(r *http.Request, use string) (name, path string) {
 	return "tollgate_" + use, c.cookies
 }
 
-// cookie returns the value of a cookie, and false if the request has no such cookie.
+// cookie returns the value of a cookie. ok is false if the request does not contain the cookie.
 func (c *Console) cookie(r *http.Request, use string) (value string, ok bool) {
 	name, _ := c.cookieName(r, use)
 	cookie, err := r.Cookie(name)
@@ -33,7 +33,7 @@ func (c *Console) cookie(r *http.Request, use string) (value string, ok bool) {
 	return cookie.Value, true
 }
 
-// setCookie sets a cookie for some seconds; -1 deletes it.
+// setCookie sets a cookie with a lifetime in seconds. A lifetime of -1 deletes the cookie.
 func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, use, value string, seconds int) {
 	name, path := c.cookieName(r, use)
 	//nolint:gosec // without TLS it is served on loopback only

@@ -1,6 +1,6 @@
 package ui
 
-// costPages returns the pages of the group Cost.
+// costPages returns the pages in the Cost group.
 func costPages() []*page {
 	return []*page{
 		{name: "cost", title: "Cost explorer", asks: history, group: groupCost, icon: "chart", period: last30Days, load: costExplorer},

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
-// costData is the data of the cost explorer.
+// costData holds the data of the cost explorer.
 type costData struct {
 	Costs    part[money.Costs]
 	Compared part[money.Comparison]
@@ -33,17 +33,17 @@ type costData struct {
 	actions []button
 }
 
-// Head implements the header of a page.
+// Head implements headed.
 func (d costData) Head(*frame) head {
 	return head{Title: "Cost explorer", Parents: d.parents, Actions: d.actions}
 }
 
-// costFilters are the parameters that select costs.
+// costFilters are the parameters that filter costs.
 //
 //nolint:gochecknoglobals // read only
 var costFilters = []string{"team", "key", "kind", "resource", "gpu", "dc", "label"}
 
-// costGroups are the groupings of costs, with their titles.
+// costGroups lists the dimensions that costs can be grouped by, with their titles.
 //
 //nolint:gochecknoglobals // read only
 var costGroups = []struct{ by, title string }{
@@ -71,7 +71,7 @@ func costQuery(v *visit) url.Values {
 	return q
 }
 
-// earlier returns the query of the buckets before those of a query, as many as it has.
+// earlier returns the query for the period of the same length before the range, in whole days if buckets are days.
 func earlier(v *visit, q url.Values) url.Values {
 	out := maps.Clone(q)
 	days := int(math.Ceil(v.period.To.Sub(v.period.From).Hours() / 24))
@@ -84,7 +84,7 @@ func earlier(v *visit, q url.Values) url.Values {
 	return out
 }
 
-// with returns a copy of a query with further parameters.
+// with returns a copy of a query with additional parameters.
 func with(q url.Values, pairs ...string) url.Values {
 	out := maps.Clone(q)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -128,12 +128,12 @@ func costExplorer(v *visit) (any, int, string) {
 	return d, 0, ""
 }
 
-// kinds returns the options of a filter by the kind of a resource.
+// kinds returns the options of a filter by resource kind.
 func kinds(all string) []option {
 	return append([]option{{"", all, false}}, options([]string{"pod", "endpoint", "network_volume", "cluster", "sandbox", "job", "adjustment"})...)
 }
 
-// costFilterForm returns the filters of the explorer.
+// costFilterForm returns the filters of the cost explorer.
 func costFilterForm(v *visit) form {
 	return v.filters(
 		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
@@ -143,7 +143,7 @@ func costFilterForm(v *visit) form {
 	)
 }
 
-// bucketsOf returns the buckets of a range of costs.
+// bucketsOf returns the time buckets of the range of costs.
 func bucketsOf(costs *money.Costs, bucket string) (list []chart.Bucket) {
 	start := func(t time.Time) time.Time { return t.UTC().Truncate(time.Hour) }
 	next := func(t time.Time) time.Time { return t.Add(time.Hour) }
@@ -163,7 +163,7 @@ func bucketsOf(costs *money.Costs, bucket string) (list []chart.Bucket) {
 	return list
 }
 
-// costSeries returns the costs of each group by bucket. Groups are in no order.
+// costSeries returns the costs by bucket for each group ID.
 func costSeries(costs *money.Costs, by string, buckets []chart.Bucket) map[string]*chart.Series {
 	out := make(map[string]*chart.Series)
 	for i := range costs.Rows {
@@ -184,7 +184,7 @@ func costSeries(costs *money.Costs, by string, buckets []chart.Bucket) map[strin
 	return out
 }
 
-// costChart returns the chart of costs by group and bucket.
+// costChart returns a chart of costs by group and bucket.
 func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
 	bucket := bucketOf(costs, v.period.Bucket())
 	c := chart.Chart{ID: id, Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: bucket, Total: true, Empty: "No cost in this period."}
@@ -206,7 +206,7 @@ func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
 	return c
 }
 
-// distinguish adds their IDs to the names of resources that several have.
+// distinguish appends the ID to the name of each series that is not unique.
 func distinguish(series map[string]*chart.Series) {
 	named := make(map[string]int)
 	for _, s := range series {
@@ -219,7 +219,7 @@ func distinguish(series map[string]*chart.Series) {
 	}
 }
 
-// bucketOf returns the bucket of costs: that of their rows, or the one that was asked for.
+// bucketOf returns the bucket length of the rows in costs, or the requested length if there are no rows.
 func bucketOf(costs *money.Costs, asked string) string {
 	if len(costs.Rows) == 0 {
 		return asked
@@ -245,7 +245,7 @@ func sumsOf(costs *money.Costs, bucket string, n int) []float64 {
 	return sums[max(0, len(sums)-n):]
 }
 
-// groupID identifies the group of some costs.
+// groupID returns the ID of the group that a cost belongs to.
 func groupID(c *money.Cost, by string) string {
 	var parts []string
 	for dimension := range strings.SplitSeq(by, ",") {
@@ -258,7 +258,7 @@ func groupID(c *money.Cost, by string) string {
 	return strings.Join(parts, "\x00")
 }
 
-// groupName names the group of some costs.
+// groupName returns the name of the group that a cost belongs to.
 func groupName(c *money.Cost, by string) string {
 	var names []string
 	for dimension := range strings.SplitSeq(by, ",") {
@@ -267,7 +267,7 @@ func groupName(c *money.Cost, by string) string {
 	return strings.Join(names, ", ")
 }
 
-// noneOf names the costs without a value in a dimension.
+// noneOf returns the group name of costs without a value in a dimension.
 func noneOf(dimension string) string {
 	if label, ok := strings.CutPrefix(dimension, "label:"); ok {
 		return "No label " + label
@@ -275,7 +275,7 @@ func noneOf(dimension string) string {
 	return "No " + groupTitle(dimension)
 }
 
-// groupTitle names a grouping in a sentence.
+// groupTitle returns the name of a grouping for use in a sentence.
 func groupTitle(by string) string {
 	var titles []string
 	for dimension := range strings.SplitSeq(by, ",") {
@@ -311,7 +311,7 @@ func dimensionOf(c *money.Cost, dimension string) string {
 	return ""
 }
 
-// forecastFor returns the forecast of the costs that a query selects, nil if there is none: of the organisation, a team, or a key.
+// forecastFor returns the forecast of the organisation, team or key that a query selects, or nil if there is no forecast for its filters.
 func forecastFor(q url.Values, scopes []money.Forecast) *money.Forecast {
 	scope, filters := "organisation", 0
 	for _, name := range costFilters {
@@ -351,7 +351,7 @@ func (d *costData) forecast(v *visit, f *money.Forecast) {
 	}
 }
 
-// tiles are the figures above the chart.
+// tiles returns the metrics above the chart.
 func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	total, previous := decimal(d.Compared.Is.Total), decimal(d.Compared.Is.Previous)
 	than := "the previous period"
@@ -373,7 +373,7 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	return tiles
 }
 
-// groups are links to the other groupings.
+// groups returns links to the other groupings.
 func (d *costData) groups(v *visit) (list []tab) {
 	for _, g := range costGroups {
 		list = append(list, tab{Title: g.title, Path: v.With("by", g.by, "by_label", "", "sort", "", "cursor", ""), Here: d.by == g.by})
@@ -384,7 +384,7 @@ func (d *costData) groups(v *visit) (list []tab) {
 	return list
 }
 
-// links are the header's: the way back from a drill-down, and downloads.
+// links sets the links in the header: back from a drill-down, and downloads.
 func (d *costData) links(v *visit, q url.Values) {
 	for _, name := range costFilters {
 		if q.Has(name) {
@@ -399,7 +399,7 @@ func (d *costData) links(v *visit, q url.Values) {
 	}
 }
 
-// table lists the groups, with the share and the trend of each.
+// table lists the groups with the share and trend of each.
 func (d *costData) table(v *visit) table {
 	rows := d.Compared.Is.Rows
 	series := costSeries(&d.Costs.Is, d.by, d.Chart.Buckets)
@@ -442,7 +442,7 @@ func (d *costData) table(v *visit) table {
 	})
 }
 
-// groupCell names a group.
+// groupCell shows the name of a group.
 func (d *costData) groupCell(c *money.ComparedCost, of *money.Cost) cell {
 	if d.by == "resource" && c.Name != "" {
 		return textCell(c.Name, c.Resource, strings.TrimSpace(c.Kind+" "+c.GPU))
@@ -450,7 +450,8 @@ func (d *costData) groupCell(c *money.ComparedCost, of *money.Cost) cell {
 	return textCell(groupName(of, d.by))
 }
 
-// drill returns the address of the costs of a group by resource, of a resource its page, and "" for costs without a value.
+// drill returns the address of a group's costs by resource. For a resource, it returns the address of its page. It returns "" for
+// adjustments and for costs without a value in the dimension.
 func (d *costData) drill(v *visit, c *money.ComparedCost) string {
 	if d.by == "resource" {
 		if c.Kind == "adjustment" {
@@ -495,7 +496,7 @@ func (c *Console) costCSV(v *visit) {
 	v.download("cost", text.Bytes())
 }
 
-// focusCSV serves the costs of the explorer in the columns of FOCUS 1.2.
+// focusCSV serves the costs of the explorer as CSV with the columns of FOCUS 1.2.
 func (c *Console) focusCSV(v *visit) {
 	v.enter(v.pageNamed("cost"))
 	write := ask[adminapi.Writer](v, exportRow, costQuery(v))
@@ -511,9 +512,9 @@ func (c *Console) focusCSV(v *visit) {
 	v.download("focus", text.Bytes())
 }
 
-// download sends a CSV file.
+// download sends a CSV file as an attachment.
 func (v *visit) download(name string, text []byte) {
 	v.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	v.w.Header().Set("Content-Disposition", `attachment; filename="`+name+`-`+v.org+`.csv"`)
-	_, _ = v.w.Write(text) // the asker left
+	_, _ = v.w.Write(text) // the client disconnected
 }

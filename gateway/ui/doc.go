@@ -1,15 +1,17 @@
-// Package ui serves the console: pages of the operators' listener for people, below [Path], and My team, pages of the data listener for
-// callers, below [TeamPath].
+// Package ui serves the web consoles: the operators' pages below [Path] on the operators' listener, and the callers' pages, My team, below
+// [TeamPath] on the data listener.
 //
-// A page of operators is a template over the answers of admin rows. It asks each row by [adminapi.Invoker], as its route does, so that a page
-// shows nothing that the API does not have, and the role of the asker is checked in one place. A form posts the parameters of a row that
-// changes something.
+// A page for operators is a template over responses of the admin API. It calls each endpoint through an [adminapi.Invoker], as the
+// endpoint's route does, so a page shows nothing that the API does not return, and the role of the principal is checked in one place. A
+// form posts the parameters of an endpoint that changes something.
 //
-// A page of callers is a template over answers of the data listener, asked with the key or token of the session: identity, limits, roles and
-// records are those of any request.
+// A page for callers is a template over responses of the data listener, requested with the key or token of the session. These requests are
+// authenticated, limited and recorded like any other request.
 //
-// People log in with a token. A session keeps the token sealed under the cookie's value, in the store that all gateways share, and each
-// request finds the holder of the token anew: a session ends with its token. No route of the API reads the cookie.
+// Users log in with a token. A session stores the token in the store that all gateways share, encrypted with a key derived from the
+// cookie's value. Each request validates the token again, so a session ends when its token is revoked or expires. Tokens that result from a
+// login at an issuer are validated as of the login time. No route of the API reads the cookie.
 //
-// The pages work without scripts. The state of a page is its URL. The one script shows decisions as they are made.
+// The pages work without scripts, and the state of a page is in its URL. The script enhances pages, for example by adding new decisions to
+// the Requests page as they occur.
 package ui

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 )
 
-// exceptionData is the data of the page of exceptions.
+// exceptionData holds the data of the Exceptions page.
 type exceptionData struct{ alerts.ExceptionList }
 
 func loadExceptions(v *visit) (any, int, string) {
@@ -17,7 +17,7 @@ func loadExceptions(v *visit) (any, int, string) {
 	return exceptionData{list.Is}, list.Status, list.Fault
 }
 
-// Head returns the header, with a view for each kind of exception that there is.
+// Head returns the header, with a tab for each kind of exception in use.
 func (d exceptionData) Head(f *frame) head {
 	kind := f.Query("kind")
 	h := head{Title: "Exceptions", Text: "Rules that are lifted until a time. They end by themselves."}
@@ -39,7 +39,7 @@ func (d exceptionData) Head(f *frame) head {
 	return h
 }
 
-// exceptionKind names a kind of exception.
+// exceptionKind returns the name of a kind of exception.
 func exceptionKind(kind string) string {
 	switch kind {
 	case "policy":
@@ -54,7 +54,7 @@ func exceptionKind(kind string) string {
 	return title(kind)
 }
 
-// Table returns the exceptions of the chosen kind.
+// Table returns the exceptions of the selected kind.
 func (d exceptionData) Table(f *frame) table {
 	list := slices.Clone(d.Exceptions)
 	if kind := f.Query("kind"); kind != "" {
@@ -63,7 +63,7 @@ func (d exceptionData) Table(f *frame) table {
 	return exceptionTable(f, list)
 }
 
-// exceptionTable lists exceptions by their end.
+// exceptionTable lists exceptions in order of expiry.
 func exceptionTable(f *frame, list []alerts.Exception) table {
 	return newTable(f.visit, list, tableSpec[alerts.Exception]{
 		Name: "exceptions", Caption: "Exceptions, next to end first", Whole: true, Empty: noExceptions(),
@@ -80,7 +80,7 @@ func exceptionTable(f *frame, list []alerts.Exception) table {
 	})
 }
 
-// exceptionPath leads to the subject of an exception, "" for none.
+// exceptionPath returns the address of the subject's page, or "" if the subject has no page.
 func exceptionPath(f *frame, x *alerts.Exception) string {
 	switch x.Kind {
 	case "policy":
@@ -93,7 +93,7 @@ func exceptionPath(f *frame, x *alerts.Exception) string {
 	return ""
 }
 
-// endCell shows when something ends, with a warning for the last day.
+// endCell shows an expiry time, with a warning during the last day.
 func endCell(v *visit, until time.Time) cell {
 	c := v.whenCell(until)
 	if left := until.Sub(v.now()); left > 0 && left < 24*time.Hour {
@@ -102,7 +102,7 @@ func endCell(v *visit, until time.Time) cell {
 	return c
 }
 
-// noExceptions explains a page without exceptions.
+// noExceptions returns the empty state of the page.
 func noExceptions() empty {
 	return empty{
 		Icon: "hourglass", Title: "No active exceptions",

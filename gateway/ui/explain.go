@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// dryRun is a hypothetical request and, once it was evaluated, its result.
+// dryRun holds a hypothetical request and the result of its evaluation, if any.
 type dryRun struct {
 	Asked  operator.ExplainBody
 	Report *explain.Report
@@ -21,7 +21,7 @@ func (dryRun) Head(*frame) head {
 	return head{Title: "Dry run", Text: "See the result of a request without sending it. Nothing is created or counted."}
 }
 
-// Fields are those of the form.
+// Fields returns the fields of the form.
 func (d dryRun) Fields() []field {
 	methods := options([]string{"POST", "GET", "PATCH", "PUT", "DELETE"}, d.Asked.Method)
 	for i := range methods {
@@ -35,7 +35,7 @@ func (d dryRun) Fields() []field {
 	}
 }
 
-// View returns the result as the page of a request shows it, nil for none.
+// View returns the result in the form of a request's page, or nil before the evaluation.
 func (d dryRun) View() *requestData {
 	if d.Report == nil {
 		return nil
@@ -43,16 +43,16 @@ func (d dryRun) View() *requestData {
 	return &requestData{Report: *d.Report}
 }
 
-// asked reads a request from the parameters of a page or a form.
+// asked returns the hypothetical request from the parameters of a page or form.
 func (v *visit) asked() operator.ExplainBody {
 	method := cmp.Or(v.r.FormValue("method"), http.MethodPost)
 	return operator.ExplainBody{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
 }
 
-// blank shows the form of a dry run, filled in as far as the address says.
+// blank shows the form of a dry run, prefilled from the address.
 func blank(v *visit) (any, int, string) { return dryRun{Asked: v.asked()}, 0, "" }
 
-// explain shows the result of a hypothetical request. Nothing is sent or counted.
+// explain shows the result of a hypothetical request. The request is neither sent to the platform nor counted.
 func (c *Console) explain(v *visit) {
 	d := dryRun{Asked: v.asked()}
 	text, err := json.Marshal(d.Asked)

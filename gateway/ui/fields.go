@@ -4,52 +4,52 @@ import (
 	"slices"
 )
 
-// form is a form that changes something, or that filters a page: template "form".
+// form changes something or filters the page: template "form".
 type form struct {
-	// Post is where the form is sent. A form without it is sent to Path by GET.
+	// Post is the address that the form is submitted to. If empty, the form is sent to Path by GET.
 	Post, Path string
 	Hidden     []hiddenField
 	Fields     []field
 	Button     string
 	Icon       string
-	// Main marks the form of the page, Danger one that cannot be undone.
+	// Main marks the primary form of the page, and Danger a form with an irreversible action.
 	Main, Danger bool
-	// Subject completes the name of the button for screen readers, where a page has several.
+	// Subject completes the button's name for screen readers if a page has several forms with the same button.
 	Subject string
-	// Open says that the form was sent and has failed.
+	// Open reports that the submission of the form failed.
 	Open bool
 }
 
 // field is a labelled input: template "field".
 type field struct {
 	Name, Label string
-	// Type is that of an input, or "select", "checkbox", "checks", "textarea"; empty is a line of text.
+	// Type is the type of an input, or "select", "checkbox", "checks" or "textarea". If empty, the field is a single line of text.
 	Type, Value, Placeholder string
-	// Hint explains the field, under it.
+	// Hint is a description below the field.
 	Hint string
-	// Options are those of a select or of several checkboxes.
+	// Options are the options of a select or of a group of checkboxes.
 	Options  []option
 	Required bool
-	// Wide gives the field the rest of the line.
+	// Wide extends the field to the end of the line.
 	Wide bool
-	// Max is the greatest length, 0 for none; Rows the height of a text.
+	// Max is the maximum length of the value, or 0 for no limit. Rows is the height of a textarea.
 	Max, Rows int
-	// Suggest lists texts to choose from.
+	// Suggest lists suggested values.
 	Suggest []string
-	// ID is that of the input. Forms set it.
+	// ID is the id attribute of the input. Forms set it.
 	ID string
 }
 
-// option is an option of a field.
+// option is one value of a select or a group of checkboxes.
 type option struct {
 	Value, Title string
 	Chosen       bool
 }
 
-// Numeric reports whether phones show digits for the field.
+// Numeric reports whether phones should show a numeric keyboard for the field.
 func (f field) Numeric() bool { return f.Type == "number" }
 
-// options returns options with the same titles as values.
+// options returns an option for each value. The title of an option equals its value.
 func options(values []string, chosen ...string) (out []option) {
 	for _, value := range values {
 		out = append(out, option{value, title(value), slices.Contains(chosen, value)})
@@ -57,7 +57,7 @@ func options(values []string, chosen ...string) (out []option) {
 	return out
 }
 
-// names returns options whose titles are their values, after one for all.
+// names returns an option for each value, preceded by the option all, which has an empty value.
 func names(all string, values []string, chosen string) []option {
 	out := []option{{"", all, chosen == ""}}
 	for _, value := range values {
@@ -66,8 +66,8 @@ func names(all string, values []string, chosen string) []option {
 	return out
 }
 
-// post returns a form of an action, such as "keys/revoke", about something with an ID, "" for none. The form comes back to this page. If
-// the page shows the form again because it has failed, the fields have what was typed.
+// post returns the form for an action, such as "keys/revoke", on the subject with the given ID, which may be empty. The form returns to
+// this page. After a failed submission, the fields hold the submitted values.
 func (v *visit) post(action, id, submit string, fields ...field) form {
 	f := form{Post: v.path + action, Button: submit, Subject: id, Open: v.Failed(action, id)}
 	if v.rows != nil {
@@ -90,13 +90,13 @@ func (v *visit) post(action, id, submit string, fields ...field) form {
 	return f
 }
 
-// fieldID returns the id of an input. Those of two forms on a page differ.
+// fieldID returns the id attribute of an input. It is unique across the forms of a page.
 func fieldID(action, id, name string) string {
 	return idOf(action + " " + id)[:8] + "-" + name
 }
 
-// filters returns the form that filters the page. The fields have the values of the address; other parameters stay, but for the place in
-// the list.
+// filters returns the form that filters the page. The fields take their values from the address. Other parameters are kept, except for the
+// position in the list.
 func (v *visit) filters(fields ...field) form {
 	f := form{Path: v.Path(), Button: "Apply"}
 	without := []string{"cursor", "page", "before"}
@@ -112,7 +112,7 @@ func (v *visit) filters(fields ...field) form {
 	return f
 }
 
-// chips returns the filters of a form that are set, with links that remove them.
+// chips returns the active filters of a form, with links that remove them.
 func (v *visit) chips(f form) (out []chip) {
 	for i := range f.Fields {
 		x := &f.Fields[i]

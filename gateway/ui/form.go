@@ -12,19 +12,19 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// confirmation asks whether an action that cannot be undone is meant.
+// confirmation asks the user to confirm an irreversible action.
 type confirmation struct {
-	// Action is where the form is sent, with Fields.
+	// Action is the address that the form is submitted to, with Fields.
 	Action string
 	Fields url.Values
-	// Text is the consequence, and Button the action.
+	// Text describes the consequence, and Button names the action.
 	Text, Button string
 }
 
-// confirmedField is the field of a form that was confirmed.
+// confirmedField is the form field that marks a submission as confirmed.
 const confirmedField = "confirmed"
 
-// unconfirmed returns the page that confirms a form, nil for an action that needs no confirmation or has it.
+// unconfirmed returns the confirmation that an action requires, or nil if it requires none or is already confirmed.
 func unconfirmed(action string, form url.Values) *confirmation {
 	c := confirmation{Fields: form}
 	id, scope := form.Get("id"), cmp.Or(form.Get("scope"), "the organisation")
@@ -48,13 +48,14 @@ func unconfirmed(action string, form url.Values) *confirmation {
 	return &c
 }
 
-// confirm shows the page that confirms a form.
+// confirm shows the confirmation of a form.
 func (v *visit) confirm(c *confirmation, page string) {
 	c.Action = v.r.URL.Path
 	v.render(http.StatusOK, "confirm", frame{Title: c.Button + "?", Page: page, Data: c})
 }
 
-// again shows the page of a form that failed, with the reason and the typed fields. Without such a page it shows the reason alone.
+// again shows the page of a form after a failed submission, with the error and the submitted values. If the page cannot show the form, it
+// shows only the error.
 func (v *visit) again(action string, form url.Values, back string, err error) {
 	status, fault := adminapi.StatusOf(err)
 	v.retry(action, form, back, status, fault)
@@ -94,12 +95,13 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	next.render(status, p.name, frame{Title: p.title, Page: p.entry(), Fault: missing, Failure: fault, Data: data})
 }
 
-// Failed reports whether the page shows a form again that has failed: the one of an action, about something with an ID if that is not empty.
+// Failed reports whether the page shows a form again because its submission failed: the form of the action and, unless id is empty, of the
+// subject with this ID.
 func (v *visit) Failed(action, id string) bool {
 	return v.typed != nil && v.action == action && (id == "" || v.typed.Get("id") == id)
 }
 
-// Typed returns the value of a field as it was typed in a form that has failed, and otherwise its value for any other form.
+// Typed returns the submitted value of a field if the submission of its form failed, and otherwise the given value.
 func (v *visit) Typed(action, id, name, otherwise string) string {
 	if v.Failed(action, id) {
 		return v.typed.Get(name)
@@ -107,18 +109,18 @@ func (v *visit) Typed(action, id, name, otherwise string) string {
 	return otherwise
 }
 
-// Chosen reports whether a value of a field was chosen in a form that has failed.
+// Chosen reports whether a value of a field was selected in a form with a failed submission.
 func (v *visit) Chosen(action, name, value string) bool {
 	return v.Failed(action, "") && slices.Contains(v.typed[name], value)
 }
 
-// sent returns the fields of a form, without those that are about the page, and the address of the page it came from.
+// sent returns the submitted fields, except for the field back, and the address of the page that contains the form.
 func (v *visit) sent() (form url.Values, back string, err error) {
 	if err := v.r.ParseForm(); err != nil {
 		return nil, "", adminapi.BadRequestError{Reason: "the form cannot be read"}
 	}
 	form = make(url.Values)
-	for name, values := range v.r.PostForm { //nolint:forbidigo // a form that was sent, not http.PostForm
+	for name, values := range v.r.PostForm { //nolint:forbidigo // a submitted form, not http.PostForm
 		if name != "back" {
 			form[name] = values
 		}

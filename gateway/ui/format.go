@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// decimal reads an amount of the API, 0 for none.
+// decimal parses a decimal amount of the API. An empty or invalid text results in 0.
 func decimal(text string) float64 {
-	n, _ := strconv.ParseFloat(text, 64) // it is 0 where there is none
+	n, _ := strconv.ParseFloat(text, 64) // an empty text is read as 0
 	return n
 }
 
-// usd writes an amount with cents, and a small one with all its digits.
+// usd formats an amount with two decimals. An amount below one cent keeps all its digits.
 func usd(text string) string {
 	n := decimal(text)
 	if text == "" || n != 0 && math.Abs(n) < 0.01 {
@@ -24,7 +24,7 @@ func usd(text string) string {
 	return strconv.FormatFloat(n, 'f', 2, 64)
 }
 
-// amount writes an amount of the API in USD, such as $1,234.56; "" for none.
+// amount formats an amount of the API in USD, such as $1,234.56. It returns "" for an empty text.
 func amount(text string) string {
 	if text == "" {
 		return ""
@@ -32,7 +32,7 @@ func amount(text string) string {
 	return usdOf(decimal(text))
 }
 
-// usdOf writes an amount in USD with separators and two decimals; one below a cent has up to six.
+// usdOf formats an amount in USD with separators and two decimals, or with up to six decimals below half a cent.
 func usdOf(n float64) string {
 	sign := ""
 	if n < 0 {
@@ -45,7 +45,7 @@ func usdOf(n float64) string {
 	return sign + "$" + grouped(whole) + "." + cents
 }
 
-// count writes a number with separators.
+// count formats a number with thousands separators.
 func count(n int64) string {
 	if n < 0 {
 		return "-" + grouped(strconv.FormatInt(-n, 10))
@@ -53,7 +53,7 @@ func count(n int64) string {
 	return grouped(strconv.FormatInt(n, 10))
 }
 
-// grouped separates the thousands of a number's digits.
+// grouped inserts thousands separators into a string of digits.
 func grouped(digits string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -61,15 +61,15 @@ func grouped(digits string) string {
 	return digits
 }
 
-// hoursPerMonth is the length of a month, as in all monthly prices of the gateway.
+// hoursPerMonth is the number of hours that the gateway bases monthly prices on.
 const hoursPerMonth = 730
 
-// month returns the monthly amount of a rate per hour, in USD.
+// month converts an hourly rate to a monthly amount in USD.
 func month(perHour string) string {
 	return strconv.FormatFloat(decimal(perHour)*hoursPerMonth, 'f', 2, 64)
 }
 
-// short returns the beginning of a long name.
+// short truncates a long name.
 func short(text string) string {
 	if letters := []rune(text); len(letters) > 12 {
 		return string(letters[:12]) + "…"
@@ -77,10 +77,10 @@ func short(text string) string {
 	return text
 }
 
-// words writes an identifier as words.
+// words replaces the underscores and hyphens of an identifier with spaces.
 func words(text string) string { return strings.NewReplacer("_", " ", "-", " ").Replace(text) }
 
-// title writes an identifier as words that begin with a capital.
+// title returns an identifier as words, starting with a capital letter.
 func title(text string) string {
 	letters := []rune(words(text))
 	if len(letters) == 0 {
@@ -89,7 +89,7 @@ func title(text string) string {
 	return strings.ToUpper(string(letters[:1])) + string(letters[1:])
 }
 
-// plural writes a number with a noun, such as 1 request or 2 requests.
+// plural formats a number with a noun, such as 1 request or 2 requests.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -97,7 +97,7 @@ func plural(n int, noun string) string {
 	return count(int64(n)) + " " + noun + "s"
 }
 
-// stamp writes a time for programs.
+// stamp formats a time for machines.
 func stamp(t any) string {
 	if at, ok := timeOf(t); ok {
 		return at.UTC().Format(time.RFC3339)
@@ -105,7 +105,7 @@ func stamp(t any) string {
 	return ""
 }
 
-// moment writes a time for people, with its zone; "" for none.
+// moment formats a time with its zone. It returns "" for a zero time.
 func moment(t any) string {
 	if at, ok := timeOf(t); ok {
 		return at.Format("2006-01-02 15:04 MST")
@@ -113,7 +113,7 @@ func moment(t any) string {
 	return ""
 }
 
-// timeOf reads a time or a pointer to one, in UTC unless it has a zone of its own. The zero time is none.
+// timeOf converts a time.Time or *time.Time, in UTC unless it has another zone. It returns false for a zero time.
 func timeOf(t any) (time.Time, bool) {
 	if p, ok := t.(*time.Time); ok && p != nil {
 		t = *p
@@ -125,7 +125,7 @@ func timeOf(t any) (time.Time, bool) {
 	return at, ok && !at.IsZero()
 }
 
-// age writes the time from another time until now in its largest unit, such as 3 h.
+// age formats the time elapsed since t in its largest unit, such as 3 h.
 func age(now time.Time, t any) string {
 	at, ok := timeOf(t)
 	if !ok {
@@ -134,7 +134,7 @@ func age(now time.Time, t any) string {
 	return lasting(now.Sub(at))
 }
 
-// lasting writes a duration in its largest unit, such as 3 h; a negative one is 0 s.
+// lasting formats a duration in its largest unit, such as 3 h. A negative duration results in 0 s.
 func lasting(d time.Duration) string {
 	for _, u := range []struct {
 		name string
@@ -147,7 +147,7 @@ func lasting(d time.Duration) string {
 	return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
 }
 
-// pretty writes a value as JSON with indents.
+// pretty formats a value as indented JSON.
 func pretty(v any) string {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -156,8 +156,8 @@ func pretty(v any) string {
 	return string(text)
 }
 
-// percent writes a share of 1 as a percentage.
+// percent formats a fraction as a percentage.
 func percent(share float64) string { return strconv.Itoa(int(math.Round(100*share))) + "%" }
 
-// coordinate writes a number of a drawing.
+// coordinate formats an SVG coordinate or a width with one decimal.
 func coordinate(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }

@@ -10,40 +10,39 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// frame holds the data that every page shows, and the page's own. Templates call its methods.
+// frame holds the data that all pages show and the data of one page. Templates call its methods.
 type frame struct {
 	*visit
 
 	Title string
-	// Page is the name of the page among those of the navigation.
+	// Page is the name of the current page in the navigation.
 	Page string
-	// Fault is why something is not shown, and Failure why the form that was sent has failed.
+	// Fault explains why a part is missing, and Failure why the submission of a form failed.
 	Fault, Failure string
-	// Done is the notice of the action before the page.
+	// Done is the notice of the previous action.
 	Done string
-	// Data is the page's own.
+	// Data is the data of the page.
 	Data any
 }
 
-// head is the header of a page. Its zero values are left out.
+// head is the header of a page. Zero fields are omitted.
 type head struct {
 	Title string
-	// Text describes the page or its subject in a sentence.
+	// Text describes the page or its subject in one sentence.
 	Text  string
 	Badge *status
-	// Parents lead to the pages above this one.
+	// Parents link to the parent pages.
 	Parents []link
 	Tabs    []tab
 	Actions []button
 }
 
-// headed is page data that has a header of its own. Without it the header has the title of the page alone.
+// headed is implemented by page data with its own header. The header of other pages has only the title.
 type headed interface {
 	Head(f *frame) head
 }
 
-// Head returns the header of the page, with its title unless the data gives another. A page with a fault in the place of data has the
-// frame's title.
+// Head returns the header of the page. The title defaults to the title of the frame, which is also the title of an error page.
 func (f *frame) Head() (h head) {
 	if data, ok := f.Data.(headed); ok {
 		h = data.Head(f)
@@ -54,11 +53,11 @@ func (f *frame) Head() (h head) {
 	return h
 }
 
-// Base returns the path of the first page, with a slash at its end.
+// Base returns the path of the first page, with a trailing slash.
 func (v *visit) Base() string { return v.path }
 
-// Link returns the address of a page below the console, with the organisation and the chosen time range. Names and values of further
-// parameters follow one another; those without a value are left out.
+// Link returns the address of a page of the console, with the organisation and the selected time range. pairs holds names and values of
+// further parameters; parameters with an empty value are omitted.
 func (v *visit) Link(at string, pairs ...string) string {
 	q := url.Values{}
 	if v.org != "" && v.rows != nil {
@@ -74,12 +73,12 @@ func (v *visit) Link(at string, pairs ...string) string {
 	return address(v.path+at, q, pairs)
 }
 
-// With returns the address of this page with other values of parameters; an empty value removes one.
+// With returns the address of this page with other parameters. An empty value removes a parameter.
 func (v *visit) With(pairs ...string) string {
 	return address(v.r.URL.Path, v.r.URL.Query(), pairs)
 }
 
-// address returns a path with parameters, after pairs of names and values are set in them.
+// address returns a path with the parameters q after setting pairs of names and values.
 func address(path string, q url.Values, pairs []string) string {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if q.Del(pairs[i]); pairs[i+1] != "" {
@@ -95,10 +94,10 @@ func address(path string, q url.Values, pairs []string) string {
 // Ranged reports whether the page has a time range.
 func (f *frame) Ranged() bool { return f.period.Name != "" }
 
-// Who returns the name of the asker, "" before the login.
+// Who returns the name of the principal, or "" before login.
 func (f *frame) Who() string { return f.scope.Name }
 
-// Roles describes the rights of the asker.
+// Roles describes the roles of the principal.
 func (f *frame) Roles() string {
 	if len(f.scope.Roles) == 0 {
 		return ""
@@ -110,22 +109,23 @@ func (f *frame) Roles() string {
 	return strings.Join(names, ", ")
 }
 
-// Open reports whether the listener requires no token.
+// Open reports whether the listener accepts requests without a token.
 func (f *frame) Open() bool { return f.people.open() }
 
-// Searchable reports whether the console has a search.
+// Searchable reports whether the console has a search page.
 func (f *frame) Searchable() bool { return f.rows != nil }
 
-// Unnamed reports whether the asker gives a name for each record.
+// Unnamed reports whether the principal is anonymous and has to enter a name for each record.
 func (f *frame) Unnamed() bool { return f.scope.Anonymous }
 
 // Org returns the organisation of the page.
 func (f *frame) Org() string { return f.org }
 
-// Orgs returns the organisations that the asker may see.
+// Orgs returns the organisations that the principal may access.
 func (f *frame) Orgs() []adminapi.Tenant { return f.scope.Visible() }
 
-// Switch returns links to this page, or to the first, of other organisations. The rest of the address would name things of this one.
+// Switch returns links to the same page of other organisations, or to the first page if this page is about one object. Only a named time
+// range is kept, because other parameters refer to this organisation.
 func (f *frame) Switch() (out []link) {
 	at := f.path
 	if slices.ContainsFunc(f.pages, func(p *page) bool { return p == f.page && !strings.Contains(p.at, "{id}") }) {
@@ -151,13 +151,13 @@ func (v *visit) Teams() []string {
 	return nil
 }
 
-// Here returns the address of the page.
+// Here returns the path and query of the page.
 func (v *visit) Here() string { return v.r.URL.RequestURI() }
 
-// Read reports whether the page is the answer to a GET.
+// Read reports whether the request is a GET.
 func (f *frame) Read() bool { return f.r.Method == http.MethodGet }
 
-// Back returns the address of the page whose form was sent, "" for a page that is not the answer to one.
+// Back returns the address of the page that contains the submitted form, or "" if the request is not a form submission.
 func (f *frame) Back() string {
 	if back := f.r.PostFormValue("back"); back != "" {
 		return f.local(back)
@@ -165,7 +165,7 @@ func (f *frame) Back() string {
 	return ""
 }
 
-// Return returns the address to show after a form of the shell: this page, or the first after a POST.
+// Return returns the address to show after a form of the layout: this page or, after a POST, the first page.
 func (f *frame) Return() string {
 	if f.Read() {
 		return f.Here()
@@ -173,13 +173,13 @@ func (f *frame) Return() string {
 	return f.path
 }
 
-// Path returns the address of the page without its query.
+// Path returns the path of the page.
 func (v *visit) Path() string { return v.r.URL.Path }
 
-// Query returns a parameter of the page.
+// Query returns a query parameter of the page.
 func (v *visit) Query(name string) string { return v.r.URL.Query().Get(name) }
 
-// Kept returns the parameters of the page, in order, without some: hidden fields of a form that replaces those.
+// Kept returns the non-empty parameters of the page, sorted and without the named ones, as hidden fields of a form that replaces those.
 func (v *visit) Kept(without ...string) (out []hiddenField) {
 	q := v.r.URL.Query()
 	names := make([]string, 0, len(q))
@@ -199,13 +199,13 @@ func (v *visit) Kept(without ...string) (out []hiddenField) {
 	return out
 }
 
-// Can reports whether the asker may ask a row.
+// Can reports whether the principal may call an endpoint.
 func (v *visit) Can(pattern string) bool { return v.may(pattern) }
 
-// Now returns the time of the page, in the organisation's zone.
+// Now returns the current time in the organisation's zone.
 func (v *visit) Now() time.Time { return v.now().In(v.zone()) }
 
-// When returns a time as the component "when" shows it.
+// When returns a time for the template "when".
 func (v *visit) When(t any) when {
 	at, _ := timeOf(t)
 	if !at.IsZero() {

@@ -19,11 +19,11 @@ import (
 const (
 	issuerPath   = loginPath + "/issuer"
 	callbackPath = loginPath + "/callback"
-	// loginTime bounds the time of a login at an issuer.
+	// loginTime is the maximum duration of a login at an issuer.
 	loginTime = 10 * time.Minute
 )
 
-// underWay is the state of a login at an issuer. The browser keeps it in a cookie, sealed by the console.
+// underWay is the state of a pending login at an issuer. The browser stores it in a cookie, sealed by the console.
 type underWay struct {
 	Issuer string    `json:"issuer"`
 	Proof  string    `json:"proof"`
@@ -31,10 +31,10 @@ type underWay struct {
 	Began  time.Time `json:"began"`
 }
 
-// errNotBegun means that a login was not begun at this console, or not in loginTime.
+// errNotBegun means that a login was not started at this console, or was started more than loginTime ago.
 var errNotBegun = errors.New("this login was not begun here, or too long ago")
 
-// seal returns the value of the cookie of a login.
+// seal returns the cookie value of a pending login.
 func (c *Console) seal(ctx context.Context, login underWay) (string, error) {
 	text, err := json.Marshal(login)
 	if err != nil {
@@ -44,10 +44,10 @@ func (c *Console) seal(ctx context.Context, login underWay) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(cipher.Seal(nil, nil, text, nil)), nil //nolint:gosec // the cipher draws a random nonce itself
+	return base64.RawURLEncoding.EncodeToString(cipher.Seal(nil, nil, text, nil)), nil //nolint:gosec // the cipher generates the nonce
 }
 
-// unseal returns the login of the request's cookie. The error is errNotBegun, or one of the store.
+// unseal returns the pending login in the request's cookie. The error is errNotBegun or an error of the store.
 func (c *Console) unseal(r *http.Request) (login underWay, err error) {
 	value, _ := c.cookie(r, loginCookie)
 	sealed, err := base64.RawURLEncoding.DecodeString(value)
@@ -65,7 +65,7 @@ func (c *Console) unseal(r *http.Request) (login underWay, err error) {
 	return login, nil
 }
 
-// client returns the client of an issuer by its name, and false if nobody logs in there.
+// client returns the client of an issuer by name. It returns false if the issuer is not configured for login.
 func (c *Console) client(issuer string) (identity.LoginClient, bool) {
 	logins := c.people.logins()
 	i := slices.IndexFunc(logins, func(l identity.Login) bool { return l.ID == issuer })
@@ -75,7 +75,7 @@ func (c *Console) client(issuer string) (identity.LoginClient, bool) {
 	return logins[i].Client, true
 }
 
-// callback returns the address that an issuer sends a browser back to: the one under which the browser sees the console.
+// callback returns the redirect address for the issuer, as seen by the browser.
 func (c *Console) callback(r *http.Request) string {
 	scheme := "http"
 	if c.people.encrypted(r) {
@@ -84,7 +84,8 @@ func (c *Console) callback(r *http.Request) string {
 	return scheme + "://" + r.Host + c.path + callbackPath
 }
 
-// toIssuer sends a browser to log in at an issuer. It follows a link: the policy of pages lets no form lead to another site.
+// toIssuer redirects a browser to an issuer for login. It is requested by a link, because the Content-Security-Policy forbids forms that
+// lead to other sites.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 	login := underWay{Issuer: r.FormValue("issuer"), Proof: identity.NewProof(), Next: c.local(r.FormValue("next")), Began: c.now()}
 	client, known := c.client(login.Issuer)
@@ -106,8 +107,8 @@ func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther) //nolint:gosec // the issuer is configured
 }
 
-// fromIssuer begins a session for a person returning from an issuer. A request that does not lead to a session counts as one with a wrong
-// token. It is counted before the issuer is called, so that the address bounds these calls.
+// fromIssuer handles the redirect from an issuer and starts a session. A request that does not result in a session counts as a request with
+// a wrong token. It is counted before the call to the issuer, so that the limit of the client address also bounds these calls.
 func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	undo, wait := c.people.attempt(r)
 	if wait > 0 {
@@ -135,10 +136,10 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	c.begin(w, r, token, s, c.local(login.Next))
 }
 
-// errRefused means that the issuer has refused a login.
+// errRefused means that the issuer rejected a login.
 var errRefused = errors.New("the issuer refused the login")
 
-// finish returns the ID token of the person that a login at an issuer has led to.
+// finish completes a login at the issuer and returns the ID token.
 func (c *Console) finish(r *http.Request, login underWay) (token string, err error) {
 	q := r.URL.Query()
 	client, known := c.client(login.Issuer)
@@ -151,7 +152,7 @@ func (c *Console) finish(r *http.Request, login underWay) (token string, err err
 	return c.issuers.Finish(r.Context(), client, c.callback(r), login.Proof, q)
 }
 
-// refuseLogin shows why a login has failed. The issuer's answer is in the log.
+// refuseLogin shows why a login failed. The issuer's response is logged.
 func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error) {
 	c.logger.WarnContext(r.Context(), "login at an issuer failed", "client.address", peer(r).String(), "reason", err.Error())
 	refused, isRefused := errors.AsType[admin.TokenError](err)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 )
 
-// legacyData is the data of the page of callers of retired APIs.
+// legacyData holds the data of the page about callers of retired APIs.
 type legacyData struct{ legacy.List }
 
 func loadLegacy(v *visit) (any, int, string) {
@@ -23,7 +23,7 @@ func (legacyData) Head(*frame) head {
 	return head{Title: "Legacy APIs", Text: "Programs that still call the v1 and GraphQL APIs, and the v2 operation to call instead."}
 }
 
-// Tiles sum the calls up.
+// Tiles returns a summary of the calls.
 func (d legacyData) Tiles(f *frame) []tile {
 	if len(d.Calls) == 0 {
 		return nil
@@ -45,13 +45,13 @@ func (d legacyData) Tiles(f *frame) []tile {
 	}
 }
 
-// Since writes the time of the first of some calls.
+// Since formats the time of the earliest call.
 func (v *visit) Since(calls []legacy.Call) string {
 	first := slices.MinFunc(calls, func(a, b legacy.Call) int { return a.First.Compare(b.First) })
 	return first.First.In(v.zone()).Format("2 Jan 2006")
 }
 
-// Table lists programs by their last call.
+// Table lists client programs by their latest call.
 func (d legacyData) Table(f *frame) table {
 	list := slices.Clone(d.Calls)
 	slices.SortStableFunc(list, func(a, b legacy.Call) int { return b.Last.Compare(a.Last) })
@@ -77,7 +77,7 @@ func (d legacyData) Table(f *frame) table {
 	})
 }
 
-// agentName names a program by its User-Agent header.
+// agentName returns the name of a program from its User-Agent header.
 func agentName(agent string) string {
 	if agent == "none" || agent == "" {
 		return "Unknown (no User-Agent)"
@@ -85,7 +85,7 @@ func agentName(agent string) string {
 	return agent
 }
 
-// insteadCell names the operation to move to, and further ones under it.
+// insteadCell shows the operation to migrate to, with further operations below it.
 func insteadCell(c *legacy.Call) cell {
 	if len(c.V2) == 0 {
 		return textCell("No v2 equivalent")
@@ -95,7 +95,7 @@ func insteadCell(c *legacy.Call) cell {
 	return out
 }
 
-// lostCell lists the fields that v2 does not have.
+// lostCell lists the fields that are missing in v2.
 func lostCell(c *legacy.Call) (out cell) {
 	for _, field := range slices.Sorted(maps.Keys(c.Lost)) {
 		out.Lines = append(out.Lines, field+" ("+plural(int(c.Lost[field]), "call")+")")
@@ -103,7 +103,7 @@ func lostCell(c *legacy.Call) (out cell) {
 	return out
 }
 
-// brownoutCell says when an API is refused next.
+// brownoutCell shows the next brownout of an API.
 func brownoutCell(v *visit, b *legacy.Brownout) cell {
 	switch {
 	case b == nil:
@@ -116,7 +116,7 @@ func brownoutCell(v *visit, b *legacy.Brownout) cell {
 	return v.whenCell(b.From)
 }
 
-// BrownoutTable lists the times of a week in which retired APIs are refused.
+// BrownoutTable lists the weekly times at which requests to retired APIs are rejected.
 func (d legacyData) BrownoutTable(f *frame) table {
 	return newTable(f.visit, slices.Clone(d.Brownouts), tableSpec[legacy.Brownout]{
 		Name: "brownouts", Caption: "Brownouts of the next seven days", Columns: []column[legacy.Brownout]{

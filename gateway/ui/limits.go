@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// limitData is the data of the page of rate limits.
+// limitData holds the data of the Rate limits page.
 type limitData struct{ operator.LimitList }
 
 func loadLimits(v *visit) (any, int, string) {
@@ -18,7 +18,7 @@ func loadLimits(v *visit) (any, int, string) {
 	return limitData{list.Is}, list.Status, list.Fault
 }
 
-// Head returns the header with a view of the windows in use and one of all.
+// Head returns the header, with tabs for windows in use and for all windows.
 func (d limitData) Head(f *frame) head {
 	used := 0
 	for i := range d.Windows {
@@ -36,7 +36,7 @@ func (d limitData) Head(f *frame) head {
 	}
 }
 
-// shown returns the windows of the view, the fullest first.
+// shown returns the windows of the selected view, the fullest first.
 func (d limitData) shown(f *frame) []operator.Window {
 	list := slices.Clone(d.Windows)
 	if f.Query("view") != "all" {
@@ -46,7 +46,7 @@ func (d limitData) shown(f *frame) []operator.Window {
 	return list
 }
 
-// usedShare returns the used share of a window.
+// usedShare returns the used fraction of a window.
 func usedShare(w *operator.Window) float64 { return float64(w.Used) / float64(max(1, w.Limit)) }
 
 // Table returns the windows.
@@ -68,7 +68,7 @@ func (d limitData) Table(f *frame) table {
 	})
 }
 
-// noLimits explains a page without windows.
+// noLimits returns the empty state of the page.
 func noLimits(f *frame) empty {
 	return empty{
 		Icon: "gauge", Title: "No limit is in use", Text: "Limits appear here with what is left of them once a caller with a limit has sent a request:",
@@ -76,7 +76,7 @@ func noLimits(f *frame) empty {
 	}
 }
 
-// limitScope names the owner of a limit, such as key:ann, with a link to its requests.
+// limitScope shows the owner of a limit, such as key:ann, with a link to its requests.
 func limitScope(v *visit, scope string) cell {
 	kind, id, _ := strings.Cut(scope, ":")
 	if kind == "class" {
@@ -90,7 +90,7 @@ func limitScope(v *visit, scope string) cell {
 	return c
 }
 
-// limitState says whether a caller is throttled.
+// limitState shows whether a caller is throttled.
 func limitState(w *operator.Window) cell {
 	switch {
 	case w.Remaining <= 0 && w.Used > 0:
@@ -103,14 +103,14 @@ func limitState(w *operator.Window) cell {
 	return cell{Status: &status{levelGood, "OK"}}
 }
 
-// limitBar shows the used part of a window.
+// limitBar returns the bar of a window.
 func limitBar(w *operator.Window) bar {
 	b := newBar(float64(w.Limit), float64(w.Used), 0, 0)
 	b.Label = count(w.Used) + " of " + count(w.Limit) + " requests"
 	return b
 }
 
-// leases lists the gateways that hold a part of a window.
+// leases lists the gateways that hold a share of a window.
 func leases(w *operator.Window) (c cell) {
 	for _, l := range w.Leases {
 		c.Lines = append(c.Lines, l.Gateway+": "+count(l.Held))
@@ -118,7 +118,7 @@ func leases(w *operator.Window) (c cell) {
 	return c
 }
 
-// limitActions offers to reset a window that is used.
+// limitActions returns the form that resets a window in use.
 func limitActions(v *visit, w *operator.Window) cell {
 	if !v.Can(resetLimit) || w.Used == 0 {
 		return cell{}

@@ -1,14 +1,14 @@
 package ui
 
-// listing is a page that is a list: a form of filters, those that are set, and a table. Its template is "listing".
+// listing is a page with a form of filters, the active filters, and a table: template "listing".
 type listing struct {
-	// About is the header of the page; the zero value has the page's title alone.
+	// About is the header of the page. The zero value shows only the page title.
 	About   head
 	Filters *form
 	Chips   []chip
 	Notes   []note
 	Table   table
-	// Hint is a sentence under the table.
+	// Hint is a sentence below the table.
 	Hint string
 }
 
@@ -21,7 +21,7 @@ func (v *visit) filtered(fields ...field) listing {
 	return listing{Filters: &f, Chips: v.chips(f)}
 }
 
-// empty returns what is shown in the place of an empty list: otherwise or, where filters are set, a way to remove them.
+// empty returns the empty state of the list: otherwise or, if filters are active, a link that removes them.
 func (l *listing) empty(v *visit, otherwise empty) empty {
 	if len(l.Chips) == 0 {
 		return otherwise
@@ -29,7 +29,7 @@ func (l *listing) empty(v *visit, otherwise empty) empty {
 	return empty{Icon: "filter", Title: "No matches", Text: "Nothing in this list matches the filters.", Next: &button{Title: "Clear filters", Path: v.Path()}}
 }
 
-// older returns the address of older entries, whose parameter before or cursor is next; "" for none.
+// older returns the address of older entries with the given cursor parameter, or "" if next is empty.
 func (v *visit) older(parameter, next string) string {
 	if next == "" {
 		return ""
@@ -37,7 +37,7 @@ func (v *visit) older(parameter, next string) string {
 	return v.With(parameter, next)
 }
 
-// newest returns the address of the newest entries, "" on their page.
+// newest returns the address of the newest entries, or "" on their own page.
 func (v *visit) newest(parameter string) string {
 	if v.Query(parameter) == "" {
 		return ""

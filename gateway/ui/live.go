@@ -8,13 +8,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// livePath serves decisions as they are made, to the script of the page of decisions.
+// livePath streams new decisions to the script of the Requests page.
 const livePath = "/ui/requests/live"
 
-// decisionStream is the row whose events a page follows.
+// decisionStream is the endpoint that streams decisions.
 const decisionStream = "GET /admin/decisions/stream"
 
-// live sends the decisions that the filter of a page selects, as server-sent events. It ends with the session and with the role.
+// live sends the decisions that match the page's filter as server-sent events. The stream ends when the session ends or the role is
+// revoked.
 func (c *Console) live(v *visit) {
 	asked := v.query(decisionStream)
 	org := cmp.Or(asked.Get("org"), v.org)
@@ -34,7 +35,7 @@ func (c *Console) live(v *visit) {
 	admin.WriteText(v.w, v.rows.Endpoint(decisionStream).ContentType, stream)
 }
 
-// LiveAddress returns where the page reads requests as they end, "" for a page of older ones.
+// LiveAddress returns the address of the event stream, or "" if the page shows older requests.
 func (f *frame) LiveAddress() string {
 	if f.Query("before") != "" || f.ended() {
 		return ""

@@ -16,22 +16,22 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// Paths are below that of the console.
+// Paths of the login, relative to the console.
 const (
 	loginPath  = "login"
 	logoutPath = "logout"
-	// maxForm bounds the content of a form, in bytes.
+	// maxForm is the maximum size of a form, in bytes.
 	maxForm = 256 << 10
 )
 
-// loginData is the data of the login page: the page to go on to, the issuers where people log in, and what else they paste.
+// loginData holds the data of the login page: the address to show after login, the issuers, and the name of the credential to paste.
 type loginData struct {
 	Next   string
 	Logins []identity.Login
 	Asks   string
 }
 
-// showLogin serves the form for a token.
+// showLogin serves the login form.
 func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
 	c.loginPage(w, r, http.StatusOK, "")
 }
@@ -41,7 +41,7 @@ func (c *Console) loginPage(w http.ResponseWriter, r *http.Request, status int, 
 	v.render(status, "login", frame{Title: "Sign in", Fault: fault, Data: loginData{c.local(r.FormValue("next")), c.people.logins(), c.asks}})
 }
 
-// login begins a session for the holder of a token.
+// login starts a session for the holder of the submitted token.
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	s, err := c.people.enter(r, token, false)
@@ -58,14 +58,14 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	c.begin(w, r, token, s, next)
 }
 
-// retryAfter sets the header for a wait; 0 sets none.
+// retryAfter sets the Retry-After header, unless wait is 0.
 func retryAfter(w http.ResponseWriter, wait time.Duration) {
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(admin.RetrySeconds(wait), 10))
 	}
 }
 
-// begin begins a session, and shows a page. The session that the browser had before ends.
+// begin starts a session and redirects to next. It ends the previous session of the browser.
 func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of session, next string) {
 	err := c.endSession(r)
 	value := ""
@@ -82,7 +82,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of
 	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // a page of the console, see local
 }
 
-// endSession ends the session of a request, if it has one, at every gateway.
+// endSession ends the session of a request, if any, on every gateway.
 func (c *Console) endSession(r *http.Request) error {
 	value, ok := c.cookie(r, sessionCookie)
 	if !ok {
@@ -91,7 +91,7 @@ func (c *Console) endSession(r *http.Request) error {
 	return c.sessions.End(context.WithoutCancel(r.Context()), value)
 }
 
-// logout ends the session of a request, at every gateway.
+// logout ends the session of a request on every gateway.
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 	if err := c.endSession(r); err != nil {
 		_, reason := adminapi.StatusOf(err)
@@ -102,8 +102,8 @@ func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, c.path+loginPath, http.StatusSeeOther)
 }
 
-// local returns the address of a page of the console, in its only form: the path is decoded and cleaned, as a browser does before it follows a
-// redirect. For any other address it returns the first page.
+// local returns target if it is the address of a console page other than the login page, and otherwise the address of the first page. The
+// result has a decoded and cleaned path, because browsers clean a path before they follow a redirect.
 func (c *Console) local(target string) string {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.ContainsAny(target+u.Path, "\\") ||

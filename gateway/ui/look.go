@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// lookCookie keeps the theme and the sidebar of a browser.
+// lookCookie stores the theme and the sidebar state of a browser.
 const lookCookie = "look"
 
-// lookTime is how long a browser keeps its look, in seconds.
+// lookTime is the lifetime of the cookie, in seconds.
 const lookTime = 365 * 24 * 60 * 60
 
-// themes are the values of the theme, in the order in which the switch goes through them.
+// themes lists the values of the theme, in the order in which the switch cycles through them.
 //
 //nolint:gochecknoglobals // a constant list
 var themes = []string{"system", "dark", "light"}
 
-// look is how a browser shows the console. The zero value is the system's theme and a wide sidebar.
+// look holds the display preferences of a browser. The zero value selects the system's theme and a wide sidebar.
 type look struct {
-	// Theme is one of themes, "" for that of the system.
+	// Theme is one of themes, or "" for the system's theme.
 	Theme string
-	// Narrow says that the sidebar has icons alone.
+	// Narrow reports that the sidebar shows only icons.
 	Narrow bool
 }
 
-// NextTheme returns the theme that the switch leads to.
+// NextTheme returns the theme that the switch selects next.
 func (l look) NextTheme() string {
 	return themes[(max(0, slices.Index(themes, l.Theme))+1)%len(themes)]
 }
 
-// Look returns the look of the browser.
+// Look returns the display preferences of the browser.
 func (v *visit) Look() (l look) {
 	value, _ := v.cookie(v.r, lookCookie)
 	theme, side, _ := strings.Cut(value, ".")
@@ -41,7 +41,7 @@ func (v *visit) Look() (l look) {
 	return l
 }
 
-// setLook keeps the theme or the sidebar of a form, and shows the page that the form was on.
+// setLook stores the theme or the sidebar state that a form submits, and redirects to the page of the form.
 func (c *Console) setLook(w http.ResponseWriter, r *http.Request) {
 	v := &visit{Console: c, w: w, r: r}
 	l := v.Look()

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
-// myFacts are the answers that the first page of callers is made of.
+// myFacts holds the API responses for the first page of callers.
 type myFacts struct {
 	me        part[selfservice.Me]
 	resources part[ownResources]
@@ -24,7 +24,7 @@ type myFacts struct {
 	denied    part[decisions.List]
 }
 
-// ownResources and ownApprovals are answers of routes of callers.
+// ownResources and ownApprovals are responses of caller routes.
 type ownResources struct {
 	Complete  bool                   `json:"complete"`
 	Resources []selfservice.Resource `json:"resources"`
@@ -34,7 +34,7 @@ type ownApprovals struct {
 	Approvals []selfservice.Request `json:"approvals"`
 }
 
-// myData is the data of the first page of callers.
+// myData holds the data of the first page of callers.
 type myData struct {
 	Notes                              []note
 	Tiles                              []tile
@@ -47,10 +47,10 @@ type myData struct {
 // Head implements headed.
 func (d myData) Head(*frame) head { return d.about }
 
-// ownRows is the number of rows of a table of the first page.
+// ownRows is the maximum number of rows of a table on the first page.
 const ownRows = 5
 
-// countedDenials is how many denied requests are counted.
+// countedDenials is the maximum number of denied requests that the page counts.
 const countedDenials = 100
 
 func my(v *visit) (any, int, string) {
@@ -107,7 +107,8 @@ func myIdentity(v *visit, me *selfservice.Me) []fact {
 	return facts
 }
 
-// myTiles are the caller's resources, their idle part, its pending requests and its denials.
+// myTiles returns tiles for the hourly cost of the caller's resources, the cost of idle resources, pending approval requests and denied
+// requests.
 func myTiles(v *visit, f *myFacts) []tile {
 	var rate, waste float64
 	var idle, pending int
@@ -136,7 +137,7 @@ func myTiles(v *visit, f *myFacts) []tile {
 	}
 }
 
-// ownSubject names whose records the caller sees.
+// ownSubject describes the owner of the records that the caller sees.
 func ownSubject(v *visit) string {
 	if v.session.Lead {
 		return "your team"
@@ -144,7 +145,7 @@ func ownSubject(v *visit) string {
 	return "your key"
 }
 
-// myAttention lists requests that the caller may answer, and the caller's idle resources.
+// myAttention lists approval requests that the caller may resolve, and the caller's idle resources.
 func myAttention(v *visit, f *myFacts) (a attention) {
 	a.Unknown = !f.requests.OK() || !f.resources.OK()
 	for i := range f.requests.Is.Approvals {
@@ -168,7 +169,8 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 	return a
 }
 
-// ownApprovalItem is a request that the caller may answer. One without a price is granted on the page of approvals, with a bound.
+// ownApprovalItem returns the entry of an approval request that the caller may resolve. A request without a price is approved on the
+// Approvals page, with a cost limit.
 func ownApprovalItem(v *visit, r *selfservice.Request) item {
 	until := v.When(r.Until)
 	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(r.Summary, r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
@@ -234,7 +236,7 @@ func ownLimits(v *visit, list []reference.Limit) table {
 	})
 }
 
-// ownDenied lists denied requests with the reason for each.
+// ownDenied lists denied requests with their reasons.
 func ownDenied(v *visit, list []explain.Summary) table {
 	return newTable(v, list, tableSpec[explain.Summary]{
 		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
@@ -309,7 +311,7 @@ func myDecisions(v *visit) (any, int, string) {
 	return ownRequests(v, &list.Is), list.Status, list.Fault
 }
 
-// ownRequests is the list of a caller's requests.
+// ownRequests returns the page that lists a caller's requests.
 func ownRequests(v *visit, list *decisions.List) listing {
 	l := v.filtered(field{Name: "operation", Label: "Operation"}, field{Name: "refused", Label: "Denied only", Type: "checkbox"})
 	if list.Incomplete != "" {
@@ -330,7 +332,7 @@ func ownRequests(v *visit, list *decisions.List) listing {
 	return l
 }
 
-// statusCode writes a status of HTTP, "" for none.
+// statusCode formats an HTTP status, or returns "" for 0.
 func statusCode(status int) string {
 	if status == 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// ownRequest is the page of one request of a caller.
+// ownRequest holds the data of the page about one request of a caller.
 type ownRequest struct {
 	selfservice.Decision
 
@@ -51,19 +51,19 @@ func newOwnRequest(v *visit, d *selfservice.Decision) ownRequest {
 	return x
 }
 
-// approvalCard is a request for approval with its answer, or the forms that answer it.
+// approvalCard shows an approval request with its resolution or the forms that resolve it.
 type approvalCard struct {
 	ID, Title string
 	Status    status
 	Facts     []fact
-	// Refusals are the refusals that a grant lifts.
+	// Refusals lists the reasons for denial that an approval overrides.
 	Refusals []string
-	// Answer describes the answer, "" while there is none.
+	// Answer describes the resolution. It is empty for pending requests.
 	Answer string
 	Forms  []form
 }
 
-// approvalPage is the page of a caller's requests for approval.
+// approvalPage holds the data of the page that lists a caller's approval requests.
 type approvalPage struct {
 	Cards             []approvalCard
 	Shown, Prev, Next string
@@ -117,7 +117,7 @@ func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
 	return c
 }
 
-// answerForms returns the forms that approve and deny a request, for a caller who may.
+// answerForms returns the forms that approve and deny a request, if the caller may resolve it.
 func answerForms(v *visit, r *selfservice.Request) (out []form) {
 	if r.MayGrant {
 		f := v.post("approvals/grant", r.ID, "Approve",
@@ -136,7 +136,7 @@ func answerForms(v *visit, r *selfservice.Request) (out []form) {
 	return out
 }
 
-// teamKey is a key of a lead's team as the route answers it.
+// teamKey is a key of a lead's team in the response of the route.
 type teamKey struct {
 	settings.KeyRecord
 
@@ -151,7 +151,7 @@ func myKeys(v *visit) (any, int, string) {
 	return teamKeyList(v, list.Is.Keys), list.Status, list.Fault
 }
 
-// teamKeyList is the list of the keys of a team.
+// teamKeyList returns the page that lists the keys of a team.
 func teamKeyList(v *visit, list []teamKey) (l listing) {
 	l.About.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
 	l.Table = newTable(v, list, tableSpec[teamKey]{
@@ -172,7 +172,7 @@ func teamKeyList(v *visit, list []teamKey) (l listing) {
 	return l
 }
 
-// teamKeyForms returns the forms that rotate and revoke a key, for a lead who may.
+// teamKeyForms returns the forms that rotate and revoke a key, if the lead may do so.
 func teamKeyForms(v *visit, k *teamKey) (out []form) {
 	if k.MayRotate {
 		out = append(out, v.post("keys/rotate", k.ID, "Rotate", field{Name: "overlap", Label: "Old secret ends after", Value: "24h", Required: true}))

@@ -11,23 +11,23 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// navGroup is a part of the navigation. The first has no title.
+// navGroup is a group of links in the navigation. The first group has no title.
 type navGroup struct {
 	Title string
 	Links []link
 }
 
-// link leads to a page of the console.
+// link links to a page of the console.
 type link struct {
 	Title, Path, Icon string
-	// Here marks the page that is shown.
+	// Here marks the current page.
 	Here bool
 	// Badge is the number of entries that need attention, and Needs describes them.
 	Badge int
 	Needs string
 }
 
-// Nav returns the navigation: the pages that the asker may see, none before the login.
+// Nav returns the navigation with the pages that the principal may access. It is empty before login.
 func (f *frame) Nav() (out []navGroup) {
 	if f.scope.Name == "" {
 		return nil
@@ -47,14 +47,14 @@ func (f *frame) Nav() (out []navGroup) {
 	return out
 }
 
-// badges are the numbers of entries that need attention: requests for approval, resources that the ledger is not sure of, gateways with a
-// fault, and parts of the overview that could not be read.
+// badges counts the entries that need attention: approval requests, resources with an uncertain state in the ledger, gateways with a
+// problem, and parts of the overview that could not be read.
 type badges struct {
 	approvals, drift, gateways, sources int
 	read                                time.Time
 }
 
-// of returns the number of a page, and what it counts.
+// of returns the badge of a page and a description of what it counts.
 func (b badges) of(page string) (n int, needs string) {
 	switch page {
 	case "approvals":
@@ -67,16 +67,16 @@ func (b badges) of(page string) (n int, needs string) {
 	return 0, ""
 }
 
-// badgesTime is how long badges that take many reads are kept. Those of approvals are not kept.
+// badgesTime is the lifetime of cached badges. The number of approval requests is not cached.
 const badgesTime = 15 * time.Second
 
-// badgeCache keeps badges by organisation. It is safe for concurrent use.
+// badgeCache caches badges by organisation. It is safe for concurrent use.
 type badgeCache struct {
 	mu    sync.Mutex
 	byOrg map[string]badges
 }
 
-// take returns the kept badges of an organisation, and false if they are too old.
+// take returns the cached badges of an organisation, or false if they have expired.
 func (c *badgeCache) take(org string, now time.Time) (badges, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *badgeCache) keep(org string, b badges) {
 	c.byOrg[org] = b
 }
 
-// forget makes the next page of an organisation read its badges, after an action.
+// forget removes the badges of an organisation from the cache after an action.
 func (c *badgeCache) forget(org string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,10 +102,10 @@ func (c *badgeCache) forget(org string) {
 	delete(c.byOrg, boundTo+org)
 }
 
-// boundTo begins the names in the cache of badges for askers bound to an organisation: they see no gateways.
+// boundTo is a prefix of the cache keys of principals that are bound to an organisation. Their badges exclude gateways.
 const boundTo = "bound to "
 
-// readBadges sets the badges of the page. Counting is not looking at records: it is not recorded.
+// readBadges sets the badges of the page. The calls are not recorded in the audit log, because they only count records.
 func (v *visit) readBadges() {
 	if v.unrecorded == nil || v.org == "" {
 		return
@@ -120,7 +120,7 @@ func (v *visit) readBadges() {
 	v.badges.approvals = waiting
 }
 
-// pending counts the requests that wait for approval, 0 without the store.
+// pending returns the number of pending approval requests, or 0 if the store is unavailable.
 func (v *visit) pending() (n int) {
 	if !v.may(approvalList) {
 		return 0
@@ -134,7 +134,7 @@ func (v *visit) pending() (n int) {
 	return n
 }
 
-// countProblems counts what the overview says of the ledger, of gateways and of what could not be read.
+// countProblems returns the problems in the overview: of the ledger, of gateways, and of parts that could not be read.
 func (v *visit) countProblems() badges {
 	name := v.org
 	if v.scope.Org != "" {
@@ -152,7 +152,7 @@ func (v *visit) countProblems() badges {
 	return b
 }
 
-// problemsOf counts the entries of an overview that need attention, without the requests for approval.
+// problemsOf counts the entries of an overview that need attention, except for approval requests.
 func problemsOf(o *operator.Overview, now time.Time) badges {
 	b := badges{sources: len(o.Unknown), read: now}
 	for _, d := range o.Drift {

@@ -13,17 +13,17 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
-// noticeTime is how long a notice waits for the next page.
+// noticeTime is the maximum time between an action and the page that shows its notice.
 const noticeTime = time.Minute
 
-// notice is a sentence about a completed action, which the next page shows once.
+// notice is a message about a completed action. The next page shows it once.
 type notice struct {
 	Text string    `json:"text"`
 	At   time.Time `json:"at"`
 }
 
-// noticeSecret returns the secret under which the notices of a request are sealed: the value of the session's cookie, or, where nobody logs in, a
-// value of this process. Nobody else can make a notice for the browser.
+// noticeSecret returns the secret that seals the notices of a request: the value of the session cookie or, on a listener without login, a
+// secret of this process. It prevents others from forging notices.
 func (c *Console) noticeSecret(r *http.Request) []byte {
 	if value, ok := c.cookie(r, sessionCookie); ok && !c.people.open() {
 		return []byte(value)
@@ -31,7 +31,7 @@ func (c *Console) noticeSecret(r *http.Request) []byte {
 	return []byte(c.secret)
 }
 
-// leave has the next page show a notice. A notice that cannot be sealed is not shown.
+// leave stores a notice for the next page. A notice that cannot be sealed is dropped.
 func (v *visit) leave(text string) {
 	seal, err := v.sessions.cipherOf(v.noticeSecret(v.r), noticeCookie)
 	if err != nil {
@@ -41,11 +41,11 @@ func (v *visit) leave(text string) {
 	if err != nil {
 		return
 	}
-	sealed := seal.Seal(nil, nil, plain, nil) //nolint:gosec // the cipher draws a random nonce itself
+	sealed := seal.Seal(nil, nil, plain, nil) //nolint:gosec // the cipher generates the nonce
 	v.setCookie(v.w, v.r, noticeCookie, base64.RawURLEncoding.EncodeToString(sealed), int(noticeTime.Seconds()))
 }
 
-// take returns the notice that an action has left for this page, "" for none, and deletes it.
+// take returns the notice for this page, or "", and deletes it.
 func (v *visit) take() string {
 	value, ok := v.cookie(v.r, noticeCookie)
 	if !ok || v.r.Method != http.MethodGet {
@@ -68,7 +68,7 @@ func (v *visit) take() string {
 	return n.Text
 }
 
-// outcome describes what an action did, by its answer and the fields of its form.
+// outcome describes the effect of an action, based on its response and form fields.
 func outcome(action string, form url.Values, answer any) string {
 	id := form.Get("id")
 	switch action {
@@ -101,7 +101,7 @@ func outcome(action string, form url.Values, answer any) string {
 	return "The action is completed: " + action + "."
 }
 
-// answered describes the answer to a request for approval.
+// answered describes the resolution of an approval request.
 func answered(r *approval.Record) string {
 	if r.State != approval.Granted {
 		return fmt.Sprintf("Request %s is %s until %s.", r.ID, r.State, moment(&r.Until))
@@ -113,7 +113,7 @@ func answered(r *approval.Record) string {
 	return fmt.Sprintf("Request %s is granted: the call may pass once until %s%s.", r.ID, moment(&r.Until), most)
 }
 
-// as returns the answer to an action as a type. An answer of the data listener is read from its JSON.
+// as converts the response of an action to type T. A response of the data listener is decoded from JSON.
 func as[T any](answer any) (out T, err error) {
 	switch a := answer.(type) {
 	case T:

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// operators are the holders of admins' tokens.
+// operators authenticates the holders of operator tokens.
 type operators struct{ *admin.Guard }
 
 func (operators) private(r *http.Request) string {
@@ -57,7 +57,7 @@ func (o operators) asker(r *http.Request, token string, s *session) (adminapi.Pr
 	return holder, err
 }
 
-// onLoopback reports whether a request came on loopback.
+// onLoopback reports whether a request arrived over the loopback interface.
 func onLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string })
 	if !ok {

@@ -16,38 +16,38 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
-// overviewFacts are the answers that the overview is made of.
+// overviewFacts holds the API responses for the overview.
 type overviewFacts struct {
 	overview  part[operator.Overview]
 	forecasts part[money.Forecasts]
-	// costs are those of the page's time range by team, and hours those of the last day.
+	// costs covers the page's time range by team, and hours covers the last day.
 	costs, hours part[money.Costs]
-	// outcomes are those of two days by hour.
+	// outcomes covers two days by hour.
 	outcomes part[decisions.OutcomeCounts]
 	budgets  part[money.BudgetList]
 	idle     part[money.IdleList]
 	denied   part[decisions.List]
 }
 
-// overviewData is the data of the overview.
+// overviewData holds the data of the overview.
 type overviewData struct {
 	Notes     []note
 	Tiles     []tile
 	Cost      chart.Chart
 	CostFault string
-	// First is shown in the place of the chart before anything has cost anything, nil otherwise.
+	// First replaces the chart until the first costs accrue, and is nil afterwards.
 	First     *empty
 	Attention attention
 	Budgets   table
 	Denied    table
-	// BudgetFault and DeniedFault are why there are no tables.
+	// BudgetFault and DeniedFault explain why these tables are missing.
 	BudgetFault, DeniedFault string
 }
 
-// overviewRows is the number of rows of a table of the overview.
+// overviewRows is the maximum number of rows of a table on the overview.
 const overviewRows = 3
 
-// overviewPlot is the height of the plot of the chart, in pixels: all parts fit into a window of 1280 by 800.
+// overviewPlot is the height of the chart's plot in pixels. At this height, the page fits into a window of 1280 by 800.
 const overviewPlot = 136
 
 func loadOverview(v *visit) (any, int, string) {
@@ -71,8 +71,8 @@ func loadOverview(v *visit) (any, int, string) {
 	return newOverview(v, &f), f.overview.Status, f.overview.Fault
 }
 
-// readDenied reads the outcomes of two days and, unless nothing was denied, the latest denials: looking for those in a long archive without
-// any takes many reads.
+// readDenied reads the outcomes of two days and, if any requests were denied, the latest denials. It avoids searching a long archive that
+// contains no denials, because this takes many reads.
 func (f *overviewFacts) readDenied(v *visit) {
 	f.outcomes = ask[decisions.OutcomeCounts](v, outcomeRow, url.Values{"since": {"48h"}, "bucket": {"hour"}})
 	if sum := &f.outcomes.Is.Total; !f.outcomes.OK() || sum.Denied+sum.Throttled > 0 {
@@ -80,7 +80,7 @@ func (f *overviewFacts) readDenied(v *visit) {
 	}
 }
 
-// newOverview makes the overview of its facts.
+// newOverview builds the overview from API responses.
 func newOverview(v *visit, f *overviewFacts) overviewData {
 	scope := scopeOf(f.forecasts.Is.Scopes, "organisation")
 	d := overviewData{
@@ -105,13 +105,13 @@ func newOverview(v *visit, f *overviewFacts) overviewData {
 	return d
 }
 
-// firstCall is a call that creates a resource.
+// firstCall returns an example call that creates a resource.
 func firstCall() *code {
 	return &code{"call that creates a pod", `curl -X POST "$TOLLGATE_URL/v2/pods" -H "Authorization: Bearer $TOLLGATE_KEY" \
   -H "Content-Type: application/json" -d '{"name": "first", "image": "ubuntu:24.04", "gpu": {"id": "NVIDIA L4", "count": 1}}'`}
 }
 
-// scopeOf returns the forecast of a scope, an empty one for none.
+// scopeOf returns the forecast of a scope, or an empty forecast if it is not in the list.
 func scopeOf(list []money.Forecast, scope string) *money.Forecast {
 	i := slices.IndexFunc(list, func(f money.Forecast) bool { return f.Scope == scope })
 	if i < 0 {
@@ -120,7 +120,7 @@ func scopeOf(list []money.Forecast, scope string) *money.Forecast {
 	return &list[i]
 }
 
-// burnTile is the cost per hour now, with that of the last 24 hours.
+// burnTile shows the current hourly cost and its trend in the last 24 hours.
 func burnTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	rate := decimal(scope.PerHour)
 	t := tile{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: usdOf(rate*hoursPerMonth) + " per month at this rate", Path: v.path + "cost?" + url.Values{"org": {v.org}, "range": {last24Hours}}.Encode(), Fault: f.forecasts.Fault}
@@ -130,7 +130,7 @@ func burnTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	return t
 }
 
-// todayTile is the cost of today, and the expected one.
+// todayTile shows the cost so far today and the expected cost.
 func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	t := tile{Label: "Today", Value: usdOf(decimal(scope.Today)), Path: v.Link("cost"), Fault: f.forecasts.Fault}
 	expected := decimal(scope.Day.Expected)
@@ -143,7 +143,7 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	return t
 }
 
-// monthTile is the cost of the month against the organisation's monthly budget, with the forecast.
+// monthTile shows the cost this month with the forecast, compared with the organisation's monthly budget.
 func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	used, expected := decimal(scope.ThisMonth), decimal(scope.Month.Expected)
 	t := tile{Label: "Month to date", Value: usdOf(used), Path: v.path + "budgets?" + url.Values{"org": {v.org}}.Encode(), Fault: f.forecasts.Fault}
@@ -167,7 +167,7 @@ func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	return t
 }
 
-// dayOf writes a date such as 28 Nov.
+// dayOf formats a date such as 28 Nov.
 func dayOf(date string) string {
 	if at, err := time.Parse(time.DateOnly, date); err == nil {
 		return at.Format("2 Jan")
@@ -175,7 +175,7 @@ func dayOf(date string) string {
 	return date
 }
 
-// deniedTile is the number of requests that were denied or throttled in 24 hours.
+// deniedTile shows the number of denied and throttled requests in the last 24 hours.
 func deniedTile(v *visit, f *overviewFacts) tile {
 	t := tile{Label: "Denied or throttled, 24 h", Path: v.path + "requests?" + url.Values{"org": {v.org}, "refused": {"true"}}.Encode(), Fault: f.outcomes.Fault}
 	border := v.now().Add(-24 * time.Hour)
@@ -204,7 +204,7 @@ func addOutcome(sum, c *decisions.OutcomeCount) {
 	sum.Failed += c.Failed
 }
 
-// overviewChart draws costs by team, with the forecast of today where the range ends today.
+// overviewChart returns a chart of costs by team, with today's forecast if the range ends today.
 func overviewChart(v *visit, costs *money.Costs, scope *money.Forecast) chart.Chart {
 	c := costChart(v, "cost", costs, "team")
 	c.Title, c.Height = "Cost by team", overviewPlot
@@ -216,7 +216,7 @@ func overviewChart(v *visit, costs *money.Costs, scope *money.Forecast) chart.Ch
 	return c
 }
 
-// overviewBudgets lists the budgets that run out first.
+// overviewBudgets lists the budgets that will run out first.
 func overviewBudgets(v *visit, list []money.BudgetRow) table {
 	return newTable(v, list[:min(overviewRows, len(list))], tableSpec[money.BudgetRow]{
 		Name: "budgets", Caption: "Budgets, by the date on which they run out",
@@ -246,7 +246,7 @@ func deniedTable(v *visit, list []explain.Summary) table {
 	})
 }
 
-// callerText names a key and its team.
+// callerText returns the name of a key and its team.
 func callerText(key, team string) string {
 	if team == "" || team == key {
 		return key
@@ -254,5 +254,5 @@ func callerText(key, team string) string {
 	return key + ", team " + team
 }
 
-// offBecause reports whether a part is missing because the configuration switches it off, which is not a fault.
+// offBecause reports whether a part is missing because the configuration disables it. This is not an error.
 func offBecause[T any](p part[T]) bool { return p.Status == http.StatusBadRequest }

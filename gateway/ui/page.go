@@ -10,35 +10,35 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// page is one page of a console.
+// page describes a page of a console.
 type page struct {
-	// name is that of its template, and title its heading.
+	// name is the name of the template, and title the heading of the page.
 	name, title string
-	// at is its path below that of the console; empty is the name.
+	// at is the path relative to the console. If empty, name is used.
 	at string
-	// asks is the pattern of the row that the page is about: only askers of that row see the page. It is empty for pages of callers.
+	// asks is the pattern of the page's main endpoint. Only principals that may call it see the page. It is empty for pages of callers.
 	asks string
-	// group is the heading in the navigation, and icon the entry's icon; a page without an icon is not in the navigation.
+	// group is the heading in the navigation, and icon the icon of the entry. A page without an icon is not in the navigation.
 	group, icon string
-	// under is the name of the page that the navigation marks in its place; empty is the page itself.
+	// under is the name of the page to highlight in the navigation. If empty, the page itself is highlighted.
 	under string
-	// lead limits the entry in the navigation to leads.
+	// lead restricts the navigation entry to leads.
 	lead bool
-	// period is the name of the default time range; a page without one has no time range.
+	// period is the default time range. If empty, the page has no time range.
 	period string
-	// counts says that load sets the badges of the navigation, of facts that it asks for anyway.
+	// counts reports that load sets the badges of the navigation, using responses that the page needs anyway.
 	counts bool
-	// load asks the rows. A status other than 0 is that of the page.
+	// load calls the endpoints. A non-zero status becomes the status of the page.
 	load func(v *visit) (data any, status int, fault string)
 }
 
-// first is the path of the first page below that of the console, in the form of [http.ServeMux].
+// first is the path of the first page relative to the console, as a pattern of [http.ServeMux].
 const first = "{$}"
 
-// below returns the route of the page, below the path of the console.
+// below returns the route of the page, relative to the console.
 func (p *page) below() string { return cmp.Or(p.at, p.name) }
 
-// serves reports whether a path below the console is that of the page.
+// serves reports whether the page is served at a path relative to the console.
 func (p *page) serves(path string) bool {
 	if name, value := p.wildcard(path); name != "" {
 		return value != ""
@@ -46,7 +46,8 @@ func (p *page) serves(path string) bool {
 	return path == strings.TrimSuffix(p.below(), first)
 }
 
-// wildcard returns the name of the path's parameter, "" for a page without one, and its value for a path, "" for that of another page.
+// wildcard returns the name of the page's path parameter and its value in path. The name is "" if the page has no parameter, and the value
+// is "" if path belongs to another page.
 func (p *page) wildcard(path string) (name, value string) {
 	before, name, _ := strings.Cut(strings.TrimSuffix(p.at, "}"), "{")
 	if name == "" || name == "$" {
@@ -59,10 +60,10 @@ func (p *page) wildcard(path string) (name, value string) {
 	return name, value
 }
 
-// entry returns the name of the page that the navigation marks.
+// entry returns the name of the page to highlight in the navigation.
 func (p *page) entry() string { return cmp.Or(p.under, p.name) }
 
-// show serves a page. The badges of the navigation are read while the page is.
+// show serves a page. It reads the badges of the navigation concurrently with the page's data.
 func (c *Console) show(v *visit, p *page) {
 	ctx, cancel := context.WithTimeout(v.r.Context(), operator.PartsTime)
 	defer cancel()
@@ -86,7 +87,7 @@ func (c *Console) show(v *visit, p *page) {
 	}
 }
 
-// enter makes p the page of the visit, with its time range.
+// enter sets the page and the time range of the visit.
 func (v *visit) enter(p *page) {
 	v.page = p
 	if p.period != "" {
@@ -94,7 +95,7 @@ func (v *visit) enter(p *page) {
 	}
 }
 
-// pageNamed returns the page of a template.
+// pageNamed returns the page with the given template name.
 func (c *Console) pageNamed(name string) *page {
 	return c.pages[slices.IndexFunc(c.pages, func(p *page) bool { return p.name == name })]
 }

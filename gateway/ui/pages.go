@@ -11,7 +11,7 @@ const (
 	groupSystem  = "System"
 )
 
-// pages returns the pages of operators in the order of the navigation. Pages of a group follow one another.
+// pages returns the pages of operators in the order of the navigation. Pages of one group are adjacent.
 func pages() []*page {
 	return slices.Concat(
 		[]*page{
@@ -21,7 +21,7 @@ func pages() []*page {
 	)
 }
 
-// Patterns of rows that several pages ask.
+// Patterns of endpoints that several pages call.
 const (
 	overviewRow  = "GET /admin/overview"
 	ledger       = "GET /admin/spend"
@@ -40,7 +40,7 @@ const (
 	decisionRow  = "GET /admin/decisions/{id}"
 	auditLog     = "GET /admin/audit/log"
 	approvalList = "GET /admin/approvals"
-	// auditResources reads from the platform, and bounds its time itself.
+	// auditResources reads from the platform and has its own timeout.
 	auditResources = "GET /admin/audit"
 	configRow      = "GET /admin/config"
 	keyRow         = "GET /admin/keys"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Names of time ranges, as the parameter range of a page has them.
+// Names of time ranges, as values of the parameter range.
 const (
 	lastHour     = "1h"
 	last24Hours  = "24h"
@@ -17,17 +17,17 @@ const (
 	customPeriod = "custom"
 )
 
-// period is the time range of a page. The zero value is that of a page without one.
+// period is the time range of a page. The zero value means that the page has no time range.
 type period struct {
-	// Name is one of the names of time ranges, and Chosen says that the address names it.
+	// Name is the name of the range, and Chosen reports whether the address specifies it.
 	Name   string
 	Chosen bool
-	// From is included, To is not. Both are in the organisation's zone.
+	// From is inclusive, To is exclusive. Both are in the organisation's zone.
 	From, To time.Time
 }
 
-// newPeriod reads the time range of a page: parameter range, or from and to, which are times or dates; the date to is included.
-// Anything that cannot be read is replaced by the fallback.
+// newPeriod parses the time range of a page from the parameter range, or from the parameters from and to, which are times or dates. A date
+// in to is inclusive. If the parameters are missing or invalid, the fallback range is used.
 func newPeriod(q url.Values, fallback string, now time.Time, zone *time.Location) period {
 	now = now.In(zone)
 	if from, to := boundary(q.Get("from"), zone, 0), boundary(q.Get("to"), zone, 1); q.Get("range") == "" && !from.IsZero() {
@@ -46,7 +46,7 @@ func newPeriod(q url.Values, fallback string, now time.Time, zone *time.Location
 	return p
 }
 
-// boundary reads a time or a date; to a date it adds days. It returns the zero time for anything else.
+// boundary parses a time or a date and adds days to a date. It returns the zero time if text is invalid.
 func boundary(text string, zone *time.Location, days int) time.Time {
 	if day, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
 		return day.AddDate(0, 0, days)
@@ -58,7 +58,7 @@ func boundary(text string, zone *time.Location, days int) time.Time {
 	return at.In(zone)
 }
 
-// set sets the boundaries by the name, and reports whether there is such a range. Ranges of days begin with a day.
+// set sets From and To according to Name, and reports whether Name is a known range. Ranges of days start at midnight.
 func (p *period) set(now time.Time) bool {
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, now.Location())
@@ -82,7 +82,7 @@ func (p *period) set(now time.Time) bool {
 	return true
 }
 
-// Label names the range for people.
+// Label returns a readable name of the range.
 func (p period) Label() string {
 	if p.Name == customPeriod {
 		return p.From.Format("2 Jan 2006") + " – " + p.LastDay().Format("2 Jan 2006")
@@ -95,12 +95,12 @@ func (p period) Label() string {
 // LastDay returns the last day of the range.
 func (p period) LastDay() time.Time { return p.To.Add(-time.Nanosecond) }
 
-// Before returns the range of the same length that ends where this one begins.
+// Before returns the preceding range of the same length.
 func (p period) Before() period {
 	return period{customPeriod, true, p.From.Add(p.From.Sub(p.To)), p.From}
 }
 
-// Bucket returns the length of a column of a chart over the range: "hour" up to two days, otherwise "day".
+// Bucket returns the bucket length of a chart over the range: "hour" for up to two days, otherwise "day".
 func (p period) Bucket() string {
 	if p.To.Sub(p.From) <= 48*time.Hour {
 		return "hour"
@@ -108,7 +108,7 @@ func (p period) Bucket() string {
 	return "day"
 }
 
-// Values returns the range as parameters of rows: from and to. Costs are kept by the hour, so it begins and ends with one.
+// Values returns the range as the endpoint parameters from and to, rounded outwards to full hours, because costs are stored by hour.
 func (p period) Values() url.Values {
 	to := p.To.UTC().Truncate(time.Hour)
 	if to.Before(p.To) {
@@ -117,10 +117,10 @@ func (p period) Values() url.Values {
 	return url.Values{"from": {p.From.UTC().Truncate(time.Hour).Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}}
 }
 
-// Since returns the begin of the range as the parameter since of rows.
+// Since returns the start of the range as the endpoint parameter since.
 func (p period) Since() string { return p.From.UTC().Format(time.RFC3339) }
 
-// zone returns the time zone of the organisation, UTC for a zone that the gateway does not know.
+// zone returns the time zone of the organisation, or UTC if the gateway does not know the zone.
 func (v *visit) zone() *time.Location {
 	for _, t := range v.scope.Visible() {
 		if t.ID == v.org {
@@ -135,7 +135,7 @@ func (v *visit) zone() *time.Location {
 // Period returns the time range of the page.
 func (v *visit) Period() period { return v.period }
 
-// Zone names the time zone of the page at the time of the request, such as CET, UTC+1.
+// Zone returns the name of the page's time zone at the time of the request, such as CET, UTC+1.
 func (f *frame) Zone() string {
 	at := f.now().In(f.zone())
 	name, offset := at.Zone()

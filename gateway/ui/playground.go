@@ -21,26 +21,26 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// playground is a draft of policies, a request and, once they were evaluated, a result.
+// playground holds a draft of policies, a request, and the results of the evaluation, if any.
 type playground struct {
 	operator.Draft
 
 	Decision, Input, Since string
 	Tried                  *operator.TrialResult
 	Replayed               *replay.Report
-	// Faults are the errors of the draft, by line.
+	// Faults lists the errors in the draft, by line.
 	Faults []lineFault
-	// TooLong reports that the draft does not fit into an address.
+	// TooLong reports that the draft is too long for an address.
 	TooLong bool
 }
 
-// lineFault is an error at a line of the draft.
+// lineFault is an error in a line of the draft.
 type lineFault struct {
 	Line int
 	Text string
 }
 
-// sample is the text that a draft begins with.
+// sample is the initial text of a draft.
 const sample = `package policies.draft
 
 deny contains msg if {
@@ -57,17 +57,17 @@ const (
 	doReplay = "replay"
 )
 
-// packed is the part of a playground that the parameter draft of an address holds.
+// packed is the content of the address parameter draft.
 type packed struct {
 	Rego     string `json:"rego,omitempty"`
 	Policies string `json:"policies,omitempty"`
 	Input    string `json:"input,omitempty"`
 }
 
-// maxDraft is the longest parameter draft, in bytes: servers and proxies take addresses of about 8 KiB.
+// maxDraft is the maximum length of the parameter draft, in bytes. Servers and proxies accept addresses of about 8 KiB.
 const maxDraft = 6000
 
-// pack returns the draft as a parameter of an address: JSON, compressed, in base64url.
+// pack encodes the draft as an address parameter: compressed JSON in base64url.
 func (p *playground) pack() string {
 	text, _ := json.Marshal(packed{p.Rego, p.Policies, p.Input}) // strings
 	var out bytes.Buffer
@@ -77,7 +77,7 @@ func (p *playground) pack() string {
 	return base64.RawURLEncoding.EncodeToString(out.Bytes())
 }
 
-// unpack sets the draft from a parameter of an address. A parameter that cannot be read changes nothing.
+// unpack sets the draft from an address parameter. An invalid parameter is ignored.
 func (p *playground) unpack(param string) {
 	raw, err := base64.RawURLEncoding.DecodeString(param)
 	if err != nil || param == "" {
@@ -91,7 +91,7 @@ func (p *playground) unpack(param string) {
 	p.Rego, p.Policies, p.Input = d.Rego, d.Policies, d.Input
 }
 
-// loadPlayground shows the draft that the address holds, and its result if the address asks for one.
+// loadPlayground shows the draft in the address, and its result if the address requests one.
 func loadPlayground(v *visit) (any, int, string) {
 	if _, err := v.rows.Endpoint(tryRow).Admit(v.scope, v.org); err != nil {
 		status, fault := adminapi.StatusOf(err)
@@ -106,7 +106,7 @@ func loadPlayground(v *visit) (any, int, string) {
 	return *p, status, fault
 }
 
-// run evaluates the draft as an action says. Errors at lines of the draft become Faults.
+// run evaluates the draft for an action. It stores errors with a line number in Faults.
 func (p *playground) run(v *visit, do string) (status int, fault string) {
 	var err error
 	switch do {
@@ -122,14 +122,14 @@ func (p *playground) run(v *visit, do string) (status int, fault string) {
 	return status, fault
 }
 
-// playground takes the form. It sends the browser to the address that holds the draft, so that the page can be shared and going back keeps
-// the draft; a draft that is too long for an address is evaluated at once. Nothing of it comes into force.
+// playground handles the form. It redirects to an address that contains the draft, so that the page can be shared and the browser's history
+// retains the draft. A draft that is too long for an address is evaluated directly. The draft never takes effect.
 func (c *Console) playground(v *visit) {
 	if _, err := v.rows.Endpoint(tryRow).Admit(v.scope, v.org); err != nil {
 		v.fail(adminapi.StatusOf(err))
 		return
 	}
-	lines := strings.NewReplacer("\r\n", "\n") // as forms write them
+	lines := strings.NewReplacer("\r\n", "\n") // forms submit CRLF
 	p := &playground{
 		Draft:    operator.Draft{Rego: lines.Replace(v.r.PostFormValue("rego")), Policies: lines.Replace(v.r.PostFormValue("policies"))},
 		Decision: strings.TrimSpace(v.r.PostFormValue("decision")), Input: lines.Replace(v.r.PostFormValue("input")), Since: v.r.PostFormValue("since"),
@@ -139,7 +139,7 @@ func (c *Console) playground(v *visit) {
 		do = doReplay
 	}
 	if p.Decision != "" {
-		p.Input = "" // that of the decision is used
+		p.Input = "" // the decision's input is used
 	}
 	if draft := p.pack(); len(draft) <= maxDraft {
 		q := url.Values{"org": {v.org}, "draft": {draft}, "do": {do}, "since": {p.Since}}
@@ -183,10 +183,10 @@ func (p *playground) try(v *visit) error {
 	return err
 }
 
-// located finds the place in an error of a draft, such as "draft.rego:3:5: message".
+// located matches the position in an error of a draft, such as "draft.rego:3:5: message".
 var located = regexp.MustCompile(`draft\.rego:(\d+)(?::\d+)?:\s*`)
 
-// faultsOf returns the errors of a draft by line, nil for an error without a line.
+// faultsOf returns the errors in a draft by line, or nil if the error has no line number.
 func faultsOf(text string) (out []lineFault) {
 	places := located.FindAllStringSubmatchIndex(text, -1)
 	for i, at := range places {
@@ -209,19 +209,19 @@ func (p playground) Head(f *frame) head {
 	return h
 }
 
-// gutterLine is a line number of the editor. Mark is "!" at an error, "+" for a line that was evaluated, "-" for one that was not, and a
-// space for others.
+// gutterLine is a line number of the editor. Mark is "!" for a line with an error, "+" for a line that was evaluated, "-" for a line that
+// was not evaluated, and a space otherwise.
 type gutterLine struct {
 	N    int
 	Mark string
 }
 
-// Level returns the class of the line.
+// Level returns the CSS class of the line.
 func (l gutterLine) Level() string {
 	return map[string]string{"!": levelBad, "+": levelGood, "-": levelWarn}[l.Mark]
 }
 
-// Gutter returns the line numbers of the draft, and some more for lines to come.
+// Gutter returns the line numbers of the draft and of some lines after its end.
 func (p playground) Gutter() (out []gutterLine) {
 	for n := range p.Rows() {
 		out = append(out, gutterLine{n + 1, p.mark(n + 1)})
@@ -242,10 +242,10 @@ func (p playground) mark(n int) string {
 	return " "
 }
 
-// Rows is the height of the editor in lines.
+// Rows returns the height of the editor in lines.
 func (p playground) Rows() int { return max(16, strings.Count(p.Rego, "\n")+3) }
 
-// SourceOf returns a line of the draft.
+// SourceOf returns line n of the draft.
 func (p playground) SourceOf(n int) string {
 	lines := strings.Split(p.Rego, "\n")
 	if n < 1 || n > len(lines) {
@@ -254,7 +254,7 @@ func (p playground) SourceOf(n int) string {
 	return strings.TrimSpace(lines[n-1])
 }
 
-// Coverage describes which lines of the draft were evaluated, "" for a draft without Rego.
+// Coverage describes the evaluated lines of the draft. It returns "" for a draft without Rego.
 func (p playground) Coverage() string {
 	if p.Tried == nil || len(p.Tried.Covered)+len(p.Tried.Missed) == 0 {
 		return ""
@@ -267,7 +267,7 @@ func (p playground) Coverage() string {
 	return text + "."
 }
 
-// Verdict sums the results on a request up.
+// Verdict summarises the results for a request.
 func (p playground) Verdict() status {
 	has := func(verdict string) bool {
 		return slices.ContainsFunc(p.Tried.Results, func(s operator.PolicyResult) bool { return s.Verdict == verdict })
@@ -285,7 +285,7 @@ func (p playground) Verdict() status {
 	return status{levelGood, "Allowed"}
 }
 
-// Results lists the results of the draft's policies on a request.
+// Results lists the results of the draft's policies for a request.
 func (p playground) Results(f *frame) table {
 	return newTable(f.visit, slices.Clone(p.Tried.Results), tableSpec[operator.PolicyResult]{
 		Name: "results", Caption: "Results of " + strings.Join(p.Tried.Policies, ", "), Columns: []column[operator.PolicyResult]{
@@ -298,7 +298,7 @@ func (p playground) Results(f *frame) table {
 	})
 }
 
-// Differences lists the requests that the draft would have decided otherwise, by kind.
+// Differences lists the requests with a different decision under the draft, by kind.
 func (p playground) Differences(f *frame) table {
 	groups := make([]replay.Group, len(p.Replayed.Groups))
 	for i, g := range p.Replayed.Groups {
@@ -327,7 +327,7 @@ func countLines[N int | int64](counts map[string]N) (c cell) {
 	return c
 }
 
-// SinceField chooses the time that a replay covers.
+// SinceField returns the field that selects the time range of a replay.
 func (p playground) SinceField() field {
 	x := field{Name: "since", ID: "since", Label: "Replay requests of the", Type: "select"}
 	for _, o := range [][2]string{{"24h", "last 24 hours"}, {"7d", "last 7 days"}, {"30d", "last 30 days"}} {

@@ -13,30 +13,30 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// policyData is the data of the list of policies.
+// policyData holds the data of the Policies page.
 type policyData struct {
 	Policies []policyEffect
-	// Counts is why there are no counts, if there are none.
+	// Counts holds the result counts, or the reason why they are missing.
 	Counts part[decisions.PolicyCounts]
-	// Held is the audit of existing resources, if the page is about them.
+	// Held is the audit of existing resources. It is nil unless the page shows the audit.
 	Held *part[explain.Audit]
 }
 
-// policyEffect is a policy with its results in the last 30 days.
+// policyEffect holds a policy and its results in the last 30 days.
 type policyEffect struct {
 	operator.PolicyDetails
 	verdicts
 
-	// Unknown reports that the results could not be read.
+	// Unknown reports that the results are unavailable.
 	Unknown bool
-	// Days are the requests that were denied, or would have been, by day, oldest first.
+	// Days holds the number of requests per day that were denied or would have been denied, oldest first.
 	Days [policyRetention]float64
 }
 
-// verdicts counts requests by the result of a policy.
+// verdicts counts requests by verdict of a policy.
 type verdicts struct{ Denied, WouldDeny, Warned, Exempted, Changed int64 }
 
-// add counts requests with a verdict of the API.
+// add adds a number of requests with a verdict of the API.
 func (n *verdicts) add(verdict string, calls int64) {
 	switch verdict {
 	case "denies":
@@ -70,7 +70,7 @@ func loadPolicies(v *visit) (any, int, string) {
 	return d, list.Status, list.Fault
 }
 
-// effects adds up the results of policies. Policies that are no longer in force follow those that are.
+// effects returns the results of each policy. Policies that are no longer in force come last.
 func effects(list []operator.PolicyDetails, counts part[decisions.PolicyCounts], now time.Time) (out []policyEffect) {
 	for i := range list {
 		out = append(out, policyEffect{PolicyDetails: list[i], Unknown: !counts.OK()})
@@ -103,7 +103,7 @@ func (d policyData) Head(f *frame) head {
 	return h
 }
 
-// Table returns the list of policies.
+// Table returns the table of policies.
 func (d policyData) Table(f *frame) table {
 	number := func(key, heading string, of func(*policyEffect) int64) column[policyEffect] {
 		return column[policyEffect]{
@@ -136,7 +136,7 @@ func (d policyData) Table(f *frame) table {
 	})
 }
 
-// noPolicies explains a list without policies.
+// noPolicies returns the empty state of the list.
 func noPolicies(f *frame) empty {
 	e := empty{
 		Icon: "shield", Title: "No policy is in force",
@@ -149,7 +149,7 @@ func noPolicies(f *frame) empty {
 	return e
 }
 
-// trendCell draws the denials of 30 days, nothing for a policy without any.
+// trendCell draws the denials of 30 days. It is empty if the policy denied no requests.
 func trendCell(e *policyEffect) cell {
 	if e.Denied+e.WouldDeny == 0 {
 		return cell{}
@@ -163,7 +163,7 @@ func modeCell(e *policyEffect) cell {
 	return cell{Status: &s}
 }
 
-// modeOf returns the mode of a policy's entries as a status: the strictest of them.
+// modeOf returns the strictest mode of a policy's entries as a status.
 func modeOf(entries []operator.PolicyEntry) status {
 	has := func(mode string) bool {
 		return slices.ContainsFunc(entries, func(e operator.PolicyEntry) bool { return e.Mode == mode })
@@ -179,7 +179,7 @@ func modeOf(entries []operator.PolicyEntry) status {
 	return status{levelNeutral, "Not in force"}
 }
 
-// appliesCell says to whom the entries of a policy apply, a line for each.
+// appliesCell shows the scope of each entry of a policy on its own line.
 func appliesCell(entries []operator.PolicyEntry) (c cell) {
 	for i := range entries {
 		line := appliesTo(&entries[i].Entry)
@@ -191,7 +191,7 @@ func appliesCell(entries []operator.PolicyEntry) (c cell) {
 	return c
 }
 
-// appliesTo says to whom an entry applies.
+// appliesTo describes the scope of an entry.
 func appliesTo(e *adminapi.Entry) string {
 	var parts []string
 	add := func(words string, names []string) {
@@ -209,7 +209,7 @@ func appliesTo(e *adminapi.Entry) string {
 	return strings.Join(parts, ", ")
 }
 
-// HeldTable lists the existing resources with the results of policies.
+// HeldTable lists existing resources with the results of policies.
 func (d policyData) HeldTable(f *frame) table {
 	return newTable(f.visit, slices.Clone(d.Held.Is.Resources), tableSpec[explain.AuditedResource]{
 		Name: "held", Caption: "Existing resources and the results of policies", Whole: true,
@@ -225,7 +225,7 @@ func (d policyData) HeldTable(f *frame) table {
 	})
 }
 
-// heldPolicies lists the results of policies about a resource.
+// heldPolicies lists the results of policies for a resource.
 func heldPolicies(s *explain.AuditedResource) cell {
 	c := textCell(s.Reason)
 	for _, p := range s.Policies {

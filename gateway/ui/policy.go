@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
-// policyPage is the data of the page of a policy.
+// policyPage holds the data of a policy's page.
 type policyPage struct {
 	operator.PolicyDetails
 
@@ -27,7 +27,7 @@ type policyPage struct {
 	Exceptions []alerts.Exception
 }
 
-// latestRequests is how many requests the page of a policy lists.
+// latestRequests is the number of requests that the page lists.
 const latestRequests = "10"
 
 func loadPolicy(v *visit) (any, int, string) {
@@ -51,7 +51,7 @@ func loadPolicy(v *visit) (any, int, string) {
 	case len(list.Is.Policies) == 0 && len(d.Counts.Is.Counts) == 0:
 		return nil, http.StatusNotFound, "organisation " + v.org + " has no policy " + id
 	case len(list.Is.Policies) == 0:
-		d.Policy = id // it was in force, and has counts
+		d.Policy = id // the policy was in force and has counts
 	default:
 		d.PolicyDetails = list.Is.Policies[0]
 	}
@@ -70,7 +70,7 @@ func (d policyPage) Head(f *frame) head {
 	return h
 }
 
-// total adds up the results in 30 days.
+// total returns the sum of the results in 30 days.
 func (d policyPage) total() (n verdicts) {
 	for _, c := range d.Counts.Is.Counts {
 		n.add(c.Verdict, c.Calls)
@@ -78,7 +78,7 @@ func (d policyPage) total() (n verdicts) {
 	return n
 }
 
-// Tiles sum the effect up.
+// Tiles returns a summary of the policy's effect.
 func (d policyPage) Tiles(*frame) []tile {
 	n := d.total()
 	out := []tile{
@@ -93,14 +93,14 @@ func (d policyPage) Tiles(*frame) []tile {
 	return out
 }
 
-// verdictSeries are the results that the chart of a policy shows.
+// verdictSeries returns the verdicts that the chart of a policy shows, and their series.
 func verdictSeries() (verdicts []string, series []chart.Series) {
 	return []string{"denies", "would deny", "warns", "excepted"}, []chart.Series{
 		{Name: "Denied", Class: "outcome-denied"}, {Name: "Would deny", Class: "series-1"}, {Name: "Warned", Class: "outcome-throttled"}, {Name: "Exempted", Class: "series-other"},
 	}
 }
 
-// Chart draws the results by day of the organisation.
+// Chart draws the results by day in the organisation's time zone.
 func (d policyPage) Chart(f *frame) template.HTML {
 	c := chart.Chart{ID: "effect", Title: "Requests by result", Unit: chart.Requests, Per: "day", Zone: f.zone(), Total: true, Empty: "No results."}
 	verdicts, series := verdictSeries()
@@ -124,16 +124,16 @@ func (d policyPage) Chart(f *frame) template.HTML {
 	return c.HTML()
 }
 
-// Quiet reports whether the policy had no result in 30 days.
+// Quiet reports whether the policy had no results in 30 days.
 func (d policyPage) Quiet() bool { return d.total() == verdicts{} }
 
-// teamEffect is the effect of a policy on a team.
+// teamEffect holds the effect of a policy on a team.
 type teamEffect struct {
 	verdicts
 	Team string
 }
 
-// Teams lists the effect by team, the most affected first.
+// Teams lists the effect by team, in descending order.
 func (d policyPage) Teams(f *frame) table {
 	var list []teamEffect
 	for _, c := range d.Counts.Is.Counts {
@@ -162,23 +162,23 @@ func (d policyPage) Teams(f *frame) table {
 	})
 }
 
-// setParam is a parameter of a policy with its value in an entry.
+// setParam is a policy parameter and its value in an entry.
 type setParam struct {
 	operator.PolicyParameter
 	Value any
 	Set   bool
 }
 
-// entryView is an entry of the configuration for a policy, as the page shows it.
+// entryView is a configuration entry of a policy.
 type entryView struct {
 	Mode    status
 	Applies string
 	Table   table
-	// Approvable reports that single requests can be approved.
+	// Approvable reports whether individual requests can be approved.
 	Approvable bool
 }
 
-// Entries returns the entries of the configuration with the values of their parameters.
+// Entries returns the configuration entries of the policy with their parameter values.
 func (d policyPage) Entries(f *frame) (out []entryView) {
 	for i := range d.InForce {
 		e := &d.InForce[i]
@@ -206,7 +206,7 @@ func (d policyPage) Reference(f *frame) table {
 	return newTable(f.visit, params, tableSpec[setParam]{Name: "params", Caption: "Parameters of " + d.Policy, Columns: paramColumns(false)})
 }
 
-// paramColumns are the columns of a table of parameters, with their values or without.
+// paramColumns returns the columns of a parameter table, with or without values.
 func paramColumns(values bool) (out []column[setParam]) {
 	out = []column[setParam]{{Title: "Parameter", Cell: func(p *setParam) cell { return codeCell(p.Name) }}}
 	if values {
@@ -225,10 +225,10 @@ func paramColumns(values bool) (out []column[setParam]) {
 	)
 }
 
-// maxListed is how many items of a list a cell shows.
+// maxListed is the maximum number of list items in a cell.
 const maxListed = 6
 
-// paramValue shows the value of a parameter: a list with a line for each item.
+// paramValue shows the value of a parameter. A list has one line per item.
 func paramValue(p *setParam) cell {
 	if !p.Set {
 		return cell{Text: "default"}
@@ -250,7 +250,7 @@ func paramValue(p *setParam) cell {
 	return codeCell(jsonText(p.Value))
 }
 
-// listed writes the first items of a list, and how many more there are.
+// listed formats the first items of a list and the number of further items.
 func listed(list []any) (out []string) {
 	for _, item := range list[:min(len(list), maxListed)] {
 		text, _ := item.(string)
@@ -262,7 +262,7 @@ func listed(list []any) (out []string) {
 	return out
 }
 
-// jsonText writes a value as JSON on one line, "" for nil.
+// jsonText formats a value as JSON on one line. It returns "" for nil.
 func jsonText(v any) string {
 	if v == nil {
 		return ""
@@ -294,5 +294,5 @@ func (d policyPage) ExceptionTable(f *frame) table {
 	return exceptionTable(f, slices.Clone(d.Exceptions))
 }
 
-// Example code of the page.
+// ExampleCode returns an example configuration of the policy.
 func (d policyPage) ExampleCode() *code { return &code{"configuration", d.Example} }

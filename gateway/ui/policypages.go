@@ -1,6 +1,6 @@
 package ui
 
-// policyPages returns the pages of the group Policy.
+// policyPages returns the pages in the Policy group.
 func policyPages() []*page {
 	return []*page{
 		{name: "policies", title: "Policies", asks: policyRow, group: groupPolicy, icon: "shield", load: loadPolicies},
@@ -12,11 +12,11 @@ func policyPages() []*page {
 	}
 }
 
-// Patterns of rows about policies.
+// Patterns of endpoints about policies.
 const (
 	policyRow       = "GET /admin/policies"
 	policyCountRow  = "GET /admin/policies/counts"
 	grantApproval   = "POST /admin/approvals/grant"
 	denyApproval    = "POST /admin/approvals/deny"
-	policyRetention = 30 // days that counts of policies are kept
+	policyRetention = 30 // retention of policy counts, in days
 )

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// templates returns the pages' templates of the console at a path, by name. Each has those of the shell: the layout and the components.
+// templates returns the page templates of a console by name. Each template includes the layout and the components. Links in the templates
+// begin with path.
 func templates(path string) map[string]*template.Template {
 	if path == TeamPath {
 		return teamTemplates()
@@ -22,7 +23,7 @@ func templates(path string) map[string]*template.Template {
 	return operatorTemplates()
 }
 
-//nolint:gochecknoglobals // made once, of files that are embedded
+//nolint:gochecknoglobals // built once from embedded files
 var (
 	operatorTemplates = sync.OnceValue(func() map[string]*template.Template { return parse(Path) })
 	teamTemplates     = sync.OnceValue(func() map[string]*template.Template { return parse(TeamPath) })
@@ -36,13 +37,13 @@ func parse(base string) map[string]*template.Template {
 	return out
 }
 
-// newShell returns the layout and the components, for a console at a path.
+// newShell returns the layout and the components of a console with the given path.
 func newShell(base string) *template.Template {
 	return template.Must(template.New("shell").Funcs(functions(base)).ParseFS(assets, "assets/shell/*.html"))
 }
 
-// functions are those that templates of the console at a path call. They take no state; what depends on the request is a method of
-// [frame].
+// functions returns the template functions of a console with the given path. They are stateless; methods of [frame] provide data of the
+// request.
 func functions(base string) template.FuncMap {
 	return template.FuncMap{
 		"amount": amount, "stamp": stamp, "moment": moment,
@@ -55,26 +56,26 @@ func functions(base string) template.FuncMap {
 	}
 }
 
-// glob returns the embedded files that match a pattern, in order.
+// glob returns the names of embedded files that match a pattern, in sorted order.
 func glob(pattern string) []string {
 	files, err := fs.Glob(assets, "assets/"+pattern)
 	if err != nil || len(files) == 0 {
-		panic("ui: no files " + pattern) // they are embedded
+		panic("ui: no files " + pattern) // the files are embedded
 	}
 	return files
 }
 
-// static is one file that the console serves without a login.
+// static is a file that is served without login.
 type static struct {
 	media string
 	text  []byte
-	// version changes with the text, so that browsers may keep the file for long.
+	// version depends on the content, so that browsers can cache the file for a long time.
 	version string
 }
 
-// statics returns the static files by name. The stylesheet and the script are made of several files each.
+// statics returns the static files by name. The stylesheet and the script are each concatenated from several files.
 //
-//nolint:gochecknoglobals // made once, of files that are embedded
+//nolint:gochecknoglobals // built once from embedded files
 var statics = sync.OnceValue(func() map[string]static {
 	return map[string]static{
 		"style.css":  newStatic("text/css; charset=utf-8", "style/*.css"),
@@ -89,7 +90,7 @@ func newStatic(media, pattern string) static {
 	for _, name := range glob(pattern) {
 		text, err := assets.ReadFile(name)
 		if err != nil {
-			panic(err) // it is embedded
+			panic(err) // the file is embedded
 		}
 		s.text = append(s.text, text...)
 	}
@@ -98,10 +99,10 @@ func newStatic(media, pattern string) static {
 	return s
 }
 
-// asset returns the address of a static file below the path of a console, with its version.
+// asset returns the address of a static file, relative to the console, with its version.
 func asset(name string) string { return name + "?v=" + statics()[name].version }
 
-// file serves a static file: for a year where the address has its version, otherwise for five minutes.
+// file serves a static file. Browsers may cache it for a year if the address contains its version, otherwise for five minutes.
 func file(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := statics()[name]
@@ -114,7 +115,7 @@ func file(name string) http.HandlerFunc {
 	}
 }
 
-// render writes a page with a status. If its template fails, which is a fault of the program, it answers 500 instead.
+// render writes a page with a status. If the template fails, which indicates a bug, it responds with status 500.
 func (v *visit) render(status int, name string, f frame) {
 	var page bytes.Buffer
 	f.visit, f.Done = v, v.take()
@@ -125,10 +126,10 @@ func (v *visit) render(status int, name string, f frame) {
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write(page.Bytes()) // the asker left
+	_, _ = v.w.Write(page.Bytes()) // the client disconnected
 }
 
-// fail writes a page that explains why the requested one is not shown.
+// fail writes an error page with the given reason.
 func (v *visit) fail(status int, reason string) {
 	v.render(status, "fault", frame{Title: http.StatusText(status), Fault: reason})
 }

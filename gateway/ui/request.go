@@ -13,11 +13,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
-// requestData is the data of the page of a request.
+// requestData holds the data of a request's page.
 type requestData struct {
 	explain.Report
 
-	// Pending is the request for approval that the denial has become, nil for none.
+	// Pending is the approval request of a denied request, or nil.
 	Pending *approval.Record
 }
 
@@ -37,7 +37,7 @@ func loadRequest(v *visit) (any, int, string) {
 	return d, 0, ""
 }
 
-// Head returns the header: the operation with its outcome, and the calls that can be tried again.
+// Head returns the header: the operation with its outcome, and links to run the request as a dry run and to test a policy on it.
 func (d requestData) Head(f *frame) head {
 	s := d.Summary()
 	badge := *outcomeCell(&s).Status
@@ -55,12 +55,12 @@ func (d requestData) Head(f *frame) head {
 	return h
 }
 
-// dryRun returns the address of the form of a dry run, filled in as far as the request is known.
+// dryRun returns the address of the dry run form, prefilled with the known parts of the request.
 func (d requestData) dryRun(f *frame) string {
 	return f.Link("dry-run", "key", d.Caller.Key, "method", d.Method, "path", d.Path, "body", d.body())
 }
 
-// body returns the body of the request where it is kept: with its request for approval.
+// body returns the request body if it is stored with an approval request and not longer than maxLinked, or "" otherwise.
 func (d requestData) body() string {
 	if d.Pending == nil || len(d.Pending.Body) == 0 || len(d.Pending.Body) > maxLinked {
 		return ""
@@ -68,7 +68,7 @@ func (d requestData) body() string {
 	return pretty(d.Pending.Body)
 }
 
-// maxLinked is the longest text that is put into an address, in bytes.
+// maxLinked is the maximum length of a text in an address, in bytes.
 const maxLinked = 4000
 
 // Facts returns the details of the request.
@@ -91,7 +91,7 @@ func (d requestData) Facts(f *frame) []fact {
 	return slices.DeleteFunc(out, func(x fact) bool { return x.Text == "" && x.When == nil })
 }
 
-// platformTime says how much of a latency is the platform's.
+// platformTime describes the platform's share of a latency.
 func platformTime(ms float64) string {
 	if ms == 0 {
 		return ""
@@ -99,7 +99,7 @@ func platformTime(ms float64) string {
 	return millis(ms) + " at the platform"
 }
 
-// perHour writes a price per hour, "" for none.
+// perHour formats an hourly price. It returns "" for an empty price.
 func perHour(usd string) string {
 	if usd == "" {
 		return ""
@@ -107,7 +107,7 @@ func perHour(usd string) string {
 	return amount(usd) + " per hour"
 }
 
-// Related are links to other requests and to the pages of what the request is about.
+// Related returns links to related requests and to the pages of the objects that the request refers to.
 func (d requestData) Related(f *frame) (out []link) {
 	if d.Caller.Key != "" {
 		out = append(out, link{Title: "Requests of key " + d.Caller.Key, Path: f.Link("requests", "key", d.Caller.Key)})
@@ -122,7 +122,7 @@ func (d requestData) Related(f *frame) (out []link) {
 	return out
 }
 
-// Curl returns the request as a command. The key is a variable, and a body that is not kept is a file.
+// Curl returns the request as a curl command. It refers to the key by a variable, and to a body that is not stored by a file.
 func (d requestData) Curl() *code {
 	if d.Own != nil || d.Method == "" || d.Path == "" {
 		return nil
@@ -143,20 +143,20 @@ func (d requestData) Curl() *code {
 	return &code{"curl command", b.String()}
 }
 
-// quoted writes a text as one word of a shell.
+// quoted quotes a text as a single shell word.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// compact writes JSON on one line.
+// compact formats JSON on one line.
 func compact(text string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
 		return text
 	}
-	out, _ := json.Marshal(v) // it was read from JSON
+	out, _ := json.Marshal(v) // the value was decoded from JSON
 	return string(out)
 }
 
-// Sections returns the request itself and the calls that it became. A request for the current API is its own call.
+// Sections returns the request and the platform calls that resulted from it. A request for the current API has a single section.
 func (d requestData) Sections() []callSection {
 	first := callSection{Stages: d.Stages}
 	if len(d.Calls) == 1 && d.Calls[0].Path == d.Path {
@@ -170,7 +170,7 @@ func (d requestData) Sections() []callSection {
 	return out
 }
 
-// callSection is a part of the page of a request: the results of policies and budgets for one call, and the stages.
+// callSection is a section of the page: the results of policies and budgets for one call, and the stages.
 type callSection struct {
 	// Title is empty for the request itself.
 	Title  string
@@ -194,7 +194,7 @@ func (s callSection) Policies(f *frame) table {
 	})
 }
 
-// Budgets returns the budgets before and after the call.
+// Budgets returns the budgets with their amounts before and after the call.
 func (s callSection) Budgets(f *frame) table {
 	if s.Call == nil {
 		return table{}
@@ -216,7 +216,7 @@ func (s callSection) Budgets(f *frame) table {
 	})
 }
 
-// Changes lists what has to change for the request to pass: for budgets, the room that is missing.
+// Changes lists the changes that would make the request pass. For budgets, it states the missing amount.
 func (d requestData) Changes() []string {
 	var room []string
 	for i := range d.Calls {
@@ -232,7 +232,7 @@ func (d requestData) Changes() []string {
 	return append(room, slices.DeleteFunc(slices.Clone(d.ToPass), func(line string) bool { return line == d.Detail })...)
 }
 
-// missingRoom says how much room a budget lacks for a request.
+// missingRoom describes the amount that a budget lacks for a request.
 func missingRoom(b *explain.BudgetCheck) string {
 	over := ofBudget(b, fmt.Sprint(decimal(b.After)-decimal(b.Limit)))
 	text := "Free " + over + " in the budget " + b.Scope + " " + words(b.Budget) + ": stop resources that are not needed, or have an operator raise the limit of " + ofBudget(b, b.Limit) + "."
@@ -242,17 +242,17 @@ func missingRoom(b *explain.BudgetCheck) string {
 	return text
 }
 
-// before returns the amount of a budget before the call.
+// before returns the used and reserved amount of a budget before the call.
 func before(b *explain.BudgetCheck) string {
 	return fmt.Sprint(decimal(b.Used) + decimal(b.Reserved))
 }
 
-// countBudgets are the budgets that limit numbers in place of money.
+// countBudget reports whether a budget limits a number instead of a cost.
 func countBudget(name string) bool {
 	return slices.Contains([]string{"gpus", "pods", "workers", "volume_gb", "sandboxes"}, name)
 }
 
-// ofBudget writes an amount of a budget.
+// ofBudget formats an amount of a budget.
 func ofBudget(b *explain.BudgetCheck, n string) string {
 	if countBudget(b.Budget) {
 		return count(int64(decimal(n)))
@@ -260,25 +260,26 @@ func ofBudget(b *explain.BudgetCheck, n string) string {
 	return amount(n)
 }
 
-// checkBar shows the part of a budget that is used, with the amount of the call as reserved.
+// checkBar returns the bar of a budget, with the amount of the call as its reserved part.
 func checkBar(b *explain.BudgetCheck) bar {
 	x := newBar(decimal(b.Limit), decimal(before(b)), decimal(b.Needs), 0)
 	x.Label = ofBudget(b, before(b)) + " used and " + ofBudget(b, b.Needs) + " for this request, of " + ofBudget(b, b.Limit)
 	return x
 }
 
-// timelineRow is a stage, or several that passed without a finding, on a timeline.
+// timelineRow is a row of a timeline: one stage, or several consecutive stages that passed without a finding.
 type timelineRow struct {
 	Title  string
 	Result status
 	Notes  []string
-	// Took is the duration, X and Width are the place of its bar in percent; empty if it was not measured.
+	// Took is the duration. X and Width are the position and width of the bar in percent. All are empty if the stage was not measured.
 	Took, X, Width string
-	// Inner are the stages that the row sums up.
+	// Inner lists the stages that the row combines.
 	Inner []timelineRow
 }
 
-// Timeline returns the stages in order. Neighbours that passed within a twentieth of the time and have no findings are summed up.
+// Timeline returns the stages in order. Consecutive stages without new findings are combined if each of them took at most a twentieth of
+// the total time.
 func (s callSection) Timeline() (out []timelineRow) {
 	total := 0.0
 	for i := range s.Stages {
@@ -304,7 +305,7 @@ func (s callSection) Timeline() (out []timelineRow) {
 	return out
 }
 
-// stageRow returns the row of a stage of a timeline of some milliseconds.
+// stageRow returns the row of a stage. total is the length of the timeline in milliseconds.
 func stageRow(x *explain.Stage, total float64) timelineRow {
 	r := timelineRow{Title: stageName(x.Name), Result: statusOf(x.Result), Notes: x.Notes}
 	if total > 0 {
@@ -313,7 +314,7 @@ func stageRow(x *explain.Stage, total float64) timelineRow {
 	return r
 }
 
-// stageName writes the name of a stage for people.
+// stageName returns the readable name of a stage.
 func stageName(name string) string {
 	if name == "dispatch" {
 		return "Platform call"
@@ -321,7 +322,7 @@ func stageName(name string) string {
 	return title(name)
 }
 
-// summedUp returns one row for several stages.
+// summedUp combines several stages into one row.
 func summedUp(stages []explain.Stage, total float64) []timelineRow {
 	switch len(stages) {
 	case 0:

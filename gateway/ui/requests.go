@@ -13,13 +13,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
-// requestsData is the data of the list of requests.
+// requestsData holds the data of the Requests page.
 type requestsData struct {
 	decisions.List
 
-	// Outcomes are the counts of the page's time range.
+	// Outcomes holds the counts in the page's time range.
 	Outcomes part[decisions.OutcomeCounts]
-	// Full reports that the list has as many entries as were asked for, so that there may be older ones.
+	// Full reports that the list reached the requested length, so there may be older entries.
 	Full bool
 }
 
@@ -42,10 +42,10 @@ func loadRequests(v *visit) (any, int, string) {
 	return d, list.Status, list.Fault
 }
 
-// mostListed bounds how many requests a page lists, whatever its address asks for.
+// mostListed is the maximum number of requests on a page, regardless of its address.
 const mostListed = 200
 
-// Notice says why there may be requests that are not listed.
+// Notice explains why requests may be missing from the list.
 func (d requestsData) Notice() string {
 	if d.Next == "" {
 		return d.Incomplete
@@ -54,12 +54,12 @@ func (d requestsData) Notice() string {
 	return title(text) + "."
 }
 
-// ended reports whether the time range of the page ends in the past.
+// ended reports whether the page's time range ends in the past.
 func (v *visit) ended() bool {
 	return v.period.Name != "" && v.period.To.Before(v.now().Add(-time.Minute))
 }
 
-// outcomes asks for the counts of requests in the time range of the page, by a bucket that gives a chart some ten to a hundred columns.
+// outcomes reads the request counts in the page's time range. It selects a bucket length that results in about 10 to 100 columns.
 func (v *visit) outcomes() part[decisions.OutcomeCounts] {
 	q := url.Values{"since": {v.period.Since()}, "until": {v.period.To.UTC().Format(time.RFC3339)}, "bucket": {v.period.Bucket()}}
 	team := v.Query("team")
@@ -72,7 +72,7 @@ func (v *visit) outcomes() part[decisions.OutcomeCounts] {
 	return ask[decisions.OutcomeCounts](v, outcomeRow, q)
 }
 
-// filterFields returns the filters of the page. The first are always visible.
+// filterFields returns the filters of the page. The first visible fields are always shown.
 func (requestsData) filterFields(f *frame) (fields []field, visible int) {
 	outcomes := []option{{Value: "", Title: "All outcomes"}}
 	for _, o := range []string{explain.OutcomeAllowed, explain.OutcomeDenied, explain.OutcomeThrottled, explain.OutcomeFailed} {
@@ -95,19 +95,19 @@ func (d requestsData) Filters(f *frame) form {
 	return f.filters(fields...)
 }
 
-// Seen returns the fields that are always visible, and Hidden the others.
+// Seen returns the fields that are always shown, and Hidden the other fields.
 func (d requestsData) Seen(f *frame) []field {
 	_, n := d.filterFields(f)
 	return d.Filters(f).Fields[:n]
 }
 
-// Hidden returns the fields that are visible on request.
+// Hidden returns the fields that are shown on demand.
 func (d requestsData) Hidden(f *frame) []field {
 	_, n := d.filterFields(f)
 	return d.Filters(f).Fields[n:]
 }
 
-// More reports whether one of the fields of Hidden is set.
+// More reports whether any field of Hidden is set.
 func (d requestsData) More(f *frame) bool {
 	for _, x := range d.Hidden(f) {
 		if x.Value != "" {
@@ -117,7 +117,7 @@ func (d requestsData) More(f *frame) bool {
 	return false
 }
 
-// Chips returns the filters that are set.
+// Chips returns the active filters.
 func (d requestsData) Chips(f *frame) []chip {
 	out := f.chips(d.Filters(f))
 	if f.Query("refused") == "true" {
@@ -156,7 +156,7 @@ func (d requestsData) Histogram(f *frame) template.HTML {
 	return c.HTML()
 }
 
-// Table returns the list.
+// Table returns the table of requests.
 func (d requestsData) Table(f *frame) table {
 	spec := tableSpec[explain.Summary]{
 		Name: "requests", Caption: "Requests, newest first", Columns: requestColumns(f.visit),
@@ -172,7 +172,7 @@ func (d requestsData) Table(f *frame) table {
 	return newTable(f.visit, d.Decisions, spec)
 }
 
-// requestColumns are the columns of lists of requests.
+// requestColumns returns the columns of request lists.
 func requestColumns(v *visit) []column[explain.Summary] {
 	return []column[explain.Summary]{
 		{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
@@ -192,7 +192,7 @@ func requestColumns(v *visit) []column[explain.Summary] {
 	}
 }
 
-// outcomeCell shows the outcome of a request; dry runs and the gateway's own actions are marked.
+// outcomeCell shows the outcome of a request. It marks dry runs and actions of the gateway.
 func outcomeCell(s *explain.Summary) cell {
 	c := statusCell(cmp.Or(s.Outcome, string(s.Verdict)))
 	switch {
@@ -204,7 +204,7 @@ func outcomeCell(s *explain.Summary) cell {
 	return c
 }
 
-// reasonOf explains the outcome of a request in a line.
+// reasonOf explains the outcome of a request in one line.
 func reasonOf(s *explain.Summary) string {
 	if s.Own != nil {
 		return s.Own.Did
@@ -219,10 +219,10 @@ func reasonOf(s *explain.Summary) string {
 	return text
 }
 
-// maxShortReason bounds a reason in a list, in characters. The page of the request has all of it.
+// maxShortReason is the maximum length of a reason in a list, in characters. The page of the request shows the full reason.
 const maxShortReason = 110
 
-// teamName writes a team, "" for none.
+// teamName returns the name of a team, or "" for an empty ID.
 func teamName(id string) string {
 	if id == "" {
 		return ""
@@ -230,7 +230,7 @@ func teamName(id string) string {
 	return "team " + id
 }
 
-// operationName names an operation; requests that match no operation have none.
+// operationName returns the name of an operation. It also handles requests that match no operation.
 func operationName(id string) string {
 	if id == "unmatched" || id == "" {
 		return "Unknown operation"
@@ -238,7 +238,7 @@ func operationName(id string) string {
 	return id
 }
 
-// dialectName names an API that a request was written for, "" for the current one.
+// dialectName returns the name of the API that the client used, or "" for the current API.
 func dialectName(dialect string) string {
 	switch dialect {
 	case "v1":
@@ -253,7 +253,7 @@ func dialectName(dialect string) string {
 	return ""
 }
 
-// number0 writes a number, "" for 0.
+// number0 formats a number, or returns "" for 0.
 func number0(n int) string {
 	if n == 0 {
 		return ""
@@ -261,7 +261,7 @@ func number0(n int) string {
 	return strconv.Itoa(n)
 }
 
-// millis writes a time that is given in milliseconds in its unit, "" for 0.
+// millis formats a duration in milliseconds with a suitable unit, or returns "" for 0.
 func millis(ms float64) string {
 	switch {
 	case ms == 0:
@@ -276,7 +276,7 @@ func millis(ms float64) string {
 	return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
 }
 
-// empty explains a list without entries: by its filters, or by what will appear there.
+// empty returns the empty state of the list. It mentions the filters if any are active.
 func (d requestsData) empty(f *frame) empty {
 	if len(d.Chips(f)) > 0 {
 		return empty{
@@ -291,10 +291,10 @@ func (d requestsData) empty(f *frame) empty {
 	}
 }
 
-// sampleCall is a call to try.
+// sampleCall is an example call.
 const sampleCall = `curl "$TOLLGATE_URL/v2/pods" -H "Authorization: Bearer $TOLLGATE_KEY"`
 
-// Outcomes of live rows: the badges that the script chooses from.
+// Badges returns the outcome badges that the script uses for live rows.
 func (requestsData) Badges() map[string]status {
 	out := make(map[string]status)
 	for _, o := range []string{explain.OutcomeAllowed, explain.OutcomeDenied, explain.OutcomeThrottled, explain.OutcomeFailed} {

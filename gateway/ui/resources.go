@@ -12,13 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
-// snoozeAction and adoptAction are the actions on a resource.
+// snoozeAction and adoptAction are actions on a resource.
 const (
 	snoozeAction = "spend/snooze"
 	adoptAction  = "spend/adopt"
 )
 
-// resourceTabs are the tabs of the pages about resources.
+// resourceTabs returns the tabs of the resource pages.
 func resourceTabs(v *visit, here string) (list []tab) {
 	for _, t := range []struct{ title, page, row string }{{"Running", "resources", resourceRow}, {"Reservations", "reservations", holdRow}} {
 		if v.may(t.row) {
@@ -28,7 +28,7 @@ func resourceTabs(v *visit, here string) (list []tab) {
 	return list
 }
 
-// resourceData is the data of the page of resources.
+// resourceData holds the data of the Resources page.
 type resourceData struct {
 	List    part[money.ResourceList]
 	Idle    part[money.IdleList]
@@ -40,12 +40,12 @@ type resourceData struct {
 	actions []button
 }
 
-// Head implements the header of a page.
+// Head implements headed.
 func (d resourceData) Head(*frame) head {
 	return head{Title: "Resources", Text: d.text(), Tabs: d.tabs, Actions: d.actions}
 }
 
-// text has the number of resources and their cost.
+// text describes the number of resources and their cost.
 func (d resourceData) text() string {
 	if !d.List.OK() {
 		return ""
@@ -53,7 +53,7 @@ func (d resourceData) text() string {
 	return plural(d.List.Is.All, "resource") + ", " + amount(d.List.Is.PerHour) + " per hour, " + amount(month(d.List.Is.PerHour)) + " a month"
 }
 
-// Notes say what is wrong with the ledger.
+// Notes describes problems of the ledger.
 func (d resourceData) Notes() (list []note) {
 	if !d.List.OK() {
 		return nil
@@ -75,7 +75,7 @@ func idleByID(list *money.IdleList) map[string]*money.IdleResource {
 	return out
 }
 
-// reconcileRow compares the ledger with the platform.
+// reconcileRow is the endpoint that compares the ledger with the platform.
 const reconcileRow = "POST /admin/spend/reconcile"
 
 func loadResources(v *visit) (any, int, string) {
@@ -124,7 +124,7 @@ func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.Id
 	return newTable(v, list.Resources, spec)
 }
 
-// pairs lists labels.
+// pairs formats labels.
 func pairs(labels map[string]string) string {
 	var list []string
 	for _, name := range sortedKeys(labels) {
@@ -133,7 +133,7 @@ func pairs(labels map[string]string) string {
 	return strings.Join(list, ", ")
 }
 
-// resourceCell names a resource.
+// resourceCell shows the name, ID and kind of a resource.
 func resourceCell(name, id, kind string) cell {
 	if name == "" {
 		return textCell(id, words(kind))
@@ -141,7 +141,7 @@ func resourceCell(name, id, kind string) cell {
 	return textCell(name, id, words(kind))
 }
 
-// ownerCell names an owner.
+// ownerCell shows the team and key of an owner.
 func ownerCell(team, key string) cell {
 	if team+key == "" {
 		return statusCell("no owner")
@@ -152,7 +152,7 @@ func ownerCell(team, key string) cell {
 	return textCell(team, "key "+key)
 }
 
-// stateCell says whether a resource is idle.
+// stateCell shows whether a resource is idle.
 func stateCell(v *visit, r *money.Resource, idle *money.IdleResource) cell {
 	switch {
 	case idle == nil && decimal(r.Takes.PerHour) == 0:
@@ -163,7 +163,7 @@ func stateCell(v *visit, r *money.Resource, idle *money.IdleResource) cell {
 	return idleCell(v, &idle.Idle)
 }
 
-// idleCell says why and since when a resource is idle.
+// idleCell shows the reason and the start of idleness.
 func idleCell(v *visit, i *money.Idle) cell {
 	c := cell{Status: &status{levelWarn, idleReason(i.Reason)}, Sub: "idle for " + lasting(v.now().Sub(i.Since))}
 	if i.Kept != nil {
@@ -175,7 +175,7 @@ func idleCell(v *visit, i *money.Idle) cell {
 	return c
 }
 
-// idleReason names a reason for which a resource is idle.
+// idleReason describes a reason for idleness.
 func idleReason(reason string) string {
 	switch reason {
 	case "unused":
@@ -188,7 +188,7 @@ func idleReason(reason string) string {
 	return title(reason)
 }
 
-// actionsCell has the changes of a resource.
+// actionsCell returns the actions on a resource.
 func actionsCell(v *visit, id, team string, isIdle bool) cell {
 	if !v.may("POST /admin/spend/snooze") {
 		return cell{}
@@ -206,17 +206,17 @@ func actionsCell(v *visit, id, team string, isIdle bool) cell {
 	return c
 }
 
-// chosenOf returns options whose titles are their values.
+// chosenOf returns an option for each value. The title of an option equals its value.
 func chosenOf(values []string, chosen string) (out []option) { return names("", values, chosen)[1:] }
 
-// snoozeForm leaves an idle resource alone for a time.
+// snoozeForm returns the form that snoozes an idle resource.
 func snoozeForm(v *visit, id string) form {
 	f := v.post(snoozeAction, id, "Snooze", field{Name: "for", Label: "Snooze for", Type: "select", Options: []option{{"24h", "1 day", false}, {"72h", "3 days", false}, {"7d", "1 week", true}, {"30d", "30 days", false}, {"0s", "End the snooze", false}}})
 	f.Icon = "moon"
 	return f
 }
 
-// reservationData is the data of the page of reservations.
+// reservationData holds the data of the Reservations page.
 type reservationData struct {
 	List  part[money.Ledger]
 	Table table
@@ -224,7 +224,7 @@ type reservationData struct {
 	tabs []tab
 }
 
-// Head implements the header of a page.
+// Head implements headed.
 func (d reservationData) Head(*frame) head {
 	return head{Title: "Reservations", Text: "Amounts held for calls in flight, and for calls whose outcome is unknown.", Tabs: d.tabs}
 }
@@ -259,7 +259,7 @@ func holdTable(v *visit, list []money.Hold) table {
 	})
 }
 
-// oneResource is the data of a resource's page.
+// oneResource holds the data of a resource's page.
 type oneResource struct {
 	Facts  []fact
 	Costs  part[money.Costs]
@@ -268,7 +268,7 @@ type oneResource struct {
 	Tiles  []tile
 	Snooze *form
 	Adopt  *form
-	// Requests is the list of requests about the resource.
+	// Requests lists the requests that refer to the resource.
 	Requests part[decisions.List]
 	Calls    table
 
@@ -278,7 +278,7 @@ type oneResource struct {
 	actions  []button
 }
 
-// Head implements the header of a page.
+// Head implements headed.
 func (d oneResource) Head(*frame) head {
 	return head{Title: d.name, Badge: d.badge, Parents: d.parents, Actions: d.actions}
 }
@@ -316,7 +316,7 @@ func loadResource(v *visit) (any, int, string) {
 	return d, 0, ""
 }
 
-// describe fills the facts about a resource, r if it exists.
+// describe sets the facts about a resource. If r is nil, the resource no longer exists, and the facts come from its costs.
 func (d *oneResource) describe(v *visit, r *money.Resource) {
 	gone := r == nil
 	if gone {
@@ -377,7 +377,7 @@ func (d *oneResource) change(v *visit, r *money.Resource, gone bool) {
 	}
 }
 
-// requestTable lists requests in short.
+// requestTable lists requests with few columns.
 func requestTable(v *visit, list []explain.Summary) table {
 	return newTable(v, list, tableSpec[explain.Summary]{
 		Name: "requests", Caption: "Requests",
@@ -393,14 +393,14 @@ func requestTable(v *visit, list []explain.Summary) table {
 	})
 }
 
-// idleData is the data of the page of idle resources.
+// idleData holds the data of the Idle page.
 type idleData struct {
 	List  part[money.IdleList]
 	Tiles []tile
 	Table table
 }
 
-// Head implements the header of a page.
+// Head implements headed.
 func (d idleData) Head(*frame) head {
 	text := "Resources that cost money and do no work."
 	if at := d.List.Is.At; at != nil {
@@ -411,7 +411,7 @@ func (d idleData) Head(*frame) head {
 
 func loadIdle(v *visit) (any, int, string) {
 	d := idleData{List: ask[money.IdleList](v, idle, nil)}
-	if d.List.Status == http.StatusBadRequest { // it is switched off
+	if d.List.Status == http.StatusBadRequest { // idle detection is disabled
 		d.Table.Empty = empty{Icon: "moon", Title: "Idle detection is off", Text: "Set idle.for of the organisation to find resources that cost money and do no work.", Code: &code{"configuration", "orgs:\n  - id: " + v.org + "\n    idle: {for: 1h}"}}
 		return d, 0, ""
 	}
@@ -430,7 +430,7 @@ func loadIdle(v *visit) (any, int, string) {
 	return d, d.List.Status, d.List.Fault
 }
 
-// idleTable lists idle resources, the greatest waste first.
+// idleTable lists idle resources, the highest waste first.
 func idleTable(v *visit, list []money.IdleResource) table {
 	mayKeep := v.may("POST /admin/spend/snooze")
 	sortByWaste(list)
@@ -455,7 +455,7 @@ func idleTable(v *visit, list []money.IdleResource) table {
 	})
 }
 
-// snoozeButton snoozes a resource for a week, or ends that.
+// snoozeButton returns a button that snoozes a resource for a week, or ends its snooze.
 func snoozeButton(v *visit, r *money.IdleResource) button {
 	b := button{Title: "Snooze 7 days", Icon: "moon", Post: v.path + snoozeAction}
 	duration := "7d"

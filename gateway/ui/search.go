@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// searchData is the data of the page of search results.
+// searchData holds the data of the search page.
 type searchData struct {
 	Found part[operator.SearchResults]
 	Table table
@@ -18,7 +18,7 @@ type searchData struct {
 	text string
 }
 
-// Head implements the header of a page.
+// Head implements headed.
 func (d searchData) Head(*frame) head {
 	if d.text == "" {
 		return head{Title: "Search"}
@@ -37,7 +37,7 @@ func loadSearch(v *visit) (any, int, string) {
 	return d, d.Found.Status, d.Found.Fault
 }
 
-// searchTable lists results, the best first.
+// searchTable lists results, the best match first.
 func searchTable(v *visit, list []operator.SearchResult, none empty) table {
 	return newTable(v, list, tableSpec[operator.SearchResult]{
 		Name: "results", Caption: "Search results",
@@ -57,7 +57,7 @@ func searchTable(v *visit, list []operator.SearchResult, none empty) table {
 	})
 }
 
-// kindOf names the kind of a result as the console does.
+// kindOf returns the console's name for the kind of a result.
 func kindOf(r *operator.SearchResult) string {
 	if r.Kind == operator.FoundDecision {
 		return "request"
@@ -65,7 +65,7 @@ func kindOf(r *operator.SearchResult) string {
 	return r.Kind
 }
 
-// resultLink returns the address of the page about a result.
+// resultLink returns the address of a result's page.
 func resultLink(v *visit, r *operator.SearchResult) string {
 	switch r.Kind {
 	case operator.FoundResource:
@@ -80,10 +80,10 @@ func resultLink(v *visit, r *operator.SearchResult) string {
 	return v.Link("policies/" + url.PathEscape(r.ID))
 }
 
-// sortedKeys returns the keys of a map in order.
+// sortedKeys returns the sorted keys of a map.
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// sortByWaste sorts idle resources: those that are not snoozed first, and the greatest waste first.
+// sortByWaste sorts idle resources: snoozed resources last, then by descending waste.
 func sortByWaste(list []money.IdleResource) {
 	rank := func(r *money.IdleResource) int {
 		if r.Kept != nil {

@@ -16,75 +16,76 @@ import (
 )
 
 const (
-	// sessionTime is the length of a session.
+	// sessionTime is the duration of a session.
 	sessionTime = 8 * time.Hour
-	// maxOfHolder is the number of sessions that the holder of one key or token can have at a time, at all gateways together.
+	// maxOfHolder is the maximum number of concurrent sessions per key or token holder, across all gateways.
 	maxOfHolder = 50
-	// maxOfOrg is the number of sessions that the callers of one organisation can have at a time, or its operators. The operators who are
-	// bound to no organisation have as many.
+	// maxOfOrg is the maximum number of concurrent sessions of the callers of an organisation, of its operators, and of the operators that
+	// are not bound to an organisation. Each of these groups has its own limit.
 	maxOfOrg = 1000
-	// loginKeyID is the id of the record that has the key of logins under way. No session has this id.
+	// loginKeyID is the ID of the record that stores the encryption key of pending logins. No session has this ID.
 	loginKeyID = "login"
 )
 
-// errNoSession means that a cookie belongs to no session.
+// errNoSession means that a cookie refers to no session.
 var errNoSession = errors.New("there is no such session")
 
-// session is the stored form of a session. Neither the cookie's value nor the token can be read from it.
+// session is the stored form of a session. Neither the cookie's value nor the token can be derived from it.
 type session struct {
-	// Sealed is the token, encrypted under a key that the cookie's value yields.
+	// Sealed is the token, encrypted with a key that is derived from the cookie's value.
 	Sealed []byte    `json:"sealed"`
 	Name   string    `json:"name"`
 	Began  time.Time `json:"began"`
-	// Org is the organisation of the holder, empty for operators who are bound to none. Holder identifies the holder in the organisation: the
-	// key, or the subject of a token.
+	// Org is the organisation of the holder. It is empty for operators that are not bound to an organisation. Holder identifies the holder
+	// within the organisation by key or token subject.
 	Org    string `json:"org,omitempty"`
 	Holder string `json:"holder"`
-	// Login says that the token came from a login at its issuer. It is judged as of then, and the session outlasts it.
+	// Login reports that the token resulted from a login at its issuer. The token is validated as of the login time, and the session may
+	// outlive it.
 	Login bool `json:"login,omitempty"`
-	// Lead says that the navigation has the pages of leads. It gives no rights.
+	// Lead reports that the navigation contains the pages of leads. It grants no permissions.
 	Lead bool `json:"lead,omitempty"`
 }
 
-// indexes returns the indexes that bound the number of sessions. Their names have a bounded length.
+// indexes returns the store indexes that limit the number of sessions. The length of their names is bounded.
 func (s *session) indexes() []store.Index {
 	return []store.Index{{Name: "holder:" + idOf(s.Org+"/"+s.Holder), MaxRecords: maxOfHolder}, {Name: "org:" + idOf(s.Org), MaxRecords: maxOfOrg}}
 }
 
-// Sessions keeps sessions in the store that gateways share. It is safe for concurrent use.
+// Sessions stores sessions in the store that gateways share. It is safe for concurrent use.
 type Sessions struct {
 	store *store.Store[session]
 	keys  *store.Store[[]byte]
-	// use separates the sessions of one console from those of another: it is part of the keys of their records, and of the derivation of
-	// the keys that encrypt them.
+	// use is the name of the console. It is part of record keys and of the derivation of encryption keys, so that the sessions of different
+	// consoles are separate.
 	use string
 }
 
-// NewSessions returns the sessions of the console named use. The keys of their records begin with prefix. It does not dial.
+// NewSessions returns the sessions of the console named use. Record keys begin with prefix. NewSessions does not connect to the store.
 func NewSessions(client redis.Cmdable, prefix, use string) *Sessions {
 	return &Sessions{store.New[session](client, prefix), store.New[[]byte](client, prefix), use}
 }
 
-// idOf returns the id of a session, by which the value of its cookie cannot be found.
+// idOf returns the ID of a session. The cookie's value cannot be derived from the ID.
 func idOf(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return hex.EncodeToString(sum[:])
 }
 
-// cipherOf returns the cipher under a key that is derived from a secret for one purpose.
+// cipherOf returns a cipher with a key that is derived from secret for one purpose.
 func (s *Sessions) cipherOf(secret []byte, purpose string) (cipher.AEAD, error) {
 	return encryption.Cipher(secret, s.use+" "+purpose)
 }
 
-// Begin stores a session with a token, and returns the value of its cookie. If the holder or the organisation has as many sessions as it
-// may, the oldest ones end.
+// Begin stores a session with a token and returns the value of its cookie. If the holder or the organisation has reached the maximum number
+// of sessions, the oldest sessions end.
 func (s *Sessions) Begin(ctx context.Context, token string, next session) (value string, err error) {
 	value = rand.Text() + rand.Text() // 256 bits
 	seal, err := s.cipherOf([]byte(value), "session")
 	if err != nil {
 		return "", err
 	}
-	next.Sealed = seal.Seal(nil, nil, []byte(token), nil) //nolint:gosec // the cipher draws a random nonce itself
+	next.Sealed = seal.Seal(nil, nil, []byte(token), nil) //nolint:gosec // the cipher generates the nonce
 	w := store.Write[session]{Record: &next, TTL: sessionTime, Indexes: next.indexes(), Evict: true}
 	_, done, err := s.store.Swap(ctx, s.use, store.Entry[session]{ID: idOf(value)}, w)
 	if err == nil && !done {
@@ -93,7 +94,7 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 	return value, err
 }
 
-// Token returns a session and its token by the value of its cookie. The error is errNoSession, or one of the store.
+// Token returns the token and the session for a cookie value. The error is errNoSession or an error of the store.
 func (s *Sessions) Token(ctx context.Context, value string) (token string, of session, err error) {
 	e, err := s.store.Peek(ctx, s.use, idOf(value))
 	if err != nil {
@@ -113,7 +114,7 @@ func (s *Sessions) Token(ctx context.Context, value string) (token string, of se
 	return string(text), *e.Record, nil
 }
 
-// End ends a session, at every gateway at once. There need not be one with the value.
+// End ends a session on every gateway immediately. It is not an error if no session has the value.
 func (s *Sessions) End(ctx context.Context, value string) error {
 	for {
 		e, err := s.store.Peek(ctx, s.use, idOf(value))
@@ -126,8 +127,8 @@ func (s *Sessions) End(ctx context.Context, value string) error {
 	}
 }
 
-// logins returns the cipher of cookies of logins under way. All gateways have the same one, because a browser may return from the issuer to
-// another gateway. Its key is in the store; a login under way fails if the store loses it.
+// logins returns the cipher for cookies of pending logins. All gateways share its key, because a browser may return from the issuer to
+// another gateway. The key is in the store; if the store loses it, pending logins fail.
 func (s *Sessions) logins(ctx context.Context) (cipher.AEAD, error) {
 	e, err := s.keys.Peek(ctx, s.use, loginKeyID)
 	if err == nil && e.Record == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// Patterns of rows of the pages of the group System.
+// Patterns of endpoints that the pages in the System group call.
 const (
 	statusRow   = "GET /admin/status"
 	envoyRow    = "GET /admin/envoy"
@@ -19,7 +19,7 @@ const (
 	revisionRow = "GET /admin/config/revisions"
 )
 
-// systemPages returns the pages of the group System.
+// systemPages returns the pages in the System group.
 func systemPages() []*page {
 	return []*page{
 		{name: "gateways", title: "Gateways and Envoys", asks: statusRow, group: groupSystem, icon: "network", load: loadGateways},
@@ -28,12 +28,12 @@ func systemPages() []*page {
 	}
 }
 
-// gatewayData is the data of the page of gateways and Envoys.
+// gatewayData holds the data of the page about gateways and Envoys.
 type gatewayData struct {
 	Notes                             []note
 	Facts                             []fact
 	Gateways, Policies, Groups, Nodes table
-	// Envoys is why there are no tables of Envoys, if there are none.
+	// Envoys explains why the tables of Envoys are missing.
 	Envoys string
 }
 
@@ -73,7 +73,7 @@ func newGatewayData(v *visit, o *operator.Overview, r *operator.Report, envoys p
 	return d
 }
 
-// problemNotes are the parts of an overview that could not be read, and the problems of gateways.
+// problemNotes returns a note for each part of an overview that could not be read and for each problem of a gateway.
 func problemNotes(o *operator.Overview) (out []note) {
 	for _, unknown := range o.Unknown {
 		out = append(out, note{levelBad, "Unknown: " + unknown})
@@ -107,7 +107,7 @@ func gatewayColumns(v *visit) []column[operator.Instance] {
 	}
 }
 
-// gatewayState returns the worst problem of a gateway.
+// gatewayState returns the most severe problem of a gateway.
 func gatewayState(g *operator.Instance) *status {
 	switch {
 	case g.Fault != "":
@@ -161,15 +161,15 @@ func nodeColumns(v *visit) []column[envoy.Node] {
 	}
 }
 
-// configData is the data of the page of the configuration: one of its views.
+// configData holds the data of the Configuration page, which has several views.
 type configData struct {
 	operator.ActiveConfig
 
-	// Diff is the difference to another configuration, nil for the view of the one in force.
+	// Diff is the difference to another configuration. It is nil in the view of the current configuration.
 	Diff *part[operator.ConfigDiff]
-	// Lines are those of the difference.
+	// Lines holds the lines of Diff.
 	Lines []diffLine
-	// Against names the other configuration.
+	// Against names the configuration to compare with.
 	Against   string
 	Revisions table
 	about     head
@@ -178,10 +178,10 @@ type configData struct {
 // Head implements headed.
 func (d configData) Head(*frame) head { return d.about }
 
-// diffLine is a line of a difference, with the level of an added or removed one.
+// diffLine is a line of a diff. Level marks added and removed lines.
 type diffLine struct{ Level, Text string }
 
-// Views of the page of the configuration.
+// Views of the Configuration page.
 const (
 	viewChanges = ""
 	viewFile    = "file"
@@ -233,7 +233,7 @@ func newConfigData(v *visit, c *operator.ActiveConfig, diff part[operator.Config
 	return d
 }
 
-// diffLines returns the lines of a difference in the unified format.
+// diffLines parses the lines of a unified diff.
 func diffLines(text string) (out []diffLine) {
 	if text == "" {
 		return nil
@@ -267,7 +267,7 @@ func loadAlerts(v *visit) (any, int, string) {
 	return alertPage(v, &list.Is), list.Status, list.Fault
 }
 
-// alertPage is the list of alerts.
+// alertPage returns the page that lists alerts.
 func alertPage(v *visit, list *alerts.AlertList) listing {
 	l := v.filtered(field{Name: "kind", Label: "Kind", Placeholder: "budget.threshold", Suggest: []string{"budget.threshold", "budget.stopped", "spend.unusual", "resource.idle", "resource.stopped", "resource.unowned", "approval.requested", "exception.expiring"}})
 	l.Table = newTable(v, list.Alerts, tableSpec[alerts.Alert]{
@@ -286,7 +286,7 @@ func alertColumns(v *visit) []column[alerts.Alert] {
 	}
 }
 
-// deliveryCell shows whether a receiver took an alert.
+// deliveryCell shows whether a receiver accepted an alert.
 func deliveryCell(a *alerts.Alert) cell {
 	switch {
 	case a.Delivered:

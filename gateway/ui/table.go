@@ -10,44 +10,46 @@ import (
 
 // table is a data table: template "table".
 type table struct {
-	// Name identifies the table on its page: letters alone. Caption describes it for screen readers.
+	// Name identifies the table on its page and consists of letters. Caption describes the table for screen readers.
 	Name, Caption string
 	Columns       []columnHead
 	Rows          []tableRow
-	// Choices are the columns that can be shown and hidden, none for a table that shows all, and Hidden the fields of the form that chooses.
+	// Choices are the columns that can be shown and hidden. If empty, all columns are shown. Hidden holds the hidden fields of the form
+	// that selects columns.
 	Choices []choice
 	Hidden  []hiddenField
-	// Shown describes which rows are on the page, such as "1–100 of 250". Prev and Next lead to others, "" for none.
+	// Shown describes the visible rows, such as "1–100 of 250". Prev and Next link to other rows and may be empty.
 	Shown, Prev, Next string
-	// Empty is shown in the place of a table without rows.
+	// Empty is the empty state of the table.
 	Empty empty
-	// Live is where the script reads further rows, "" for a table without any. Blank is the row that it copies.
+	// Live is the address of the event stream with new rows. It may be empty. Blank is the row that the script copies for a new row.
 	Live  string
 	Blank *tableRow
 }
 
-// columnHead is the head of a column.
+// columnHead is the header of a column.
 type columnHead struct {
 	Title string
-	// Number aligns the column right.
+	// Number aligns the column to the right.
 	Number bool
-	// Sort leads to the table in the order of the column, "" for a column without an order. Order is "ascending" or "descending" where the
-	// table is in that order.
+	// Sort links to the table sorted by the column. It is empty if the column cannot be sorted. Order is "ascending" or "descending" if the
+	// table is sorted by the column.
 	Sort, Order string
 }
 
-// tableRow is a row. The first cell is its header.
+// tableRow is a row. Its first cell is a header cell.
 type tableRow struct {
-	// Path leads to the page of the row, "" for none.
+	// Path links to the page of the row. It may be empty.
 	Path string
-	// Muted marks a row of less interest.
+	// Muted marks a less important row.
 	Muted bool
 	Cells []cell
 }
 
-// cell is a value in a table or a list of facts. What is set is shown, in the order of the fields.
+// cell is a value in a table or in a list of facts. Its non-zero fields are shown in the order of declaration.
 type cell struct {
-	// Head is the title of the column, Number its alignment and Key its key if the table marks cells. The table sets them.
+	// Head is the title of the column. Number aligns the cell to the right. Key is the key of the column if the table marks cells. The
+	// table sets these fields.
 	Head   string
 	Number bool
 	Key    string
@@ -56,33 +58,33 @@ type cell struct {
 	Text   string
 	// Path makes the text a link.
 	Path string
-	// Code shows the text in a font of fixed width.
+	// Code shows the text in a fixed-width font.
 	Code bool
 	When *when
 	Bar  *bar
-	// Share is a bar behind a share of the column, 0 to 1.
+	// Share shows a fraction of the column from 0 to 1 as a bar.
 	Share *share
 	Spark *spark
-	// Change is the difference from an earlier figure.
+	// Change is the difference from an earlier value.
 	Change *change
-	// Clamp bounds the text to two lines; the whole is its title.
+	// Clamp limits the text to two lines. The full text becomes the title attribute.
 	Clamp bool
 	// Sub is a second line.
 	Sub string
 	// Lines are further lines.
 	Lines []string
-	// Details is a long text that is shown on demand, under the title Menu.
+	// Details is a long text that is shown on demand. Menu is the title of the control.
 	Details string
-	// Forms and Links are the row's actions. Menu shows the forms in a menu of that title.
+	// Forms and Links are the actions of the row. If Menu is set, the forms are in a menu with this title.
 	Forms []form
 	Links []button
 	Menu  string
 }
 
-// share is a share of a whole as a bar.
+// share shows a fraction of a whole as a bar.
 type share struct{ Width, Text string }
 
-// shareOf returns a share of 1.
+// shareOf returns the share for a fraction n.
 func shareOf(n float64) *share { return &share{coordinate(100 * min(1, max(0, n))), percent(n)} }
 
 // choice is a column that can be shown or hidden.
@@ -93,12 +95,13 @@ type choice struct {
 
 // column describes a column of a table of T.
 type column[T any] struct {
-	// Key names the column in the address.
+	// Key is the name of the column in the address.
 	Key, Title string
 	Number     bool
-	// Off hides the column unless the address names it.
+	// Off hides the column unless the address selects it.
 	Off bool
-	// Compare orders rows by the column; nil for none. Param is the order's name for the row of the API, which sorts instead.
+	// Compare compares two rows by the column. It is nil if the column cannot be sorted here. Param is the sort parameter of an endpoint
+	// that sorts the rows instead.
 	Compare func(a, b *T) int
 	Param   string
 	Cell    func(x *T) cell
@@ -108,22 +111,23 @@ type column[T any] struct {
 type tableSpec[T any] struct {
 	Name, Caption string
 	Columns       []column[T]
-	// Path returns the address of a row's page; nil for rows without one.
+	// Path returns the address of a row's page. A nil Path means that rows have no pages.
 	Path func(x *T) string
-	// Muted reports whether a row is of less interest; nil for none.
+	// Muted reports whether a row is less important. It may be nil.
 	Muted func(x *T) bool
-	// Whole says that the rows are all there are: they are sorted and cut here. Otherwise Next and Prev are the addresses of other rows.
+	// Whole reports that the rows are the complete list, which newTable sorts and paginates. Otherwise Next and Prev are the addresses of
+	// other rows.
 	Whole      bool
 	Next, Prev string
 	Empty      empty
-	// Live is where the script reads further rows of the table; "" for none. Keyed marks cells with the keys of their columns, for the
-	// script and for the stylesheet.
+	// Live is the address of the event stream with new rows of the table. It may be empty. Keyed marks cells with the keys of their columns
+	// for the script and the stylesheet.
 	Live  string
 	Keyed bool
 }
 
-// newTable returns a table of some rows. The parameter cols of the page chooses its columns, and sort its order: the key of a column, after
-// a minus sign from the greatest to the smallest.
+// newTable returns a table of rows. The page parameter cols selects its columns. The page parameter sort is the key of the column to sort
+// by; a minus sign before the key selects descending order.
 func newTable[T any](v *visit, rows []T, spec tableSpec[T]) table {
 	t := table{Name: spec.Name, Caption: spec.Caption, Next: spec.Next, Prev: spec.Prev, Empty: spec.Empty}
 	chosen := v.r.URL.Query()["cols"]
@@ -161,7 +165,7 @@ func newTable[T any](v *visit, rows []T, spec tableSpec[T]) table {
 	return t
 }
 
-// order is the order of a table.
+// order is the sort order of a table.
 type order struct {
 	key  string
 	down bool
@@ -172,7 +176,7 @@ func sortOf(q url.Values) order {
 	return order{key, down}
 }
 
-// headOf returns the head of a column. Numbers are sorted from the greatest first.
+// headOf returns the header of a column. Numbers are sorted in descending order first.
 func headOf[T any](v *visit, c column[T], o order) columnHead {
 	h := columnHead{Title: c.Title, Number: c.Number}
 	key := cmp.Or(c.Param, c.Key)
@@ -224,7 +228,7 @@ func rowOf[T any](x *T, columns []column[T], spec *tableSpec[T]) (r tableRow) {
 	return r
 }
 
-// pageLink returns the address of a part of a list, "" for none.
+// pageLink returns the address of a page of a list, or "" if page is empty.
 func pageLink(v *visit, page string) string {
 	if page == "" {
 		return ""
@@ -234,22 +238,22 @@ func pageLink(v *visit, page string) string {
 
 // Constructors of cells.
 
-// textCell is a text; small print goes under it.
+// textCell returns a cell with a text and optional small print below it.
 func textCell(text string, sub ...string) cell { return cell{Text: text, Sub: strings.Join(sub, ", ")} }
 
-// codeCell is an identifier.
+// codeCell returns a cell with an identifier.
 func codeCell(text string) cell { return cell{Text: text, Code: true} }
 
-// statusCell is a state.
+// statusCell returns a cell with a state.
 func statusCell(word any) cell {
 	s := statusOf(word)
 	return cell{Status: &s}
 }
 
-// linkCell is a link.
+// linkCell returns a cell with a link.
 func linkCell(text, path string) cell { return cell{Text: text, Path: path} }
 
-// whenCell is a time, empty for none.
+// whenCell returns a cell with a time. It is empty for a zero time.
 func (v *visit) whenCell(t any) cell {
 	if w := v.When(t); !w.At.IsZero() {
 		return cell{When: &w}
@@ -257,17 +261,17 @@ func (v *visit) whenCell(t any) cell {
 	return cell{}
 }
 
-// byText and the following order rows by a part of them, for columns.
+// byText and the following functions compare rows by a field, for use in columns.
 func byText[T any](of func(*T) string) func(a, b *T) int {
 	return func(a, b *T) int { return strings.Compare(of(a), of(b)) }
 }
 
-// byAmount orders rows by a decimal of the API.
+// byAmount compares rows by a decimal amount of the API.
 func byAmount[T any](of func(*T) string) func(a, b *T) int {
 	return func(a, b *T) int { return cmp.Compare(decimal(of(a)), decimal(of(b))) }
 }
 
-// byTime orders rows by a time.
+// byTime compares rows by a time.
 func byTime[T any](of func(*T) time.Time) func(a, b *T) int {
 	return func(a, b *T) int { return of(a).Compare(of(b)) }
 }

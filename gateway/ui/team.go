@@ -18,34 +18,34 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// TeamPath is the path of the first page of callers.
+// TeamPath is the path of the callers' first page.
 const TeamPath = "/tollgate/ui/"
 
-// Team are the dependencies of the pages of callers. All fields are required.
+// Team holds the dependencies of the callers' pages. All fields are required.
 type Team struct {
-	// Ask runs a request at the data listener with a body, and with a token that was presented at a time, zero for now. It comes from
-	// where r does: identity, limits and records are those of any request.
+	// Ask sends a request to the data listener with the given body. since is the time at which its token was presented, or zero for now.
+	// The request has the client address of r, and is identified, limited and recorded like any other request.
 	Ask func(r *http.Request, body []byte, since time.Time) Answer
-	// Encrypted reports whether a request came over TLS, to the listener or to a balancer in front of it.
+	// Encrypted reports whether a request arrived over TLS, at the listener or at a load balancer in front of it.
 	Encrypted func(r *http.Request) bool
-	// Config returns the configuration in force, for the issuers where callers log in.
+	// Config returns the current configuration, which contains the issuers for login.
 	Config func() *settings.Config
-	// Attempt counts a request as one with a wrong key; undo takes that back. If its address has no attempts left, nothing is counted, undo is
-	// nil, and wait is the time until there is one.
+	// Attempt counts a request as an attempt with a wrong key; undo reverts this. If the client address has no attempts left, nothing is
+	// counted, undo is nil, and wait is the time until the next attempt is possible.
 	Attempt func(r *http.Request) (undo func(), wait time.Duration)
 	Now     func() time.Time
 	Logger  *slog.Logger
 }
 
-// Answer is an answer of the data listener.
+// Answer is a response of the data listener.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// NewTeam returns the console of callers: for each route of their own, a page or a form. It keeps their keys and tokens as the console of
-// operators does those of admins.
+// NewTeam returns the console of callers, with a page or a form for each caller route. It stores keys and tokens in the same way as the
+// operators' console.
 func NewTeam(deps Team, sessions *Sessions) *Console {
 	c := &Console{
 		path: TeamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(), people: members{deps}, sessions: sessions,
@@ -58,7 +58,7 @@ func NewTeam(deps Team, sessions *Sessions) *Console {
 	return c
 }
 
-// members are the holders of callers' keys and tokens.
+// members authenticates the holders of callers' keys and tokens.
 type members struct{ Team }
 
 func (c members) private(r *http.Request) string {
@@ -76,7 +76,7 @@ func (c members) logins() []identity.Login { return c.Config().Logins() }
 
 func (c members) attempt(r *http.Request) (undo func(), wait time.Duration) { return c.Attempt(r) }
 
-// enter identifies the caller with a key or token. A wrong one counts as at any route.
+// enter identifies the caller by key or token. A wrong key or token counts as a failed attempt, as on any other route.
 func (c members) enter(r *http.Request, token string, login bool) (session, error) {
 	s := session{Began: c.Now().UTC(), Login: login}
 	me, err := asked[selfservice.Me](c.ask(r, token, &s, http.MethodGet, "me", nil, nil))
@@ -91,12 +91,12 @@ func (c members) enter(r *http.Request, token string, login bool) (session, erro
 	return s, nil
 }
 
-// asker returns the name of a session. Its token is judged by each question of the page.
+// asker returns the principal of a session. The token is validated by each request that the page sends.
 func (members) asker(_ *http.Request, _ string, s *session) (adminapi.Principal, error) {
 	return adminapi.Principal{Name: s.Name}, nil
 }
 
-// ask asks a route, below /tollgate/ unless its path begins with a slash, with the token of a session.
+// ask calls a route with the token of a session. The route is relative to /tollgate/ unless path begins with a slash.
 func (c members) ask(r *http.Request, token string, s *session, method, path string, query url.Values, body []byte) Answer {
 	if !strings.HasPrefix(path, "/") {
 		path = "/tollgate/" + path
@@ -118,7 +118,7 @@ func (c members) ask(r *http.Request, token string, s *session, method, path str
 	return c.Ask(q, body, since)
 }
 
-// asked reads an answer of the data listener. The error is an [admin.TokenError] for a refusal.
+// asked decodes a response of the data listener. For a response with status 400 or above, it returns an [admin.TokenError].
 func asked[T any](a Answer) (out T, err error) {
 	if a.Status < http.StatusBadRequest {
 		if len(a.Body) > 0 {
@@ -130,11 +130,11 @@ func asked[T any](a Answer) (out T, err error) {
 	if err := json.Unmarshal(a.Body, &p); err != nil {
 		p.Detail = http.StatusText(a.Status)
 	}
-	wait, _ := time.ParseDuration(a.Header.Get("Retry-After") + "s") // 0 where there is none
+	wait, _ := time.ParseDuration(a.Header.Get("Retry-After") + "s") // 0 if the header is missing
 	return out, admin.TokenError{RefusedError: adminapi.RefusedError{Status: a.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}, Wait: wait}
 }
 
-// own asks a route of callers for a page.
+// own calls a caller route for a part of a page.
 func own[T any](v *visit, path string, query url.Values) (out part[T]) {
 	answer, err := asked[T](v.askOwn(http.MethodGet, path, query, nil))
 	out.Is = answer
@@ -148,23 +148,24 @@ func own[T any](v *visit, path string, query url.Values) (out part[T]) {
 	return out
 }
 
-// askOwn asks a route below /tollgate/ in the name of the asker.
+// askOwn calls a route below /tollgate/ on behalf of the principal.
 func (v *visit) askOwn(method, path string, query url.Values, body []byte) Answer {
 	people, _ := v.people.(members)
 	return people.ask(v.r, v.token, &v.session, method, path, query, body)
 }
 
-// act is a form of callers. It sends its fields to a route below /tollgate/.
+// act describes a form of callers that sends its fields to a route.
 type act struct {
-	// path is that of the form below the console.
+	// path is the path of the form relative to the console.
 	path string
-	// method and route are those of the request; a route is below /tollgate/ unless it begins with a slash. {id} in the route is the field id.
+	// method and route are the method and path of the request. The route is relative to /tollgate/ unless it begins with a slash. {id} in
+	// the route is replaced by the field id.
 	method, route string
-	// fields are those that become parameters.
+	// fields lists the form fields that become query parameters.
 	fields []string
-	// content is the body of the request, "" for none.
+	// content is the request body. It may be empty.
 	content string
-	// key says that the fields describe a key, and secret that the answer has one.
+	// key reports that the fields describe a key, and secret that the response contains a key's secret.
 	key, secret bool
 }
 
@@ -180,7 +181,7 @@ func acts() []act {
 	}
 }
 
-// act sends a form to its route.
+// act sends the form to its route.
 func (v *visit) act(a act) {
 	form, back, err := v.sent()
 	if err != nil {

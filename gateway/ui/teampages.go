@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
-// teamPages returns the pages of callers in the order of the navigation.
+// teamPages returns the callers' pages in the order of the navigation.
 func teamPages() []*page {
 	return []*page{
 		{name: "my", title: "My team", at: first, icon: "home", load: my},
@@ -22,7 +22,7 @@ func teamPages() []*page {
 	}
 }
 
-// given returns the parameters of the page that have some names and a value.
+// given returns the non-empty parameters of the page with the given names.
 func (v *visit) given(names ...string) url.Values {
 	out := url.Values{}
 	for _, name := range names {
@@ -33,7 +33,7 @@ func (v *visit) given(names ...string) url.Values {
 	return out
 }
 
-// mySpendData is the data of the page of a caller's costs.
+// mySpendData holds the data of the page about a caller's costs.
 type mySpendData struct {
 	Costs  part[money.Costs]
 	Chart  chart.Chart
@@ -71,5 +71,5 @@ func ownCosts(v *visit, costs *money.Costs, by string) table {
 	}, Empty: empty{Icon: "chart", Title: "No cost in this period", Text: "The cost of your resources appears here."}})
 }
 
-// Lead reports whether the asker has the pages of leads.
+// Lead reports whether the principal may see the pages of leads.
 func (f *frame) Lead() bool { return f.session.Lead }

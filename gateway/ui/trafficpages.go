@@ -1,6 +1,6 @@
 package ui
 
-// trafficPages returns the pages of the group Traffic.
+// trafficPages returns the pages in the Traffic group.
 func trafficPages() []*page {
 	return []*page{
 		{name: "requests", title: "Requests", asks: decisionList, group: groupTraffic, icon: "list", period: last24Hours, load: loadRequests},
@@ -10,7 +10,7 @@ func trafficPages() []*page {
 	}
 }
 
-// Patterns of rows about traffic.
+// Patterns of endpoints about traffic.
 const (
 	limitRow   = "GET /admin/limits"
 	resetLimit = "POST /admin/limits/reset"

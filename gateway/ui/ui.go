@@ -17,62 +17,63 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// Path is the path of the first page. All others are below it.
+// Path is the path of the first page. The paths of all other pages begin with Path.
 const Path = "/ui/"
 
-// faviconPath is the path that browsers ask for by themselves, without a key.
+// faviconPath is the path that browsers request automatically, without credentials.
 const faviconPath = "/favicon.ico"
 
 //go:embed assets
 var assets embed.FS
 
-// policy lets a page load the gateway's own files, and send forms to it. Nothing is inline.
+// policy is the Content-Security-Policy. A page may only load files from the gateway and submit forms to it. Inline scripts and styles are
+// forbidden.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 // Console serves the pages of one listener. It is safe for concurrent use.
 type Console struct {
-	// path is the path of the first page. cookies is the path of the console's cookies without TLS, secureCookies the beginning of their
-	// names over TLS.
+	// path is the path of the first page. cookies is the path of cookies set without TLS. secureCookies is the name prefix of cookies set
+	// over TLS.
 	path, cookies, secureCookies string
-	// asks names the credentials that people paste to log in.
+	// asks names the credential that users paste to log in.
 	asks string
-	// pages are those that people see, in the order of the navigation.
+	// pages lists the pages in the order of the navigation.
 	pages    []*page
 	people   people
 	now      func() time.Time
 	logger   *slog.Logger
 	sessions *Sessions
 	issuers  *identity.Logins
-	// rows are those of the operators' listener, and unrecorded the same ones without a record of who asks them.
+	// rows are the endpoints of the operators' listener. unrecorded are the same endpoints without records in the audit log.
 	rows, unrecorded *adminapi.Table
-	// problems keeps badges of the navigation.
+	// problems caches the badges of the navigation.
 	problems badgeCache
-	// secret seals notices where nobody logs in.
+	// secret seals notices on a listener without login.
 	secret string
 	mux    *http.ServeMux
 }
 
-// people are those who may log in to a console.
+// people authenticates the users of a console.
 type people interface {
-	// private returns why a request that could be read on the way must not be answered, "" for others.
+	// private returns the reason to reject a request that others could read in transit, or "" if the connection is safe.
 	private(r *http.Request) string
-	// encrypted reports whether the browser of a request sees the page over TLS.
+	// encrypted reports whether the browser uses TLS for a request.
 	encrypted(r *http.Request) bool
-	// open reports whether the console requires no login.
+	// open reports whether the console works without login.
 	open() bool
-	// logins returns the issuers where people log in.
+	// logins returns the issuers for login.
 	logins() []identity.Login
-	// attempt counts a request as one with a wrong token, as long as its address has attempts left; undo takes that back. Otherwise wait is the
-	// time until there is one, and undo is nil.
+	// attempt counts a request as an attempt with a wrong token; undo reverts this. If the client address has no attempts left, undo is nil
+	// and wait is the time until the next attempt is possible.
 	attempt(r *http.Request) (undo func(), wait time.Duration)
-	// enter returns the session of the holder of a token, which was typed in or comes from a login at its issuer.
+	// enter returns a session for the holder of a token. login reports whether the token results from a login at its issuer.
 	enter(r *http.Request, token string, login bool) (session, error)
-	// asker returns the holder of a session's token, and of none where no login is required.
+	// asker returns the holder of a session's token, or the anonymous principal if the console works without login.
 	asker(r *http.Request, token string, s *session) (adminapi.Principal, error)
 }
 
-// New returns the console over the rows of the operators' listener.
+// New returns the console for the endpoints of the operators' listener.
 func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions) *Console {
 	c := &Console{
 		path: Path, cookies: "/ui", secureCookies: "__Host-tollgate", asks: "the token of an admin", pages: pages(), people: operators{guard},
@@ -92,7 +93,7 @@ func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions) *Cons
 	return c
 }
 
-// serveCommon begins to serve the parts that all consoles have: the pages, and the login.
+// serveCommon registers the routes that all consoles share: pages, static files and login.
 func (c *Console) serveCommon() {
 	c.mux, c.secret, c.issuers = http.NewServeMux(), rand.Text()+rand.Text(), identity.NewLogins(c.now)
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
@@ -111,7 +112,7 @@ func (c *Console) serveCommon() {
 	}
 }
 
-// Before returns a handler that serves the console, and all other paths by next.
+// Before returns a handler that serves the console and passes requests for other paths to next.
 func (c *Console) Before(next http.Handler) http.Handler {
 	guarded := http.NewCrossOriginProtection().Handler(http.HandlerFunc(c.serve))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +124,7 @@ func (c *Console) Before(next http.Handler) http.Handler {
 	})
 }
 
-// Serves reports whether a request is for the console.
+// Serves reports whether the path of a request belongs to the console.
 func (c *Console) Serves(r *http.Request) bool {
 	return r.URL.Path+"/" == c.path || strings.HasPrefix(r.URL.Path, c.path) || r.URL.Path == faviconPath
 }
@@ -132,7 +133,7 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // without one, browsers hide the origin of a form
+	h.Set("Referrer-Policy", "same-origin") // without this header, browsers hide the origin of a form
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	if reason := c.people.private(r); reason != "" {
@@ -143,30 +144,31 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// visit is one request of a known person.
+// visit is a request of an authenticated user.
 type visit struct {
 	*Console
 
 	w     http.ResponseWriter
 	r     *http.Request
 	scope adminapi.Principal
-	// org is the organisation that the page is about.
+	// org is the organisation of the page.
 	org string
-	// token is that of the session, which is empty where no login is required.
+	// token is the token of the session. It is empty if the console works without login.
 	token   string
 	session session
-	// page is the one that is shown, nil for none, with its time range and the badges of the navigation.
+	// page is the current page, or nil, with its time range and navigation badges.
 	page   *page
 	period period
 	badges badges
-	// action and typed are the form that has failed and its fields; nil for none.
+	// action and typed are the action and the fields of a form with a failed submission, or zero.
 	action string
 	typed  url.Values
-	// patient is the request without the deadline of the page; nil for a request that is not about a page.
+	// patient is the request without the deadline of the page. It is nil if the request is not for a page.
 	patient *http.Request
 }
 
-// visited passes requests on whose asker is known, and sends others to log in.
+// visited calls next for requests of authenticated users. It redirects requests without a valid session to the login page, and responds to
+// all other failures with an error page.
 func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Console: c, w: w, r: r}
@@ -189,7 +191,7 @@ func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
 	}
 }
 
-// toLogin sends a browser to log in, and then on to the page that it asked for.
+// toLogin redirects a browser to the login page, which then leads back to the requested page.
 func (v *visit) toLogin() {
 	target := v.path + loginPath
 	if v.r.Method == http.MethodGet {
@@ -198,7 +200,8 @@ func (v *visit) toLogin() {
 	http.Redirect(v.w, v.r, target, http.StatusSeeOther)
 }
 
-// identify finds the sender of a request: the holder of the session's token or, where nobody has to log in, anyone.
+// identify sets the principal of a request: the holder of the session's token or, if the console works without login, the anonymous
+// principal.
 func (v *visit) identify() (err error) {
 	if !v.people.open() {
 		value, ok := v.cookie(v.r, sessionCookie)
@@ -213,7 +216,8 @@ func (v *visit) identify() (err error) {
 	return err
 }
 
-// choose sets the organisation: the one that the request names, or the first. It returns an error for an organisation that is not configured.
+// choose sets the organisation to the one in the request, or to the first visible one. It returns an error if the requested organisation is
+// not configured.
 func (v *visit) choose() error {
 	v.org = v.r.FormValue("org")
 	if reason := v.scope.OrgProblem(v.org); v.org != "" && v.rows != nil && v.scope.Org == "" && reason != "" {
@@ -226,13 +230,13 @@ func (v *visit) choose() error {
 	return nil
 }
 
-// may reports whether the asker may ask a row.
+// may reports whether the principal may call an endpoint.
 func (v *visit) may(pattern string) bool {
 	_, err := v.rows.Endpoint(pattern).Admit(v.scope, v.org)
 	return err == nil
 }
 
-// peer returns the address of a request's connection.
+// peer returns the remote address of a request's connection.
 func peer(r *http.Request) netip.Addr {
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return addr.Addr().Unmap()

@@ -69,7 +69,7 @@ func TestDecisionsOutliveAnOutage(t *testing.T) {
 		t.Fatalf("list: %d %s", a.Status, a.Body)
 	}
 	running.wait(t, `"msg":"decision log sink failed"`)
-	const want = "decision log (service): 1 events wait: service responded with status 503"
+	const want = "decision log (service): 1 events queued: service responded with status 503"
 	if out, err := exec.CommandContext(t.Context(), tollgate, "status", "--admin", "http://"+admin).CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("status (%v):\n%s\nwant %q in it", err, out, want)
 	}

@@ -187,7 +187,7 @@ export TOLLGATE_ADMIN=$(address admin)
 	}
 	out := string(raw)
 	for _, want := range []string{
-		" 3 201\n", " 47 402\n", `"status":404`, "may make POST /v2/pods once", `"name":"big"`, `"name":"c"`, `"podHostId"`, "Idempotent-Replayed: true", "run_limits: 4096 is more", "\ntotal ",
+		" 3 201\n", " 47 402\n", `"status":404`, "may make POST /v2/pods once", `"name":"big"`, `"name":"c"`, `"podHostId"`, "Idempotent-Replayed: true", "run_limits: 4096 exceeds the limit of", "\ntotal ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in what it prints:\n%s", want, out)

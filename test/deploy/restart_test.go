@@ -285,9 +285,9 @@ func TestForeignSocketsAreRefused(t *testing.T) {
 	l := listen(t)
 	for _, tc := range []struct{ name, socket, data, want string }{
 		{"another name", "http", l.Addr().String(), `"http" is not the name of a listener`},
-		{"another port", "data", "127.0.0.1:1", `the configuration says listen: "127.0.0.1:1"`},
-		{"another address", "data", strings.Replace(l.Addr().String(), "127.0.0.1", "127.0.0.2", 1), "the configuration says listen"},
-		{"all addresses", "data", strings.Replace(l.Addr().String(), "127.0.0.1", "", 1), "the configuration says listen"},
+		{"another port", "data", "127.0.0.1:1", `but listen is configured as "127.0.0.1:1"`},
+		{"another address", "data", strings.Replace(l.Addr().String(), "127.0.0.1", "127.0.0.2", 1), "but listen is configured as"},
+		{"all addresses", "data", strings.Replace(l.Addr().String(), "127.0.0.1", "", 1), "but listen is configured as"},
 	} {
 		m := newManager(t, configure(t, tc.data, "127.0.0.1:0", "http://127.0.0.1:1", forTests), map[string]*net.TCPListener{tc.socket: l})
 		cmd := m.command(t)

@@ -11,65 +11,65 @@ import (
 	"time"
 )
 
-// Kind is how the values of a chart are drawn.
+// Kind selects how a chart draws its values.
 type Kind int
 
 const (
 	// Bars stacks the series of each bucket.
 	Bars Kind = iota
-	// Lines draws each series as a line that is interrupted where data is missing.
+	// Lines draws each series as a line with gaps where values are missing.
 	Lines
 )
 
-// MaxSeries is the number of series with a colour of their own; see [Fold].
+// MaxSeries is the maximum number of series with distinct colours. See [Fold].
 const MaxSeries = 8
 
-// MaxBuckets is the number of buckets that a chart shows. Older buckets are left out, and the chart says how many.
+// MaxBuckets is the maximum number of buckets in a chart. Older buckets are dropped, and the chart shows their number.
 const MaxBuckets = 400
 
-// Chart is a chart over time. The zero value draws an empty state.
+// Chart is a time-series chart. The zero value draws an empty state.
 type Chart struct {
-	// ID is unique among the charts of a page, and valid in the id attribute of an element.
+	// ID must be unique on the page and valid as the id attribute of an element.
 	ID string
-	// Title names the values, such as "Cost by team".
+	// Title describes the values, such as "Cost by team".
 	Title string
 	Kind  Kind
 	Unit  Unit
-	// Per names the length of a bucket in the unit's label, such as "day"; "" adds nothing.
+	// Per is the bucket length in the unit label, such as "day". If empty, the label has no bucket length.
 	Per string
-	// Zone is the time zone of labels; nil is UTC.
+	// Zone is the time zone of labels. A nil Zone means UTC.
 	Zone *time.Location
-	// Buckets are in order of time, all of about the same length.
+	// Buckets are in chronological order and have about equal lengths.
 	Buckets []Bucket
 	Series  []Series
-	// Previous has the totals of the previous period by bucket; nil for none.
+	// Previous holds the totals of the previous period by bucket. It may be nil.
 	Previous []float64
-	// Forecast has the expected total of each bucket, and NaN for buckets without a forecast; nil for none.
+	// Forecast holds the expected total of each bucket, or NaN if a bucket has no forecast. It may be nil.
 	Forecast []float64
-	// Limit is drawn as a line across the chart; nil for none.
+	// Limit is drawn as a line across the chart. It may be nil.
 	Limit *Limit
-	// Height is the height of the plot in pixels; 0 is 200.
+	// Height is the height of the plot in pixels. If it is zero, 200 is used.
 	Height int
 	// Total adds the sum of the series to readouts and to the table.
 	Total bool
-	// Empty is shown in place of a chart without buckets.
+	// Empty is the text shown for a chart without buckets.
 	Empty string
 }
 
 // Bucket is an interval of time.
 type Bucket struct {
 	Start time.Time
-	// Length is its length; for months, 28 days or more.
+	// Length is the length of the bucket. Months are 28 days or longer.
 	Length time.Duration
-	// Href leads to the details of the bucket; "" for none.
+	// Href links to the details of the bucket. It may be empty.
 	Href string
 }
 
-// Series are values by bucket. NaN is a missing value.
+// Series holds one value per bucket. NaN marks a missing value.
 type Series struct {
 	Name   string
 	Values []float64
-	// Class is the colour's class; "" takes the next of series-1 to series-8.
+	// Class is the CSS class of the colour. If empty, the next class from series-1 to series-8 is used.
 	Class string
 }
 
@@ -79,7 +79,7 @@ type Limit struct {
 	Value float64
 }
 
-// Sum returns the sum of the values that are not missing.
+// Sum returns the sum of all values that are not missing.
 func (s *Series) Sum() (sum float64) {
 	for _, v := range s.Values {
 		if present(v) {
@@ -89,7 +89,8 @@ func (s *Series) Sum() (sum float64) {
 	return sum
 }
 
-// Fold keeps the largest series, at most n, the largest first. The others become one series, the last, which other names from their number.
+// Fold returns the n-1 largest series in descending order, followed by one series with the sum of the rest. other returns its name for the
+// number of merged series. A list of at most n series is only sorted.
 func Fold(list []Series, n int, other func(count int) string) []Series {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Series) int {
@@ -118,7 +119,7 @@ func Fold(list []Series, n int, other func(count int) string) []Series {
 	return append(list[:n-1:n-1], rest)
 }
 
-// present reports whether a value is not missing.
+// present reports whether v is neither NaN nor infinite.
 func present(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func orZero(v float64) float64 {
@@ -128,7 +129,7 @@ func orZero(v float64) float64 {
 	return v
 }
 
-// at returns a value of a list, NaN beyond its end.
+// at returns list[i], or NaN if i is out of range.
 func at(list []float64, i int) float64 {
 	if i < len(list) {
 		return list[i]
@@ -158,7 +159,7 @@ func execute(name string, data any) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // html/template has escaped it
 }
 
-// number writes a coordinate.
+// number formats a coordinate.
 func number(v float64) string {
 	text := strconv.FormatFloat(v, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")

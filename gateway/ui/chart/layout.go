@@ -8,34 +8,34 @@ import (
 	"time"
 )
 
-// Measures of a chart in pixels. Horizontal positions are in percent of the plot, which is as wide as the page allows.
+// Dimensions of a chart in pixels. Horizontal positions are percentages of the plot width, which depends on the page.
 const (
 	plotTop    = 10.0
 	plotHeight = 200.0
 	axisHeight = 26.0
-	// lineWidth is the width of the coordinates of lines, which are stretched to the plot.
+	// lineWidth is the width of the coordinate system of lines, which is stretched to the plot.
 	lineWidth = 1000.0
-	// widest is the width of a bar in percent, where there are few.
+	// widest is the maximum width of a bar in percent.
 	widest = 7.0
 )
 
-// drawing is a chart with the positions of its parts. The template renders it.
+// drawing holds the positions of all parts of a chart for the template.
 type drawing struct {
 	Chart
 
 	Height, Baseline, PlotTop, PlotHeight, LineWidth string
-	// UnitLabel names the unit of the vertical axis, Summary describes the chart for readers who do not see it.
+	// UnitLabel names the unit of the vertical axis. Summary describes the chart for screen readers.
 	UnitLabel, Summary string
-	// Left is the number of buckets left out, the oldest.
+	// Left is the number of oldest buckets that were dropped.
 	Left   int
 	YTicks []yTick
 	XTicks []xTick
 	Legend []legend
 	Cols   []column
 	Paths  []path
-	// PreviousPath and ForecastPath are lines, "" for none.
+	// PreviousPath and ForecastPath are SVG paths, or "".
 	PreviousPath, ForecastPath string
-	// LimitY is the position of the limit's line.
+	// LimitY is the vertical position of the limit.
 	LimitY, LimitLabel string
 	HasForecast        bool
 	Table              table
@@ -47,7 +47,7 @@ type yTick struct {
 
 type xTick struct {
 	X, Label, Anchor string
-	// Minor labels are left out where there is little room.
+	// Minor labels are hidden on narrow screens.
 	Minor bool
 }
 
@@ -56,9 +56,9 @@ type legend struct {
 	Index              int
 }
 
-// column is a bucket.
+// column holds the positions of one bucket.
 type column struct {
-	X, Width string // of the area that shows the readout
+	X, Width string // position and width of the area that shows the readout
 	Title    string
 	Href     string
 	Missing  bool
@@ -76,7 +76,7 @@ type path struct {
 	Class, D string
 }
 
-// table has the values of a chart.
+// table holds the values of a chart as text.
 type table struct {
 	Head []string
 	Rows []tableRow
@@ -87,7 +87,7 @@ type tableRow struct {
 	Cells              []string
 }
 
-// crop leaves out the oldest buckets of a long chart.
+// crop drops the oldest buckets of a chart with more than MaxBuckets, and returns their number.
 func (c *Chart) crop() (left int) {
 	left = max(0, len(c.Buckets)-MaxBuckets)
 	cut := func(list []float64) []float64 { return list[min(left, len(list)):] }
@@ -135,7 +135,7 @@ func (c Chart) layout() *drawing {
 	return d
 }
 
-// most returns the highest point of the chart.
+// most returns the highest value that the chart draws.
 func (c *Chart) most() (most float64) {
 	for i := range c.Buckets {
 		if c.Kind == Bars {
@@ -153,7 +153,7 @@ func (c *Chart) most() (most float64) {
 	return most
 }
 
-// sum adds up the values of a bucket. known is false if all are missing.
+// sum adds up the values of bucket i. known is false if all values are missing.
 func (c *Chart) sum(i int) (sum float64, known bool) {
 	for _, s := range c.Series {
 		if v := at(s.Values, i); present(v) {
@@ -163,7 +163,7 @@ func (c *Chart) sum(i int) (sum float64, known bool) {
 	return sum, known
 }
 
-// columns places the bars and the areas that show readouts.
+// columns computes the positions of the bars and of the areas that show readouts.
 func (d *drawing) columns(y func(float64) float64) {
 	step := 100 / float64(len(d.Buckets))
 	width := min(step*0.8, widest)
@@ -195,7 +195,7 @@ func (d *drawing) columns(y func(float64) float64) {
 	}
 }
 
-// lines places the lines, in coordinates that are stretched to the width of the plot.
+// lines computes the paths of lines, in coordinates that are stretched to the plot width.
 func (d *drawing) lines(y func(float64) float64) {
 	step := lineWidth / float64(len(d.Buckets))
 	trace := func(list []float64) string {
@@ -230,7 +230,7 @@ func (d *drawing) lines(y func(float64) float64) {
 	d.HasForecast = d.ForecastPath != ""
 }
 
-// xTicks returns labels of about eight buckets.
+// xTicks returns about eight labels for the horizontal axis.
 func (c *Chart) xTicks() (ticks []xTick) {
 	const most = 8
 	step := 100 / float64(len(c.Buckets))
@@ -265,7 +265,7 @@ func (c *Chart) xTicks() (ticks []xTick) {
 	return ticks
 }
 
-// interval returns the distance of labels on an axis of hours or minutes.
+// interval returns the distance between labels on an axis with buckets shorter than a day. The axis has no more labels than most.
 func (c *Chart) interval(length time.Duration, most int) time.Duration {
 	all := length * time.Duration(len(c.Buckets))
 	for _, minutes := range []int{5, 10, 15, 30, 60, 2 * 60, 3 * 60, 4 * 60, 6 * 60, 12 * 60} {
@@ -276,7 +276,7 @@ func (c *Chart) interval(length time.Duration, most int) time.Duration {
 	return 24 * time.Hour
 }
 
-// axisLabel names a bucket on the axis: its day, or its time of day.
+// axisLabel returns the axis label of a bucket: its date, or its time of day.
 func (c *Chart) axisLabel(b Bucket, day bool) string {
 	start := b.Start.In(c.Zone)
 	switch {
@@ -288,7 +288,7 @@ func (c *Chart) axisLabel(b Bucket, day bool) string {
 	return start.Format("15:04")
 }
 
-// Label names a bucket with its date, and its time and zone if it is shorter than a day.
+// Label returns the date of a bucket, with its time and zone if the bucket is shorter than a day.
 func (c *Chart) Label(b Bucket) string {
 	zone := c.Zone
 	if zone == nil {
@@ -304,7 +304,8 @@ func (c *Chart) Label(b Bucket) string {
 	return start.Format("Mon 2 Jan 2006 15:04 MST")
 }
 
-// compared returns what the bucket's total is compared with: the previous period, or the bucket before.
+// compared returns the value to compare the total of bucket i with: the total of the previous period or, without one, of bucket i-1. It is
+// NaN if that total is missing.
 func (c *Chart) compared(i int) float64 {
 	if c.Previous != nil {
 		return at(c.Previous, i)
@@ -366,7 +367,7 @@ func (c *Chart) table() (t table) {
 	return t
 }
 
-// readout has the total of a bucket, for browsers without scripts.
+// readout returns the total of a bucket for browsers without scripts.
 func (c *Chart) readout(i int) string {
 	label := c.Label(c.Buckets[i])
 	sum, known := c.sum(i)
@@ -383,7 +384,7 @@ func (c *Chart) readout(i int) string {
 	return label + ": " + c.Unit.text(sum)
 }
 
-// summary says in words what the chart shows.
+// summary returns a text description of the chart.
 func (c *Chart) summary() string {
 	var total, most float64
 	peak := -1

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Unit is what the values of a chart count.
+// Unit describes the unit of a chart's values.
 type Unit struct {
-	// Name describes the values, such as "USD" or "requests". It follows values that have no Sign.
+	// Name is the name of the unit, such as "USD" or "requests". It follows values if Sign is empty.
 	Name string
-	// Sign precedes values, such as "$".
+	// Sign is a symbol before values, such as "$".
 	Sign string
-	// Whole values have no decimals.
+	// Whole reports that values have no decimals.
 	Whole bool
 }
 
@@ -24,8 +24,8 @@ var (
 	Requests = Unit{Name: "requests", Whole: true}
 )
 
-// Format writes a value with separators between thousands: whole values without decimals, and others with two. An amount below one cent
-// has up to six decimals, so that it does not look like 0. A missing value is "no data".
+// Format formats a value with thousands separators and two decimals, or no decimals if the unit is whole. An amount below one cent has up
+// to six decimals so that it is not shown as 0. A missing value results in "no data".
 func (u Unit) Format(v float64) string {
 	if !present(v) {
 		return "no data"
@@ -36,7 +36,7 @@ func (u Unit) Format(v float64) string {
 	return u.Sign + u.digits(v)
 }
 
-// text writes a value with its unit, for sentences.
+// text formats a value with its unit for use in a sentence.
 func (u Unit) text(v float64) string {
 	if u.Sign != "" {
 		return u.Format(v)
@@ -74,7 +74,7 @@ func separated(text string) string {
 	return sign + whole + rest
 }
 
-// Change returns the relative difference of a value to an earlier one, such as "+12%", "" if there is nothing to compare with.
+// Change returns the relative difference between now and before, such as "+12%", or "" if the values cannot be compared.
 func Change(now, before float64) string {
 	if !present(now) || !present(before) || before <= 0 {
 		return ""
@@ -91,16 +91,16 @@ func Change(now, before float64) string {
 	return strconv.FormatFloat(percent, 'f', 0, 64) + "%"
 }
 
-// scale is a vertical axis from 0 up to top.
+// scale is a vertical axis from 0 to top.
 type scale struct{ top, step float64 }
 
-// smallest and largest bound the height of an axis.
+// smallest and largest are the limits of the height of an axis.
 const smallest, largest = 1e-6, 1e15
 
-// maxTicks is the greatest number of intervals between grid lines.
+// maxTicks is the maximum number of intervals between grid lines.
 const maxTicks = 4
 
-// newScale returns the smallest axis with round steps on which a value has room. Whole units have whole steps.
+// newScale returns the smallest axis with round steps that fits the value most. The steps of whole units are whole.
 func newScale(most float64, u Unit) scale {
 	if math.IsNaN(most) || most <= 0 {
 		return scale{1, 1}
@@ -119,7 +119,7 @@ func newScale(most float64, u Unit) scale {
 	}
 }
 
-// ticks are the values of grid lines, 0 first.
+// ticks returns the values of grid lines, starting with 0.
 func (s scale) ticks() (list []float64) {
 	for i := range int(math.Round(s.top/s.step)) + 1 {
 		list = append(list, float64(i)*s.step)
@@ -127,7 +127,7 @@ func (s scale) ticks() (list []float64) {
 	return list
 }
 
-// label writes the value of a grid line. Values from 10,000 on are abbreviated.
+// label formats the value of a grid line. Values of 10,000 and above are abbreviated.
 func (s scale) label(v float64, u Unit) string {
 	factor, suffix := 1.0, ""
 	for _, unit := range []struct {
