@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ func ask[T any](v *visit, pattern string, values url.Values) (out part[T]) {
 
 // reply calls an endpoint. It adds the organisation of the page if the endpoint has that parameter and values does not set it.
 func reply[T any](v *visit, pattern string, values url.Values, body []byte) (T, error) {
-	if values == nil {
+	if values = maps.Clone(values); values == nil {
 		values = url.Values{}
 	}
 	r := v.rows.Endpoint(pattern)
@@ -41,7 +42,7 @@ func reply[T any](v *visit, pattern string, values url.Values, body []byte) (T, 
 		values.Set("org", v.org)
 	}
 	ctx := v.r.Context()
-	if v.patient != nil && pattern == auditResources {
+	if v.patient != nil && slices.Contains([]string{auditResources, tryRow, replayRow}, pattern) {
 		ctx = v.patient.Context()
 	}
 	return adminapi.Call[T](ctx, v.rows, pattern, v.scope, values, body)

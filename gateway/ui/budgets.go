@@ -97,7 +97,16 @@ func budgetBar(b *money.BudgetRow) bar {
 	if b.Forecast != nil {
 		forecast = decimal(b.Forecast.Expected)
 	}
-	return newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), forecast)
+	out := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), forecast)
+	if budgetAmount(b.Name, b.Limit) != amount(b.Limit) {
+		out.Label = countLabel(b.Name, b.Used, b.Reserved, b.Limit)
+	}
+	return out
+}
+
+// countLabel describes the bar of a budget that is a count or a size.
+func countLabel(name, used, reserved, limit string) string {
+	return budgetAmount(name, used) + " used and " + budgetAmount(name, reserved) + " reserved of " + budgetAmount(name, limit)
 }
 
 // scopeCell shows the scope of a budget. Keys are indented below their team.

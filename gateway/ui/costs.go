@@ -359,10 +359,11 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	if d.Compared.Is.Unknown != "" {
 		sum.Note = "The previous period is no longer kept"
 	}
-	days := max(1, v.period.To.Sub(v.period.From).Hours()/24)
+	hours := max(1, v.period.To.Sub(v.period.From).Hours())
+	days := max(1, hours/24)
 	tiles := []tile{sum, {Label: "Average per day", Value: usdOf(total / days), Note: fmt.Sprintf("over %.0f days", math.Ceil(days))}}
 	if days <= 2 {
-		tiles[1] = tile{Label: "Average per hour", Value: usdOf(total / max(1, days*24)), Note: fmt.Sprintf("over %.0f hours", math.Ceil(days*24))}
+		tiles[1] = tile{Label: "Average per hour", Value: usdOf(total / hours), Note: fmt.Sprintf("over %.0f hours", math.Ceil(hours))}
 	}
 	if f != nil {
 		tiles = append(tiles,

@@ -207,6 +207,9 @@ func ownBudgets(v *visit, list []reference.Budget) table {
 					return textCell("Unknown")
 				}
 				used := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
+				if budgetAmount(b.Name, b.Limit) != amount(b.Limit) {
+					used.Label = countLabel(b.Name, b.Used, b.Reserved, b.Limit)
+				}
 				return cell{Bar: &used, Sub: strconv.Itoa(used.Percent) + "% of " + budgetAmount(b.Name, b.Limit)}
 			}},
 			{Title: "Remaining", Number: true, Cell: func(b *reference.Budget) cell { return known(b, b.Left) }},

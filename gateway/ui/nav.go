@@ -140,7 +140,10 @@ func (v *visit) countProblems() badges {
 	if v.scope.Org != "" {
 		name = boundTo + v.org
 	}
-	if kept, ok := v.problems.take(name, v.now()); ok || !v.may(overviewRow) {
+	if !v.may(overviewRow) {
+		return badges{}
+	}
+	if kept, ok := v.problems.take(name, v.now()); ok {
 		return kept
 	}
 	o, err := adminapi.Call[operator.Overview](v.r.Context(), v.unrecorded, overviewRow, v.scope, url.Values{"org": {v.org}}, nil)

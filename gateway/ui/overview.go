@@ -135,10 +135,10 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	t := tile{Label: "Today", Value: usdOf(decimal(scope.Today)), Path: v.Link("cost"), Fault: f.forecasts.Fault}
 	expected := decimal(scope.Day.Expected)
 	t.Note = usdOf(expected) + " expected by midnight"
-	if days := sumsOf(&f.costs.Is, "day", 14); v.period.Bucket() == "day" && len(days) > 1 {
+	if days := sumsOf(&f.costs.Is, "day", 14); v.period.Bucket() == "day" && v.period.To.After(v.now()) && len(days) > 1 {
 		yesterday := days[len(days)-2]
 		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast")
-		t.Spark = newSpark(days, "Cost by day, last 14 days")
+		t.Spark = newSpark(days, "Cost by day, last "+plural(len(days), "day"))
 	}
 	return t
 }
@@ -183,6 +183,9 @@ func deniedTile(v *visit, f *overviewFacts) tile {
 	var hours []float64
 	for i := range f.outcomes.Is.Counts {
 		c := &f.outcomes.Is.Counts[i]
+		if !c.Start.After(border.Add(-24 * time.Hour)) {
+			continue // both sides have the same number of hours
+		}
 		if !c.Start.After(border) {
 			addOutcome(&before, c)
 			continue

@@ -77,6 +77,9 @@ func (c *Console) show(v *visit, p *page) {
 		parts = append(parts, v.readBadges)
 	}
 	together(parts...)
+	if d, ok := data.(interface{ organisation() string }); ok {
+		v.org = d.organisation()
+	}
 	switch {
 	case status == http.StatusUnauthorized: // the key of the session was revoked
 		v.toLogin()

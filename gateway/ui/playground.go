@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -102,7 +101,11 @@ func loadPlayground(v *visit) (any, int, string) {
 	if p.unpack(v.Query("draft")); p.Policies == "" && p.Rego == "" {
 		p.Rego = sample
 	}
-	status, fault := p.run(v, v.Query("do"))
+	do := v.Query("do")
+	if site := v.r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+		do = "" // a link on another site shows the draft, but does not run it
+	}
+	status, fault := p.run(v, do)
 	return *p, status, fault
 }
 
@@ -260,7 +263,7 @@ func (p playground) Coverage() string {
 		return ""
 	}
 	covered, missed := len(p.Tried.Covered), len(p.Tried.Missed)
-	text := fmt.Sprintf("%s of the lines were evaluated (marked + in the editor)", percent(float64(covered)/float64(covered+missed)))
+	text := percent(float64(covered)/float64(covered+missed)) + " of the lines were evaluated (marked + in the editor)"
 	if missed > 0 {
 		text += ", and " + plural(missed, "line") + " not (marked −)"
 	}

@@ -219,8 +219,11 @@ func (v *visit) identify() (err error) {
 // choose sets the organisation to the one in the request, or to the first visible one. It returns an error if the requested organisation is
 // not configured.
 func (v *visit) choose() error {
+	if v.rows == nil {
+		return nil // callers see their own organisation only
+	}
 	v.org = v.r.FormValue("org")
-	if reason := v.scope.OrgProblem(v.org); v.org != "" && v.rows != nil && v.scope.Org == "" && reason != "" {
+	if reason := v.scope.OrgProblem(v.org); v.org != "" && v.scope.Org == "" && reason != "" {
 		v.org = ""
 		return adminapi.RefusedError{Status: http.StatusNotFound, Reason: reason}
 	}
