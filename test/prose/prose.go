@@ -105,15 +105,6 @@ func lower(words []string) []string {
 	return plain
 }
 
-func count(words []string, of ...string) (n int) {
-	for _, w := range words {
-		if slices.Contains(of, w) {
-			n++
-		}
-	}
-	return n
-}
-
 // headlessClauses counts the words that begin a relative clause, with a word behind them that begins its verb or its subject.
 func headlessClauses(words []string) (n int) {
 	openers := []string{"what", "whatever", "who", "whoever"}
