@@ -22,7 +22,7 @@ func newAdopt() *cobra.Command {
 		Short: "Change the owner of a resource, or of all resources of a team",
 		Long: `Changes the owner of a resource to a team or a key. With --from-team and --to-team,
 all resources of a team, which need not be configured any more, and its costs of the
-current day and month are transferred to another team. With --key, only those of one
+current day and month are transferred to another team. With --key, only resources of one
 key are transferred.`,
 		Example: `  tollgate spend adopt acme k2n5x8 --team research
   tollgate spend adopt acme --from-team research --to-team science

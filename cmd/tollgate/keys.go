@@ -113,7 +113,7 @@ func newKeysList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list ORG | list -c FILE",
 		Short: "List keys and their state",
-		Long: `Lists the keys of an organisation: first those created at run time, then those of the
+		Long: `Lists the keys of an organisation: keys created at run time, then keys of the
 configuration, which are marked as created by "configuration". Each has its last use
 and the cost of its resources. With -c, lists the keys of a configuration file, and
 the validity period of each of their secrets.`,

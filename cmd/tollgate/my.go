@@ -64,7 +64,7 @@ func (m *mine) command() *cobra.Command {
 	given := url.Values{}
 	cmd := &cobra.Command{Use: m.use, Short: m.short, Example: indent(m.example), Args: named(nil)}
 	out := outputFlag(cmd)
-	flags := rowCommand{told: adminapi.Command{Defaults: m.defaults}, given: given}
+	flags := rowCommand{spec: adminapi.Command{Defaults: m.defaults}, given: given}
 	for _, p := range m.parameters() {
 		flags.flag(cmd, &p)
 	}

@@ -32,7 +32,7 @@ func addRows(root *cobra.Command) {
 				}
 				parent, name = below, rest
 			}
-			parent.AddCommand((&rowCommand{row: &r, told: c, name: nameOf(c.Use)}).command(name))
+			parent.AddCommand((&rowCommand{row: &r, spec: c, name: nameOf(c.Use)}).command(name))
 		}
 	}
 }
@@ -60,7 +60,7 @@ func argumentsOf(use string) []string {
 // rowCommand is a command generated from a route of the operators' API.
 type rowCommand struct {
 	row    *adminapi.Endpoint
-	told   adminapi.Command
+	spec   adminapi.Command
 	name   string
 	client *adminClient
 	out    *output
@@ -70,9 +70,9 @@ type rowCommand struct {
 }
 
 func (c *rowCommand) command(use string) *cobra.Command {
-	arguments := argumentsOf(c.told.Use)
+	arguments := argumentsOf(c.spec.Use)
 	cmd := &cobra.Command{
-		Use: use, Short: c.told.Short, Long: c.told.Long, Example: indent(c.told.Example), Args: named(arguments),
+		Use: use, Short: c.spec.Short, Long: c.spec.Long, Example: indent(c.spec.Example), Args: named(arguments),
 		RunE: action(func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }),
 	}
 	cmd.Short = cmp.Or(cmd.Short, c.row.Summary)
@@ -89,7 +89,7 @@ func (c *rowCommand) command(use string) *cobra.Command {
 	c.given = url.Values{}
 	taken := c.positions(arguments)
 	for _, p := range c.row.Parameters() {
-		if _, fixed := c.told.Fixed[p.Name]; !fixed && !slices.Contains(taken, p.Name) {
+		if _, fixed := c.spec.Fixed[p.Name]; !fixed && !slices.Contains(taken, p.Name) {
 			c.flag(cmd, &p)
 		}
 	}
@@ -101,7 +101,7 @@ func (c *rowCommand) command(use string) *cobra.Command {
 // flag adds the flag of a parameter.
 func (c *rowCommand) flag(cmd *cobra.Command, p *adminapi.Param) {
 	p = new(*p)
-	if d, ok := c.told.Defaults[p.Name]; ok {
+	if d, ok := c.spec.Defaults[p.Name]; ok {
 		p.Default = d
 	}
 	name := strings.ReplaceAll(p.Name, "_", "-")
@@ -212,13 +212,13 @@ func flagFor(cmd *cobra.Command, argument string) string {
 // query returns the query parameters of the request.
 func (c *rowCommand) query(args []string) (url.Values, error) {
 	q := url.Values{}
-	for _, more := range []map[string]string{c.told.Defaults, c.told.Fixed} {
+	for _, more := range []map[string]string{c.spec.Defaults, c.spec.Fixed} {
 		for name, value := range more {
 			q.Set(name, value)
 		}
 	}
 	maps.Copy(q, c.given)
-	arguments := argumentsOf(c.told.Use)
+	arguments := argumentsOf(c.spec.Use)
 	names := c.positions(arguments)
 	for i, word := range arguments {
 		if !strings.Contains(word, "/") {

@@ -50,8 +50,8 @@ func of[A any](show func(answer *A, a asked) page) view {
 	}
 }
 
-// told returns a view that prints a sentence for people and a table for programs.
-func told[A any](say func(answer *A) string) view {
+// sentenceView returns a view that prints a sentence for people and a table for programs.
+func sentenceView[A any](say func(answer *A) string) view {
 	return func(text []byte, a asked) (page, error) {
 		if !a.out.people() {
 			return plain(reflect.TypeFor[A]())(text, a)
@@ -68,11 +68,11 @@ func views() map[string]view {
 		"spend show":      of(ledgerPage),
 		"spend resources": of(resourcesPage),
 		"spend holds":     of(holdsPage),
-		"spend holds release": told(func(h *money.Hold) string {
+		"spend holds release": sentenceView(func(h *money.Hold) string {
 			return fmt.Sprintf("%s is released: it was %s for %s (%s)", h.ID, h.State, age(h.Age), owner(h.Team, h.Key))
 		}),
-		"spend adjust": told(adjustedLine),
-		"spend reconcile": told(func(r *money.Reconciled) string {
+		"spend adjust": sentenceView(adjustedLine),
+		"spend reconcile": sentenceView(func(r *money.Reconciled) string {
 			return fmt.Sprintf("%d resources: %d adopted, %d removed, %d changed. Holds: %d carried out, %d released, %d open.",
 				r.Resources, r.Adopted, r.Removed, r.Changed, r.Found, r.Released, r.Open)
 		}),
@@ -80,17 +80,17 @@ func views() map[string]view {
 		"spend top":       of(costsPage),
 		"spend forecast":  of(forecastPage),
 		"spend idle":      of(idlePage),
-		"spend snooze":    told(snoozedLine),
+		"spend snooze":    sentenceView(snoozedLine),
 		"approvals list":  of(approvalsPage),
-		"approvals grant": told(grantedLine),
-		"approvals deny":  told(func(r *approval.Record) string { return fmt.Sprintf("%s: denied until %s", r.ID, moment(&r.Until)) }),
+		"approvals grant": sentenceView(grantedLine),
+		"approvals deny":  sentenceView(func(r *approval.Record) string { return fmt.Sprintf("%s: denied until %s", r.ID, moment(&r.Until)) }),
 		"decisions":       of(decisionsPage),
 		"audit list":      of(auditPage),
-		"config show": told(func(c *operator.ActiveConfig) string {
+		"config show": sentenceView(func(c *operator.ActiveConfig) string {
 			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
 		}),
-		"config diff":    told(diffText),
-		"report":         told(func(w *alerts.Weekly) string { return strings.ReplaceAll(w.Text(), "*", "") }),
+		"config diff":    sentenceView(diffText),
+		"report":         sentenceView(func(w *alerts.Weekly) string { return strings.ReplaceAll(w.Text(), "*", "") }),
 		"migrate report": of(legacyPage),
 		"envoy status":   of(envoysPage),
 

@@ -47,7 +47,7 @@ func newRun(memos int) *Run {
 func (p *Program) Begin(input *ast.Term, patterns cache.InterQueryValueCache) *Run {
 	r, ok := p.runs.Get().(*Run)
 	if !ok {
-		panic("accept: unexpected value in the pool")
+		panic("compiler: unexpected value in the pool")
 	}
 	r.program, r.input, r.left = p, input, maxWork
 	r.builtins.InterQueryBuiltinValueCache = patterns

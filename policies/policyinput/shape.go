@@ -112,7 +112,7 @@ func optional[T, U any](name, doc string, inner *shape, at func(*T) **U) *member
 func pointer[T any](of any) *T {
 	p, ok := of.(*T)
 	if !ok {
-		panic("record: a shape is used for another type")
+		panic("policyinput: a shape is used for another type")
 	}
 	return p
 }
@@ -247,7 +247,7 @@ func Schema() []byte {
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic("record: " + err.Error()) // strings, lists and maps always marshal
+		panic("policyinput: " + err.Error()) // strings, lists and maps always marshal
 	}
 	return append(text, '\n')
 }

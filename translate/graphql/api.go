@@ -224,7 +224,7 @@ func envelope(data []byte, errors []any) []byte {
 		enc := json.NewEncoder(buf)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(errors); err != nil {
-			panic("errors of an answer: " + err.Error()) // strings and numbers always encode
+			panic("graphql: " + err.Error()) // strings and numbers always encode
 		}
 		buf.Truncate(buf.Len() - 1) // the newline added by Encode
 	}

@@ -65,7 +65,7 @@ func NewSession(g *Gateway, s *State, p Python, set Settings) *Session {
 
 // say prints a line for the developer.
 func (s *Session) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.set.Out, format+"\n", args...) // there is nobody to report it to
+	_, _ = fmt.Fprintf(s.set.Out, format+"\n", args...) // a failed write of a log line cannot be reported
 }
 
 // checkRuns calls [Gateway.checkRuns] until the gateway was found to forward such calls.

@@ -78,7 +78,7 @@ func ParamsOf(t reflect.Type) []Param {
 		}
 		p.Min, p.Max = number(f.Tag.Get("min")), number(f.Tag.Get("max"))
 		if err := p.Check(p.Default); p.Default != "" && err != nil {
-			panic("row: the default of " + p.Name + ": " + err.Error())
+			panic("adminapi: the default of " + p.Name + ": " + err.Error())
 		}
 		out = append(out, p)
 	}

@@ -167,7 +167,7 @@ func (r *Endpoint) Invoke(ctx context.Context, s Principal, values url.Values, b
 		return nil, err
 	}
 	if r.Handler.call == nil {
-		panic("row: " + r.Pattern + " has no handler")
+		panic("adminapi: " + r.Pattern + " has no handler")
 	}
 	if r.Subject == SubjectOrg && org != values.Get("org") {
 		bound := url.Values{}
