@@ -92,10 +92,12 @@ func (h *house) quiet(t *testing.T, b *tab) {
 	}
 }
 
-// visit follows the link with a text.
+// visit follows the link with a text, once the page has it.
 func visit(t *testing.T, b *tab, text, arrived string) {
 	t.Helper()
-	eval[any](t, b, `[...document.querySelectorAll("a")].find(e => e.textContent.trim().startsWith("`+text+`")).click()`)
+	link := `[...document.querySelectorAll("a")].find(e => e.textContent.trim().startsWith("` + text + `"))`
+	b.until(t, link+" !== undefined")
+	eval[any](t, b, link+".click()")
 	b.until(t, arrived)
 }
 
@@ -240,10 +242,12 @@ func TestLiveDecisionsInTheConsole(t *testing.T) {
 	h.quiet(t, b)
 }
 
-// click presses an element.
+// click presses an element, once the page has it: a page that is still being parsed can show a text before the button below it.
 func click(t *testing.T, b *tab, selector string) {
 	t.Helper()
-	eval[any](t, b, "document.querySelector(`"+selector+"`).click()")
+	element := "document.querySelector(`" + selector + "`)"
+	b.until(t, element+" !== null")
+	eval[any](t, b, element+".click()")
 }
 
 // shows waits until the page has a text.
