@@ -115,6 +115,39 @@ func TestDroppedPoliciesAfterARestart(t *testing.T) {
 	}
 }
 
+// An unusable persisted bundle leaves its organisation without policies until the download, and does not affect the others.
+func TestUnusablePersistedBundles(t *testing.T) {
+	good := bundleOf(t, "r1", map[string]string{"mine.rego": denyAbove("2")})
+	for name, raw := range map[string][]byte{
+		"truncated":        good[:len(good)/2],
+		"does not compile": bundleOf(t, "r0", map[string]string{"mine.rego": "package policies.mine\n\ndeny contains \"x\" if data.tollgate.gpu.no_such_rule(1)\n"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := filepath.Join(t.TempDir(), "kept.tar.gz")
+			replaceFile(t, kept, raw)
+			e, err := policies.NewEngine(unhurried(), map[string]policies.Config{
+				"acme": {Bundle: &policies.Bundle{
+					URL: egress.UnrestrictedURL("http://127.0.0.1:1/"), AllowUnsigned: true, Persist: files.UnrestrictedTarget(kept),
+				}},
+				"globex": {},
+			}, policies.Deps{})
+			if err != nil {
+				t.Fatalf("NewEngine: %v", err)
+			}
+			in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4"}}`)
+			if _, err := e.Decide(t.Context(), "acme", in); !errors.Is(err, policies.ErrBundlePending) {
+				t.Errorf("acme: got %v, want %v", err, policies.ErrBundlePending)
+			}
+			if d, err := e.Decide(t.Context(), "globex", in); err != nil || !d.Allowed() {
+				t.Errorf("globex: got %+v, %v; want the call allowed", d, err)
+			}
+			if s := e.Status()[0]; s.Revision != "" || s.Err == nil || !strings.Contains(s.Err.Error(), kept) {
+				t.Errorf("status %+v, want no revision and an error that names %s", s, kept)
+			}
+		})
+	}
+}
+
 // TestReloadLetsABundleDrop: a section that now says the bundle may drop
 // policies keeps the bundle it has.
 func TestReloadLetsABundleDrop(t *testing.T) {

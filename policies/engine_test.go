@@ -354,3 +354,30 @@ func TestRatchetsAreNoLoophole(t *testing.T) {
 		}
 	}
 }
+
+// A ratchet allows a violation whose excess does not grow.
+func TestRatchetsCompareExcess(t *testing.T) {
+	e := newEngine(t, policies.Config{Policies: []policies.Entry{{Policy: "disk", Ratchet: true, Params: map[string]any{"max_gb": 100}}}})
+	for _, tc := range []struct {
+		before, after int // GB
+		denied        bool
+		warned        bool
+	}{
+		{200, 200, false, true},
+		{200, 150, false, true},
+		{200, 201, true, false},
+		{200, 100, false, false},
+		{100, 101, true, false},
+	} {
+		pod := func(gb int) string { return fmt.Sprintf(`{"gpu":{"id":"NVIDIA L4","count":1},"disk":%d}`, gb) }
+		in := call(t, "updatePod", pod(tc.after))
+		in.Resource.Current = decode(t, pod(tc.before))
+		d, err := e.Decide(t.Context(), "acme", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if denied, warned := len(d.Deny) > 0, len(d.Warn) > 0; denied != tc.denied || warned != tc.warned {
+			t.Errorf("from %d GB to %d GB: denied %t, warned %t, want %t and %t: %+v", tc.before, tc.after, denied, warned, tc.denied, tc.warned, d)
+		}
+	}
+}

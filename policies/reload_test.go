@@ -1,9 +1,11 @@
 package policies_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/config/files"
@@ -120,5 +122,47 @@ func TestReloadChangesModes(t *testing.T) {
 			t.Errorf("reloaded with mode shadow: %+v, %v", d.Deny, err)
 		}
 		before = e
+	}
+}
+
+// A directory that no longer contains a policy in force is refused, by a reload and by a new engine, unless the configuration
+// allows it or names another directory.
+func TestDirectoriesMayNotDropPolicies(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mayDrop, elsewhere bool
+		want               string // in the error, "" for none
+	}{
+		"by default":        {false, false, "no longer contains policies.other; set rego_may_drop to allow this"},
+		"if allowed":        {true, false, ""},
+		"another directory": {false, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, "mine.rego", denyAbove("2"))
+			write(t, dir, "other.rego", other)
+			first := newEngine(t, policies.Config{Directory: files.UnrestrictedPath(dir)})
+			if err := os.Remove(filepath.Join(dir, "other.rego")); err != nil {
+				t.Fatal(err)
+			}
+			if tc.elsewhere {
+				dir = t.TempDir()
+				write(t, dir, "mine.rego", denyAbove("2"))
+			}
+			orgs := map[string]policies.Config{"acme": {Directory: files.UnrestrictedPath(dir), MayDrop: tc.mayDrop}}
+			_, errNew := policies.NewEngine(unhurried(), orgs, policies.Deps{Previous: first})
+			errReload := first.Reload(t.Context(), orgs)
+			for by, err := range map[string]error{"a new engine": errNew, "a reload": errReload} {
+				if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%s: got %v, want %q", by, err, cmp.Or(tc.want, "no error"))
+				}
+			}
+			want := "above 2, other"
+			if tc.want == "" {
+				want = "above 2"
+			}
+			if got := denials(t, first, "3"); got != want {
+				t.Errorf("after the reload: denied by %q, want %q", got, want)
+			}
+		})
 	}
 }
