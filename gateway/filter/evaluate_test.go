@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"testing"
@@ -19,10 +20,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// onceMore are policies that want another name and deny a case's call.
+// onceMore are policies that want another name, and deny a case's call or fail.
 type onceMore struct {
 	changes bool
 	deny    []policies.Violation
+	err     error
+	// priced lists the policies that read prices.
+	priced []string
 }
 
 func (p *onceMore) Decide(_ context.Context, _ string, in *policies.Input) (policies.Decision, error) {
@@ -31,10 +35,15 @@ func (p *onceMore) Decide(_ context.Context, _ string, in *policies.Input) (poli
 	if p.changes && body["name"] != "changed" {
 		d.Mutate = []policies.Mutation{{Policy: "names", Pointer: "/name", Op: policies.OpForce, Value: "changed"}}
 	}
-	return d, nil
+	return d, p.err
 }
 
-func (*onceMore) PoliciesReading(string, ...string) []string { return nil }
+func (p *onceMore) PoliciesReading(_ string, path ...string) []string {
+	if path[0] == "cost" {
+		return p.priced
+	}
+	return nil
+}
 
 // shelf is a Sender that has one template.
 type shelf struct{}
@@ -45,10 +54,10 @@ func (shelf) Send(_ context.Context, ex *Exchange) (func(), error) {
 	return func() {}, nil
 }
 
-// unpriced is a Prices that knows no price.
-type unpriced struct{}
+// unpriced is a Prices that knows no price, or cannot be read.
+type unpriced struct{ err error }
 
-func (unpriced) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil }
+func (p unpriced) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, p.err }
 
 func (unpriced) ObserveCharge(string, map[string]any) {}
 
@@ -106,6 +115,44 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 			}
 			if _, got := ex.Stages(); !cmp.Equal(got, tc.stages) {
 				t.Errorf("stages %q, want %q", got, tc.stages)
+			}
+		})
+	}
+}
+
+// A call is refused if the policies fail. If the price list is unavailable, a call is refused for that only if all its denials
+// may be due to it.
+func TestRefusalsWithoutAVerdict(t *testing.T) {
+	api, err := schema.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dear, named := policies.Violation{Policy: "price_ceiling"}, policies.Violation{Policy: "naming"}
+	priced := []string{"price_ceiling"}
+	for name, tc := range map[string]struct {
+		judge  onceMore
+		prices error
+		want   problem.Kind // "" if the call is allowed
+	}{
+		"allowed":                           {onceMore{}, nil, ""},
+		"denied":                            {onceMore{deny: []policies.Violation{dear}, priced: priced}, nil, problem.Forbidden},
+		"failed":                            {onceMore{err: errors.New("conflict")}, nil, problem.PolicyUnavailable},
+		"allowed without prices":            {onceMore{priced: priced}, catalog.ErrUnavailable, ""},
+		"denied by price without prices":    {onceMore{deny: []policies.Violation{dear}, priced: priced}, catalog.ErrUnavailable, problem.PriceUnavailable},
+		"denied by name without prices":     {onceMore{deny: []policies.Violation{named}, priced: priced}, catalog.ErrUnavailable, problem.Forbidden},
+		"denied by both without prices":     {onceMore{deny: []policies.Violation{dear, named}, priced: priced}, catalog.ErrUnavailable, problem.Forbidden},
+		"failed without prices":             {onceMore{err: errors.New("conflict"), priced: priced}, catalog.ErrUnavailable, problem.PolicyUnavailable},
+		"the list of prices cannot be read": {onceMore{}, errors.New("broken"), problem.Internal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := newRecorder(t)
+			judge := &EvaluatePolicies{Policies: &tc.judge, Reader: &Reader{Recorder: recorder}, Recorder: recorder}
+			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Prices: unpriced{tc.prices}, Approvals: unapproved{}}}
+			ex := p.NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
+			ex.Operation, ex.Caller, ex.Tenant = api.Operation("createPod"), &identity.Caller{Org: "acme"}, new(Tenant)
+			ex.Body.Doc, ex.Body.HasDoc = decoded(t, `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}`), true
+			if passed := p.Chain.run(t.Context(), ex, partCall); passed != (tc.want == "") || ex.Event.Refusal != string(tc.want) {
+				t.Errorf("passed %t, refused as %q (%s); want %q", passed, ex.Event.Refusal, ex.Event.Detail, tc.want)
 			}
 		})
 	}

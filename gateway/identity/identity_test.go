@@ -3,6 +3,7 @@ package identity_test
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,23 @@ func TestFind(t *testing.T) {
 				t.Fatalf("Find = %v, %v, want key %s", c, err, tc.want)
 			}
 		})
+	}
+}
+
+// A caller without configured roles is an operator, no more.
+func TestRoleNames(t *testing.T) {
+	for _, tc := range []struct {
+		roles []identity.Role
+		want  []string
+	}{
+		{nil, []string{"operator"}},
+		{[]identity.Role{identity.RoleViewer}, []string{"viewer"}},
+		{[]identity.Role{identity.RoleAdmin, identity.RoleLead}, []string{"admin", "lead"}},
+	} {
+		c := identity.Caller{Roles: tc.roles}
+		if got := c.RoleNames(); !slices.Equal(got, tc.want) {
+			t.Errorf("roles %q: got %q, want %q", tc.roles, got, tc.want)
+		}
 	}
 }
 

@@ -1,0 +1,152 @@
+package identity_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+)
+
+// authority signs certificates and revocation lists. All its certificates have its key, which no test here needs to differ.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// newAuthority returns an authority with a certificate that is valid for a day around now.
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{key: key}
+	a.cert = a.sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-12 * time.Hour), NotAfter: now.Add(12 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	})
+	return a
+}
+
+func (a *authority) sign(t *testing.T, template *x509.Certificate) *x509.Certificate {
+	t.Helper()
+	parent := a.cert
+	if parent == nil {
+		parent = template
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// client returns a client certificate with serial number 2 that is valid for an hour around now, unless change says otherwise.
+func (a *authority) client(t *testing.T, change func(*x509.Certificate)) *x509.Certificate {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), URIs: []*url.URL{{Scheme: "spiffe", Host: "corp.test", Path: "/sa/train"}},
+		NotBefore: now.Add(-30 * time.Minute), NotAfter: now.Add(30 * time.Minute),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	if change != nil {
+		change(template)
+	}
+	return a.sign(t, template)
+}
+
+// list returns a revocation list that is current from an hour before now until the given time.
+func (a *authority) list(t *testing.T, until time.Time, serials ...int64) string {
+	t.Helper()
+	l := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: now.Add(-time.Hour), NextUpdate: until}
+	for _, n := range serials {
+		l.RevokedCertificateEntries = append(l.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: big.NewInt(n), RevocationTime: now})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, l, a.cert, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}))
+}
+
+// callersOf returns a directory of the callers with certificates of an authority. lists are its revocation lists, "" for none.
+func callersOf(t *testing.T, a *authority, lists string) *identity.Directory {
+	t.Helper()
+	by := identity.Authority{
+		ID: "mesh", CA: strictyaml.NewSecret(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}))), MaxLife: 2 * time.Hour,
+		Mapping: identity.Mapping{Orgs: []string{"acme"}, Role: identity.RoleViewer},
+	}
+	if lists != "" {
+		by.CRL = strictyaml.NewSecret(lists)
+	}
+	if err := errors.Join(by.Validate(), by.Parse()); err != nil {
+		t.Fatal(err)
+	}
+	authorities, err := identity.NewAuthorities(identity.Certificates{Authorities: []identity.Authority{by}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := identity.NewDirectory(nil, nil, authorities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A certificate identifies a caller if a configured authority has signed it for a client and if a current revocation list of that
+// authority does not contain it.
+func TestCertificates(t *testing.T) {
+	mesh, stranger := newAuthority(t, "mesh"), newAuthority(t, "mesh") // of the same name
+	current := now.Add(time.Hour)
+	usage := func(u ...x509.ExtKeyUsage) func(*x509.Certificate) {
+		return func(c *x509.Certificate) { c.ExtKeyUsage = u }
+	}
+	for name, tc := range map[string]struct {
+		cert  *x509.Certificate
+		lists string
+		want  string // in the error, "" for none
+	}{
+		"accepted":                         {mesh.client(t, nil), "", ""},
+		"of another authority":             {stranger.client(t, nil), "", "unknown authority"},
+		"of a server":                      {mesh.client(t, usage(x509.ExtKeyUsageServerAuth)), "", "client authentication not allowed"},
+		"of any usage":                     {mesh.client(t, usage(x509.ExtKeyUsageAny)), "", "client authentication not allowed"},
+		"of no usage":                      {mesh.client(t, usage()), "", "client authentication not allowed"},
+		"of a server and a client":         {mesh.client(t, usage(x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)), "", ""},
+		"of an authority":                  {mesh.cert, "", "want a client certificate"},
+		"valid for too long":               {mesh.client(t, func(c *x509.Certificate) { c.NotAfter = c.NotBefore.Add(2*time.Hour + time.Second) }), "", "validity period exceeds 2h"},
+		"expired":                          {mesh.client(t, func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) }), "", "expired"},
+		"on no revocation list":            {mesh.client(t, nil), mesh.list(t, current, 3), ""},
+		"revoked":                          {mesh.client(t, nil), mesh.list(t, current, 2), "revoked"},
+		"with an expired list":             {mesh.client(t, nil), mesh.list(t, now), "no current revocation list"},
+		"with a list of another authority": {mesh.client(t, nil), stranger.list(t, current), "no current revocation list"},
+		"revoked by another authority":     {mesh.client(t, nil), mesh.list(t, current) + stranger.list(t, current, 2), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := callersOf(t, mesh, tc.lists).Find(t.Context(), identity.Credentials{Chain: []*x509.Certificate{tc.cert}}, now)
+			if tc.want != "" {
+				if !errors.Is(err, identity.ErrUnknown) || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("Find: got %v, %v; want an ErrUnknown with %q", c, err, tc.want)
+				}
+				return
+			}
+			if err != nil || c.Org != "acme" || c.Subject != "spiffe://corp.test/sa/train" || !strings.HasPrefix(c.Key, "mesh:") {
+				t.Errorf("Find: got %+v, %v; want the caller spiffe://corp.test/sa/train of acme", c, err)
+			}
+		})
+	}
+}
