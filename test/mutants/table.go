@@ -7,7 +7,6 @@ func mutants() []mutant {
 		store   = "./ratelimit/redisstore"
 		chain   = "./gateway/filter"
 		engine  = "./policies"
-		doors   = "./test/parity"
 		books   = "./policies/ledger"
 		charge  = "./gateway/money"
 	)
@@ -31,25 +30,25 @@ func mutants() []mutant {
 		{"a class per team is counted per organisation", "gateway/filter/tenant.go", "id += \"/team/\" + caller.Team", "_ = caller", chain, "Classes"},
 		{"exempt callers are counted in classes", "gateway/filter/ratelimit.go", "ex.Caller == nil || ex.Caller.Exempt {", "ex.Caller == nil {", chain, "Classes"},
 		{"a mutation is counted as a read", "gateway/filter/ratelimit.go", "\tif mutates(ex) {\n\t\tclass", "\tif mutates(ex) && ex == nil {\n\t\tclass", chain, "Classes"},
-		{"a ratchet takes a larger excess", "policies/ratchet.go", "return v.Excess <= other.Excess && kind", "return kind", doors, "StepByStep"},
+		{"a ratchet takes a larger excess", "policies/ratchet.go", "return v.Excess <= other.Excess && kind", "return kind", engine, "CompareExcess"},
 		{"one violation before excuses several", "policies/ratchet.go", "		before = slices.Delete(before, i, i+1)\n", "", engine, "Ratchets"},
 		{"a ratchet compares with a price that is not known", "policies/ratchet.go", "out.Cost = Cost{Known: true}", "out.Cost = in.Cost", engine, "Ratchets"},
 		{"an exception by role is for everyone", "policies/exception.go", "return slices.Contains(x.Roles, role)", "return len(x.Roles) > 0", engine, "Exceptions"},
 		{"an exception that has ended lifts", "policies/exception.go", "in.Time.Before(x.From), !in.Time.Before(x.Until),", "in.Time.Before(x.From),", engine, "Exceptions"},
-		{"what one policy said is remembered of others", "policies/policyinput/memory.go", "int64(of)", "0", engine, "Remember"},
-		{"what reads the time is remembered", "policies/policyinput/memory.go", "if reads.Touches(\"time\") {", "if false {", engine, "Remember|Time"},
+		{"what one policy said is remembered of others", "policies/policyinput/memory.go", "int64(of)", "0", engine + "/policyinput", "CacheKeys"},
+		{"what reads the time is remembered", "policies/policyinput/memory.go", "if reads.Touches(\"time\") {", "if false {", engine + "/policyinput", "CacheKeys"},
 		{"a policy in warn refuses", "policies/result.go", "case mode == ModeWarn || c.Rule == \"warn\":", "case c.Rule == \"warn\":", engine, "Modes"},
 		{"a policy that fails allows", "policies/verdict.go", "		if err != nil {\n			return fmt.Errorf(\"policy %s", "		if false {\n			return fmt.Errorf(\"policy %s", engine, "HostileRegoAtRun"},
-		{"members that no resource has may be read", "policies/compiler/members.go", "if len(o.modules) == 0 {", "if len(o.modules) >= 0 {", engine, "OwnRego"},
-		{"a directory drops policies in silence", "policies/reload.go", "if cfg.MayDrop || cfg.Directory.IsZero() {", "if !cfg.Directory.IsZero() || cfg.Directory.IsZero() {", doors, "MayNotDrop"},
-		{"a persisted bundle that does not compile stops the gateway", "policies/reload.go", "err != nil && s != nil && ofRego(err)", "err != nil && s == nil && ofRego(err)", doors, "Persisted"},
-		{"no verdict is a yes", "gateway/filter/evaluate.go", "		d, err := f.evaluate(ctx, ex)\n		if err != nil {\n			return d, err\n", "		d, err := f.evaluate(ctx, ex)\n		if err != nil {\n			return d, nil\n", doors, "NoVerdict"},
-		{"without prices every denial is temporary", "gateway/filter/evaluate.go", "return len(denied) > 0 && !slices", "return len(denied) > 0 || !slices", doors, "WithoutPrices"},
-		{"roles are in force only when listed", "config/load.go", "[]string{\"account_changes\", \"roles\"}", "[]string{\"account_changes\"}", doors, "RolesAreInForce"},
-		{"a key without roles is an admin", "gateway/identity/identity.go", "return []string{string(RoleOperator)}", "return []string{string(RoleAdmin)}", doors, "RolesAreInForce"},
-		{"a certificate of a server is one of a caller", "gateway/identity/certificate.go", "case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):", "case leaf == nil:", doors, "CallersWithCertificates"},
-		{"a revocation list that another has signed is believed", "gateway/identity/certificate.go", " || l.CheckSignatureFrom(issuer) != nil", "", doors, "RevocationsAreReloaded"},
-		{"a certificate stands in for a wrong key", "gateway/filter/authenticate.go", "		chain = nil // an invalid credential", "		_ = chain // an invalid credential", doors, "CertificatesBesideKeys"},
+		{"members that no resource has may be read", "policies/compiler/members.go", "if len(o.modules) == 0 {", "if len(o.modules) >= 0 {", engine + "/compiler", "UnknownMembers"},
+		{"a directory drops policies in silence", "policies/reload.go", "if cfg.MayDrop || cfg.Directory.IsZero() {", "if !cfg.Directory.IsZero() || cfg.Directory.IsZero() {", engine, "MayNotDrop"},
+		{"a persisted bundle that does not compile stops the gateway", "policies/reload.go", "err != nil && s != nil && ofRego(err)", "err != nil && s == nil && ofRego(err)", engine, "UnusablePersisted"},
+		{"no verdict is a yes", "gateway/filter/evaluate.go", "		d, err := f.evaluate(ctx, ex)\n		if err != nil {\n			return d, err\n", "		d, err := f.evaluate(ctx, ex)\n		if err != nil {\n			return d, nil\n", chain, "WithoutAVerdict"},
+		{"without prices every denial is temporary", "gateway/filter/evaluate.go", "return len(denied) > 0 && !slices", "return len(denied) > 0 || !slices", chain, "WithoutAVerdict"},
+		{"roles are in force only when listed", "config/load.go", "[]string{\"account_changes\", \"roles\"}", "[]string{\"account_changes\"}", "./config", "InForceUnlessListed"},
+		{"a key without roles is an admin", "gateway/identity/identity.go", "return []string{string(RoleOperator)}", "return []string{string(RoleAdmin)}", "./gateway/identity", "RoleNames"},
+		{"a certificate of a server is one of a caller", "gateway/identity/certificate.go", "case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):", "case leaf == nil:", "./gateway/identity", "Certificates"},
+		{"a revocation list that another has signed is believed", "gateway/identity/certificate.go", " || l.CheckSignatureFrom(issuer) != nil", "", "./gateway/identity", "Certificates"},
+		{"a certificate stands in for a wrong key", "gateway/filter/authenticate.go", "		chain = nil // an invalid credential", "		_ = chain // an invalid credential", chain, "BesideCertificates"},
 		{"what is reserved does not count", "policies/ledger/redisstore/reserve.lua", "used + reserved + needs > given[c + 1] then", "used + needs > given[c + 1] then", books + "/redisstore", "Contract/embedded"},
 		{"a store that went back is believed", "policies/ledger/redisstore/common.lua", "ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < written)", "false", books + "/redisstore", "."},
 		{"a call under way is taken for a stranger's", "policies/ledger/reconcile.go", "err == nil && len(unknown) > 0 {", "err == nil && len(unknown) > 1<<30 {", books, "DuringAPass"},
