@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -14,7 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// TestCreateCost holds that a create allocates no more beside many keys than beside few.
+// TestCreateCost holds that a create allocates no more beside many keys than beside few. It compares the cheapest of several creates: what
+// the process allocates during the others includes work that is not theirs, such as the read of a price list or a new connection.
 func TestCreateCost(t *testing.T) {
 	const runs = 50
 	costs := make(map[int]uint64)
@@ -38,13 +40,14 @@ func TestCreateCost(t *testing.T) {
 			}
 		}
 		create()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		costs[beside] = math.MaxUint64
 		for range runs {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			create()
+			runtime.ReadMemStats(&after)
+			costs[beside] = min(costs[beside], after.TotalAlloc-before.TotalAlloc)
 		}
-		runtime.ReadMemStats(&after)
-		costs[beside] = (after.TotalAlloc - before.TotalAlloc) / runs
 	}
 	t.Logf("bytes of a create, by the keys beside: %v", costs)
 	if few, many := costs[1], costs[2_000]; many > few+few/4 {
