@@ -51,14 +51,19 @@ func TestManyKeysSurviveARestart(t *testing.T) {
 // a replica that was behind is promoted, admits none of them a second time, although
 // no connection tells that anything has happened.
 func TestAReplicaBehindOpensNothing(t *testing.T) {
-	// The rest is too little for a gateway to admit a part of it by itself.
 	const quota, kept, lost = 40, 12, 24
-	f := newFleet(t, "exact", 2, "ann {day: 40}", "bob {day: 40}")
+	// Only Redis admits calls: a gateway that a busy machine keeps from Redis would else admit a part of the quota by itself, of which
+	// Redis knows nothing when it loses data.
+	f := newFleet(t, "exact, failure: {read: closed}", 2, "ann {day: 40}", "bob {day: 40}")
 	f.within(t, 24*time.Hour, [2]string{"ann", "bob"}, func(key string) (wrong []string) {
 		admitted := 0
 		use := func(calls int) {
 			for i := range calls {
-				if a := f.ask(t, i%2, key); a.Status == http.StatusOK {
+				a := f.ask(t, i%2, key)
+				for a.Status == http.StatusServiceUnavailable { // Redis answers late on a busy machine
+					a = f.ask(t, i%2, key)
+				}
+				if a.Status == http.StatusOK {
 					admitted++
 				}
 			}
