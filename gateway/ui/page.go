@@ -80,6 +80,10 @@ func (c *Console) show(v *visit, p *page) {
 	if d, ok := data.(interface{ organisation() string }); ok {
 		v.org = d.organisation()
 	}
+	if d, ok := data.(interface{ location() string }); ok && status == 0 && d.location() != "" {
+		http.Redirect(v.w, v.r, d.location(), http.StatusSeeOther) //nolint:gosec // a page of the console
+		return
+	}
 	switch {
 	case status == http.StatusUnauthorized: // the key of the session was revoked
 		v.toLogin()

@@ -16,7 +16,12 @@ type searchData struct {
 	Table table
 
 	text string
+	// only is the page of the only result if its ID is the search text.
+	only string
 }
+
+// location returns the page to show in place of the results: a search for an ID leads to its page.
+func (d searchData) location() string { return d.only }
 
 // Head implements headed.
 func (d searchData) Head(*frame) head {
@@ -32,6 +37,9 @@ func loadSearch(v *visit) (any, int, string) {
 	if d.text != "" {
 		d.Found = ask[operator.SearchResults](v, searchRow, url.Values{"q": {d.text}, "limit": {"50"}})
 		none.Title = "No matches"
+	}
+	if list := d.Found.Is.Results; len(list) == 1 && list[0].ID == d.text {
+		d.only = resultLink(v, &list[0])
 	}
 	d.Table = searchTable(v, d.Found.Is.Results, none)
 	return d, d.Found.Status, d.Found.Fault

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -20,21 +21,14 @@ import (
 type town struct {
 	*house
 
+	gateway  *gateway.Gateway
 	platform *platform.Instance
 	clock    *platform.Clock
 	store    *miniredis.Miniredis
 }
 
-// serveTown runs a gateway with two teams, a policy that is tried out, and a sweep of idle pods.
-func serveTown(t *testing.T) *town {
-	t.Helper()
-	c := &town{clock: platform.ManualClock(time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)), store: miniredis.RunT(t)}
-	c.store.SetTime(c.clock.Now())
-	c.platform = platform.RunT(t, platform.WithClock(c.clock))
-	cfg := world.Configuration(t, `
-platform: {base_url: "`+c.platform.URL+`"}
-redis: {embedded: true}
-admin: {admins: [{name: root, sha256: SHA256(token_of_root), roles: [admin]}]}
+// townOrg is the configuration of the organisation.
+const townOrg = `
 orgs:
   - id: acme
     credential: {env: KEY}
@@ -47,13 +41,31 @@ orgs:
       - {id: ann, team: research, owner: ann@acme.example, sha256: SHA256(key_of_ann), limits: {minute: 600}}
       - {id: lena, team: research, owner: lena@acme.example, roles: [operator, lead], sha256: SHA256(key_of_lena), limits: {minute: 600}}
       - {id: mel, team: ml, sha256: SHA256(key_of_mel), limits: {minute: 600}}
-`, map[string]string{"KEY": platform.DefaultKey})
-	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, c.store.Addr()), Now: c.clock.Now, Data: world.Listen(t), Admin: world.Listen(t)})
+`
+
+// serveTown runs a gateway with two teams, a policy that is tried out, and a sweep of idle pods.
+func serveTown(t *testing.T) *town {
+	t.Helper()
+	c := &town{clock: platform.ManualClock(time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)), store: miniredis.RunT(t)}
+	c.store.SetTime(c.clock.Now())
+	c.platform = platform.RunT(t, platform.WithClock(c.clock))
+	g := world.Gateway(t, c.configuration(t, townOrg), gateway.Deps{Redis: world.Redis(t, c.store.Addr()), Now: c.clock.Now, Data: world.Listen(t), Admin: world.Listen(t)})
+	c.gateway = g
 	world.Run(t, g) // which writes down who calls the retired interfaces
 	c.house = &house{httptest.NewServer(g.Handler()), httptest.NewServer(g.AdminHandler())}
 	t.Cleanup(c.data.Close)
 	t.Cleanup(c.admin.Close)
 	return c
+}
+
+// configuration has an organisation and what every one needs.
+func (c *town) configuration(t *testing.T, orgs string) settings.Config {
+	t.Helper()
+	return world.Configuration(t, `
+platform: {base_url: "`+c.platform.URL+`"}
+redis: {embedded: true}
+admin: {admins: [{name: root, sha256: SHA256(token_of_root), roles: [admin]}]}
+`+orgs, map[string]string{"KEY": platform.DefaultKey})
 }
 
 // pass lets time pass, and looks at the platform then.
@@ -147,6 +159,21 @@ func TestTasksOverTime(t *testing.T) {
 // stillSpeaksV1 finds a script that calls a retired interface, and the operation to call instead.
 func (c *town) stillSpeaksV1(t *testing.T, b *tab) {
 	t.Helper()
+	c.legacyScript(t)
+	visit(t, b, "Legacy", `location.pathname === "/ui/legacy"`)
+	world.Until(t, "the script is on the page", func() bool {
+		b.do(t, chromedp.Navigate(c.admin.URL+"/ui/legacy"))
+		return eval[bool](t, b, `document.querySelector("main").textContent.includes("nightly-script")`)
+	})
+	row := eval[string](t, b, `[...document.querySelectorAll("tbody tr")].find(e => e.textContent.includes("nightly-script")).textContent`)
+	if !strings.Contains(row, "mel") || !strings.Contains(row, "listPods") {
+		t.Errorf("the row of the script: %q", row)
+	}
+}
+
+// legacyScript calls v1 as a script does that has not moved to v2.
+func (c *town) legacyScript(t *testing.T) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.data.URL+"/v1/pods", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -158,15 +185,6 @@ func (c *town) stillSpeaksV1(t *testing.T, b *tab) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
-	visit(t, b, "Legacy", `location.pathname === "/ui/legacy"`)
-	world.Until(t, "the script is on the page", func() bool {
-		b.do(t, chromedp.Navigate(c.admin.URL+"/ui/legacy"))
-		return eval[bool](t, b, `document.querySelector("main").textContent.includes("nightly-script")`)
-	})
-	row := eval[string](t, b, `[...document.querySelectorAll("tbody tr")].find(e => e.textContent.includes("nightly-script")).textContent`)
-	if !strings.Contains(row, "mel") || !strings.Contains(row, "listPods") {
-		t.Errorf("the row of the script: %q", row)
-	}
 }
 
 // shadowed finds the calls that a policy in dry run would refuse.
