@@ -449,7 +449,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
 	}
 	p.overview = operator.OverviewSources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.RefusalCounts}
-	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Show, Costs: p.money.Costs, Decision: p.decisions.Find}
+	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Unscoped, Costs: p.money.Costs, Decision: p.decisions.Find}
 	p.fitting = operator.Fitting{Budgets: p.money.AllBudgets, Prices: p.prices.Snapshot}
 	return nil
 }

@@ -50,7 +50,7 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	cfg.Spend.Reports = dir
 	a.Now = func() time.Time { return at }
 	weekly := func(_ context.Context, org, team string, to time.Time) (*alerts.Weekly, error) {
-		return &alerts.Weekly{Org: org, Team: team, From: to.AddDate(0, 0, -7), To: to, USD: "12.5", Before: "10", Dearest: []alerts.Share{{Name: "<train>", USD: "9"}}}, nil
+		return &alerts.Weekly{Org: org, Team: team, From: to.AddDate(0, 0, -7), To: to, USD: "12.5", Before: "10", MostExpensive: []alerts.Share{{Name: "<train>", USD: "9"}}}, nil
 	}
 	other := newAlerts(t, o, notices{})
 	other.Current, other.Now, other.Sent = a.Current, a.Now, a.Sent
@@ -73,7 +73,7 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	if n := look(); n != 2 {
 		t.Errorf("%d reports were sent, want that of the organisation and that of the team", n)
 	}
-	want := `*acme: 2026-11-16 to 2026-11-22*\nCost: 12.5 USD (previous week 10)\nMost expensive: &lt;train&gt; 9`
+	want := `*acme: 2026-11-16 to 2026-11-22*\nCost: 12.50 USD (previous week 10.00)\nMost expensive: &lt;train&gt; 9.00`
 	if !slices.ContainsFunc(got, func(text string) bool {
 		return strings.Contains(strings.NewReplacer("\\u0026", "&").Replace(text), want)
 	}) {

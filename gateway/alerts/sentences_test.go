@@ -66,7 +66,7 @@ func TestAlertsAreSentences(t *testing.T) {
 	if got := message(&settings.Config{}, "acme", "spend.unusual", unusualAlert{}).Links; got != nil {
 		t.Errorf("without an address of the console: %v", got)
 	}
-	if text := message(c, "acme", "report.weekly", &Weekly{Org: "acme", USD: "1", From: at, To: at}).Text; !strings.Contains(text, "Cost: 1 USD") {
+	if text := message(c, "acme", "report.weekly", &Weekly{Org: "acme", USD: "1", From: at, To: at}).Text; !strings.Contains(text, "Cost: 1.00 USD") {
 		t.Errorf("a weekly report: %q", text)
 	}
 }

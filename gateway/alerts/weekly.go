@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,8 +29,8 @@ type Weekly struct {
 	Before string `json:"before"`
 	// Shares are the costs of the teams, or of the keys of a team, most expensive first.
 	Shares []Share `json:"shares"`
-	// Dearest are the most expensive resources.
-	Dearest []Share `json:"mostExpensive"`
+	// MostExpensive lists the resources with the highest costs.
+	MostExpensive []Share `json:"mostExpensive"`
 	// Budgets are the current budgets of the organisation and its teams, or of the team.
 	Budgets []money.NearBudget `json:"budgets"`
 	// Month is the forecast for the current month; absent if unavailable.
@@ -99,8 +100,8 @@ func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*W
 	if before, err := costs(w.From.Add(-week)); w.known("previous week", err) {
 		w.Before = before.Total
 	}
-	if dearest, err := costs(w.From, ledger.ByResource, ledger.ByTeam); w.known("most expensive resources", err) {
-		w.addDearest(dearest)
+	if costs, err := costs(w.From, ledger.ByResource, ledger.ByTeam); w.known("most expensive resources", err) {
+		w.addMostExpensive(costs)
 	}
 	if l, err := r.Money.Show(ctx, org); w.known("budgets", err) {
 		w.addBudgets(l)
@@ -119,7 +120,7 @@ func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*W
 
 func newWeekly(org, team string, to time.Time) *Weekly {
 	to = to.UTC()
-	return &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, Dearest: []Share{}, Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
+	return &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, MostExpensive: []Share{}, Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
 }
 
 // known reports whether a part could be read, and records its name if not. A BadRequestError is not a failure: that part does not
@@ -148,11 +149,11 @@ func (w *Weekly) addShares(costs *money.Costs) {
 	}
 }
 
-// addDearest adds the most expensive resources.
-func (w *Weekly) addDearest(costs *money.Costs) {
+// addMostExpensive adds the most expensive resources.
+func (w *Weekly) addMostExpensive(costs *money.Costs) {
 	for i := range costs.Rows[:min(len(costs.Rows), mostShares)] {
 		c := &costs.Rows[i]
-		w.Dearest = append(w.Dearest, Share{Name: strings.TrimSpace(c.Name + " " + c.Resource), Of: strings.Trim(c.GPU+", "+c.Team, ", "), USD: c.USD})
+		w.MostExpensive = append(w.MostExpensive, Share{Name: strings.TrimSpace(c.Name + " " + c.Resource), Of: strings.Trim(c.GPU+", "+c.Team, ", "), USD: c.USD})
 	}
 }
 
@@ -200,12 +201,12 @@ func (w *Weekly) Text() string {
 		of += ", team " + w.Team
 	}
 	last := w.To.Add(-time.Second)
-	fmt.Fprintf(&b, "*%s: %s to %s*\nCost: %s USD", of, w.From.Format(time.DateOnly), last.Format(time.DateOnly), w.USD)
+	fmt.Fprintf(&b, "*%s: %s to %s*\nCost: %s USD", of, w.From.Format(time.DateOnly), last.Format(time.DateOnly), cents(w.USD))
 	if w.Before != "" {
-		fmt.Fprintf(&b, " (previous week %s)", w.Before)
+		fmt.Fprintf(&b, " (previous week %s)", cents(w.Before))
 	}
 	if w.Month != nil {
-		fmt.Fprintf(&b, "; this month about %s", w.Month.Expected)
+		fmt.Fprintf(&b, "; this month about %s", cents(w.Month.Expected))
 	}
 	line := func(name string, list []string) {
 		if len(list) > 0 {
@@ -218,19 +219,23 @@ func (w *Weekly) Text() string {
 			if s.Of != "" {
 				of = " (" + s.Of + ")"
 			}
-			out = append(out, cmp.Or(s.Name, "no owner")+of+" "+s.USD)
+			out = append(out, cmp.Or(s.Name, "no owner")+of+" "+cents(s.USD))
 		}
 		return out
 	}
 	line(map[bool]string{true: "Teams", false: "Keys"}[w.Team == ""], shares(w.Shares))
-	line("Most expensive", shares(w.Dearest))
+	line("Most expensive", shares(w.MostExpensive))
 	var budgets, denied []string
 	for _, n := range w.Budgets {
-		budgets = append(budgets, fmt.Sprintf("%s %s %d %%, %s left", n.Scope, n.Name, n.Percent, n.Left))
+		left := n.Left
+		if strings.HasPrefix(n.Name, "per_") || n.Name == "total" {
+			left = cents(left)
+		}
+		budgets = append(budgets, fmt.Sprintf("%s %s %d %%, %s left", n.Scope, n.Name, n.Percent, left))
 	}
 	line("Budgets", budgets)
 	if w.Idle != nil {
-		line("Idle", []string{fmt.Sprintf("%d resources, %s USD a month", w.Idle.Resources, w.Idle.PerMonth)})
+		line("Idle", []string{fmt.Sprintf("%d resources, %s USD a month", w.Idle.Resources, cents(w.Idle.PerMonth))})
 	}
 	for _, c := range w.Denied {
 		denied = append(denied, fmt.Sprintf("%s %d", c.Policy, c.Calls))
@@ -238,6 +243,19 @@ func (w *Weekly) Text() string {
 	line("Refused by policies", denied)
 	line("Unavailable", w.Unknown)
 	return b.String()
+}
+
+// cents formats a decimal amount with two decimals and thousands separators. Any other text is returned as it is.
+func cents(text string) string {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	out := strconv.FormatFloat(n, 'f', 2, 64)
+	for i := len(out) - len(".00") - 3; i > 0 && out[i-1] != '-'; i -= 3 {
+		out = out[:i] + "," + out[i:]
+	}
+	return out
 }
 
 // reportParams selects the report.

@@ -25,24 +25,24 @@ func TestWeekly(t *testing.T) {
 	}
 	for team, want := range map[string]string{
 		"": `*acme: 2026-11-16 to 2026-11-22*
-Cost: 12.5 USD (previous week 10); this month about 300
-Teams: research 12; no owner 0.5
-Most expensive: train p1 (NVIDIA L4, research) 12
-Budgets: organisation per_month 80 %, 20 left; team research per_month 80 %, 20 left
+Cost: 1,234.56 USD (previous week 10.00); this month about 300.00
+Teams: research 12.00; no owner 0.50
+Most expensive: train p1 (NVIDIA L4, research) 12.00
+Budgets: organisation per_month 80 %, 20.00 left; team research per_month 80 %, 20.00 left
 Idle: 2 resources, 15.50 USD a month
 Refused by policies: disk 9; gpu_count 3`,
 		"research": `*acme, team research: 2026-11-16 to 2026-11-22*
-Cost: 12.5 USD (previous week 10); this month about 200
-Keys: ann 12
-Most expensive: train p1 (NVIDIA L4, research) 12
-Budgets: team research per_month 80 %, 20 left
+Cost: 1,234.56 USD (previous week 10.00); this month about 200.00
+Keys: ann 12.00
+Most expensive: train p1 (NVIDIA L4, research) 12.00
+Budgets: team research per_month 80 %, 20.00 left
 Idle: 1 resources, 10.00 USD a month
 Refused by policies: gpu_count 2`,
 	} {
 		w := newWeekly("acme", team, time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC))
-		w.addShares(&money.Costs{Total: "12.5", Rows: shares[team]})
+		w.addShares(&money.Costs{Total: "1234.5600", Rows: shares[team]})
 		w.Before = "10"
-		w.addDearest(&money.Costs{Rows: []money.Cost{{Name: "train", Resource: "p1", Team: "research", GPU: "NVIDIA L4", USD: "12"}}})
+		w.addMostExpensive(&money.Costs{Rows: []money.Cost{{Name: "train", Resource: "p1", Team: "research", GPU: "NVIDIA L4", USD: "12"}}})
 		w.addBudgets(ledger)
 		w.addForecast(forecasts)
 		w.Idle = idle.Sum("acme", team)

@@ -3,6 +3,8 @@ package explain
 import (
 	"cmp"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -75,6 +77,24 @@ type BudgetCheck struct {
 	Exceeded bool `json:"exceeded,omitempty"`
 	// RenewsAt is when the period of the budget ends, nil for a budget without a period.
 	RenewsAt *time.Time `json:"renewsAt,omitempty"`
+}
+
+// missing describes what must change for a call to fit into an exceeded budget.
+func (b *BudgetCheck) missing() string {
+	after, _ := strconv.ParseFloat(b.After, 64) // amounts of a ledger
+	limit, _ := strconv.ParseFloat(b.Limit, 64)
+	over, unit := strconv.FormatFloat(after-limit, 'f', -1, 64), ""
+	switch {
+	case strings.HasPrefix(b.Budget, "per_") || b.Budget == "total":
+		over, unit = strconv.FormatFloat(max(after-limit, 0.01), 'f', 2, 64), " USD"
+	case b.Budget == "volume_gb":
+		unit = " GB"
+	}
+	text := "free " + over + unit + " in the budget " + b.Scope + " " + b.Budget + ": stop resources that are not needed, or have an operator raise the limit of " + b.Limit + unit
+	if b.RenewsAt != nil {
+		text += "; the period ends at " + b.RenewsAt.UTC().Format("2006-01-02 15:04 MST")
+	}
+	return text
 }
 
 // budgetChecks returns the budgets that a call was checked against, nil for a call without a reservation.

@@ -238,6 +238,11 @@ func toPass(x *Report) []string {
 				out = append(out, line)
 			}
 		}
+		for i := range c.Budgets {
+			if c.Budgets[i].Exceeded {
+				out = append(out, c.Budgets[i].missing())
+			}
+		}
 	}
 	if len(out) > 0 || x.Refusal == "" {
 		return out

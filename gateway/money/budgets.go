@@ -130,15 +130,11 @@ func (m *Money) AllBudgets(ctx context.Context, org string) (at time.Time, list 
 	if err != nil {
 		return at, nil, err
 	}
-	history := m.Loop.History
-	if err := history.RollUp(ctx, org); err != nil {
-		return at, nil, err
-	}
-	state, err := m.Ledger.Store.Show(ctx, org)
+	state, err := m.Ledger.Shared(ctx, org)
 	if err != nil {
 		return at, nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
+	outlooks, err := m.Loop.History.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
 	if err != nil {
 		return at, nil, err
 	}

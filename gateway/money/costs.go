@@ -214,11 +214,7 @@ func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs,
 		known.To = tomorrow
 		q = &known
 	}
-	history := m.Loop.History
-	if err := history.RollUp(ctx, org); err != nil {
-		return nil, err
-	}
-	rows, err := history.Query(ctx, org, q, m.deps.Now())
+	rows, err := m.Loop.History.Query(ctx, org, q, m.deps.Now())
 	if errors.Is(err, ledger.ErrRange) {
 		return nil, adminapi.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "ledger: ")}
 	}

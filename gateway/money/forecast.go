@@ -64,15 +64,11 @@ func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
 	if err != nil {
 		return nil, err
 	}
-	history := m.Loop.History
-	if err := history.RollUp(ctx, org); err != nil {
-		return nil, err
-	}
-	state, err := m.Ledger.Store.Show(ctx, org)
+	state, err := m.Ledger.Shared(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
+	outlooks, err := m.Loop.History.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
 	if err != nil {
 		return nil, err
 	}

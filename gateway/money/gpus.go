@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
@@ -21,10 +20,8 @@ func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.T
 	if !from.Before(to) {
 		return nil, nil
 	}
-	if o := m.deps.Org(org); o != nil && callers.HasLedger(o) {
-		if err := history.RollUp(ctx, org); err != nil {
-			return nil, fmt.Errorf("roll up the costs of GPUs: %w", err)
-		}
+	if at, err := history.Store.RollupProgress(ctx, org); err != nil || at.Until.IsZero() {
+		return nil, err // its costs were never counted
 	}
 	rows, err := history.Query(ctx, org, &ledger.Query{
 		From: from, To: to, Bucket: ledger.Total, By: []ledger.Dimension{ledger.ByResource}, Where: map[ledger.Dimension][]string{ledger.ByResource: ids},

@@ -3,7 +3,6 @@ package money
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -98,23 +97,23 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, list, err := o.Idle.List(noticed)
-	if err != nil {
+	at, list, listErr := o.Idle.List(noticed)
+	state, err := m.Ledger.Shared(ctx, org)
+	if err := errors.Join(listErr, err); err != nil {
 		return nil, err
 	}
-	state, err := m.Ledger.Store.Show(ctx, org)
-	if err != nil {
-		return nil, err
+	owners := make(map[string]ledger.Owner, len(state.Resources))
+	for i := range state.Resources {
+		owners[state.Resources[i].ID] = state.Resources[i].Owner
 	}
 	out := &IdleList{At: timeOf(at), Resources: []IdleResource{}}
 	for _, r := range list {
-		i := slices.IndexFunc(state.Resources, func(known ledger.Record) bool { return known.ID == r.ID })
-		if i < 0 {
-			continue // it no longer exists
+		owner, exists := owners[r.ID]
+		if !exists {
+			continue
 		}
-		known := &state.Resources[i]
 		out.Resources = append(out.Resources, IdleResource{
-			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: known.Owner.Team, Key: known.Owner.Key,
+			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: owner.Team, Key: owner.Key,
 			Idle: Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn), Kept: timeOf(r.SnoozedUntil), StopAt: timeOf(r.StopAt)},
 		})
 	}

@@ -28,20 +28,11 @@ func (m *Money) check(org string) (*settings.Org, error) {
 // Show returns the ledger of an organisation. The error is adminapi.ErrUnknownOrg for an organisation that is not configured, and a
 // adminapi.BadRequestError for one without budgets.
 func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
-	o, err := m.check(org)
+	out, state, err := m.show(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	state, err := m.Ledger.Store.Show(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	loss, err := ledger.LastLoss(ctx, m.Notices, org)
-	if err != nil {
-		return nil, err
-	}
-	out := &Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []Balance{}, Resources: []Resource{}, Holds: []Hold{}}
-	outlooks, err := m.Loop.History.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
+	outlooks, err := m.Loop.History.Outlooks(ctx, org, callers.LedgerPlan(m.org(org)), state)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +46,26 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 		}
 		out.Scopes = append(out.Scopes, row)
 	}
+	return out, nil
+}
+
+// Unscoped is Show without the scopes, which takes no look at the history.
+func (m *Money) Unscoped(ctx context.Context, org string) (*Ledger, error) {
+	out, _, err := m.show(ctx, org)
+	return out, err
+}
+
+// show returns a ledger without its scopes, and its state.
+func (m *Money) show(ctx context.Context, org string) (*Ledger, *ledger.State, error) {
+	if _, err := m.check(org); err != nil {
+		return nil, nil, err
+	}
+	state, err := m.Ledger.Shared(ctx, org)
+	loss, lossErr := ledger.LastLoss(ctx, m.Notices, org)
+	if err := errors.Join(err, lossErr); err != nil {
+		return nil, nil, err
+	}
+	out := &Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []Balance{}, Resources: []Resource{}, Holds: []Hold{}}
 	for _, r := range state.Resources {
 		out.Resources = append(out.Resources, Resource{
 			ID: r.ID, Kind: r.Kind, Name: r.Metadata.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.Metadata.Decision,
@@ -64,7 +75,7 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	for i := range state.Holds {
 		out.Holds = append(out.Holds, holdRow(&state.Holds[i], state.Now))
 	}
-	return out, nil
+	return out, &state, nil
 }
 
 // budgetsOf returns the usage of ceilings.

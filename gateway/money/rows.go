@@ -116,8 +116,11 @@ type listedResources struct {
 	Sort   string `query:"sort" oneof:"cost,newest,oldest,name" default:"cost" doc:"sort order"`
 }
 
-func (m *Money) resources(ctx context.Context, s adminapi.Principal, p listedResources) (*ResourceList, error) {
-	l, err := m.spend(ctx, s, p.shown)
+func (m *Money) resources(ctx context.Context, _ adminapi.Principal, p listedResources) (*ResourceList, error) {
+	l, err := m.Unscoped(ctx, string(p.Org))
+	if err == nil {
+		err = p.keep(l)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -145,15 +148,15 @@ func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	return out, err
 }
 
-// holdList is a list of reservations.
-type holdList struct {
+// HoldList is a list of reservations.
+type HoldList struct {
 	Holds []Hold `json:"holds"`
 }
 
-func (m *Money) holds(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (holdList, error) {
-	l, err := m.Show(ctx, string(p.Org))
+func (m *Money) holds(ctx context.Context, _ adminapi.Principal, p adminapi.OrgParam) (HoldList, error) {
+	l, err := m.Unscoped(ctx, string(p.Org))
 	if err != nil {
-		return holdList{}, err
+		return HoldList{}, err
 	}
-	return holdList{l.Holds}, nil
+	return HoldList{l.Holds}, nil
 }

@@ -24,7 +24,7 @@ import (
 type Search struct {
 	// Org returns an organisation with its keys, or nil if it is unknown.
 	Org func(id string) *settings.Org
-	// Show returns the ledger of an organisation. Costs returns the costs of resources, including deleted resources. Both return an
+	// Show returns the ledger of an organisation, with or without its scopes. Costs returns the costs of resources, including deleted resources. Both return an
 	// [adminapi.BadRequestError] for an organisation without budgets.
 	Show  func(ctx context.Context, org string) (*money.Ledger, error)
 	Costs func(ctx context.Context, org string, q *ledger.Query) (*money.Costs, error)

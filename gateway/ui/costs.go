@@ -143,174 +143,6 @@ func costFilterForm(v *visit) form {
 	)
 }
 
-// bucketsOf returns the time buckets of the range of costs.
-func bucketsOf(costs *money.Costs, bucket string) (list []chart.Bucket) {
-	start := func(t time.Time) time.Time { return t.UTC().Truncate(time.Hour) }
-	next := func(t time.Time) time.Time { return t.Add(time.Hour) }
-	switch bucket {
-	case "day":
-		start = func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
-		next = func(t time.Time) time.Time { return t.Add(24 * time.Hour) }
-	case "month":
-		start = func(t time.Time) time.Time {
-			return time.Date(t.UTC().Year(), t.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
-		}
-		next = func(t time.Time) time.Time { return t.AddDate(0, 1, 0) }
-	}
-	for at := start(costs.From); at.Before(costs.To) && len(list) < 10_000; at = next(at) {
-		list = append(list, chart.Bucket{Start: at, Length: next(at).Sub(at)})
-	}
-	return list
-}
-
-// costSeries returns the costs by bucket for each group ID.
-func costSeries(costs *money.Costs, by string, buckets []chart.Bucket) map[string]*chart.Series {
-	out := make(map[string]*chart.Series)
-	for i := range costs.Rows {
-		r := &costs.Rows[i]
-		n, _ := slices.BinarySearchFunc(buckets, r.Start, func(b chart.Bucket, t time.Time) int { return b.Start.Compare(t) })
-		if n == len(buckets) || !buckets[n].Start.Equal(r.Start) {
-			n--
-		}
-		if n < 0 {
-			continue
-		}
-		id := groupID(r, by)
-		if out[id] == nil {
-			out[id] = &chart.Series{Name: groupName(r, by), Values: make([]float64, len(buckets))}
-		}
-		out[id].Values[n] += decimal(r.USD)
-	}
-	return out
-}
-
-// costChart returns a chart of costs by group and bucket.
-func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
-	bucket := bucketOf(costs, v.period.Bucket())
-	c := chart.Chart{ID: id, Title: "Cost by " + groupTitle(by), Unit: chart.USD, Per: bucket, Total: true, Empty: "No cost in this period."}
-	c.Buckets = bucketsOf(costs, bucket)
-	if bucket == "hour" {
-		c.Zone = v.zone()
-	} else if v.zone() != time.UTC {
-		c.Per = "UTC " + bucket
-	}
-	series := costSeries(costs, by, c.Buckets)
-	distinguish(series)
-	for _, s := range series {
-		c.Series = append(c.Series, *s)
-	}
-	c.Series = chart.Fold(c.Series, chart.MaxSeries, func(n int) string { return fmt.Sprintf("%d others", n) })
-	if len(c.Series) == 0 {
-		c.Buckets = nil
-	}
-	return c
-}
-
-// distinguish appends the ID to the name of each series that is not unique.
-func distinguish(series map[string]*chart.Series) {
-	named := make(map[string]int)
-	for _, s := range series {
-		named[s.Name]++
-	}
-	for id, s := range series {
-		if named[s.Name] > 1 {
-			s.Name += " (" + short(strings.ReplaceAll(id, "\x00", ", ")) + ")"
-		}
-	}
-}
-
-// bucketOf returns the bucket length of the rows in costs, or the requested length if there are no rows.
-func bucketOf(costs *money.Costs, asked string) string {
-	if len(costs.Rows) == 0 {
-		return asked
-	}
-	switch length := costs.Rows[0].End.Sub(costs.Rows[0].Start); {
-	case length <= time.Hour:
-		return "hour"
-	case length <= 24*time.Hour:
-		return "day"
-	}
-	return "month"
-}
-
-// sumsOf returns the cost of each of the last n buckets.
-func sumsOf(costs *money.Costs, bucket string, n int) []float64 {
-	buckets := bucketsOf(costs, bucket)
-	sums := make([]float64, len(buckets))
-	for _, s := range costSeries(costs, "", buckets) {
-		for i, usd := range s.Values {
-			sums[i] += usd
-		}
-	}
-	return sums[max(0, len(sums)-n):]
-}
-
-// groupID returns the ID of the group that a cost belongs to.
-func groupID(c *money.Cost, by string) string {
-	var parts []string
-	for dimension := range strings.SplitSeq(by, ",") {
-		value := dimensionOf(c, dimension)
-		if dimension == "resource" {
-			value = c.Resource
-		}
-		parts = append(parts, value)
-	}
-	return strings.Join(parts, "\x00")
-}
-
-// groupName returns the name of the group that a cost belongs to.
-func groupName(c *money.Cost, by string) string {
-	var names []string
-	for dimension := range strings.SplitSeq(by, ",") {
-		names = append(names, cmp.Or(dimensionOf(c, dimension), noneOf(dimension)))
-	}
-	return strings.Join(names, ", ")
-}
-
-// noneOf returns the group name of costs without a value in a dimension.
-func noneOf(dimension string) string {
-	if label, ok := strings.CutPrefix(dimension, "label:"); ok {
-		return "No label " + label
-	}
-	return "No " + groupTitle(dimension)
-}
-
-// groupTitle returns the name of a grouping for use in a sentence.
-func groupTitle(by string) string {
-	var titles []string
-	for dimension := range strings.SplitSeq(by, ",") {
-		name := strings.Replace(dimension, "label:", "label ", 1)
-		for _, g := range costGroups {
-			if g.by == dimension {
-				name = strings.ToLower(g.title[:1]) + g.title[1:]
-			}
-		}
-		titles = append(titles, strings.Replace(name, "gPU", "GPU", 1))
-	}
-	return strings.Join(titles, " and ")
-}
-
-func dimensionOf(c *money.Cost, dimension string) string {
-	if label, ok := strings.CutPrefix(dimension, "label:"); ok {
-		return c.Labels[label]
-	}
-	switch dimension {
-	case "team":
-		return c.Team
-	case "key":
-		return c.Key
-	case "kind":
-		return c.Kind
-	case "gpu":
-		return c.GPU
-	case "dc":
-		return c.DataCenter
-	case "resource":
-		return cmp.Or(c.Name, c.Resource)
-	}
-	return ""
-}
-
 // forecastFor returns the forecast of the organisation, team or key that a query selects, or nil if there is no forecast for its filters.
 func forecastFor(q url.Values, scopes []money.Forecast) *money.Forecast {
 	scope, filters := "organisation", 0
@@ -403,10 +235,14 @@ func (d *costData) links(v *visit, q url.Values) {
 // table lists the groups with the share and trend of each.
 func (d *costData) table(v *visit) table {
 	rows := d.Compared.Is.Rows
-	series := costSeries(&d.Costs.Is, d.by, d.Chart.Buckets)
 	of := func(c *money.ComparedCost) *money.Cost {
 		return &money.Cost{Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU, DataCenter: c.DataCenter, Labels: c.Labels}
 	}
+	shown := make([]groupSum, len(rows))
+	for i := range rows {
+		shown[i].id = groupID(of(&rows[i]), d.by)
+	}
+	series, _ := costSeries(&d.Costs.Is, d.by, d.Chart.Buckets, shown)
 	columns := []column[money.ComparedCost]{
 		{Key: "group", Title: title(groupTitle(d.by)), Cell: func(c *money.ComparedCost) cell { return d.groupCell(c, of(c)) }},
 		{Key: "cost", Title: "Cost", Number: true, Param: "usd", Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.USD)) }},
@@ -418,24 +254,13 @@ func (d *costData) table(v *visit) table {
 			}
 			return cell{Change: changeOf(decimal(c.USD), decimal(c.Previous), "the previous period")}
 		}},
-		{Key: "trend", Title: "Trend", Cell: func(c *money.ComparedCost) cell {
+		{Key: "trend", Title: "Trend by " + v.bucketName(v.period.Bucket()), Cell: func(c *money.ComparedCost) cell {
 			name := groupName(of(c), d.by)
-			if s := series[groupID(of(c), d.by)]; s != nil {
-				return cell{Spark: newSpark(s.Values, "Cost of "+name+" by "+v.period.Bucket())}
-			}
-			return cell{}
+			return cell{Spark: newSpark(series[groupID(of(c), d.by)], "Cost of "+name+" by "+v.bucketName(v.period.Bucket()))}
 		}},
 	}
-	next := ""
-	if d.Compared.Is.Next != "" {
-		next = v.With("cursor", d.Compared.Is.Next)
-	}
-	prev := ""
-	if v.Query("cursor") != "" {
-		prev = v.With("cursor", "")
-	}
 	return newTable(v, rows, tableSpec[money.ComparedCost]{
-		Name: "costs", Caption: "Cost by " + groupTitle(d.by), Columns: columns, Next: next, Prev: prev, Path: func(c *money.ComparedCost) string { return d.drill(v, c) },
+		Name: "costs", Caption: "Cost by " + groupTitle(d.by), Columns: columns, Next: v.older("cursor", d.Compared.Is.Next), Prev: v.newest("cursor"), Path: func(c *money.ComparedCost) string { return d.drill(v, c) },
 		Empty: empty{
 			Icon: "chart", Title: "No cost in this period", Text: "Choose a longer time range, or remove filters. Costs appear here an instant after the first resource is rented through the gateway.",
 			Code: &code{"call", "curl -X POST $GATEWAY/v2/pods -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{\"name\":\"first\",\"image\":\"acme/train:3\",\"gpu\":{\"id\":\"NVIDIA L4\",\"count\":1}}'"},

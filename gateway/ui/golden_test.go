@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -51,20 +51,5 @@ func TestLoginIsGolden(t *testing.T) {
 		status, header, body = p.post(one.console.URL+one.base+"logout", nil)
 		tell("logout", status, header, body)
 	}
-	const file = "testdata/login.golden"
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("login (-want +got):\n%s", diff)
-	}
+	world.Golden(t, update, "testdata/login.golden", got.String())
 }

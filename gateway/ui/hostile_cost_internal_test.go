@@ -56,7 +56,7 @@ func hostileBudgets() budgetData {
 }
 
 func hostileCost() map[string]any {
-	v, list, idle, holds := hostileVisit("resources"), of[money.ResourceList](), of[money.IdleList](), of[money.Ledger]()
+	v, list, idle, holds := hostileVisit("resources"), of[money.ResourceList](), of[money.IdleList](), of[money.HoldList]()
 	one := oneResource{id: hostile, name: hostile, Costs: hostileCosts(), Requests: of[decisions.List](), Idle: &idle.Is.Resources[0]}
 	one.Chart = costChart(v, "cost", &one.Costs.Is, "team")
 	one.describe(v, &list.Is.Resources[0])

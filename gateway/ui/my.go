@@ -54,9 +54,8 @@ const ownRows = 5
 const countedDenials = 100
 
 func my(v *visit) (any, int, string) {
-	var f myFacts
-	together(
-		func() { f.me = own[selfservice.Me](v, "me", nil) },
+	f := myFacts{me: own[selfservice.Me](v, "me", nil)}
+	together( // each part may exceed the rate limit of the key; the page shows the others
 		func() { f.resources = own[ownResources](v, "resources", nil) },
 		func() { f.requests = own[ownApprovals](v, "approvals", nil) },
 		func() {
@@ -88,7 +87,16 @@ func newMy(v *visit, f *myFacts) myData {
 	})
 	d.Resources = ownResourceTable(v, list[:min(ownRows, len(list))])
 	d.Denied = ownDenied(v, f.denied.Is.Decisions[:min(ownRows, len(f.denied.Is.Decisions))])
+	missing(&d.Resources, f.resources.Fault)
+	missing(&d.Denied, f.denied.Fault)
 	return d
+}
+
+// missing explains why a table has no rows, if fault is not "".
+func missing(t *table, fault string) {
+	if fault != "" {
+		t.Empty = empty{Icon: "alert", Title: "Unavailable", Text: fault}
+	}
 }
 
 // myIdentity describes the caller.

@@ -24,7 +24,6 @@ func pages() []*page {
 // Patterns of endpoints that several pages call.
 const (
 	overviewRow  = "GET /admin/overview"
-	ledger       = "GET /admin/spend"
 	history      = "GET /admin/spend/history"
 	forecastRow  = "GET /admin/spend/forecast"
 	compareRow   = "GET /admin/spend/compare"

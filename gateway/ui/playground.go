@@ -63,9 +63,6 @@ type packed struct {
 	Input    string `json:"input,omitempty"`
 }
 
-// maxDraft is the maximum length of the parameter draft, in bytes. Servers and proxies accept addresses of about 8 KiB.
-const maxDraft = 6000
-
 // pack encodes the draft as an address parameter: compressed JSON in base64url.
 func (p *playground) pack() string {
 	text, _ := json.Marshal(packed{p.Rego, p.Policies, p.Input}) // strings
@@ -144,7 +141,7 @@ func (c *Console) playground(v *visit) {
 	if p.Decision != "" {
 		p.Input = "" // the decision's input is used
 	}
-	if draft := p.pack(); len(draft) <= maxDraft {
+	if draft := p.pack(); len(draft) <= maxAddress {
 		q := url.Values{"org": {v.org}, "draft": {draft}, "do": {do}, "since": {p.Since}}
 		http.Redirect(v.w, v.r, address(v.path+"playground", q, []string{"decision", p.Decision}), http.StatusSeeOther)
 		return

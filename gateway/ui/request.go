@@ -49,7 +49,7 @@ func (d requestData) Head(f *frame) head {
 		return h
 	}
 	if f.Can(explainRow) {
-		h.Actions = append(h.Actions, button{Title: "Run as dry run", Icon: "play", Path: d.dryRun(f)})
+		h.Actions = append(h.Actions, d.dryRun(f))
 	}
 	if f.Can(tryRow) {
 		h.Actions = append(h.Actions, button{Title: "Test a policy on this request", Icon: "flask", Path: f.Link("playground", "decision", d.DecisionID)})
@@ -57,21 +57,27 @@ func (d requestData) Head(f *frame) head {
 	return h
 }
 
-// dryRun returns the address of the dry run form, prefilled with the known parts of the request.
-func (d requestData) dryRun(f *frame) string {
-	return f.Link("dry-run", "key", d.Caller.Key, "method", d.Method, "path", d.Path, "body", d.body())
+// dryRun returns the button that leads to the dry run form with the known parts of the request. If they are too long for an address, the
+// button submits them.
+func (d requestData) dryRun(f *frame) button {
+	b := button{Title: "Run as dry run", Icon: "play", Path: f.Link("dry-run", "key", d.Caller.Key, "method", d.Method, "path", d.Path, "body", d.body())}
+	if len(b.Path) > maxAddress {
+		b.Path, b.Post = "", f.path+"dry-run"
+		b.Hidden = []hiddenField{{"org", f.org}, {"key", d.Caller.Key}, {"method", d.Method}, {"path", d.Path}, {"body", d.body()}}
+	}
+	return b
 }
 
-// body returns the request body if it is stored with an approval request and not longer than maxLinked, or "" otherwise.
+// body returns the request body if it is stored with an approval request, or "" otherwise.
 func (d requestData) body() string {
-	if d.Pending == nil || len(d.Pending.Body) == 0 || len(d.Pending.Body) > maxLinked {
+	if d.Pending == nil || len(d.Pending.Body) == 0 {
 		return ""
 	}
 	return pretty(d.Pending.Body)
 }
 
-// maxLinked is the maximum length of a text in an address, in bytes.
-const maxLinked = 4000
+// maxAddress is the maximum length of an address, in bytes. Servers and proxies accept addresses of about 8 KiB.
+const maxAddress = 6000
 
 // Facts returns the details of the request.
 func (d requestData) Facts(f *frame) []fact {
@@ -216,32 +222,6 @@ func (s callSection) Budgets(f *frame) table {
 			}},
 		},
 	})
-}
-
-// Changes lists the changes that would make the request pass. For budgets, it states the missing amount.
-func (d requestData) Changes() []string {
-	var room []string
-	for i := range d.Calls {
-		for j := range d.Calls[i].Budgets {
-			if b := &d.Calls[i].Budgets[j]; b.Exceeded {
-				room = append(room, missingRoom(b))
-			}
-		}
-	}
-	if len(room) == 0 || d.Verdict == explain.Allowed {
-		return d.ToPass
-	}
-	return append(room, slices.DeleteFunc(slices.Clone(d.ToPass), func(line string) bool { return line == d.Detail })...)
-}
-
-// missingRoom describes the amount that a budget lacks for a request.
-func missingRoom(b *explain.BudgetCheck) string {
-	over := ofBudget(b, fmt.Sprint(decimal(b.After)-decimal(b.Limit)))
-	text := "Free " + over + " in the budget " + b.Scope + " " + words(b.Budget) + ": stop resources that are not needed, or have an operator raise the limit of " + ofBudget(b, b.Limit) + "."
-	if b.RenewsAt != nil {
-		text += " The period ends at " + moment(*b.RenewsAt) + "."
-	}
-	return text
 }
 
 // before returns the used and reserved amount of a budget before the call.

@@ -1,15 +1,14 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/decisions"
-	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // snoozeAction and adoptAction are actions on a resource.
@@ -80,8 +79,10 @@ const reconcileRow = "POST /admin/spend/reconcile"
 
 func loadResources(v *visit) (any, int, string) {
 	d := resourceData{tabs: resourceTabs(v, "resources")}
+	q := v.query(resourceRow)
+	q.Set("limit", cmp.Or(q.Get("limit"), strconv.Itoa(excerptSize)))
 	together(
-		func() { d.List = ask[money.ResourceList](v, resourceRow, v.query(resourceRow)) },
+		func() { d.List = ask[money.ResourceList](v, resourceRow, q) },
 		func() { d.Idle = ask[money.IdleList](v, idle, nil) },
 	)
 	d.Filters = v.filters(
@@ -105,23 +106,16 @@ func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.Id
 		{Key: "owner", Title: "Owner", Cell: func(r *money.Resource) cell { return ownerCell(r.Team, r.Key) }},
 		{Key: "gpu", Title: "GPU", Cell: func(r *money.Resource) cell { return textCell(r.GPU, r.DataCenter) }},
 		{Key: "since", Title: "Created", Param: "newest", Cell: func(r *money.Resource) cell { return v.whenCell(r.Since) }},
-		{Key: "hour", Title: "Per hour", Number: true, Param: "dearest", Cell: func(r *money.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
+		{Key: "hour", Title: "Per hour", Number: true, Param: "cost", Cell: func(r *money.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
 		{Key: "month", Title: "Per month", Number: true, Cell: func(r *money.Resource) cell { return textCell(amount(month(r.Takes.PerHour))) }},
 		{Key: "labels", Title: "Labels", Off: true, Cell: func(r *money.Resource) cell { return textCell(pairs(r.Labels)) }},
 		{Title: "", Cell: func(r *money.Resource) cell { return actionsCell(v, r.ID, r.Team, idle[r.ID] != nil) }},
 	}
-	spec := tableSpec[money.Resource]{
-		Name: "resources", Caption: "Resources that count against budgets", Columns: columns,
+	return newTable(v, list.Resources, tableSpec[money.Resource]{
+		Name: "resources", Caption: "Resources that count against budgets", Columns: columns, Next: v.older("cursor", list.Next), Prev: v.newest("cursor"),
 		Path:  func(r *money.Resource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
 		Empty: empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes rented through the gateway appear here. Remove filters if you expected some."},
-	}
-	if list.Next != "" {
-		spec.Next = v.With("cursor", list.Next)
-	}
-	if v.Query("cursor") != "" {
-		spec.Prev = v.With("cursor", "")
-	}
-	return newTable(v, list.Resources, spec)
+	})
 }
 
 // pairs formats labels.
@@ -188,6 +182,10 @@ func idleReason(reason string) string {
 	return title(reason)
 }
 
+// rowTeams is the largest number of teams among which a row of a table offers a choice: each row contains all of them. The page of the
+// resource always does.
+const rowTeams = 20
+
 // actionsCell returns the actions on a resource.
 func actionsCell(v *visit, id, team string, isIdle bool) cell {
 	if !v.may("POST /admin/spend/snooze") {
@@ -197,7 +195,7 @@ func actionsCell(v *visit, id, team string, isIdle bool) cell {
 	if isIdle {
 		c.Forms = append(c.Forms, snoozeForm(v, id))
 	}
-	if teams := v.Teams(); len(teams) > 0 {
+	if teams := v.Teams(); len(teams) > 0 && len(teams) <= rowTeams {
 		c.Forms = append(c.Forms, v.post(adoptAction, id, "Change owner", field{Name: "team", Label: "Team", Type: "select", Options: chosenOf(teams, team)}))
 	}
 	if len(c.Forms) == 0 {
@@ -218,7 +216,7 @@ func snoozeForm(v *visit, id string) form {
 
 // reservationData holds the data of the Reservations page.
 type reservationData struct {
-	List  part[money.Ledger]
+	List  part[money.HoldList]
 	Table table
 
 	tabs []tab
@@ -230,7 +228,7 @@ func (d reservationData) Head(*frame) head {
 }
 
 func loadReservations(v *visit) (any, int, string) {
-	d := reservationData{List: ask[money.Ledger](v, ledger, nil), tabs: resourceTabs(v, "reservations")}
+	d := reservationData{List: ask[money.HoldList](v, holdRow, nil), tabs: resourceTabs(v, "reservations")}
 	d.Table = holdTable(v, d.List.Is.Holds)
 	return d, d.List.Status, d.List.Fault
 }
@@ -256,140 +254,6 @@ func holdTable(v *visit, list []money.Hold) table {
 		},
 		Path:  func(h *money.Hold) string { return v.Link("requests/" + url.PathEscape(h.Decision)) },
 		Empty: empty{Icon: "check", Title: "No reservations", Text: "Every call has ended, and its cost is known."},
-	})
-}
-
-// oneResource holds the data of a resource's page.
-type oneResource struct {
-	Facts  []fact
-	Costs  part[money.Costs]
-	Chart  chart.Chart
-	Idle   *money.IdleResource
-	Tiles  []tile
-	Snooze *form
-	Adopt  *form
-	// Requests lists the requests that refer to the resource.
-	Requests part[decisions.List]
-	Calls    table
-
-	name, id string
-	badge    *status
-	parents  []link
-	actions  []button
-}
-
-// Head implements headed.
-func (d oneResource) Head(*frame) head {
-	return head{Title: d.name, Badge: d.badge, Parents: d.parents, Actions: d.actions}
-}
-
-func loadResource(v *visit) (any, int, string) {
-	id := v.r.PathValue("id")
-	d := oneResource{id: id, name: id, parents: []link{{Title: "Resources", Path: v.Link("resources")}}}
-	var live part[money.Ledger]
-	var idles part[money.IdleList]
-	together(
-		func() { live = ask[money.Ledger](v, ledger, url.Values{"resource": {id}}) },
-		func() { idles = ask[money.IdleList](v, idle, nil) },
-		func() {
-			d.Costs = ask[money.Costs](v, history, with(v.period.Values(), "resource", id, "by", "resource,team,key", "bucket", v.period.Bucket()))
-		},
-		func() {
-			d.Requests = ask[decisions.List](v, decisionList, url.Values{"resource": {id}, "limit": {"20"}})
-		},
-	)
-	if !live.OK() {
-		return nil, live.Status, live.Fault
-	}
-	var r *money.Resource
-	for i := range live.Is.Resources {
-		r = &live.Is.Resources[i]
-	}
-	if r == nil && len(d.Costs.Is.Rows) == 0 {
-		return nil, http.StatusNotFound, "No resource has the ID " + id + ", and none has had costs in this period."
-	}
-	d.Idle = idleByID(&idles.Is)[id]
-	d.Chart = costChart(v, "cost", &d.Costs.Is, "team")
-	d.Chart.Title = "Cost"
-	d.describe(v, r)
-	d.Calls = requestTable(v, d.Requests.Is.Decisions)
-	return d, 0, ""
-}
-
-// describe sets the facts about a resource. If r is nil, the resource no longer exists, and the facts come from its costs.
-func (d *oneResource) describe(v *visit, r *money.Resource) {
-	gone := r == nil
-	if gone {
-		c := &d.Costs.Is.Rows[len(d.Costs.Is.Rows)-1]
-		r = &money.Resource{ID: d.id, Kind: c.Kind, Name: c.Name, Team: c.Team, Key: c.Key, GPU: c.GPU, DataCenter: c.DataCenter, Decision: c.Decision, Labels: c.Labels}
-	}
-	if r.Name != "" {
-		d.name = r.Name
-	}
-	state := stateCell(v, r, d.Idle)
-	if gone {
-		state.Status = &status{levelNeutral, "Deleted"}
-	}
-	d.badge = state.Status
-	id := codeCell(r.ID)
-	d.Facts = []fact{{"ID", id}, {"Kind", textCell(title(r.Kind))}, {"Owner", ownerCell(r.Team, r.Key)}}
-	add := func(label string, c cell) {
-		if c.Text != "" || c.When != nil {
-			d.Facts = append(d.Facts, fact{label, c})
-		}
-	}
-	if r.Team != "" {
-		d.Facts[2].Path = v.Link("cost", "team", r.Team, "by", "resource")
-	}
-	add("GPU", textCell(r.GPU))
-	add("Data centre", textCell(r.DataCenter))
-	add("Created", v.whenCell(r.Since))
-	add("Labels", textCell(pairs(r.Labels)))
-	if r.Decision != "" {
-		add("Created by", linkCell("Request "+short(r.Decision), v.Link("requests/"+url.PathEscape(r.Decision))))
-	}
-	if r.Key != "" {
-		d.actions = append(d.actions, button{Title: "Requests of this key", Icon: "list", Path: v.Link("requests", "key", r.Key)})
-	}
-	total := decimal(d.Costs.Is.Total)
-	d.Tiles = []tile{{Label: "Cost, " + strings.ToLower(v.period.Label()), Value: usdOf(total)}}
-	if !gone {
-		d.Tiles = append([]tile{{Label: "Cost now", Value: amount(r.Takes.PerHour), Unit: "per hour", Note: amount(month(r.Takes.PerHour)) + " a month"}}, d.Tiles...)
-	}
-	if d.Idle != nil {
-		d.Tiles = append(d.Tiles, tile{Label: "Monthly waste", Value: amount(d.Idle.PerMonth), Note: state.Sub})
-	}
-	d.change(v, r, gone)
-}
-
-// change adds the forms that change a resource.
-func (d *oneResource) change(v *visit, r *money.Resource, gone bool) {
-	if gone || !v.may("POST /admin/spend/snooze") {
-		return
-	}
-	if d.Idle != nil {
-		f := snoozeForm(v, r.ID)
-		d.Snooze = &f
-	}
-	if teams := v.Teams(); len(teams) > 0 {
-		f := v.post(adoptAction, r.ID, "Change owner", field{Name: "team", Label: "Team", Type: "select", Options: chosenOf(teams, r.Team)})
-		d.Adopt = &f
-	}
-}
-
-// requestTable lists requests with few columns.
-func requestTable(v *visit, list []explain.Summary) table {
-	return newTable(v, list, tableSpec[explain.Summary]{
-		Name: "requests", Caption: "Requests",
-		Columns: []column[explain.Summary]{
-			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
-			{Title: "Outcome", Cell: func(s *explain.Summary) cell { return statusCell(s.Verdict) }},
-			{Title: "Operation", Cell: func(s *explain.Summary) cell { return textCell(s.Operation) }},
-			{Title: "Caller", Cell: func(s *explain.Summary) cell { return ownerCell(s.Team, s.Key) }},
-			{Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(s.Reason) }},
-		},
-		Path:  func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
-		Empty: empty{Icon: "list", Title: "No requests", Text: "No recent request names this resource. Reads are kept by the gateway that served them alone."},
 	})
 }
 

@@ -110,6 +110,22 @@ func TestCallersLogIn(t *testing.T) {
 	}
 }
 
+// The first page of a key with a small rate limit shows the parts that the limit permits, and says why the others are missing.
+func TestMyTeamWithinASmallLimit(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	store.SetTime(time.Now()) // the minute does not end
+	c := startTeam(t, strings.Replace(teamText, "sha256: SHA256(key_of_ann)", "sha256: SHA256(key_of_ann), limits: {minute: 3}", 1), store)
+	p := c.caller(t, "ann")
+	status, _, page := p.get(c.URL + "/tollgate/ui/")
+	if n := strings.Count(page, "Unknown: "); status != http.StatusOK || n != 2 || !strings.Contains(page, "Rate limits") || !strings.Contains(page, "research") {
+		t.Errorf("with one of three requests left for the parts: %d with %d missing parts: %s", status, n, page)
+	}
+	if status, _, page := p.get(c.URL + "/tollgate/ui/"); status != http.StatusTooManyRequests || !strings.Contains(page, "limit") {
+		t.Errorf("with no request left: %d %s", status, page)
+	}
+}
+
 // A lead sees its team alone, and answers a request as an operator lets it; the call passes then, and the log names the lead.
 func TestLeadsGrantOnTheirPages(t *testing.T) {
 	t.Parallel()

@@ -57,17 +57,14 @@ func mySpend(v *visit) (any, int, string) {
 
 // ownCosts lists groups of costs, the highest cost first.
 func ownCosts(v *visit, costs *money.Costs, by string) table {
-	var rows []chart.Series
-	for _, s := range costSeries(costs, by, bucketsOf(costs, bucketOf(costs, v.period.Bucket()))) {
-		rows = append(rows, *s)
-	}
-	rows = chart.Fold(rows, len(rows), nil)
+	rows := groupSums(costs, by)
+	series, _ := costSeries(costs, by, bucketsOf(costs, bucketOf(costs, v.period.Bucket())), cut(v, rows).Rows)
 	total := decimal(costs.Total)
-	return newTable(v, rows, tableSpec[chart.Series]{Name: "costs", Caption: "Cost by " + groupTitle(by), Whole: true, Columns: []column[chart.Series]{
-		{Key: "group", Title: title(groupTitle(by)), Cell: func(s *chart.Series) cell { return textCell(s.Name) }},
-		{Key: "cost", Title: "Cost", Number: true, Cell: func(s *chart.Series) cell { return textCell(usdOf(s.Sum())) }},
-		{Key: "share", Title: "Share", Cell: func(s *chart.Series) cell { return cell{Share: shareOf(s.Sum() / max(total, 1e-9))} }},
-		{Key: "trend", Title: "Trend", Cell: func(s *chart.Series) cell { return cell{Spark: newSpark(s.Values, "Cost of "+s.Name)} }},
+	return newTable(v, rows, tableSpec[groupSum]{Name: "costs", Caption: "Cost by " + groupTitle(by), Whole: true, Columns: []column[groupSum]{
+		{Key: "group", Title: title(groupTitle(by)), Cell: func(g *groupSum) cell { return textCell(g.name) }},
+		{Key: "cost", Title: "Cost", Number: true, Cell: func(g *groupSum) cell { return textCell(usdOf(g.usd)) }},
+		{Key: "share", Title: "Share", Cell: func(g *groupSum) cell { return cell{Share: shareOf(g.usd / max(total, 1e-9))} }},
+		{Key: "trend", Title: "Trend by " + v.bucketName(v.period.Bucket()), Cell: func(g *groupSum) cell { return cell{Spark: newSpark(series[g.id], "Cost of "+g.name)} }},
 	}, Empty: empty{Icon: "chart", Title: "No cost in this period", Text: "The cost of your resources appears here."}})
 }
 

@@ -233,7 +233,7 @@ func (v *visit) choose() error {
 	return nil
 }
 
-// may reports whether the principal may call an endpoint.
+// may reports whether the principal may call an endpoint, which must exist.
 func (v *visit) may(pattern string) bool {
 	_, err := v.rows.Endpoint(pattern).Admit(v.scope, v.org)
 	return err == nil

@@ -67,7 +67,7 @@ func (s *Snapshot) gpuEndpoint(gpu map[string]any, workers int64) Cost {
 	if !ok {
 		return unknown("gpu.excludedTypes is not a list of GPU types")
 	}
-	dearest, reason := s.dearest(pools, excluded)
+	gpuType, reason := s.mostExpensive(pools, excluded)
 	if reason != "" {
 		return unknown("%s", reason)
 	}
@@ -75,18 +75,18 @@ func (s *Snapshot) gpuEndpoint(gpu map[string]any, workers int64) Cost {
 	if !ok {
 		return unknown("too many GPUs")
 	}
-	unit := dearest.Serverless.PerHour
+	unit := gpuType.Serverless.PerHour
 	c := total(unit, gpus, gpus, fmt.Sprintf("%d workers x %d x %s (most expensive of %s) at %s",
-		workers, count, dearest.ID, join(pools), unit))
+		workers, count, gpuType.ID, join(pools), unit))
 	if c.Known {
 		c.PerGPU = unit // set even if no worker may run yet
 	}
 	return c
 }
 
-// dearest returns the most expensive GPU type left in the pools after the exclusions. If one of the types has no price, the result
+// mostExpensive returns the most expensive GPU type left in the pools after the exclusions. If one of the types has no price, the result
 // is unknown.
-func (s *Snapshot) dearest(pools, excluded []string) (g *GPU, reason string) {
+func (s *Snapshot) mostExpensive(pools, excluded []string) (g *GPU, reason string) {
 	out := make(map[string]bool, len(excluded))
 	for _, id := range excluded {
 		out[strings.TrimSpace(id)] = true // the platform trims them, too

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -171,12 +173,14 @@ type RollupStore interface {
 	Rollups(ctx context.Context, org string, u Unit, starts []time.Time) ([]Rollup, error)
 }
 
-// History rolls up the costs of resources. It is safe for concurrent use, also by several gateways that share a store.
+// History rolls up the costs of resources, and reads them. It is safe for concurrent use, also by several gateways that share a store.
 type History struct {
 	Store     RollupStore
 	Retention Retention
 
-	found sync.Map // organisation to the latest argument of SetResources
+	found  sync.Map // organisation to the latest argument of SetResources
+	pasts  sync.Map // organisation to pastCosts
+	flight singleflight.Group
 }
 
 // SetResources sets the platform resources of an organisation, which provide facts about items. The map must not be modified

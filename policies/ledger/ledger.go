@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // Ledger admits calls against the budgets of organisations.
@@ -23,6 +25,7 @@ type Ledger struct {
 
 	moved    doneMoves
 	observed observed
+	flight   singleflight.Group
 }
 
 // Ceiling is one ceiling of a budget with its usage, including the call. Amounts in money are in micro-dollars; see [IsMoney].

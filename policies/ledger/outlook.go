@@ -59,18 +59,9 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 	for i := reach; i > 0; i-- {
 		starts = append(starts, today.AddDate(0, 0, -i))
 	}
-	rows, err := h.Store.Rollups(ctx, org, Daily, starts)
+	costs, err := h.past(ctx, org, starts, today)
 	if err != nil {
 		return nil, err
-	}
-	costs := make(map[Scope][]int64)
-	for _, r := range rows {
-		for _, s := range r.Item.Owner.Scopes() {
-			if costs[s] == nil {
-				costs[s] = make([]int64, len(starts))
-			}
-			costs[s][int(r.Start.Sub(starts[0])/Daily.Length())] += r.Micro
-		}
 	}
 	out := make([]Outlook, 0, len(state.Balances))
 	for _, b := range state.Balances {
@@ -97,6 +88,44 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// pastCosts holds the costs of scopes in the days before a day, as of a version of the roll-ups.
+type pastCosts struct {
+	version int64
+	today   time.Time
+	costs   map[Scope][]int64
+}
+
+// past returns the costs of each scope on the given days, which end today. They are computed once for each version of the roll-ups, so
+// they may lack late changes of these days that are not rolled up yet.
+func (h *History) past(ctx context.Context, org string, days []time.Time, today time.Time) (map[Scope][]int64, error) {
+	at, err := h.Store.RollupProgress(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := h.pasts.Load(org)
+	if p, ok := known.(pastCosts); ok && p.version == at.Version && p.today.Equal(today) {
+		return p.costs, nil
+	}
+	rows, err := h.costs(ctx, org, nil, days)
+	if err != nil {
+		return nil, err
+	}
+	costs := make(map[Scope][]int64)
+	for _, r := range rows {
+		if r.Start.Before(days[0]) || !r.Start.Before(today) {
+			continue
+		}
+		for _, s := range r.Item.Owner.Scopes() {
+			if costs[s] == nil {
+				costs[s] = make([]int64, len(days))
+			}
+			costs[s][int(r.Start.Sub(days[0])/Daily.Length())] += r.Micro
+		}
+	}
+	h.pasts.Store(org, pastCosts{at.Version, today, costs})
+	return costs, nil
 }
 
 // CeilingUsage returns the usage of a balance's ceilings. It omits ceilings without a limit.

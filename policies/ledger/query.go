@@ -92,22 +92,18 @@ type Query struct {
 // ErrRange means that the queried range is invalid or is no longer stored.
 var ErrRange = errors.New("ledger: invalid time range")
 
-// Query returns the rows of a query, sorted by time and then by amount in descending order. The items of the rows contain only the
-// grouped members, and with [ByResource] also the known facts about the resource.
+// Query returns the rows of a query, sorted by time and then by amount in descending order, with the costs up to now. The items of the
+// rows contain only the grouped members, and with [ByResource] also the known facts about the resource.
 func (h *History) Query(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
 	hours, days, err := q.units(h.Retention, now)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := h.Store.Rollups(ctx, org, Daily, days)
+	rows, err := h.costs(ctx, org, hours, days)
 	if err != nil {
 		return nil, err
 	}
-	edges, err := h.Store.Rollups(ctx, org, Hourly, hours)
-	if err != nil {
-		return nil, err
-	}
-	return q.sum(append(rows, edges...)), nil
+	return q.sum(slices.DeleteFunc(rows, func(r Rollup) bool { return r.Start.Before(q.From) || !r.Start.Before(q.To) })), nil
 }
 
 // units returns the hours and days needed to answer a query.
@@ -206,8 +202,14 @@ type rateOf struct {
 // factsOf returns the latest known facts of each resource, without its owner, and the latest terms of each resource at each of its
 // rates. More is known after the first hour of a resource than during it.
 func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
-	slices.SortFunc(rows, func(a, b Rollup) int {
-		return cmp.Or(a.Start.Compare(b.Start), a.Item.compare(&b.Item), cmp.Compare(a.Item.Name, b.Item.Name), cmp.Compare(a.Item.Decision, b.Item.Decision))
+	slices.SortFunc(rows, func(a, b Rollup) int { // there are many rows: most comparisons end early
+		if order := a.Start.Compare(b.Start); order != 0 {
+			return order
+		}
+		if order := strings.Compare(a.Item.Resource, b.Item.Resource); order != 0 {
+			return order
+		}
+		return cmp.Or(a.Item.compare(&b.Item), cmp.Compare(a.Item.Name, b.Item.Name), cmp.Compare(a.Item.Decision, b.Item.Decision))
 	})
 	facts, terms = make(map[string]Item), make(map[rateOf]Terms)
 	for _, r := range rows {

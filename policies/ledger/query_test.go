@@ -31,7 +31,6 @@ func TestGroupings(t *testing.T) {
 				roll()
 			}
 		}
-		roll()
 		hour := func(name string, from, to time.Time) time.Time {
 			return from.Add(time.Duration(rapid.IntRange(0, int(to.Sub(from)/time.Hour)).Draw(t, name)) * time.Hour)
 		}
@@ -52,6 +51,10 @@ func TestGroupings(t *testing.T) {
 			return sum
 		}
 		want := sum(from, to, ledger.Hourly, ledger.Dimension.Values(""))
+		roll()
+		if got := sum(from, to, ledger.Hourly, ledger.Dimension.Values("")); got != want {
+			t.Errorf("%s to %s: %d after the roll-up, %d before", from, to, got, want)
+		}
 		bucket := rapid.SampledFrom([]ledger.Unit{ledger.Hourly, ledger.Daily, ledger.Monthly, ledger.Total}).Draw(t, "bucket")
 		by := rapid.SliceOfDistinct(rapid.SampledFrom(append(ledger.Dimension.Values(""), "label:project", "label:stage")), func(d ledger.Dimension) ledger.Dimension { return d }).Draw(t, "by")
 		if got := sum(from, to, bucket, by); got != want {

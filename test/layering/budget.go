@@ -58,9 +58,9 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1440},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9976},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9992},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6278},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4400},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4394},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2871},
 		{"callers", []string{"gateway/identity"}, 1896},
 		{"Envoy", []string{"gateway/extproc/..."}, 516},
@@ -70,11 +70,11 @@ func Budgets() []Budget {
 		}, 9458},
 		{"explanations, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4769},
-		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 7566},
+		}, 4793},
+		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 7559},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 465},
 		{"policies", []string{"policies/..."}, 14378},
-		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8772},
+		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8892},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4041},
 		{"old dialects", []string{"translate/..."}, 12470},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6582},

@@ -145,12 +145,13 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui/chart",
+			Tests:   []string{"test/world"}, // golden files
 			Why:     "charts are drawn from plain values",
 		},
 		{
 			Package: "gateway/ui",
 			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/adminapi", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "gateway/ui/chart", "gateway/wire", "policies/replay"},
-			Tests:   []string{"gateway", "gateway/money", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
+			Tests:   []string{"gateway", "gateway/money", "gateway/route", "policies/ledger", "policies/ledger/redisstore", "test/world"}, // the gateway whose rows and routes they ask, and its records
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"html/template"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ const (
 	Lines
 )
 
-// MaxSeries is the maximum number of series with distinct colours. See [Fold].
+// MaxSeries is the maximum number of series with distinct colours.
 const MaxSeries = 8
 
 // MaxBuckets is the maximum number of buckets in a chart. Older buckets are dropped, and the chart shows their number.
@@ -87,36 +86,6 @@ func (s *Series) Sum() (sum float64) {
 		}
 	}
 	return sum
-}
-
-// Fold returns the n-1 largest series in descending order, followed by one series with the sum of the rest. other returns its name for the
-// number of merged series. A list of at most n series is only sorted.
-func Fold(list []Series, n int, other func(count int) string) []Series {
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b Series) int {
-		switch x, y := a.Sum(), b.Sum(); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	if len(list) <= n {
-		return list
-	}
-	rest := Series{Name: other(len(list) - n + 1), Class: "series-other"}
-	for _, s := range list[n-1:] {
-		for i, v := range s.Values {
-			if i == len(rest.Values) {
-				rest.Values = append(rest.Values, math.NaN())
-			}
-			if present(v) {
-				rest.Values[i] = v + max(0, orZero(rest.Values[i]))
-			}
-		}
-	}
-	return append(list[:n-1:n-1], rest)
 }
 
 // present reports whether v is neither NaN nor infinite.

@@ -8,14 +8,12 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -66,22 +64,7 @@ func TestChartsAreGolden(t *testing.T) {
 	for _, c := range charts() {
 		fmt.Fprintf(&got, "-- %s --\n%s\n", c.ID, c.HTML())
 	}
-	const file = "testdata/charts.golden"
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("charts (-want +got):\n%s", diff)
-	}
+	world.Golden(t, update, "testdata/charts.golden", got.String())
 }
 
 // elements returns how many elements of a name a chart has. It fails for markup that is not well-formed, and for inline style and script.
@@ -209,19 +192,6 @@ func TestHorizontalAxisIsInTheZone(t *testing.T) {
 		if got := strings.Join(axis(c.HTML(), "chart-x"), ", "); got != tt.want {
 			t.Errorf("%s: axis %q, want %q", tt.name, got, tt.want)
 		}
-	}
-}
-
-func TestFold(t *testing.T) {
-	t.Parallel()
-	list := []chart.Series{{Name: "c", Values: []float64{1, nan}}, {Name: "a", Values: []float64{9, 9}}, {Name: "d", Values: []float64{1, 1}}, {Name: "b", Values: []float64{nan, 5}}, {Name: "e"}}
-	got := chart.Fold(list, 3, func(n int) string { return fmt.Sprintf("Other (%d)", n) })
-	want := []chart.Series{{Name: "a", Values: []float64{9, 9}}, {Name: "b", Values: []float64{nan, 5}}, {Name: "Other (3)", Class: "series-other", Values: []float64{2, 1}}}
-	if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(got)); diff != "" {
-		t.Errorf("folded (-want +got):\n%s", diff)
-	}
-	if got := chart.Fold(list, 5, nil); len(got) != 5 || got[0].Name != "a" {
-		t.Errorf("five series of five: %v", got)
 	}
 }
 

@@ -201,6 +201,7 @@ const batch = 128
 // Rollups implements ledger.RollupStore.
 func (s *Store) Rollups(ctx context.Context, org string, u ledger.Unit, starts []time.Time) ([]ledger.Rollup, error) {
 	var out []ledger.Rollup
+	items := make(map[string]ledger.Item) // most units have the same items
 	for len(starts) > 0 {
 		n := min(batch, len(starts))
 		replies := make([]*redis.MapStringStringCmd, n)
@@ -213,15 +214,23 @@ func (s *Store) Rollups(ctx context.Context, org string, u ledger.Unit, starts [
 		if err != nil {
 			return nil, fmt.Errorf("read roll-ups: %w: %w", ledger.ErrUnavailable, err)
 		}
+		total := 0
+		for _, reply := range replies {
+			total += len(reply.Val())
+		}
+		out = slices.Grow(out, total)
 		for i, reply := range replies {
 			for text, amount := range reply.Val() {
-				r := ledger.Rollup{Start: starts[i].UTC()}
-				var err error
-				r.Micro, err = strconv.ParseInt(amount, 10, 64)
-				if err := errors.Join(err, json.Unmarshal([]byte(text), &r.Item)); err != nil {
+				item, known := items[text]
+				micro, err := strconv.ParseInt(amount, 10, 64)
+				if !known {
+					err = errors.Join(err, json.Unmarshal([]byte(text), &item))
+					items[text] = item
+				}
+				if err != nil {
 					return nil, fmt.Errorf("read roll-ups: %w", err)
 				}
-				out = append(out, r)
+				out = append(out, ledger.Rollup{Start: starts[i].UTC(), Item: item, Micro: micro})
 			}
 		}
 		starts = starts[n:]

@@ -1,0 +1,46 @@
+package ui
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+)
+
+// A short request leads to the dry run by its address, which proxies limit to 8 KiB; a long one is submitted.
+func TestDryRunOfALongRequest(t *testing.T) {
+	t.Parallel()
+	f := &frame{visit: hostileVisit("requests/x")}
+	for _, tt := range []struct {
+		length int
+		post   bool
+	}{{100, false}, {20_000, true}} {
+		d := requestData{Pending: &approval.Record{Body: json.RawMessage(`{"name":"` + strings.Repeat("é", tt.length) + `"}`)}}
+		d.Path, d.Method = "/v2/pods", "POST"
+		b := d.dryRun(f)
+		if tt.post != (b.Post == f.path+"dry-run") || tt.post != (b.Path == "") || len(b.Path) > maxAddress || tt.post && len(b.Hidden) != 5 {
+			t.Errorf("%d letters: to %q by an address of %d bytes, or %q with %d fields", tt.length, b.Path[:min(20, len(b.Path))], len(b.Path), b.Post, len(b.Hidden))
+		}
+	}
+}
+
+// Days of costs are in UTC, and are called that in other zones.
+func TestDaysOfCosts(t *testing.T) {
+	t.Parallel()
+	v := hostileVisit("cost")
+	costs := &money.Costs{From: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 11, 8, 0, 0, 0, 0, time.UTC)}
+	v.period = period{Name: last7Days, From: costs.From, To: costs.To}
+	for zone, want := range map[string]string{"": "day", "UTC": "day", "Europe/Berlin": "UTC day"} {
+		v.scope.Orgs[0].Zone = zone
+		if c := costChart(v, "x", costs, "team"); c.Per != want {
+			t.Errorf("in zone %q the chart is by %q, want %q", zone, c.Per, want)
+		}
+		d := costData{by: "team"}
+		if got := d.table(v).Columns[5].Title; got != "Trend by "+want {
+			t.Errorf("in zone %q the table has %q", zone, got)
+		}
+	}
+}
