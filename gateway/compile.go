@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,15 +10,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // compiled collects the contributions of features to a configuration. Each field is set by the compile function of one feature.
@@ -31,7 +33,6 @@ type compiled struct {
 	callers   *callers.Callers
 	admins    *admin.Directory
 	engine    *policies.Engine
-	legacy    *legacy.Dialects
 	ports     filter.Ports
 
 	answers map[string]filter.Responder
@@ -58,10 +59,10 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err := arrange(g.features, c); err != nil {
 		return nil, err
 	}
-	v := c.callers.View(cfg, c.legacy.Successors())
+	v := c.callers.View(cfg)
 	v.Loaded = g.deps.Now()
 	return &state{
-		View: v, callers: c.callers, reader: c.reader, account: c.account, runs: c.runs, engine: c.engine, legacy: c.legacy, admins: c.admins,
+		View: v, callers: c.callers, reader: c.reader, account: c.account, runs: c.runs, engine: c.engine, admins: c.admins,
 		pipeline: &filter.Pipeline{
 			Chain: c.chain, Ports: c.ports, Callers: c.callers.Callers, Table: c.table, BalancedDomain: cfg.BalancedDomain(),
 			Upstream: c.account.Upstream, Revision: cfg.Revision,
@@ -79,7 +80,7 @@ func (g *Gateway) addRoutes(c *compiled) error {
 	if description, ok := c.runs.Description(); ok {
 		pages = append(pages, description)
 	}
-	routes := slices.Concat(c.legacy.Routes(), c.runs.Routes())
+	routes := append(apiRoutes(g.api), c.runs.Routes()...)
 	c.answers = make(map[string]filter.Responder)
 	for _, f := range pages {
 		id := "docs:" + f.Path
@@ -94,6 +95,21 @@ func (g *Gateway) addRoutes(c *compiled) error {
 			maps.Copy(c.answers, own())
 		}
 	}
-	c.table, err = legacy.RouteTable(g.api, routes)
-	return err
+	if c.table, err = route.NewTable(routes); err != nil {
+		return fmt.Errorf("routes: %w", err)
+	}
+	return nil
+}
+
+// apiRoutes lists the routes of an API description.
+func apiRoutes(api *schema.API) []route.Route {
+	operations := api.Operations()
+	routes := make([]route.Route, 0, len(operations)+64)
+	for _, op := range operations {
+		row, _ := operation.Lookup(op.ID)
+		routes = append(routes, route.Route{
+			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
+		})
+	}
+	return routes
 }

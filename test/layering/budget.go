@@ -57,9 +57,9 @@ func CodeLines(file []byte) int {
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1440},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9976},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6278},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1457},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10226},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6078},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4400},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2871},
 		{"callers", []string{"gateway/identity"}, 1896},
@@ -76,7 +76,7 @@ func Budgets() []Budget {
 		{"policies", []string{"policies/..."}, 14378},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8772},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4041},
-		{"old dialects", []string{"translate/..."}, 12470},
+		{"old dialects", []string{"translate/..."}, 12481},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6582},
 		{"command line", []string{"cmd/tollgate"}, 7184},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2268},

@@ -54,6 +54,13 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks, header: cfg.Legacy.Header(), naming: names}, err
 }
 
+// WithDeps returns an API with the same configuration and other dependencies.
+func (a *API) WithDeps(deps translate.Deps) *API {
+	other := *a
+	other.deps = deps.WithDefaults()
+	return &other
+}
+
 // naming maps between the schema's names and the names of clients for members that contain the platform's name.
 type naming struct {
 	own    map[string]bool

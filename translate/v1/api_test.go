@@ -86,7 +86,7 @@ func TestServeAlwaysAnswers(t *testing.T) {
 	if out := api.Serve(t.Context(), "nonsense", nil, nil); out == nil || out.Status != 404 {
 		t.Errorf("unknown operation: %+v", out)
 	}
-	for _, op := range api.Operations() {
+	for _, op := range Operations() {
 		out := api.Serve(t.Context(), op.ID, nil, nil)
 		if out == nil || out.Status < 200 || out.Status > 599 {
 			t.Errorf("%s without anything: %+v", op.ID, out)
