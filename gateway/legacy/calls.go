@@ -138,8 +138,8 @@ func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.Optio
 func (c *Calls) brownouts(org string) []Brownout {
 	now, out := c.Now(), []Brownout{}
 	for _, o := range c.Config().Orgs {
-		for _, dialect := range translate.Dialect("").Values() {
-			s := translate.NewSchedule(o.Brownouts, translate.Dialect(dialect))
+		for _, dialect := range settings.Dialect("").Values() {
+			s := NewSchedule(o.Brownouts, settings.Dialect(dialect))
 			if s == nil || org != "" && o.ID != org {
 				continue
 			}

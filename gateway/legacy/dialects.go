@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
+	shared "github.com/tollgate-dev/tollgate/translate/legacy"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
@@ -59,8 +60,7 @@ type translator struct {
 // Translators returns the translators of a configuration by dialect. A translator of before is reused if its settings are unchanged; before
 // may be nil.
 func (c *Calls) Translators(cfg *settings.Config, before map[route.Dialect]filter.Translator) (map[route.Dialect]filter.Translator, error) {
-	rest, gql := cfg.V1, cfg.GraphQL
-	rest.Legacy, gql.Legacy = cfg.Legacy.Config, cfg.Legacy.Config
+	rest, gql := configs(cfg)
 	first, _ := before[route.V1].(*translator)
 	if first == nil || first.settings != rest {
 		api, err := v1.New(rest, c.translators)
@@ -84,6 +84,15 @@ func (c *Calls) Translators(cfg *settings.Config, before map[route.Dialect]filte
 		}
 	}
 	return map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: second}, nil
+}
+
+// configs returns the settings of v1 and GraphQL.
+func configs(cfg *settings.Config) (rest v1.Config, gql graphql.Config) {
+	l := &cfg.Legacy
+	both := shared.Config{Answers: shared.AnswerMode(l.Answers), Brand: l.Brand, Derived: l.DerivedName(), Deprecated: l.Deprecated, Sunset: l.Sunset}
+	rest, gql = v1.Config{Budget: cfg.V1.Budget, VolumeBudget: cfg.V1.VolumeBudget, Legacy: both}, graphql.DefaultConfig()
+	gql.Introspection, gql.CreateTimeout, gql.Timeout, gql.Legacy = cfg.GraphQL.Introspection, cfg.GraphQL.CreateTimeout, cfg.GraphQL.Timeout, both
+	return rest, gql
 }
 
 // dryDeps returns the dependencies of dialects for dry runs.

@@ -23,27 +23,27 @@ const HeaderBrownout = "X-Tollgate-Brownout"
 // Schedules holds the brownouts of a configuration.
 type Schedules struct {
 	// of maps organisations and dialects to their schedules.
-	of map[string]map[route.Dialect]*translate.Schedule
+	of map[string]map[route.Dialect]*Schedule
 }
 
 // SchedulesOf returns the brownouts of a configuration, which must be valid.
 func SchedulesOf(cfg *settings.Config) Schedules {
-	s := Schedules{make(map[string]map[route.Dialect]*translate.Schedule)}
+	s := Schedules{make(map[string]map[route.Dialect]*Schedule)}
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		if len(o.Brownouts) == 0 {
 			continue
 		}
-		s.of[o.ID] = make(map[route.Dialect]*translate.Schedule)
+		s.of[o.ID] = make(map[route.Dialect]*Schedule)
 		for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {
-			s.of[o.ID][dialect] = translate.NewSchedule(o.Brownouts, translate.Dialect(dialect))
+			s.of[o.ID][dialect] = NewSchedule(o.Brownouts, settings.Dialect(dialect))
 		}
 	}
 	return s
 }
 
 // schedule returns the brownout schedule for an exchange, or nil. Public v1 routes, which explain the migration, are never refused.
-func (s Schedules) schedule(ex *filter.Exchange) *translate.Schedule {
+func (s Schedules) schedule(ex *filter.Exchange) *Schedule {
 	if ex.Tenant == nil || ex.Dialect == route.V1 && ex.Route != nil && ex.Route.Public {
 		return nil
 	}

@@ -86,8 +86,8 @@ func exchange(path string, r *usage.Recorder, fields func(*translate.Incoming) [
 
 // legacyChain has the stages about the legacy APIs and an answer behind them, for an organisation acme whose v1 is off from noon to one.
 func legacyChain(message string) *filter.Chain {
-	s := SchedulesOf(&settings.Config{Orgs: []settings.Org{{ID: "acme", Brownouts: []translate.Brownout{
-		{Dialects: []translate.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
+	s := SchedulesOf(&settings.Config{Orgs: []settings.Org{{ID: "acme", Brownouts: []settings.Brownout{
+		{Dialects: []settings.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
 	}}}})
 	return &filter.Chain{Headers: []filter.Filter{RecordUse{s}}, Body: []filter.Filter{ApplyBrownouts{s}, probe(done)}}
 }

@@ -30,12 +30,9 @@ type API struct {
 	naming naming
 }
 
-// New validates the configuration and connects each field of the schema with its resolver. It returns an error for a
+// New connects each field of the schema with its resolver. It returns an error for a
 // field without a resolver or a resolver without a field.
 func New(cfg Config, deps translate.Deps) (*API, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	l, source := cfg.Limits, strings.NewReplacer("__BRAND__", cfg.Legacy.Name(), "__brand__", cfg.Legacy.LowerName()).Replace(schemaSource)
 	names := newNaming(source, cfg.Legacy)
 	e, err := engine.New(engine.Config[*exchange]{

@@ -56,11 +56,8 @@ type API struct {
 	docs   *documents
 }
 
-// New returns an API. It returns an error if the configuration is invalid.
+// New returns an API. It returns an error if the names in cfg do not fit the description.
 func New(cfg Config, deps translate.Deps) (*API, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("v1: %w", err)
-	}
 	docs, err := newDocuments(cfg.Legacy.Name())
 	if err != nil {
 		return nil, fmt.Errorf("v1: %w", err)
