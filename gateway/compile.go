@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -53,7 +54,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 			}
 		}
 	}
-	if err := g.addRoutes(c); err != nil {
+	if err := errors.Join(legacyFaults(c), g.addRoutes(c)); err != nil {
 		return nil, err
 	}
 	if err := arrange(g.features, c); err != nil {
@@ -68,6 +69,15 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 			Upstream: c.account.Upstream, Revision: cfg.Revision,
 		},
 	}, nil
+}
+
+// legacyFaults returns a fault for each setting of the legacy APIs if no feature serves them.
+func legacyFaults(c *compiled) error {
+	var errs fault.Found
+	for _, path := range c.cfg.LegacySettings {
+		errs.If(len(c.ports.Translators) == 0, path, "tollgate was built without the legacy APIs (v1 and GraphQL), which alone use this setting: remove it")
+	}
+	return errors.Join(errs...)
 }
 
 // addRoutes sets the table of all routes and the responders of routes that features serve themselves. Pages of the API reference include

@@ -78,6 +78,8 @@ type Config struct {
 
 	// RejectedFiles lists the organisation files that were not accepted.
 	RejectedFiles []RejectedFile `yaml:"-"`
+	// LegacySettings lists the paths of the settings of the retired interfaces that the files contain.
+	LegacySettings []string `yaml:"-"`
 	// Revision identifies this configuration in events and on the admin listener.
 	Revision string `yaml:"-"`
 }
