@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -16,11 +15,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // compiled collects the contributions of features to a configuration. Each field is set by the compile function of one feature.
@@ -54,7 +51,12 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 			}
 		}
 	}
-	if err := errors.Join(legacyFaults(c), g.addRoutes(c)); err != nil {
+	if len(c.ports.Translators) == 0 {
+		if err := cfg.WithoutLegacy(); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.addRoutes(c); err != nil {
 		return nil, err
 	}
 	if err := arrange(g.features, c); err != nil {
@@ -71,15 +73,6 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	}, nil
 }
 
-// legacyFaults returns a fault for each setting of the legacy APIs if no feature serves them.
-func legacyFaults(c *compiled) error {
-	var errs fault.Found
-	for _, path := range c.cfg.LegacySettings {
-		errs.If(len(c.ports.Translators) == 0, path, "tollgate was built without the legacy APIs (v1 and GraphQL), which alone use this setting: remove it")
-	}
-	return errors.Join(errs...)
-}
-
 // addRoutes sets the table of all routes and the responders of routes that features serve themselves. Pages of the API reference include
 // the run interface only if it is configured.
 func (g *Gateway) addRoutes(c *compiled) error {
@@ -90,7 +83,7 @@ func (g *Gateway) addRoutes(c *compiled) error {
 	if description, ok := c.runs.Description(); ok {
 		pages = append(pages, description)
 	}
-	routes := append(apiRoutes(g.api), c.runs.Routes()...)
+	routes := slices.Concat(platform.Routes(g.api), c.runs.Routes())
 	c.answers = make(map[string]filter.Responder)
 	for _, f := range pages {
 		id := "docs:" + f.Path
@@ -109,17 +102,4 @@ func (g *Gateway) addRoutes(c *compiled) error {
 		return fmt.Errorf("routes: %w", err)
 	}
 	return nil
-}
-
-// apiRoutes lists the routes of an API description.
-func apiRoutes(api *schema.API) []route.Route {
-	operations := api.Operations()
-	routes := make([]route.Route, 0, len(operations)+64)
-	for _, op := range operations {
-		row, _ := operation.Lookup(op.ID)
-		routes = append(routes, route.Route{
-			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
-		})
-	}
-	return routes
 }

@@ -66,6 +66,15 @@ func defaultGraphQL() GraphQL {
 	return GraphQL{Introspection: true, CreateTimeout: 25 * time.Second, Timeout: 9 * time.Second}
 }
 
+// WithoutLegacy returns a fault for each setting of the retired interfaces, for a gateway without them.
+func (c *Config) WithoutLegacy() error {
+	var errs fault.Found
+	for _, path := range c.LegacySettings {
+		errs.Add(path, "tollgate was built without the legacy APIs (v1 and GraphQL), which alone use this setting: remove it")
+	}
+	return errors.Join(errs...)
+}
+
 var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
 // Validate returns all faults, each with its path relative to the section.

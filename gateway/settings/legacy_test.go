@@ -48,6 +48,13 @@ func TestDialectsValidate(t *testing.T) {
 	wantFault(t, settings.GraphQL{CreateTimeout: time.Minute}.Validate(), "timeout: must be greater than 0, got 0s")
 }
 
+// Settings of the legacy APIs are faults of a gateway that has no feature for them.
+func TestWithoutLegacy(t *testing.T) {
+	const text = ": tollgate was built without the legacy APIs (v1 and GraphQL), which alone use this setting: remove it"
+	wantFault(t, (&settings.Config{LegacySettings: []string{"v1", "orgs[0].brownouts"}}).WithoutLegacy(), "v1"+text+"\norgs[0].brownouts"+text)
+	wantFault(t, new(settings.Config).WithoutLegacy(), "")
+}
+
 // wantFault checks the text of an error, "" for none.
 func wantFault(t *testing.T, err error, want string) {
 	t.Helper()
