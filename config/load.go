@@ -176,6 +176,7 @@ func (l *Loaded) read() error {
 	l.complete(dir)
 	l.keepOrgs()
 	l.Config.AssignIssued()
+	l.Config.LegacySettings = l.legacySettings()
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		_, _ = fmt.Fprintf(sum, "%q %d", path, len(l.files[path].data)) // writing to a hash cannot fail
 		_, _ = sum.Write(l.files[path].data)
@@ -249,6 +250,21 @@ func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error)
 		}
 	}
 	return form, missing
+}
+
+// legacySettings lists the paths of the settings of the retired interfaces that the files contain.
+func (l *Loaded) legacySettings() (paths []string) {
+	for _, section := range []string{"legacy", "v1", "graphql"} {
+		if l.positions.Contains(section) {
+			paths = append(paths, section)
+		}
+	}
+	for i := range l.Config.Orgs {
+		if len(l.Config.Orgs[i].Brownouts) > 0 {
+			paths = append(paths, fault.Index("orgs", i)+".brownouts")
+		}
+	}
+	return paths
 }
 
 // complete sets defaults that depend on other settings or on the directory of the file. The policies account_changes and roles apply unless

@@ -21,7 +21,8 @@ const leastVaried = 8
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
-	errs.If(c.Legacy.KnownName() == "" && l.expectsLegacy(), "legacy", "%s", settings.UnnamedPlatform)
+	// A gateway without settings of the retired interfaces warns at the first call to one of them.
+	errs.If(c.Legacy.KnownName() == "" && len(c.LegacySettings) > 0, "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections need as many file descriptors, and this process may open %d: raise that limit (ulimit -n, LimitNOFILE=) or lower this setting", c.Connections.Total, most)
 	}
@@ -52,13 +53,6 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		out[i] = f
 	}
 	return out
-}
-
-// expectsLegacy reports whether the file has settings of the retired interfaces. A gateway without such settings warns at the first call to
-// one of them.
-func (l *Loaded) expectsLegacy() bool {
-	return slices.ContainsFunc([]string{"legacy", "v1", "graphql"}, l.positions.Contains) ||
-		slices.ContainsFunc(l.Config.Orgs, func(o settings.Org) bool { return len(o.Brownouts) > 0 })
 }
 
 // past reports whether end has passed. The zero end never passes.

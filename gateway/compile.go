@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
@@ -31,7 +31,6 @@ type compiled struct {
 	callers   *callers.Callers
 	admins    *admin.Directory
 	engine    *policies.Engine
-	legacy    *legacy.Dialects
 	ports     filter.Ports
 
 	answers map[string]filter.Responder
@@ -52,16 +51,21 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 			}
 		}
 	}
+	if len(c.ports.Translators) == 0 {
+		if err := cfg.WithoutLegacy(); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.addRoutes(c); err != nil {
 		return nil, err
 	}
 	if err := arrange(g.features, c); err != nil {
 		return nil, err
 	}
-	v := c.callers.View(cfg, c.legacy.Successors())
+	v := c.callers.View(cfg)
 	v.Loaded = g.deps.Now()
 	return &state{
-		View: v, callers: c.callers, reader: c.reader, account: c.account, runs: c.runs, engine: c.engine, legacy: c.legacy, admins: c.admins,
+		View: v, callers: c.callers, reader: c.reader, account: c.account, runs: c.runs, engine: c.engine, admins: c.admins,
 		pipeline: &filter.Pipeline{
 			Chain: c.chain, Ports: c.ports, Callers: c.callers.Callers, Table: c.table, BalancedDomain: cfg.BalancedDomain(),
 			Upstream: c.account.Upstream, Revision: cfg.Revision,
@@ -79,7 +83,7 @@ func (g *Gateway) addRoutes(c *compiled) error {
 	if description, ok := c.runs.Description(); ok {
 		pages = append(pages, description)
 	}
-	routes := slices.Concat(c.legacy.Routes(), c.runs.Routes())
+	routes := slices.Concat(platform.Routes(g.api), c.runs.Routes())
 	c.answers = make(map[string]filter.Responder)
 	for _, f := range pages {
 		id := "docs:" + f.Path
@@ -94,6 +98,8 @@ func (g *Gateway) addRoutes(c *compiled) error {
 			maps.Copy(c.answers, own())
 		}
 	}
-	c.table, err = legacy.RouteTable(g.api, routes)
-	return err
+	if c.table, err = route.NewTable(routes); err != nil {
+		return fmt.Errorf("routes: %w", err)
+	}
+	return nil
 }

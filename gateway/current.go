@@ -11,10 +11,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -31,7 +31,6 @@ type state struct {
 	account  *upstream.Account
 	runs     platform.Runs
 	engine   *policies.Engine
-	legacy   *legacy.Dialects
 	admins   *admin.Directory
 }
 
@@ -105,13 +104,13 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 }
 
 // dryRun returns a dry run of the state in force. The fields of run that do not depend on the state must be set.
-func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
+func (c *current) dryRun(run explain.DryRun) *explain.DryRun {
 	now := c.Load()
-	dry, err := legacy.ForDryRun(now.Config, run.Now)
-	if err != nil {
-		return nil, err
+	run.Pipeline, run.Reader, run.Engine = now.pipeline, now.reader, now.engine
+	run.Translators = make(map[route.Dialect]filter.Translator)
+	for dialect, t := range now.pipeline.Ports.Translators {
+		run.Translators[dialect] = t.ForDryRun()
 	}
-	run.Pipeline, run.Translators, run.Reader, run.Engine = now.pipeline, dry.Translators(), now.reader, now.engine
 	run.Entries = func(org string) []policies.Entry { return callers.Entries(now.Config, org) }
-	return &run, nil
+	return &run
 }

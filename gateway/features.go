@@ -179,7 +179,7 @@ func (p *parts) list() []feature {
 			name: "decisions", rows: p.decisions.Endpoints, compile: p.compileDecisions, tasks: p.decisions.Tasks,
 			apply: func(_, now *state) { p.decisions.Apply(now.Config) },
 		},
-		{name: "legacy", rows: p.legacy.Endpoints, compile: p.compileLegacy, stages: p.legacyStages, tasks: p.legacy.Tasks},
+		p.legacyFeature(),
 	}
 }
 
@@ -241,19 +241,8 @@ func (p *parts) countStages(*compiled) stages {
 	}
 }
 
-func overloadStages(c *compiled) stages {
-	priorities := filter.Priorities{Names: c.legacy.Namers(), PriorityOf: c.legacy.Urgency()}
-	return stages{
-		"headers/limit concurrency": filter.LimitConcurrency{Priorities: priorities}, "body/limit concurrency": filter.LimitConcurrencyByBody{Priorities: priorities},
-	}
-}
-
-func (p *parts) legacyStages(c *compiled) stages {
-	return stages{
-		"headers/record legacy use": filter.RecordLegacyUse{Names: c.legacy.Namers()},
-		"body/brownout":             filter.Brownout{},
-		"body/translate":            &filter.Translate{API: p.api, Lists: p.room.Lists},
-	}
+func overloadStages(*compiled) stages {
+	return stages{"headers/limit concurrency": filter.LimitConcurrency{}, "body/limit concurrency": filter.LimitConcurrencyByBody{}}
 }
 
 func onceStages(*compiled) stages {
@@ -410,15 +399,6 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	return nil
 }
 
-// makeLegacy creates the translators of v1 and GraphQL and the record of their callers.
-func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
-	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
-		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,
-		Sleep: p.deps.Sleep, LedgerTypes: p.money.GPUs,
-	})
-	return err
-}
-
 // readDescription reads the platform's API description with the configuration in force.
 func (p *parts) readDescription(ctx context.Context) ([]byte, error) {
 	return p.current.account().Description(ctx)
@@ -433,7 +413,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
 	p.questions = &operator.Explainer{
-		Current: p.current.view, DryRun: func() (*explain.DryRun, error) { return p.current.dryRun(dry) }, Account: p.current.account,
+		Current: p.current.view, DryRun: func() *explain.DryRun { return p.current.dryRun(dry) }, Account: p.current.account,
 		Catalog: p.prices, API: p.api, Now: p.deps.Now,
 	}
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())

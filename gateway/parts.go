@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/idempotency"
-	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
@@ -100,18 +99,6 @@ func (p *parts) compileAudit(c *compiled) error {
 
 func (p *parts) compileDecisions(c *compiled) error {
 	c.ports.Observer, c.ports.Decisions = p.decisions, p.decisions.Recorder()
-	return nil
-}
-
-func (p *parts) compileLegacy(c *compiled) (err error) {
-	var before *legacy.Dialects
-	if now := p.current.Load(); now != nil {
-		before = now.legacy
-	}
-	if c.legacy, err = p.legacy.Dialects(c.cfg, before); err != nil {
-		return err
-	}
-	c.ports.Translators, c.ports.Usage = c.legacy.Translators(), p.legacy.Recorder
 	return nil
 }
 

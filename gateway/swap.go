@@ -79,7 +79,7 @@ func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, err
 	changed, err := change(next.callers)
 	if err == nil {
 		next.callers, pipeline.Callers = changed, changed.Callers
-		v := changed.View(next.Config, next.Replacements)
+		v := changed.View(next.Config)
 		v.Loaded = next.Loaded
 		next.pipeline, next.View = &pipeline, v
 		k.current.Store(&next)

@@ -26,7 +26,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/test/redistest"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // notices are those of one organisation.
@@ -105,7 +104,7 @@ func TestExceptionsWithTheirEnds(t *testing.T) {
 	o := settings.Org{
 		ID:        "acme",
 		Policies:  policyconfig.Config{Exceptions: []policies.Exception{{ID: "x1", Policy: "gpu_count", Teams: []string{"research"}, Until: in(3 * time.Hour), GrantedBy: "ada"}, {ID: "x0", Policy: "disk", Keys: []string{"ann"}, Until: now}}},
-		Brownouts: []translate.Brownout{{Dialects: []translate.Dialect{"v1"}, From: now, Until: in(4 * time.Hour)}},
+		Brownouts: []settings.Brownout{{Dialects: []settings.Dialect{"v1"}, From: now, Until: in(4 * time.Hour)}},
 	}
 	a := newAlerts(t, o, notices{"keep:pod-1": in(2 * time.Hour).Format(time.RFC3339), "keep:pod-0": in(-time.Hour).Format(time.RFC3339)})
 	grant := approval.Record{ID: "ap-1", State: approval.Granted, Key: "ann", Team: "research", Until: in(time.Hour), Refusals: []approval.Refusal{{By: "budget team research per_hour"}}, Answer: &approval.Answer{By: "bob", At: now}}

@@ -142,8 +142,8 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 }
 
 // View returns a view that combines a configuration with these callers.
-func (c *Callers) View(cfg *settings.Config, moves map[string][]string) *view.View {
-	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Replacements: moves}
+func (c *Callers) View(cfg *settings.Config) *view.View {
+	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans}
 }
 
 // indexSecrets adds a key to the holders of its secrets, or removes it. It adds the other holders of these secrets to

@@ -10,14 +10,12 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // maxClasses is the maximum number of classes that may contain one operation.
@@ -28,7 +26,7 @@ const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
 		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.WithDefaults(cfg.Limits.Failure),
-		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*translate.Schedule),
+		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class),
 		ChangesBodies: changesBodies(o), Budgets: LedgerPlan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),
 		ModelPaths:       o.ModelPaths,
@@ -50,11 +48,6 @@ func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API)
 			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at, "unknown operation %q; use an operation of the v2 API or the run interface", op)
 			t.Classes[op] = append(t.Classes[op], CompileClass(c))
 			errs.If(len(t.Classes[op]) > maxClasses, at, "%s is in more than %d classes", op, maxClasses)
-		}
-	}
-	for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {
-		if s := translate.NewSchedule(o.Brownouts, translate.Dialect(dialect)); s != nil {
-			t.Brownouts[dialect] = s
 		}
 	}
 	return t, errors.Join(errs...)

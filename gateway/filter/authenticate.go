@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Authenticate determines the caller. A request may have at most one credential: a key or a token, sent as a Bearer token (RFC 6750,
@@ -27,6 +26,9 @@ type Authenticate struct {
 
 // apiKey is the name of the GraphQL query parameter for the key.
 const apiKey = "api_key"
+
+// MissingKeyText is the detail of a 401 for a request without a credential.
+const MissingKeyText = "missing key: send it in the header Authorization: Bearer KEY"
 
 // Name implements Filter.
 func (Authenticate) Name() string { return "authenticate" }
@@ -92,7 +94,7 @@ func (f Authenticate) refuse(ex *Exchange, key string, err error) error {
 		return slow
 	}
 	if key == "" && err == identity.ErrUnknown { //nolint:errorlint // certificate errors are reported as unknown keys
-		return problem.Unauthorized.New(translate.MissingKeyText).Because(err)
+		return problem.Unauthorized.New(MissingKeyText).Because(err)
 	}
 	return err
 }

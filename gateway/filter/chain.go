@@ -10,9 +10,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Filter is one stage of the chain. Request checks or completes the exchange. It refuses the request by returning an error, or responds by
@@ -210,11 +208,7 @@ func (ex *Exchange) render(p *problem.Problem) *Response {
 		a.Header.Set("Content-Type", contentType)
 		return a
 	}
-	body, err := strictjson.DecodeLenient(p.JSON())
-	if err != nil { // cannot happen: the problem was just encoded
-		panic(fmt.Sprintf("filter: decode a problem: %v", err))
-	}
-	a := responseOf(d.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body, Refused: true, Kind: string(p.Kind)}))
+	a := d.Refuse(p)
 	maps.Copy(a.Header, p.Header)
 	return a
 }
@@ -229,18 +223,6 @@ func write(d route.Dialect, p *problem.Problem) (body []byte, contentType string
 	default:
 		return p.JSON(), problem.ContentType
 	}
-}
-
-// responseOf converts the response of a translator.
-func responseOf(out *translate.Outgoing) *Response {
-	a := &Response{Status: out.Status, Header: out.Header.Clone(), Body: out.Body, Failed: out.Failed}
-	if a.Header == nil {
-		a.Header = make(http.Header, 8)
-	}
-	if out.ContentType != "" {
-		a.Header.Set("Content-Type", out.ContentType)
-	}
-	return a
 }
 
 // guard calls one phase of a filter and converts a panic into an error, so that a bug fails one request instead of the process.

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // probe notes when it runs, and does a case's work.
@@ -133,13 +133,13 @@ func TestAFaultOnTheWayOutReplacesTheAnswerAndClosesItsStream(t *testing.T) {
 // shout is a dialect for tests.
 type shout struct{}
 
-func (shout) Refuse(p *translate.Response) *translate.Outgoing {
-	return &translate.Outgoing{Status: p.Status, ContentType: "text/shout", Body: []byte(strings.ToUpper(p.Detail()))}
+func (shout) Refuse(p *problem.Problem) *filter.Response {
+	return &filter.Response{Status: p.Status, Header: http.Header{"Content-Type": {"text/shout"}}, Body: []byte(strings.ToUpper(p.Detail))}
 }
 
-func (shout) Serve(context.Context, string, *translate.Incoming, translate.Caller) *translate.Outgoing {
-	return &translate.Outgoing{Status: 200}
-}
+func (shout) Priority(*filter.Exchange) (overload.Priority, bool) { return overload.Read, true }
+
+func (s shout) ForDryRun() filter.Translator { return s }
 
 func TestRefusalsLeaveInTheCallersDialect(t *testing.T) {
 	chain := &filter.Chain{Headers: []filter.Filter{filter.LimitSize{}}}

@@ -3,37 +3,26 @@ package filter
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/translate"
 )
-
-// Priorities computes the priority of requests for admission.
-type Priorities struct {
-	// Names lists the operations of a request, for dialects that have a single route.
-	Names map[route.Dialect]OperationNamer
-	// PriorityOf returns the priority of an operation of a legacy dialect.
-	PriorityOf func(d route.Dialect, name string) overload.Priority
-}
 
 // stageConcurrency is the name of both concurrency stages.
 const stageConcurrency = "limit concurrency"
 
 // LimitConcurrency limits the number of requests in progress. It runs after Authenticate, because slots are shared fairly between
 // organisations, and before RateLimit, so that a request refused here does not use up quota.
-type LimitConcurrency struct{ Priorities }
+type LimitConcurrency struct{}
 
 // Name implements Filter.
 func (LimitConcurrency) Name() string { return stageConcurrency }
 
 // Request returns 503 if no slot becomes free in time, or if the connection exceeds a limit. Requests that stop or reduce costs are exempt
 // from the connection limit. A request whose priority depends on its body does not wait here; see LimitConcurrencyByBody.
-func (f LimitConcurrency) Request(ctx context.Context, ex *Exchange) error {
-	p, known := f.priority(ex)
+func (LimitConcurrency) Request(ctx context.Context, ex *Exchange) error {
+	p, known := priority(ex)
 	if known || ex.Caller == nil {
 		if err := connectionLimit(ex, p); err != nil {
 			return err
@@ -53,14 +42,14 @@ func (LimitConcurrency) Response(_ context.Context, ex *Exchange) error {
 
 // LimitConcurrencyByBody applies LimitConcurrency to requests whose priority depends on the body and that did not get a slot earlier. These
 // requests have already been counted against quotas.
-type LimitConcurrencyByBody struct{ Priorities }
+type LimitConcurrencyByBody struct{}
 
 // Name implements Filter.
 func (LimitConcurrencyByBody) Name() string { return stageConcurrency }
 
 // Request returns the same errors as LimitConcurrency.
-func (f LimitConcurrencyByBody) Request(ctx context.Context, ex *Exchange) error {
-	p, _ := f.priority(ex)
+func (LimitConcurrencyByBody) Request(ctx context.Context, ex *Exchange) error {
+	p, _ := priority(ex)
 	if err := connectionLimit(ex, p); err != nil {
 		return err
 	}
@@ -107,7 +96,7 @@ func acquire(ctx context.Context, ex *Exchange, p overload.Priority) (err error)
 
 // priority returns the priority of a request. known is false if the priority depends on a body that has not been read; the request then has
 // the priority of a change.
-func (f *Priorities) priority(ex *Exchange) (p overload.Priority, known bool) {
+func priority(ex *Exchange) (p overload.Priority, known bool) {
 	if ex.Route == nil {
 		return overload.Read, true
 	}
@@ -115,18 +104,10 @@ func (f *Priorities) priority(ex *Exchange) (p overload.Priority, known bool) {
 		row, _ := operation.Lookup(ex.Operation.ID)
 		return PriorityOf(row.EffectiveVerb(ex.Body.Doc)), ex.Body.HasDoc || row.Verb != operation.VerbAction
 	}
-	names, ok := f.Names[ex.Dialect]
-	switch {
-	case !ok:
-		return f.PriorityOf(ex.Dialect, ex.Route.ID), true
-	case !ex.Body.HasDoc:
-		return overload.Change, false
+	if t := ex.Ports.Translators[ex.Dialect]; t != nil {
+		return t.Priority(ex)
 	}
-	in := &translate.Incoming{Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Body.Doc, HasBody: true}
-	for _, name := range names.Fields(in) {
-		p = max(p, f.PriorityOf(ex.Dialect, name))
-	}
-	return p, true
+	return overload.Read, true // answered without a v2 call
 }
 
 // PriorityOf returns the priority of calls with the given verb.

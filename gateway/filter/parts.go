@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Progress tracks an exchange on its way through the chain.
@@ -57,16 +56,25 @@ type Translation struct {
 	Fingerprint string
 	// StopAt and TerminateAt are the times when the gateway stops and terminates the new pod, zero for never.
 	StopAt, TerminateAt time.Time
+	// Operations are the operation names of a legacy request, nil before it was parsed.
+	Operations []string
+	// DroppedFields are fields of a legacy request that v2 cannot express.
+	DroppedFields []string
 	// template is the template whose values the translator wrote into the body, or nil.
-	template *translate.Origin
-	// operations are the operation names of a legacy request, nil before it was parsed.
-	operations []string
-	// droppedFields are fields of a legacy request that v2 cannot express.
-	droppedFields []string
+	template *TemplateOrigin
 	// lists is the memory for the lists read for a legacy request, nil if it uses no lists.
 	lists *memoryUse
 	// creates are the calls whose intents end when the response is delivered.
 	creates []*Exchange
+}
+
+// TemplateOrigin is a template whose values are in a body that does not name it.
+type TemplateOrigin struct {
+	// TemplateID is the ID that the caller named.
+	TemplateID string
+	// Record is the template if the platform does not know it, because it represents another resource of the account. Nil means that the
+	// platform knows it.
+	Record any
 }
 
 // Body is the body of a call as it is checked and sent.

@@ -19,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
 // Ports are the side effects of the chain. Filters cause effects only through the Ports of their Exchange, so the same chain with other
@@ -51,8 +50,6 @@ type Ports struct {
 	Translators map[route.Dialect]Translator
 	// Decisions is the decision log; nil logs nothing.
 	Decisions Decisions
-	// Usage counts legacy calls for the migration report; nil counts nothing.
-	Usage *usage.Recorder
 	// Audit records changes; nil records nothing.
 	Audit *audit.Log
 	// LeadsMayManage permits leads to manage keys and requests for approval of their team.

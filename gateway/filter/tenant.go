@@ -4,12 +4,10 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Class is a group of operations with quotas in addition to the caller's.
@@ -69,8 +67,6 @@ type Tenant struct {
 	ModelPaths []string
 	// Unknown selects which undescribed parts of requests are forwarded.
 	Unknown Unknown
-	// Brownouts contains the brownout schedules of legacy dialects.
-	Brownouts map[route.Dialect]*translate.Schedule
 	// ChangesBodies reports that policies may change bodies.
 	ChangesBodies bool
 }

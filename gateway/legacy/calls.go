@@ -13,13 +13,16 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	"github.com/tollgate-dev/tollgate/translate/usage"
+	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
 // Calls counts the calls of the legacy APIs and reports them to operators.
@@ -30,6 +33,9 @@ type Calls struct {
 	*view.Current
 	store       *usage.Store
 	translators translate.Deps
+	api         *schema.API
+	lists       *filter.Memory
+	moves       map[string][]string // v2 operations by the v1 operation that they replace
 }
 
 // Deps are the dependencies of Calls. All are required except Sleep.
@@ -39,6 +45,10 @@ type Deps struct {
 	Logger         *slog.Logger
 	Meter          metric.Meter
 	*view.Current
+	// API describes v2.
+	API *schema.API
+	// Lists limits the memory of lists translated at the same time, until the responses are sent. Further requests wait.
+	Lists *filter.Memory
 	// Sleep and LedgerTypes are passed on to [translate.Deps].
 	Sleep       func(ctx context.Context, d time.Duration) error
 	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
@@ -47,10 +57,16 @@ type Deps struct {
 // New returns a Calls, which also holds the dependencies of translators that outlive a configuration.
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	c := &Calls{
+		api: deps.API, lists: deps.Lists, moves: make(map[string][]string),
 		store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current,
 		translators: translate.Deps{
 			Now: deps.Now, Sleep: deps.Sleep, Store: NewRecords(deps.Records, prefix.Legacy()), Logger: deps.Logger, LedgerTypes: deps.LedgerTypes,
 		}.WithDefaults(),
+	}
+	for _, op := range v1.Operations() {
+		if op.V2 != "" {
+			c.moves[op.ID] = []string{op.V2}
+		}
 	}
 	var err error
 	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &brandWarningStore{c.store, deps.Current, deps.Logger, sync.Once{}}, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
@@ -111,7 +127,7 @@ func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.Optio
 				Refused: next,
 				Org:     id, Key: r.Key, Dialect: r.Dialect, Operation: r.Operation, Agent: r.Agent,
 				Count: r.Count, First: r.First, Last: r.Last, Statuses: r.Statuses,
-				V2: successors(r.RowKey, c.Load().Replacements), Became: r.V2, Lost: r.Lost,
+				V2: c.successors(r.RowKey), Became: r.V2, Lost: r.Lost,
 			})
 		}
 	}
@@ -122,8 +138,8 @@ func (c *Calls) list(ctx context.Context, _ adminapi.Principal, p adminapi.Optio
 func (c *Calls) brownouts(org string) []Brownout {
 	now, out := c.Now(), []Brownout{}
 	for _, o := range c.Config().Orgs {
-		for _, dialect := range translate.Dialect("").Values() {
-			s := translate.NewSchedule(o.Brownouts, translate.Dialect(dialect))
+		for _, dialect := range settings.Dialect("").Values() {
+			s := NewSchedule(o.Brownouts, settings.Dialect(dialect))
 			if s == nil || org != "" && o.ID != org {
 				continue
 			}
@@ -137,10 +153,10 @@ func (c *Calls) brownouts(org string) []Brownout {
 }
 
 // successors returns the v2 operations that replace a row's operation. The result is never nil.
-func successors(who usage.RowKey, moves map[string][]string) []string {
+func (c *Calls) successors(who usage.RowKey) []string {
 	next := graphql.Successors(who.Operation)
 	if who.Dialect == string(route.V1) {
-		next = moves[who.Operation]
+		next = c.moves[who.Operation]
 	}
 	if next == nil {
 		return []string{}

@@ -4,123 +4,176 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
+	shared "github.com/tollgate-dev/tollgate/translate/legacy"
+	"github.com/tollgate-dev/tollgate/translate/usage"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
-// graphqlTranslator adapts graphql.API to filter.Translator.
-type graphqlTranslator struct{ *graphql.API }
+// dialect is the common part of v1.API and graphqlDialect.
+type dialect interface {
+	// Refuse converts a refusal that did not come from the dialect to its form.
+	Refuse(r *translate.Response) *translate.Outgoing
+	// Brownout returns the refusal of operation op during a brownout, with the given text.
+	Brownout(op string, params map[string]string, text string) *translate.Outgoing
+	// Serve responds to operation op by making v2 calls.
+	Serve(ctx context.Context, op string, in *translate.Incoming, call translate.Caller) *translate.Outgoing
+}
 
-// Serve implements filter.Translator.
-func (d graphqlTranslator) Serve(ctx context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
+// graphqlDialect adapts graphql.API to dialect.
+type graphqlDialect struct{ *graphql.API }
+
+// Serve implements dialect.
+func (d graphqlDialect) Serve(ctx context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
 	return d.API.Serve(ctx, in, call)
 }
 
-// Dialects holds the translators of a configuration.
-type Dialects struct {
-	first *v1.API
-	gql   graphqlTranslator
-	// rest and graphql are the settings of the translators.
-	rest    v1.Config
-	graphql graphql.Config
+// translator implements filter.Translator. It is immutable.
+type translator struct {
+	dialect dialect
+	// settings are the settings of the dialect, a v1.Config or a graphql.Config.
+	settings any
+	// dry returns the dialect for dry runs, which stores nothing.
+	dry func() dialect
+	// fields returns the operations of a request by its body. It is nil for a dialect whose routes identify the operation.
+	fields func(in *translate.Incoming) []string
+	// successors returns the v2 operations that replace an operation, most important first.
+	successors func(name string) []string
+	// api describes v2.
+	api *schema.API
+	// lists limits the memory of lists translated at the same time.
+	lists *filter.Memory
+	// usage counts the calls; nil counts nothing.
+	usage *usage.Recorder
 }
 
-// Dialects returns the translators of a configuration. It returns before, which may be nil, if their settings are
-// unchanged.
-func (c *Calls) Dialects(cfg *settings.Config, before *Dialects) (*Dialects, error) {
-	return compile(cfg, c.translators, before)
-}
-
-// ForDryRun returns translators for a dry run, which store nothing.
-func ForDryRun(cfg *settings.Config, now func() time.Time) (*Dialects, error) {
-	return compile(cfg, translate.Deps{Now: now}.WithDefaults(), nil)
-}
-
-func compile(cfg *settings.Config, deps translate.Deps, before *Dialects) (*Dialects, error) {
-	rest, gql := cfg.V1, cfg.GraphQL
-	rest.Legacy, gql.Legacy = cfg.Legacy.Config, cfg.Legacy.Config
-	if before != nil && before.rest == rest && before.graphql == gql {
-		return before, nil
+// Translators returns the translators of a configuration by dialect. A translator of before is reused if its settings are unchanged; before
+// may be nil.
+func (c *Calls) Translators(cfg *settings.Config, before map[route.Dialect]filter.Translator) (map[route.Dialect]filter.Translator, error) {
+	rest, gql := configs(cfg)
+	first, _ := before[route.V1].(*translator)
+	if first == nil || first.settings != rest {
+		api, err := v1.New(rest, c.translators)
+		if err != nil {
+			return nil, err
+		}
+		first = &translator{
+			dialect: api, settings: rest, dry: func() dialect { return api.WithDeps(c.dryDeps()) },
+			successors: c.replacements, api: c.api, lists: c.lists, usage: c.Recorder,
+		}
 	}
-	first, err := v1.New(rest, deps)
-	if err != nil {
-		return nil, err
+	second, _ := before[route.GraphQL].(*translator)
+	if second == nil || second.settings != gql {
+		api, err := graphql.New(gql, c.translators)
+		if err != nil {
+			return nil, err
+		}
+		second = &translator{
+			dialect: graphqlDialect{api}, settings: gql, dry: func() dialect { return graphqlDialect{api.WithDeps(c.dryDeps())} },
+			fields: api.Fields, successors: graphql.Successors, api: c.api, lists: c.lists, usage: c.Recorder,
+		}
 	}
-	second, err := graphql.New(gql, deps)
-	return &Dialects{first, graphqlTranslator{second}, rest, gql}, err
+	return map[route.Dialect]filter.Translator{route.V1: first, route.GraphQL: second}, nil
 }
 
-// Translators returns the translators by dialect.
-func (d *Dialects) Translators() map[route.Dialect]filter.Translator {
-	return map[route.Dialect]filter.Translator{route.V1: d.first, route.GraphQL: d.gql}
+// configs returns the settings of v1 and GraphQL.
+func configs(cfg *settings.Config) (rest v1.Config, gql graphql.Config) {
+	l := &cfg.Legacy
+	both := shared.Config{Answers: shared.AnswerMode(l.Answers), Brand: l.Brand, Derived: l.DerivedName(), Deprecated: l.Deprecated, Sunset: l.Sunset}
+	rest, gql = v1.Config{Budget: cfg.V1.Budget, VolumeBudget: cfg.V1.VolumeBudget, Legacy: both}, graphql.DefaultConfig()
+	gql.Introspection, gql.CreateTimeout, gql.Timeout, gql.Legacy = cfg.GraphQL.Introspection, cfg.GraphQL.CreateTimeout, cfg.GraphQL.Timeout, both
+	return rest, gql
 }
 
-// Namers returns, by dialect, the function that finds the operation of a request whose path does not identify it, such as a GraphQL query.
-func (d *Dialects) Namers() map[route.Dialect]filter.OperationNamer {
-	return map[route.Dialect]filter.OperationNamer{route.GraphQL: d.gql}
+// dryDeps returns the dependencies of dialects for dry runs.
+func (c *Calls) dryDeps() translate.Deps { return translate.Deps{Now: c.Now} }
+
+// translatorOf returns the translator of an exchange, nil if its dialect is not translated.
+func translatorOf(ex *filter.Exchange) *translator {
+	t, _ := ex.Ports.Translators[ex.Dialect].(*translator)
+	return t
 }
+
+// ForDryRun implements filter.Translator.
+func (t *translator) ForDryRun() filter.Translator {
+	dry := *t
+	dry.dialect, dry.usage = t.dry(), nil
+	return &dry
+}
+
+// Refuse implements filter.Translator.
+func (t *translator) Refuse(p *problem.Problem) *filter.Response {
+	body, err := strictjson.DecodeLenient(p.JSON())
+	if err != nil { // cannot happen: the problem was just encoded
+		panic(fmt.Sprintf("legacy: decode a problem: %v", err))
+	}
+	return responseOf(t.dialect.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body, Refused: true, Kind: string(p.Kind)}))
+}
+
+// Priority implements filter.Translator.
+func (t *translator) Priority(ex *filter.Exchange) (p overload.Priority, known bool) {
+	switch {
+	case t.fields == nil:
+		return t.priorityOf(ex.Route.ID), true
+	case !ex.Body.HasDoc:
+		return overload.Change, false
+	}
+	for _, name := range t.fields(bodyOf(ex)) {
+		p = max(p, t.priorityOf(name))
+	}
+	return p, true
+}
+
+// priorityOf returns the priority of an operation. Operations that stop a pod are a special case, because the priority of their v2 operation
+// depends on the body.
+func (t *translator) priorityOf(name string) overload.Priority {
+	successors := t.successors(name)
+	if len(successors) == 0 {
+		return overload.Read // answered or refused without a v2 call
+	}
+	if name == "stopPod" || name == "podStop" {
+		return overload.ReducesCost
+	}
+	row, _ := operation.Lookup(successors[0])
+	return filter.PriorityOf(row.Verb)
+}
+
+// operations returns the operation names of a legacy call.
+func (t *translator) operations(ex *filter.Exchange) []string {
+	switch {
+	case ex.Translation.Operations != nil:
+		return ex.Translation.Operations
+	case t.fields == nil || ex.Route == nil:
+		return []string{ex.Event.Operation}
+	case !ex.Body.HasDoc:
+		return []string{unreadOperation}
+	}
+	return t.fields(bodyOf(ex))
+}
+
+// bodyOf returns the parts of a request that determine its operations.
+func bodyOf(ex *filter.Exchange) *translate.Incoming {
+	return &translate.Incoming{Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Body.Doc, HasBody: true}
+}
+
+// replacements returns the v2 operations that replace a v1 operation.
+func (c *Calls) replacements(id string) []string { return c.moves[id] }
 
 // Routes lists the routes of the legacy dialects.
-func (d *Dialects) Routes() []route.Route {
+func Routes() []route.Route {
 	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}}
-	for _, op := range d.first.Operations() {
+	for _, op := range v1.Operations() {
 		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, IgnoresBody: op.IgnoresBody})
 	}
 	return routes
-}
-
-// Successors maps v1 operations to the v2 operations that replace them.
-func (d *Dialects) Successors() map[string][]string {
-	m := make(map[string][]string)
-	for _, op := range d.first.Operations() {
-		if op.V2 != "" {
-			m[op.ID] = []string{op.V2}
-		}
-	}
-	return m
-}
-
-// Urgency returns a function that maps legacy operations to priorities. Operations that stop a pod are a special case,
-// because the priority of their v2 operation depends on the body.
-func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
-	v1 := d.Successors()
-	return func(d route.Dialect, name string) overload.Priority {
-		successors := graphql.Successors(name)
-		if d == route.V1 {
-			successors = v1[name]
-		}
-		if len(successors) == 0 {
-			return overload.Read // answered or refused without a v2 call
-		}
-		if name == "stopPod" || name == "podStop" {
-			return overload.ReducesCost
-		}
-		row, _ := operation.Lookup(successors[0])
-		return filter.PriorityOf(row.Verb)
-	}
-}
-
-// RouteTable returns the table of all routes: the v2 routes of the API description, and the given others.
-func RouteTable(api *schema.API, others []route.Route) (*route.Table, error) {
-	routes := make([]route.Route, 0, len(others)+64)
-	for _, op := range api.Operations() {
-		row, _ := operation.Lookup(op.ID)
-		routes = append(routes, route.Route{
-			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
-		})
-	}
-	t, err := route.NewTable(append(routes, others...))
-	if err != nil {
-		return nil, fmt.Errorf("routes: %w", err)
-	}
-	return t, nil
 }

@@ -21,10 +21,7 @@ func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	run, err := a.DryRun()
-	if err != nil {
-		return nil, err
-	}
+	run := a.DryRun()
 	prices, err := a.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ const explainTimeout = 30 * time.Second
 type Explainer struct {
 	*view.Current
 	// DryRun returns a dry run of the configuration in force. Account returns the client of its platform accounts.
-	DryRun  func() (*explain.DryRun, error)
+	DryRun  func() *explain.DryRun
 	Account func() *upstream.Account
 
 	Catalog *catalog.Catalog
@@ -70,10 +70,7 @@ func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool)
 	if err != nil {
 		return nil, err
 	}
-	run, err := a.DryRun()
-	if err != nil {
-		return nil, err
-	}
+	run := a.DryRun()
 	run.Offline = offline
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
@@ -82,13 +79,9 @@ func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool)
 
 // Estimate responds with the predicted outcome of a request.
 func (a *Explainer) Estimate(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
-	run, err := a.DryRun()
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	estimate, err := run.Estimate(ctx, ex)
+	estimate, err := a.DryRun().Estimate(ctx, ex)
 	if err != nil {
 		return nil, err
 	}

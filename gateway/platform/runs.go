@@ -71,6 +71,19 @@ func PublicBalanced(c *settings.Config) string {
 	return ""
 }
 
+// Routes lists the routes of the platform's v2 API. The operations that the gateway itself describes there need no credential.
+func Routes(api *schema.API) []route.Route {
+	operations := api.Operations()
+	routes := make([]route.Route, 0, len(operations))
+	for _, op := range operations {
+		row, _ := operation.Lookup(op.ID)
+		routes = append(routes, route.Route{
+			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
+		})
+	}
+	return routes
+}
+
 // Routes returns the routes of the served parts of the run interface.
 func (r Runs) Routes() []route.Route {
 	var routes []route.Route

@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Alerts configures which alerts are sent, when, and to which receivers.
@@ -42,8 +41,8 @@ func (a *Alerts) Validate() error {
 
 // Report sets the time of weekly reports. The zero Report disables them.
 type Report struct {
-	Weekday translate.Weekday `yaml:"weekday" doc:"weekday on which the report about the previous seven days is created; if empty, no reports are created"`
-	Hour    int               `yaml:"hour" doc:"hour of the report, 0 to 23 in UTC"`
+	Weekday Weekday `yaml:"weekday" doc:"weekday on which the report about the previous seven days is created; if empty, no reports are created"`
+	Hour    int     `yaml:"hour" doc:"hour of the report, 0 to 23 in UTC"`
 }
 
 // Due returns the time at which the latest report became due, or the zero time if reports are disabled.

@@ -25,9 +25,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-	"github.com/tollgate-dev/tollgate/translate/graphql"
-	"github.com/tollgate-dev/tollgate/translate/legacy"
-	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
 // Config is the complete configuration of a gateway. Package config decodes the file into it, starting from [Default].
@@ -67,8 +64,8 @@ type Config struct {
 	Telemetry Telemetry           `yaml:"telemetry" doc:"traces, metrics and logs"`
 	Log       Log                 `yaml:"log" doc:"log on standard error" reload:"restart"`
 	Legacy    Legacy              `yaml:"legacy" doc:"settings of both retired interfaces, v1 and GraphQL" reload:"live"`
-	V1        v1.Config           `yaml:"v1" doc:"settings of the v1 interface" reload:"live"`
-	GraphQL   graphql.Config      `yaml:"graphql" doc:"settings of the GraphQL interface" reload:"live"`
+	V1        V1                  `yaml:"v1" doc:"settings of the v1 interface" reload:"live"`
+	GraphQL   GraphQL             `yaml:"graphql" doc:"settings of the GraphQL interface" reload:"live"`
 
 	Issuers []Issuer `yaml:"issuers" doc:"OpenID Connect issuers whose tokens callers may use in place of a key" reload:"live"`
 
@@ -81,6 +78,8 @@ type Config struct {
 
 	// RejectedFiles lists the organisation files that were not accepted.
 	RejectedFiles []RejectedFile `yaml:"-"`
+	// LegacySettings lists the paths of the settings of the retired interfaces that the files contain.
+	LegacySettings []string `yaml:"-"`
 	// Revision identifies this configuration in events and on the admin listener.
 	Revision string `yaml:"-"`
 }
@@ -165,22 +164,6 @@ type Limits struct {
 	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"divides a platform account among its teams when the account is near its own rate limit"`
 }
 
-// Legacy configures the retired interfaces.
-type Legacy struct {
-	legacy.Config `yaml:",inline"`
-
-	Keyless Keyless `yaml:"keyless" doc:"catalog requests without a key, as price collectors send them to the GraphQL interface"`
-}
-
-// UnnamedPlatform warns that the platform's name is unknown. It applies to gateways with callers of the retired interfaces.
-const UnnamedPlatform = "brand is not set, and platform.base_url does not contain the platform's name: strict clients of the retired interfaces look for it in is<Brand> of templates; set legacy.brand"
-
-// Keyless limits requests that are answered without a key.
-type Keyless struct {
-	Org   string                  `yaml:"org" doc:"ID of the organisation whose platform key is used for these requests; if empty, they are refused"`
-	Limit ratelimit.AddressConfig `yaml:"limit" doc:"limit for addresses that send many such requests; only answered requests count" reload:"restart"`
-}
-
 // Decisions configures the decision log and how long decisions are stored.
 type Decisions struct {
 	policyconfig.DecisionLog `yaml:",inline"`
@@ -238,11 +221,9 @@ func Default() Config {
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: Telemetry{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},
-		Legacy: Legacy{Config: legacy.DefaultConfig(), Keyless: Keyless{
-			Limit: ratelimit.AddressConfig{Rate: 300, Burst: 1000, Addresses: 65536, IPv6Prefix: 64},
-		}},
-		V1:      v1.DefaultConfig(),
-		GraphQL: graphql.DefaultConfig(),
+		Legacy:    defaultLegacy(),
+		V1:        defaultV1(),
+		GraphQL:   defaultGraphQL(),
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 func (o *Org) validate(at string) []error {
@@ -97,7 +96,7 @@ type Org struct {
 	Isolation    Isolation               `yaml:"isolation" doc:"access of callers to the resources of other callers in the organisation"`
 	Labels       []ledger.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels; the ledger stores them, and costs can be grouped and filtered by them"`
 	Classes      []Class                 `yaml:"classes" doc:"groups of v2 operations with separate rate limits"`
-	Brownouts    []translate.Brownout    `yaml:"brownouts" doc:"time windows in which its calls to the retired interfaces are refused"`
+	Brownouts    []Brownout              `yaml:"brownouts" doc:"time windows in which its calls to the retired interfaces are refused"`
 	Policies     policyconfig.Config     `yaml:",inline"`
 	Teams        []Team                  `yaml:"teams" doc:"teams of the organisation"`
 	Keys         []Key                   `yaml:"keys" doc:"keys of its callers"`

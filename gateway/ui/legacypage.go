@@ -10,6 +10,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 )
 
+// legacyRow is the pattern of the endpoint about callers of retired APIs.
+const legacyRow = "GET /admin/legacy"
+
+// legacyPage returns the page about callers of retired APIs.
+func legacyPage() *page {
+	return &page{name: "legacy", title: "Legacy APIs", asks: legacyRow, group: groupTraffic, icon: "clock", load: loadLegacy}
+}
+
 // legacyData holds the data of the page about callers of retired APIs.
 type legacyData struct{ legacy.List }
 

@@ -6,7 +6,7 @@ func trafficPages() []*page {
 		{name: "requests", title: "Requests", asks: decisionList, group: groupTraffic, icon: "list", period: last24Hours, load: loadRequests},
 		{name: "request", title: "Request", at: "requests/{id}", under: "requests", asks: decisionRow, load: loadRequest},
 		{name: "limits", title: "Rate limits", asks: limitRow, group: groupTraffic, icon: "gauge", load: loadLimits},
-		{name: "legacy", title: "Legacy APIs", asks: legacyRow, group: groupTraffic, icon: "clock", load: loadLegacy},
+		legacyPage(),
 	}
 }
 
@@ -14,5 +14,4 @@ func trafficPages() []*page {
 const (
 	limitRow   = "GET /admin/limits"
 	resetLimit = "POST /admin/limits/reset"
-	legacyRow  = "GET /admin/legacy"
 )

@@ -18,8 +18,6 @@ type View struct {
 	// Plans contains the budgets of organisations by ID, including budgets of keys created at run time. Organisations without budgets are
 	// missing.
 	Plans map[string]*ledger.Plan
-	// Replacements maps each v1 operation to the v2 operations that replace it.
-	Replacements map[string][]string
 }
 
 // Current provides the View in force, which is replaced on a reload, and the gateway's clock. Each method loads the view separately. A

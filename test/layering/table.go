@@ -36,12 +36,12 @@ func Table() []Row {
 				"config/egress", "config/fault", "config/files", "config/strictyaml", "gateway/identity", "gateway/settings", "gateway/upstream", "policies/logfile", "policies/operation",
 				"policies/policyconfig", "ratelimit", "ratelimit/redisstore",
 			},
-			Tests: []string{"policies", "test/world", "translate"}, // for certificates
+			Tests: []string{"policies", "test/world"}, // for certificates
 			Why:   "config reads the file into the settings, which bring no engine with them, and nothing below knows the file",
 		},
 		{
 			Package: "gateway/settings",
-			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/adminapi", "gateway/identity", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/logfile", "policies/policyconfig", "policies/ledger", "ratelimit", "ratelimit/redisstore", "translate/..."},
+			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/adminapi", "gateway/identity", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/logfile", "policies/policyconfig", "policies/ledger", "ratelimit", "ratelimit/redisstore"},
 			Why:     "what the configuration says, without the engines that work by it",
 		},
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
@@ -58,7 +58,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/filter/...",
-			May:     []string{"gateway/approval", "gateway/audit", "gateway/identity", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/..."},
+			May:     []string{"gateway/approval", "gateway/audit", "gateway/identity", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/..."},
 			Tests:   []string{"gateway/settings"}, // for providers of metrics
 			Why:     "filters use the leaves and know neither the doors nor how they are assembled",
 		},
@@ -93,7 +93,7 @@ func Table() []Row {
 		{
 			Package: "gateway/alerts",
 			May:     []string{"gateway/admin", "gateway/admin/adminapi", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/ledger"},
-			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/policyconfig", "translate"}, // to make configurations and grants
+			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/policyconfig"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
@@ -104,8 +104,9 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/legacy",
-			May:     []string{"gateway/admin", "gateway/admin/adminapi", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/graphql", "translate/usage", "translate/v1"},
-			Why:     "a feature: the retired interfaces and their callers, and the routes of all dialects",
+			May:     []string{"gateway/admin", "gateway/admin/adminapi", "gateway/filter", "gateway/identity", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/operation", "translate/..."},
+			Tests:   []string{"config"}, // to read the configuration of a page
+			Why:     "a feature: the retired interfaces and their callers; nothing but the root, the console and the command line imports it",
 		},
 		{
 			Package: "gateway/approval/grants",
@@ -134,7 +135,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/adminapi", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/compiler", "policies/operation", "policies/policyinput", "policies/ledger", "ratelimit", "translate"},
+			May:     []string{"config/fault", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/adminapi", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/compiler", "policies/operation", "policies/policyinput", "policies/ledger", "ratelimit"},
 			Why:     "a feature: who may call, and for what",
 		},
 		{

@@ -12,7 +12,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/translate"
 	v1 "github.com/tollgate-dev/tollgate/translate/v1"
 )
 
@@ -248,10 +247,6 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 		"podId": operation.KindPod, "endpointId": operation.KindEndpoint, "templateId": operation.KindTemplate,
 		"networkVolumeId": operation.KindVolume, "containerRegistryAuthId": operation.KindRegistry,
 	}
-	api, err := v1.New(v1.DefaultConfig(), translate.Deps{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := openDoor(t, "http", apart("{read: team, exempt: [viewer]}"))
 	theirs := owned(t, d, "key_research")
 	old := func(method, path, body string) func(string) answer {
@@ -260,7 +255,7 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 			return d.ask(t, request(method, fill.Replace(path), "key_other", fill.Replace(body)))
 		}
 	}
-	for _, op := range api.Operations() {
+	for _, op := range v1.Operations() {
 		for name, kind := range kinds {
 			if path := strings.ReplaceAll(op.Path, "{"+name+"}", "<id>"); path != op.Path {
 				body := ""

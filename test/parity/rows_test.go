@@ -77,12 +77,8 @@ var v1Rows = []row{
 // Each row of v1 answers what its description says, through the assembled gateway.
 func TestEveryRowOfV1(t *testing.T) {
 	t.Parallel()
-	api, err := v1.New(v1.DefaultConfig(), translate.Deps{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	operations, driven := map[string]v1.Operation{}, map[string]bool{}
-	for _, op := range api.Operations() {
+	for _, op := range v1.Operations() {
 		operations[op.ID] = op
 	}
 	for _, r := range v1Rows {

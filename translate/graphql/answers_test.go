@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -125,23 +124,6 @@ func TestHeaders(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"listPods", "listGpuTypes"}, out.V2); diff != "" {
 		t.Errorf("operations (-want +got):\n%s", diff)
-	}
-}
-
-func TestConfig(t *testing.T) {
-	if err := graphql.DefaultConfig().Validate(); err != nil {
-		t.Errorf("the defaults are invalid: %v", err)
-	}
-	bad := graphql.Config{CreateTimeout: time.Minute}
-	err := bad.Validate()
-	if err == nil {
-		t.Fatal("a bad configuration is valid")
-	}
-	if !strings.HasPrefix(err.Error(), "timeout: ") {
-		t.Errorf("no fault about timeout in %v", err)
-	}
-	if _, err := graphql.New(bad, translate.Deps{}); err == nil {
-		t.Error("New takes a bad configuration")
 	}
 }
 

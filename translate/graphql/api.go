@@ -30,12 +30,9 @@ type API struct {
 	naming naming
 }
 
-// New validates the configuration and connects each field of the schema with its resolver. It returns an error for a
+// New connects each field of the schema with its resolver. It returns an error for a
 // field without a resolver or a resolver without a field.
 func New(cfg Config, deps translate.Deps) (*API, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	l, source := cfg.Limits, strings.NewReplacer("__BRAND__", cfg.Legacy.Name(), "__brand__", cfg.Legacy.LowerName()).Replace(schemaSource)
 	names := newNaming(source, cfg.Legacy)
 	e, err := engine.New(engine.Config[*exchange]{
@@ -52,6 +49,13 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		DataCentersField: "dataCenterId", CountriesField: "countryCode", VCPUsField: "minVcpuCount", UnknownTypes: "GPU type not found",
 	}
 	return &API{cfg: cfg, deps: deps.WithDefaults(), engine: e, quirks: quirks, header: cfg.Legacy.Header(), naming: names}, err
+}
+
+// WithDeps returns an API with the same configuration and other dependencies.
+func (a *API) WithDeps(deps translate.Deps) *API {
+	other := *a
+	other.deps = deps.WithDefaults()
+	return &other
 }
 
 // naming maps between the schema's names and the names of clients for members that contain the platform's name.

@@ -1,27 +1,26 @@
 package graphql
 
 import (
-	"errors"
 	"time"
 
-	configfault "github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
 // Config holds the settings of the GraphQL interface. Use DefaultConfig as a base, because the zero value rejects every
 // document.
 type Config struct {
-	Introspection bool          `yaml:"introspection" doc:"allow __schema and __type. If false, they are refused with 'GraphQL introspection is not allowed'"`
-	CreateTimeout time.Duration `yaml:"create_timeout" doc:"timeout of a request that creates a pod or a cluster, including the current attempt"`
-	Timeout       time.Duration `yaml:"timeout" doc:"timeout of every other request"`
-
+	// Introspection allows __schema and __type.
+	Introspection bool
+	// CreateTimeout is the timeout of a request that creates a pod or a cluster, including the current attempt. Timeout is
+	// the timeout of every other request.
+	CreateTimeout, Timeout time.Duration
 	// CreateBudget is the time after the arrival of a request during which a create of a pod or cluster may start another
 	// placement attempt. CreateTimeout still applies.
-	CreateBudget time.Duration `yaml:"-"`
+	CreateBudget time.Duration
 	// Limits holds the limits of one request.
-	Limits Limits `yaml:"-"`
+	Limits Limits
 	// Legacy holds the settings that both dialects share.
-	Legacy legacy.Config `yaml:"-"`
+	Legacy legacy.Config
 }
 
 // Limits holds the limits of one request. Each refusal names the limit that was exceeded. Fields are counted after the
@@ -60,12 +59,4 @@ func DefaultConfig() Config {
 			Directives: 10, Values: 10000, RootMutations: 1, Calls: 64, Response: 8 << 20,
 		},
 	}
-}
-
-// Validate checks c and joins all errors, each with its path below "graphql".
-func (c Config) Validate() error {
-	var faults configfault.Found
-	faults.If(c.CreateTimeout <= 0, "create_timeout", "must be greater than 0, got %v", c.CreateTimeout)
-	faults.If(c.Timeout <= 0, "timeout", "must be greater than 0, got %v", c.Timeout)
-	return errors.Join(faults...)
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/publicsuffix"
-
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -18,9 +16,8 @@ const defaultName = "Platform"
 
 var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
-// KnownName returns the platform's name in identifiers: the configured one, or the one derived from the platform's
-// address, or "" if there is none.
-func (c Config) KnownName() string { return cmp.Or(c.Brand, registered(c.Host)) }
+// KnownName returns the platform's name in identifiers, or "" if there is none.
+func (c Config) KnownName() string { return cmp.Or(c.Brand, c.Derived) }
 
 // Name returns KnownName, or a default if that is empty.
 func (c Config) Name() string { return cmp.Or(c.KnownName(), defaultName) }
@@ -29,29 +26,6 @@ func (c Config) Name() string { return cmp.Or(c.KnownName(), defaultName) }
 func (c Config) LowerName() string {
 	name := c.Name()
 	return strings.ToLower(name[:1]) + name[1:]
-}
-
-// registered returns the name of the registered domain of a host, in letters and digits: AcmeCloud for
-// api.acme-cloud.co.uk. It returns "" for addresses and for names outside the public suffix list, such as those of a
-// private network.
-func registered(host string) string {
-	host = strings.ToLower(host)
-	suffix, icann := publicsuffix.PublicSuffix(host)
-	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
-	if err != nil || !icann && !strings.Contains(suffix, ".") {
-		return ""
-	}
-	var brand strings.Builder
-	for word := range strings.SplitSeq(strings.TrimSuffix(domain, "."+suffix), "-") {
-		if word != "" {
-			brand.WriteString(strings.ToUpper(word[:1]) + word[1:])
-		}
-	}
-	name := brand.String()
-	if !brandPattern.MatchString(name) {
-		return ""
-	}
-	return name
 }
 
 // maxSpellings is the maximum number of spellings stored for an organisation.

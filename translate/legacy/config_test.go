@@ -7,26 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestConfigValidate(t *testing.T) {
-	if err := DefaultConfig().Validate(); err != nil {
-		t.Errorf("the defaults are not valid: %v", err)
-	}
-	for name, tt := range map[string]struct {
-		change func(*Config)
-		want   string
-	}{
-		"brand":        {func(c *Config) { c.Brand = "a b" }, `brand: must be a letter followed by at most 31 letters and digits, got "a b"`},
-		"deprecated":   {func(c *Config) { c.Deprecated = "soon" }, `deprecated: must be a date like 2026-11-15, got "soon"`},
-		"sunset":       {func(c *Config) { c.Sunset = "later" }, `sunset: must be a date like 2026-11-15, got "later"`},
-		"early sunset": {func(c *Config) { c.Sunset = "2026-01-01" }, "sunset: must not be before deprecated (2026-11-15), got 2026-01-01"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := DefaultConfig()
-			tt.change(&cfg)
-			if err := cfg.Validate(); err == nil || err.Error() != tt.want {
-				t.Errorf("Validate = %v, want %s", err, tt.want)
-			}
-		})
+func TestName(t *testing.T) {
+	for want, c := range map[string]Config{"Platform": {}, "Acme": {Derived: "Acme"}, "Globex": {Brand: "Globex", Derived: "Acme"}} {
+		if got := c.Name(); got != want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
+		}
 	}
 }
 

@@ -56,11 +56,8 @@ type API struct {
 	docs   *documents
 }
 
-// New returns an API. It returns an error if the configuration is invalid.
+// New returns an API. It returns an error if the names in cfg do not fit the description.
 func New(cfg Config, deps translate.Deps) (*API, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("v1: %w", err)
-	}
 	docs, err := newDocuments(cfg.Legacy.Name())
 	if err != nil {
 		return nil, fmt.Errorf("v1: %w", err)
@@ -82,12 +79,20 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 }
 
 // Operations lists the operations in the order of the v1 description.
-func (a *API) Operations() []Operation {
-	list := make([]Operation, len(a.rows))
-	for i, row := range a.rows {
+func Operations() []Operation {
+	rows := operations()
+	list := make([]Operation, len(rows))
+	for i, row := range rows {
 		list[i] = row.Operation
 	}
 	return list
+}
+
+// WithDeps returns an API with the same configuration and other dependencies.
+func (a *API) WithDeps(deps translate.Deps) *API {
+	other := *a
+	other.deps = deps.WithDefaults()
+	return &other
 }
 
 // request is one v1 request in progress.

@@ -86,7 +86,7 @@ func TestServeAlwaysAnswers(t *testing.T) {
 	if out := api.Serve(t.Context(), "nonsense", nil, nil); out == nil || out.Status != 404 {
 		t.Errorf("unknown operation: %+v", out)
 	}
-	for _, op := range api.Operations() {
+	for _, op := range Operations() {
 		out := api.Serve(t.Context(), op.ID, nil, nil)
 		if out == nil || out.Status < 200 || out.Status > 599 {
 			t.Errorf("%s without anything: %+v", op.ID, out)
@@ -149,31 +149,6 @@ func TestRefuse(t *testing.T) {
 			}
 			if out.Header.Get("Deprecation") == "" {
 				t.Errorf("headers %v lack the migration signals", out.Header)
-			}
-		})
-	}
-}
-
-func TestConfigValidate(t *testing.T) {
-	if err := DefaultConfig().Validate(); err != nil {
-		t.Fatalf("the defaults are not valid: %v", err)
-	}
-	tests := map[string]struct {
-		change func(*Config)
-		want   string
-	}{
-		"budget": {func(c *Config) { c.Budget = 0; c.VolumeBudget = 0 }, "budget: must be between 1s and 29s, got 0s\nvolume_budget: must be between 1s and budget (0s), got 0s"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			cfg := DefaultConfig()
-			tt.change(&cfg)
-			err := cfg.Validate()
-			if err == nil || err.Error() != tt.want {
-				t.Errorf("Validate = %v, want %s", err, tt.want)
-			}
-			if _, err := New(cfg, translate.Deps{}); err == nil {
-				t.Error("New took it")
 			}
 		})
 	}

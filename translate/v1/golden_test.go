@@ -116,7 +116,7 @@ func runGolden(t *testing.T, path string) *golden {
 	target, body, _ := strings.Cut(g.section("v1.request"), "\n")
 	method, rest, _ := strings.Cut(target, " ")
 	path, _, _ = strings.Cut(rest, "?")
-	g.op, _ = route(g.gate.api, method, path)
+	g.op, _ = route(method, path)
 	g.result = g.gate.do(t, target, body)
 	for _, a := range g.gate.script {
 		t.Errorf("%s: the call %s %s was not made", g.name, a.op, a.id)

@@ -212,7 +212,7 @@ func (g *gate) do(t *testing.T, target, body string) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, params := route(g.api, method, u.Path)
+	op, params := route(method, u.Path)
 	if op == "" {
 		t.Fatalf("no operation for %s", target)
 	}
@@ -234,9 +234,9 @@ func (g *gate) do(t *testing.T, target, body string) result {
 	return res
 }
 
-func route(api *API, method, path string) (string, map[string]string) {
+func route(method, path string) (string, map[string]string) {
 	have := strings.Split(path, "/")
-	for _, op := range api.Operations() {
+	for _, op := range Operations() {
 		want := strings.Split(op.Path, "/")
 		if op.Method != method || len(want) != len(have) {
 			continue

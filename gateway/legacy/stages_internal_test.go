@@ -1,4 +1,4 @@
-package filter_test
+package legacy
 
 import (
 	"context"
@@ -15,12 +15,24 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
 // noon is when the tests' brownouts begin.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// shout is a dialect for tests.
+type shout struct{}
+
+func (shout) Refuse(p *translate.Response) *translate.Outgoing {
+	return &translate.Outgoing{Status: p.Status, ContentType: "text/shout", Body: []byte(strings.ToUpper(p.Detail()))}
+}
+
+func (shout) Serve(context.Context, string, *translate.Incoming, translate.Caller) *translate.Outgoing {
+	return &translate.Outgoing{Status: 200}
+}
 
 func (shout) Brownout(_ string, _ map[string]string, text string) *translate.Outgoing {
 	return &translate.Outgoing{Status: 503, ContentType: "text/shout", Body: []byte(strings.ToUpper(text))}
@@ -45,23 +57,39 @@ func newUsage(t *testing.T, w usage.Writer) *usage.Recorder {
 	return r
 }
 
-// acme is an organisation whose v1 is off from noon to one.
-func acme(message string) *filter.Tenant {
-	return &filter.Tenant{ID: "acme", Brownouts: map[route.Dialect]*translate.Schedule{route.V1: translate.NewSchedule([]translate.Brownout{
-		{Dialects: []translate.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
-	}, "v1")}}
+// probe answers with a function.
+type probe func(*filter.Exchange) error
+
+func (probe) Name() string { return "probe" }
+
+func (p probe) Request(_ context.Context, ex *filter.Exchange) error { return p(ex) }
+
+func done(ex *filter.Exchange) error {
+	ex.Reply(&filter.Response{Status: http.StatusOK, Header: http.Header{}, Body: []byte("done")})
+	return nil
 }
 
-// legacyChain has the filters about retired interfaces and an answer behind
-// them.
-func legacyChain() *filter.Chain {
-	return &filter.Chain{
-		Headers: []filter.Filter{filter.RecordLegacyUse{}},
-		Body: []filter.Filter{
-			filter.Brownout{},
-			probe{name: "translate", trail: new([]string), request: local},
-		},
+// exchange is a request in a dialect of the translators.
+func exchange(path string, r *usage.Recorder, fields func(*translate.Incoming) []string) *filter.Exchange {
+	table, err := route.NewTable([]route.Route{
+		{ID: "createPod", Dialect: route.V1, Method: http.MethodPost, Pattern: "/v1/pods"},
+		{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql"},
+	})
+	if err != nil {
+		panic(err)
 	}
+	ports := filter.Ports{Translators: map[route.Dialect]filter.Translator{
+		route.V1: &translator{dialect: shout{}, usage: r}, route.GraphQL: &translator{dialect: shout{}, usage: r, fields: fields},
+	}}
+	return (&filter.Pipeline{Table: table, Ports: ports}).NewExchange(filter.Inbound{Door: "http", Method: http.MethodGet, Path: path, Header: http.Header{}})
+}
+
+// legacyChain has the stages about the legacy APIs and an answer behind them, for an organisation acme whose v1 is off from noon to one.
+func legacyChain(message string) *filter.Chain {
+	s := SchedulesOf(&settings.Config{Orgs: []settings.Org{{ID: "acme", Brownouts: []settings.Brownout{
+		{Dialects: []settings.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
+	}}}})
+	return &filter.Chain{Headers: []filter.Filter{RecordUse{s}}, Body: []filter.Filter{ApplyBrownouts{s}, probe(done)}}
 }
 
 func TestBrownouts(t *testing.T) {
@@ -86,16 +114,12 @@ func TestBrownouts(t *testing.T) {
 		"a stranger":           {"/v1/docs", "", true, noon, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain := legacyChain()
-			ex := exchange(tc.path)
+			chain := legacyChain("")
+			ex := exchange(tc.path, nil, nil)
 			ex.In.Received = tc.now
-			ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}, route.GraphQL: shout{}}
 			ex.Route = &route.Route{Public: tc.public}
 			if tc.org != "" {
 				ex.Caller, ex.Tenant = &identity.Caller{Org: tc.org, Key: "ann"}, &filter.Tenant{ID: tc.org}
-			}
-			if tc.org == "acme" {
-				ex.Tenant = acme("")
 			}
 			if chain.RunHeaders(t.Context(), ex) {
 				chain.RunBody(t.Context(), ex)
@@ -104,8 +128,8 @@ func TestBrownouts(t *testing.T) {
 			if ex.Response.Status != tc.status {
 				t.Errorf("status = %d, want %d", ex.Response.Status, tc.status)
 			}
-			if got := ex.Response.Header.Get(filter.HeaderBrownout); got != tc.header {
-				t.Errorf("%s = %q, want %q", filter.HeaderBrownout, got, tc.header)
+			if got := ex.Response.Header.Get(HeaderBrownout); got != tc.header {
+				t.Errorf("%s = %q, want %q", HeaderBrownout, got, tc.header)
 			}
 			if got := ex.Response.Header.Get("Retry-After"); (got != "") != (tc.status == 503) {
 				t.Errorf("Retry-After = %q with status %d", got, tc.status)
@@ -119,11 +143,10 @@ func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 		"ask the platform team": "ASK THE PLATFORM TEAM",
 		"":                      "THE V1 API IS RETIRED AND IS SWITCHED OFF UNTIL 2026-11-21T13:00:00Z AS ANNOUNCED; USE /V2",
 	} {
-		chain := legacyChain()
-		ex := exchange("/v1/pods")
+		chain := legacyChain(message)
+		ex := exchange("/v1/pods", nil, nil)
 		ex.In.Received = noon.Add(59*time.Minute + 500*time.Millisecond)
-		ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}}
-		ex.Route, ex.Caller, ex.Tenant = &route.Route{ID: "listPods"}, &identity.Caller{Org: "acme", Key: "ann"}, acme(message)
+		ex.Route, ex.Caller, ex.Tenant = &route.Route{ID: "listPods"}, &identity.Caller{Org: "acme", Key: "ann"}, &filter.Tenant{ID: "acme"}
 		if chain.RunHeaders(t.Context(), ex) {
 			chain.RunBody(t.Context(), ex)
 		}
@@ -141,15 +164,11 @@ func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 }
 
 // roots names the operations of GraphQL documents in these tests.
-type roots struct{}
-
-func (roots) Fields(in *translate.Incoming) []string {
-	return strings.Fields(translate.Text(in.Body, "query"))
-}
+func roots(in *translate.Incoming) []string { return strings.Fields(translate.Text(in.Body, "query")) }
 
 func TestLegacyCallsAreNoted(t *testing.T) {
 	answer := func(ex *filter.Exchange) error {
-		ex.Response = &filter.Response{Status: 201, Header: make(http.Header)}
+		ex.Reply(&filter.Response{Status: 201, Header: make(http.Header)})
 		ex.Event.Calls = []string{"createPod"}
 		return nil
 	}
@@ -188,12 +207,8 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept := new(ledger)
 			r := newUsage(t, kept)
-			chain := &filter.Chain{Headers: []filter.Filter{
-				filter.RecordLegacyUse{Names: map[route.Dialect]filter.OperationNamer{route.GraphQL: roots{}}},
-				probe{name: "serve", trail: new([]string), request: tc.request},
-			}}
-			ex := exchange(tc.path)
-			ex.Ports.Usage = r
+			chain := &filter.Chain{Headers: []filter.Filter{RecordUse{}, probe(tc.request)}}
+			ex := exchange(tc.path, r, roots)
 			ex.Event.Agent, ex.Route, ex.Body.Doc, ex.Body.HasDoc = "launcher/1.2", tc.route, tc.doc, tc.doc != nil
 			if tc.route != nil {
 				ex.Event.Operation = tc.route.ID
@@ -202,7 +217,7 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 				ex.Caller = &identity.Caller{Org: "acme", Key: tc.key}
 			}
 			if tc.tenant {
-				ex.Tenant = acme("")
+				ex.Tenant = &filter.Tenant{ID: "acme"}
 			}
 			if chain.RunHeaders(t.Context(), ex) {
 				t.Fatal("the request went on")
@@ -215,5 +230,37 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 				t.Errorf("noted (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// told is a dialect that keeps what it was told of a request.
+type told struct {
+	shout
+
+	in *translate.Incoming
+}
+
+func (d *told) Serve(_ context.Context, _ string, in *translate.Incoming, _ translate.Caller) *translate.Outgoing {
+	d.in = in
+	return &translate.Outgoing{Status: 504}
+}
+
+func TestTheDialectKnowsTheCaller(t *testing.T) {
+	d := new(told)
+	ex := exchange("/v1/pods", nil, nil)
+	ex.Ports.Translators[route.V1] = &translator{dialect: d, lists: filter.NewMemory(1 << 20)}
+	ex.Route, ex.Caller = &route.Route{ID: "createPod"}, &identity.Caller{Org: "acme", Key: "ann"}
+	if err := (Translate{}).Request(t.Context(), ex); err != nil {
+		t.Fatal(err)
+	}
+	if d.in.Account != "acme" || d.in.Caller != "ann" || ex.Response.Status != 504 {
+		t.Errorf("the dialect was told of %q of %q, and its answer has status %d; want ann of acme, 504", d.in.Caller, d.in.Account, ex.Response.Status)
+	}
+}
+
+// The door's 401 and the dialects' have one text.
+func TestMissingKeyText(t *testing.T) {
+	if translate.MissingKeyText != filter.MissingKeyText {
+		t.Errorf("dialects say %q, the chain %q", translate.MissingKeyText, filter.MissingKeyText)
 	}
 }

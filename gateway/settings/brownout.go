@@ -1,4 +1,4 @@
-package translate
+package settings
 
 import (
 	"errors"
@@ -74,16 +74,8 @@ func (h Hours) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%02d:%02d-%02d:%02d", h.Begin/time.Hour, h.Begin%time.Hour/time.Minute, h.End/time.Hour, h.End%time.Hour/time.Minute), nil
 }
 
-// length returns the duration of the range.
-func (h Hours) length() time.Duration {
-	if h.End > h.Begin {
-		return h.End - h.Begin
-	}
-	return h.End + day - h.Begin
-}
-
-// maxMessage is the maximum length of Brownout.Message in bytes.
-const maxMessage = 400
+// maxBrownoutMessage is the maximum length of Brownout.Message in bytes.
+const maxBrownoutMessage = 400
 
 // Validate checks c and joins all errors, each with the path of its setting.
 func (c Brownout) Validate() error {
@@ -99,6 +91,6 @@ func (c Brownout) Validate() error {
 		faults.Add("until", "must be after from")
 	}
 	faults.If(!recurs && len(c.Weekdays) > 0, "weekdays", "must be empty without daily")
-	faults.If(len(c.Message) > maxMessage, "message", "must be at most %d bytes", maxMessage)
+	faults.If(len(c.Message) > maxBrownoutMessage, "message", "must be at most %d bytes", maxBrownoutMessage)
 	return errors.Join(faults...)
 }

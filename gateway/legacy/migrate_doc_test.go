@@ -1,4 +1,4 @@
-package config_test
+package legacy_test
 
 import (
 	"os"
@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 )
 
 // The configuration that docs/migrate.md shows is valid, and has the effect that the page describes.
 func TestTheBrownoutsOfTheManual(t *testing.T) {
-	page, err := os.ReadFile("../docs/migrate.md")
+	page, err := os.ReadFile("../../docs/migrate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,11 +21,11 @@ func TestTheBrownoutsOfTheManual(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/migrate.md shows no configuration")
 	}
-	l, err := config.Parse("migrate.md", []byte(text), sources(t), nil)
+	l, err := config.Parse("migrate.md", []byte(text), config.Sources{Env: func(string) (string, bool) { return "redis://127.0.0.1:6379", true }}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	schedule := translate.NewSchedule(l.Config.Orgs[0].Brownouts, "v1")
+	schedule := legacy.NewSchedule(l.Config.Orgs[0].Brownouts, "v1")
 	for at, want := range map[string]bool{
 		"2026-12-01T09:59:59Z": false,
 		"2026-12-01T10:00:00Z": true,

@@ -1,10 +1,12 @@
-package translate
+package legacy
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // NoticePeriod is the time before a window during which it is announced.
@@ -14,10 +16,10 @@ const NoticePeriod = 7 * 24 * time.Hour
 type Span struct{ From, Until time.Time }
 
 // Schedule holds the brownouts of one dialect. It is immutable and safe for concurrent use; a nil Schedule is empty.
-type Schedule struct{ entries []Brownout }
+type Schedule struct{ entries []settings.Brownout }
 
 // NewSchedule returns the schedule of a dialect, or nil if none of the entries applies to it. The entries must be valid.
-func NewSchedule(entries []Brownout, dialect Dialect) *Schedule {
+func NewSchedule(entries []settings.Brownout, dialect settings.Dialect) *Schedule {
 	s := &Schedule{}
 	for _, e := range entries {
 		if slices.Contains(e.Dialects, dialect) {
@@ -37,9 +39,9 @@ func (s *Schedule) Active(now time.Time) (span Span, message string, ok bool) {
 	if len(spans) == 0 || spans[0].From.After(now) {
 		return Span{}, "", false
 	}
-	for _, e := range s.entries {
-		in := false
-		e.each(now, now.Add(1), func(Span) { in = true })
+	for i := range s.entries {
+		e, in := &s.entries[i], false
+		windows(e, now, now.Add(1), func(Span) { in = true })
 		if in {
 			return spans[0], e.Message, true
 		}
@@ -53,8 +55,8 @@ func (s *Schedule) Spans(now time.Time) []Span {
 		return nil
 	}
 	var all []Span
-	for _, e := range s.entries {
-		e.each(now, now.Add(NoticePeriod), func(w Span) { all = append(all, w) })
+	for i := range s.entries {
+		windows(&s.entries[i], now, now.Add(NoticePeriod), func(w Span) { all = append(all, w) })
 	}
 	slices.SortFunc(all, func(a, b Span) int { return cmp.Or(a.From.Compare(b.From), a.Until.Compare(b.Until)) })
 	merged := all[:0]
@@ -88,10 +90,13 @@ func (s *Schedule) Announce(now time.Time) string {
 	return b.String()
 }
 
-// each calls visit for the windows of an entry that overlap the time from begin to end.
-func (c Brownout) each(begin, end time.Time, visit func(Span)) {
+// day is the length of a UTC day.
+const day = 24 * time.Hour
+
+// windows calls visit for the windows of an entry that overlap the time from begin to end.
+func windows(c *settings.Brownout, begin, end time.Time, visit func(Span)) {
 	meets := func(w Span) bool { return w.Until.After(begin) && w.From.Before(end) && w.Until.After(w.From) }
-	if (c.Daily == Hours{}) {
+	if (c.Daily == settings.Hours{}) {
 		if w := (Span{c.From, c.Until}); meets(w) {
 			visit(w)
 		}
@@ -99,11 +104,13 @@ func (c Brownout) each(begin, end time.Time, visit func(Span)) {
 	}
 	// A range that began yesterday may still be active.
 	for midnight := begin.UTC().Truncate(day).Add(-day); midnight.Before(end); midnight = midnight.Add(day) {
-		if !c.on(midnight.Weekday()) {
+		if !on(c, midnight.Weekday()) {
 			continue
 		}
-		w := Span{From: midnight.Add(c.Daily.Begin)}
-		w.Until = w.From.Add(c.Daily.length())
+		w := Span{From: midnight.Add(c.Daily.Begin), Until: midnight.Add(c.Daily.End)}
+		if c.Daily.End <= c.Daily.Begin {
+			w.Until = w.Until.Add(day)
+		}
 		if w.From.Before(c.From) {
 			w.From = c.From
 		}
@@ -116,6 +123,7 @@ func (c Brownout) each(begin, end time.Time, visit func(Span)) {
 	}
 }
 
-func (c Brownout) on(d time.Weekday) bool {
-	return len(c.Weekdays) == 0 || slices.Contains(c.Weekdays, Weekday(Weekday("").Values()[d]))
+// on reports whether a daily window begins on d.
+func on(c *settings.Brownout, d time.Weekday) bool {
+	return len(c.Weekdays) == 0 || slices.Contains(c.Weekdays, settings.Weekday(settings.Weekday("").Values()[d]))
 }

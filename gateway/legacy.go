@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// legacyFeature returns the legacy APIs, v1 and GraphQL. The gateway builds and runs without this file, gateway/legacy and translate, if the
+// lines that name them in features.go are deleted too; .ci/without-legacy does that.
+func (p *parts) legacyFeature() feature {
+	return feature{name: "legacy", rows: p.legacy.Endpoints, routes: legacy.Routes, compile: p.compileLegacy, stages: legacyStages, tasks: p.legacy.Tasks}
+}
+
+// makeLegacy creates the translators of v1 and GraphQL and the record of their callers.
+func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
+	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
+		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,
+		API: p.api, Lists: p.room.Lists, Sleep: p.deps.Sleep, LedgerTypes: p.money.GPUs,
+	})
+	return err
+}
+
+func (p *parts) compileLegacy(c *compiled) (err error) {
+	var before map[route.Dialect]filter.Translator
+	if now := p.current.Load(); now != nil {
+		before = now.pipeline.Ports.Translators
+	}
+	c.ports.Translators, err = p.legacy.Translators(c.cfg, before)
+	return err
+}
+
+func legacyStages(c *compiled) stages {
+	brownouts := legacy.SchedulesOf(c.cfg)
+	return stages{
+		"headers/record legacy use": legacy.RecordUse{Schedules: brownouts},
+		"body/brownout":             legacy.ApplyBrownouts{Schedules: brownouts},
+		"body/translate":            legacy.Translate{},
+	}
+}

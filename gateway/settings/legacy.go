@@ -1,0 +1,139 @@
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Legacy configures the retired interfaces.
+type Legacy struct {
+	Answers    AnswerMode `yaml:"answers" doc:"'faithful' reproduces the actual behaviour of the legacy APIs, which their clients expect; 'strict' follows their descriptions. See docs/v1.md"`
+	Brand      string     `yaml:"brand" doc:"the platform's name in identifiers of clients, such as the parameter include<Brand>Templates and the member is<Brand> of templates. Letters and digits. Empty uses the name of the registered domain of platform.base_url (Acme for rest.acme.io) and the names that callers of the organisation use; isPlatform if there is none"`
+	Deprecated string     `yaml:"deprecated" doc:"date on which the legacy APIs were deprecated, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
+	Sunset     string     `yaml:"sunset" doc:"date on which the translation may end, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty omits the header"`
+	// Host is the host of the platform's address.
+	Host string `yaml:"-"`
+
+	Keyless Keyless `yaml:"keyless" doc:"catalog requests without a key, as price collectors send them to the GraphQL interface"`
+}
+
+// V1 configures the v1 interface.
+type V1 struct {
+	Budget       time.Duration `yaml:"budget" doc:"maximum duration of a request; v1 clients give up after 30 s. 1s to 29s"`
+	VolumeBudget time.Duration `yaml:"volume_budget" doc:"maximum duration of a request about network volumes, whose clients give up after 10 s. 1s to budget"`
+}
+
+// GraphQL configures the GraphQL interface.
+type GraphQL struct {
+	Introspection bool          `yaml:"introspection" doc:"allow __schema and __type. If false, they are refused with 'GraphQL introspection is not allowed'"`
+	CreateTimeout time.Duration `yaml:"create_timeout" doc:"timeout of a request that creates a pod or a cluster, including the current attempt"`
+	Timeout       time.Duration `yaml:"timeout" doc:"timeout of every other request"`
+}
+
+// AnswerMode selects between actual and documented behaviour where the legacy APIs deviated from their descriptions.
+type AnswerMode string
+
+// Values implements strictyaml.Enum.
+func (AnswerMode) Values() []string { return []string{"faithful", "strict"} }
+
+// UnnamedPlatform warns that the platform's name is unknown. It applies to gateways with callers of the retired interfaces.
+const UnnamedPlatform = "brand is not set, and platform.base_url does not contain the platform's name: strict clients of the retired interfaces look for it in is<Brand> of templates; set legacy.brand"
+
+// Keyless limits requests that are answered without a key.
+type Keyless struct {
+	Org   string                  `yaml:"org" doc:"ID of the organisation whose platform key is used for these requests; if empty, they are refused"`
+	Limit ratelimit.AddressConfig `yaml:"limit" doc:"limit for addresses that send many such requests; only answered requests count" reload:"restart"`
+}
+
+func defaultLegacy() Legacy {
+	return Legacy{
+		Answers: "faithful", Deprecated: "2026-11-15",
+		Keyless: Keyless{Limit: ratelimit.AddressConfig{Rate: 300, Burst: 1000, Addresses: 65536, IPv6Prefix: 64}},
+	}
+}
+
+func defaultV1() V1 { return V1{Budget: 25 * time.Second, VolumeBudget: 9 * time.Second} }
+
+func defaultGraphQL() GraphQL {
+	return GraphQL{Introspection: true, CreateTimeout: 25 * time.Second, Timeout: 9 * time.Second}
+}
+
+// WithoutLegacy returns a fault for each setting of the retired interfaces, for a gateway without them.
+func (c *Config) WithoutLegacy() error {
+	var errs fault.Found
+	for _, path := range c.LegacySettings {
+		errs.Add(path, "tollgate was built without the legacy APIs (v1 and GraphQL), which alone use this setting: remove it")
+	}
+	return errors.Join(errs...)
+}
+
+var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
+
+// Validate returns all faults, each with its path relative to the section.
+func (l *Legacy) Validate() error {
+	var errs fault.Found
+	errs.If(l.Brand != "" && !brandPattern.MatchString(l.Brand), "brand", "must be a letter followed by at most 31 letters and digits, got %q", l.Brand)
+	deprecated, err := time.Parse(time.DateOnly, l.Deprecated)
+	errs.If(err != nil, "deprecated", "must be a date like 2026-11-15, got %q", l.Deprecated)
+	if l.Sunset == "" {
+		return errors.Join(errs...)
+	}
+	sunset, err := time.Parse(time.DateOnly, l.Sunset)
+	switch {
+	case err != nil:
+		errs.Add("sunset", "must be a date like 2026-11-15, got %q", l.Sunset)
+	case sunset.Before(deprecated):
+		errs.Add("sunset", "must not be before deprecated (%s), got %s", l.Deprecated, l.Sunset)
+	}
+	return errors.Join(errs...)
+}
+
+// Validate returns all faults, each with its path relative to the section.
+func (c V1) Validate() error {
+	var errs fault.Found
+	errs.If(c.Budget < time.Second || c.Budget > 29*time.Second, "budget", "must be between 1s and 29s, got %v", c.Budget)
+	errs.If(c.VolumeBudget < time.Second || c.VolumeBudget > c.Budget, "volume_budget", "must be between 1s and budget (%v), got %v", c.Budget, c.VolumeBudget)
+	return errors.Join(errs...)
+}
+
+// Validate returns all faults, each with its path relative to the section.
+func (c GraphQL) Validate() error {
+	var errs fault.Found
+	errs.If(c.CreateTimeout <= 0, "create_timeout", "must be greater than 0, got %v", c.CreateTimeout)
+	errs.If(c.Timeout <= 0, "timeout", "must be greater than 0, got %v", c.Timeout)
+	return errors.Join(errs...)
+}
+
+// KnownName returns the platform's name in identifiers: the configured one, or the one derived from the platform's address, or "" if there
+// is none.
+func (l *Legacy) KnownName() string { return cmp.Or(l.Brand, l.DerivedName()) }
+
+// DerivedName returns the name of the registered domain of the platform's address, in letters and digits: AcmeCloud for
+// api.acme-cloud.co.uk. It returns "" for IP addresses and for names outside the public suffix list, such as those of a private network.
+func (l *Legacy) DerivedName() string {
+	host := strings.ToLower(l.Host)
+	suffix, icann := publicsuffix.PublicSuffix(host)
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil || !icann && !strings.Contains(suffix, ".") {
+		return ""
+	}
+	var brand strings.Builder
+	for word := range strings.SplitSeq(strings.TrimSuffix(domain, "."+suffix), "-") {
+		if word != "" {
+			brand.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	name := brand.String()
+	if !brandPattern.MatchString(name) {
+		return ""
+	}
+	return name
+}
