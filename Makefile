@@ -194,7 +194,7 @@ bench-compare: ## What differs beyond noise between two runs, OLD=file NEW=file,
 		else $(BENCHSTAT) -filter "$$units /binary:/./" -col /binary "$$old"; fi
 
 .PHONY: simulate
-simulate: ## Quotas of 50 gateways in three regions, in virtual time, into docs/regions.svg and docs/ratelimits.md
+simulate: ## Quotas of 50 gateways in three regions, in virtual time, into docs/regions.svg
 	@go test -count=1 -timeout 30m -v ./test/simulate -write
 
 .PHONY: microbench

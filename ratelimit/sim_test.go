@@ -13,8 +13,8 @@ import (
 )
 
 // simSeconds is the environment variable that asks for the simulation at full
-// scale and for so many seconds of virtual time; the table in docs/ratelimits.md
-// was made with 4.
+// scale and for so many seconds of virtual time; the exchanges per call in
+// docs/ratelimits.md were measured with 4.
 const simSeconds = "TOLLGATE_SIM_SECONDS"
 
 // simScale is how large a simulation is.

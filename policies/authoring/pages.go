@@ -37,9 +37,9 @@ func Library() (map[string][]byte, error) {
 // page renders the page of one policy.
 func page(p *compiler.Policy) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n\nPolicy `%s`, generated from `policies/rego/%s.rego`.\n\n%s\n\n", p.Title, p.Name, p.Name, p.Description)
+	fmt.Fprintf(&b, "# %s: `%s`\n\n%s\n\n", p.Title, p.Name, p.Description)
 	if p.Mutates {
-		b.WriteString("It can change the body of a call. The response tells the caller what was changed.\n\n")
+		b.WriteString("It can change the body of a call; the response names each change.\n\n")
 	}
 	if err := writeParams(&b, p.Params); err != nil {
 		return nil, err
@@ -51,38 +51,38 @@ func page(p *compiler.Policy) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(&b, "\n## Example\n\n```yaml\n%s```\n", example)
+	fmt.Fprintf(&b, "\n```yaml\n%s```\n", example)
 	return b.Bytes(), nil
 }
 
 // input renders the reference of the input document.
 func input() []byte {
 	var b bytes.Buffer
-	b.WriteString("# The input\n\nThe document that policies receive for each call, version 1. Later releases may add members, but do not change the meaning of existing ones within a version.\n\n" +
-		"Generated from `policies/policyinput`, like its [JSON Schema](../../policies/input.schema.json), which policies are type-checked against.\n\n" +
+	b.WriteString("# The input\n\nThe document that policies receive for each call, version 1. Later releases may add members, but do not change the meaning of existing ones within a version. Policies are type-checked against its [JSON Schema](../../policies/input.schema.json). Generated from `policies/policyinput`.\n\n" +
 		"| member | type | meaning |\n|---|---|---|\n")
 	for _, m := range policyinput.Members() {
 		switch {
 		case m.Path == "spend.org" || m.Path == "spend.team":
 			m.Doc += " Has the members of `input.spend.key`."
-		case strings.HasPrefix(m.Path, "spend.org.") || strings.HasPrefix(m.Path, "spend.team."):
+		case m.Path == "catalog.gpus.<name>.secure":
+			m.Doc += " Has the members of `community`."
+		case strings.HasPrefix(m.Path, "spend.org.") || strings.HasPrefix(m.Path, "spend.team.") || strings.HasPrefix(m.Path, "catalog.gpus.<name>.secure."):
 			continue
 		}
 		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
 	}
 	b.WriteString("\n## Resources\n\nThe members of `input.resource.current`, `input.resource.after` and `input.resource.template.record` for all kinds of resources, " +
-		"from the description of the platform's API. Each may be absent or null. An organisation's own policies are rejected, with line and column, " +
-		"if they name members that do not exist or use them with the wrong type.\n\n<!-- not run: a list of members -->\n```text\n")
+		"from the description of the platform's API. Each may be absent or null. Own policies that name other members, or use them with the wrong type, are rejected.\n\n<!-- not run: a list of members -->\n```text\n")
 	members := policyinput.StateMembers()
 	for i, m := range members {
-		path, kind := m.Path, m.Type
-		if kind == "array" && i+1 < len(members) && members[i+1].Path == path+"[]" {
-			continue // the line of the item says it
+		path, kind := m.Path, strings.ReplaceAll(strings.TrimPrefix(m.Type, "null or "), " or ", "|")
+		if i+1 < len(members) && (kind == "array" && members[i+1].Path == path+"[]" || kind == "object" && strings.HasPrefix(members[i+1].Path, path+".")) {
+			continue // the lines of its items or members say it
 		}
 		if array, ok := strings.CutSuffix(path, "[]"); ok && members[i-1].Path == array && members[i-1].Type == "array" {
-			path, kind = array, "array of "+kind
+			path, kind = array, "[]"+kind
 		}
-		fmt.Fprintf(&b, "%-34s %s\n", path, kind)
+		fmt.Fprintf(&b, "%-34s %s\n", path, strings.TrimSuffix(kind, "|null"))
 	}
 	b.WriteString("```\n")
 	return b.Bytes()
@@ -102,7 +102,7 @@ func functions() []byte {
 
 // writeParams writes the table of a policy's parameters.
 func writeParams(b *bytes.Buffer, params []compiler.Param) error {
-	b.WriteString("## Parameters\n\n| parameter | type, default | meaning |\n|---|---|---|\n")
+	b.WriteString("| parameter | type, default | meaning |\n|---|---|---|\n")
 	for _, param := range params {
 		kind := cell(typeOf(param.Schema))
 		if param.Required {

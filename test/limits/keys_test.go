@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// A key takes little memory, however many there are; docs/keys.md states how much.
+// A key takes little memory, however many there are; docs/capacity.md states how much.
 func TestVeryManyKeys(t *testing.T) {
 	const keys, perKey = 20_000, 1460
 	dir := t.TempDir()

@@ -3,6 +3,6 @@
 // cost and lose there. The limiter is the one that gateways run, background work
 // included; only the store and the time are not real. There is no code here but tests.
 //
-// Make simulate runs it whole and writes docs/regions.svg and the table in
-// docs/ratelimits.md; without -write, the test runs a small one.
+// Make simulate runs it whole and writes docs/regions.svg, which docs/ratelimits.md shows;
+// without -write, the test runs a small one.
 package simulate

@@ -2,14 +2,12 @@ package simulate
 
 import (
 	"flag"
-	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 )
 
-var write = flag.Bool("write", false, "run the whole simulation and write docs/regions.svg and the table in docs/ratelimits.md") //nolint:gochecknoglobals // a flag
+var write = flag.Bool("write", false, "run the whole simulation and write docs/regions.svg") //nolint:gochecknoglobals // a flag
 
 // TestSimulate compares the ways to share quotas between regions. None admits more than
 // a quota; leases from home lose little and hide the distance from most calls.
@@ -42,52 +40,8 @@ func TestSimulate(t *testing.T) {
 		t.Errorf("leases lost %.3f of the calls, equal shares %.3f: want fewer", leased.lost(), equal.lost())
 	}
 	if *write && !t.Failed() {
-		publish(t, s, all)
-	}
-}
-
-// publish writes what docs/ratelimits.md shows.
-func publish(t *testing.T, s scale, all []result) {
-	t.Helper()
-	if err := os.WriteFile("../../docs/regions.svg", []byte(chart(all)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	const page, begin, end = "../../docs/ratelimits.md", "<!-- written by make simulate -->\n", "<!-- end -->\n"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no place for the table", page)
-	}
-	if err := os.WriteFile(page, []byte(before+begin+table(s, all)+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// table is the results as Markdown.
-func table(s scale, all []result) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d gateways, %d keys of %d organisations, %.0f calls a second for %s. The quotas (%d a minute for a key, %d for an organisation) have room for %.0f %% of them.\n\n",
-		s.gateways, s.keys, s.orgs, s.rate, s.length, s.key, s.org, 100*float64(all[0].possible)/float64(all[0].calls))
-	b.WriteString("| quotas are counted | over-admitted | under-admitted | Redis calls per call | fairness | waited |")
-	for _, at := range all[0].regions {
-		fmt.Fprintf(&b, " p99 %s |", at.name)
-	}
-	b.WriteString("\n|---|---|---|---|---|---|" + strings.Repeat("---|", len(all[0].regions)) + "\n")
-	for _, r := range all {
-		var waited, n float64
-		for _, at := range r.regions {
-			waited += at.waited
-			n++
+		if err := os.WriteFile("../../docs/regions.svg", []byte(chart(all)), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "| %s | %d | %.2f %% | %.3f | %.3f | %.0f %% |", r.name, r.tooMany, 100*r.lost(), r.perCall(), r.fairness(), 100*waited/n)
-		for _, at := range r.regions {
-			fmt.Fprintf(&b, " %s |", at.p99.Round(100*time.Microsecond))
-		}
-		b.WriteString("\n")
 	}
-	return b.String()
 }
