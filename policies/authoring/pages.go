@@ -77,7 +77,7 @@ func input() []byte {
 	for i, m := range members {
 		path, kind := m.Path, m.Type
 		if kind == "array" && i+1 < len(members) && members[i+1].Path == path+"[]" {
-			continue // the line of the item says it
+			continue // described by the line of its items
 		}
 		if array, ok := strings.CutSuffix(path, "[]"); ok && members[i-1].Path == array && members[i-1].Type == "array" {
 			path, kind = array, "array of "+kind
@@ -93,8 +93,8 @@ func functions() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Disabled functions\n\nPolicies can call all functions of Rego except these. A decision depends only on the call and on data, and its cost is bounded.\n\n" +
 		"Generated from `policies/regosandbox`.\n\n| functions | reason | use instead |\n|---|---|---|\n")
-	for _, off := range regosandbox.SwitchedOff() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(off.Names, "`, `"), off.Why, off.Instead)
+	for _, group := range regosandbox.DisabledFunctions() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(group.Names, "`, `"), group.Why, group.Instead)
 	}
 	b.WriteString("\nExceptions: `crypto.sha256`, `regex.match`, `regex.split` and `regex.is_valid` can be called.\n")
 	return b.Bytes()
