@@ -64,7 +64,7 @@ func mutants() []mutant {
 		{"an older revocation takes the place of a later one", "gateway/callers/tokens.go", "have != nil && !next.Later(have) {", "have != nil && next.At.IsZero() {", "./gateway/callers", "LaterRevocation"},
 		{"callers are shown the policies of others", "gateway/callers/access.go", "if !e.AppliesTo(a.Team, a.Roles) {", "if e.Policy == \"\" {", "./gateway/callers", "OfACaller"},
 		{"secrets outlive their key", "gateway/settings/key.go", "d.NotAfter.After(k.Expires)", "d.NotAfter.Before(k.Expires)", "./gateway/settings", "Accepted"},
-		{"what is reserved is not near the budget", "gateway/money/answers.go", "(adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved))", "adminapi.Decimal(b.Used)", "./gateway/money", "Near"},
+		{"what is reserved is not near the budget", "gateway/money/responses.go", "(adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved))", "adminapi.Decimal(b.Used)", "./gateway/money", "Near"},
 		{"parts of clusters are counted twice", "gateway/upstream/inventory.go", "if record[\"cluster\"] != nil || catalog", "if catalog", "./gateway/upstream", "Inventory"},
 		{"a list that cannot be read is an empty one", "gateway/upstream/inventory.go", "		if row.Optional && meansEmpty(", "		if err != nil || row.Optional && meansEmpty(", "./gateway/upstream", "Inventory"},
 		{"half a stream ends as a whole one", "gateway/reverseproxy/handler.go", "		panic(http.ErrAbortHandler)\n", "", "./gateway/reverseproxy", "."},
