@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/isolate"
 )
 
-// Validate checks the policy configuration of an organisation and joins all errors it finds, each with its path. It reads no files:
-// unknown policies and parameters are reported here only if the organisation has no Rego of its own, and otherwise by NewEngine.
-// Team, key and role names are checked by Check.
+// Validate checks the policy configuration of an organisation and joins all errors it finds, each with its path. It reads no files. Unknown
+// policies and parameters are reported only if the organisation has no Rego of its own; otherwise NewEngine reports them. Check checks the
+// names of teams, keys and roles.
 func Validate(c *Config) error {
 	scope := compiler.LibraryOnly
 	if !c.Directory.IsZero() || c.Bundle != nil {
@@ -24,7 +24,7 @@ func Validate(c *Config) error {
 	return errors.Join(append(errs, lifted(c, nil, scope)...)...)
 }
 
-// Check reports each team, key and role in c that does not exist. Errors have the same form as those of Validate.
+// Check returns an error for each team, key and role in c that does not exist. The errors have the same form as those of Validate.
 func Check(c *Config, known Names) error {
 	errs := compiler.CheckNames(c.Policies, known)
 	for i, x := range c.Exceptions {

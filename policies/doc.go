@@ -5,7 +5,8 @@
 // refusal is a Decision with a non-empty Deny; an error means that no decision could be made, and the caller must refuse the call.
 //
 // Invariants:
-//   - Every failure (a built-in error, an exceeded deadline, an undefined or mistyped result, a panic) is an error, never an empty Decision.
+//   - Every failure (a built-in error, an exceeded deadline, an undefined or mistyped result, a panic) is an error,
+//     never an empty Decision.
 //   - Every organisation has its own compiler; no policy can read another organisation's parameters or data.
 //   - Each Decision is made by exactly one compiled state, which its Revision identifies.
 //   - Policies cannot access the network, the clock or a random source: equal inputs produce equal decisions.

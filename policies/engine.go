@@ -34,12 +34,12 @@ type Deps struct {
 	// Isolate compiles an organisation's own Rego in a child process before this process compiles it. If nil, this process compiles
 	// it directly; only tests and the tools for policy authors do that.
 	Isolate *isolate.Runner
-	// CompileWait limits how long NewEngine waits for child processes. If Rego is still being compiled after that, NewEngine
-	// returns an error that wraps isolate.ErrCompiling. 0 means no limit.
+	// CompileWait limits how long NewEngine waits for child processes. If Rego is still being compiled after that time, NewEngine returns
+	// an error that wraps isolate.ErrCompiling. 0 means no limit.
 	CompileWait time.Duration
-	// OnNewBundle, if not nil, is called when a bundle has been fetched and before it takes effect. It may create an engine with
-	// another configuration and this engine as Previous, which then activates the bundle. It reports whether that engine replaced
-	// this one.
+	// OnNewBundle, if not nil, is called when a bundle has been fetched and before it takes effect. It may create an engine with another
+	// configuration and this engine as Previous. The new engine then activates the bundle. replaced reports whether the new engine has
+	// replaced this one.
 	OnNewBundle func(ctx context.Context) (replaced bool)
 }
 
@@ -126,8 +126,8 @@ func (e *Engine) Revision(org string) (revision string, ok bool) {
 	return o.revision, true
 }
 
-// PoliciesReading returns the names of the organisation's policies that read the input at the given path, at a parent of it, or
-// below it. Each name is listed once.
+// PoliciesReading returns the names of the organisation's policies that read the input at the given path, above it or below it, without
+// duplicates.
 func (e *Engine) PoliciesReading(org string, path ...string) []string {
 	o := e.now.Load().orgs[org]
 	if o == nil {
@@ -191,8 +191,8 @@ func leave(room chan struct{}) {
 	}
 }
 
-// shareOf returns the semaphore of an organisation's places: half of all places, rounded up, so that one organisation's Rego cannot
-// occupy them all. Evaluations that outlive their deadline keep their place, even after the state is swapped.
+// shareOf returns the semaphore of an organisation's places: half of all places, rounded up, so that the Rego of one organisation cannot
+// occupy all places. Evaluations that outlive their deadline keep their place, even after the state is swapped.
 func (e *Engine) shareOf(org string) chan struct{} {
 	e.sharing.Lock()
 	defer e.sharing.Unlock()

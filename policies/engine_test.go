@@ -283,7 +283,7 @@ org acme: policy working_hours: policies[5].params.from: does not match pattern 
 org acme: policy working_hours: policies[5].params.timezone: unknown time zone "Mars/Base"
 org acme: policy naming: policies[6].params.max_length: must be >= 1 but found 0
 org acme: policy naming: policies[6].params.pattern: '(' is not valid 'regex'
-org acme: policies[7].mode: "off" must be enforce, warn or shadow
+org acme: policies[7].mode: must be enforce, warn or shadow, got "off"
 DIR/mine.rego:1:1: org globex: package tollgate.entrypoint is reserved for the library; use policies.<name>
 DIR/worse.rego:4:1: org globex: rego_parse_error: unexpected eof token`, "DIR", dir)
 	got := err.Error()

@@ -55,7 +55,7 @@ func validateException(x *Exception, path string) []error {
 	}
 	if x.MaxUSDPerHour != "" {
 		if _, err := catalog.ParseMoney(x.MaxUSDPerHour); err != nil {
-			errs = append(errs, fault.Errorf(path+".max_usd_per_hour", "%q is not an amount of USD", x.MaxUSDPerHour))
+			errs = append(errs, fault.Errorf(path+".max_usd_per_hour", "must be an amount in USD, got %q", x.MaxUSDPerHour))
 		}
 	}
 	return errs
@@ -92,8 +92,8 @@ func validateExceptions(list []Exception) []error {
 	return errs
 }
 
-// lifted reports exceptions that name a policy that is not in force. own lists the organisation's own policies; if scope is WithOwn
-// they are not known yet, and only names of library policies are checked.
+// lifted reports exceptions for policies that are not in force. own lists the organisation's own policies. If scope is WithOwn, these are
+// not known yet, and only names of library policies are checked.
 func lifted(c *Config, own []string, scope compiler.Scope) []error {
 	var inForce []string
 	for _, e := range c.Policies {

@@ -119,7 +119,7 @@ func TestExceptionFaults(t *testing.T) {
 		"exceptions[1].until: must be after from", `exceptions[1].operations: unknown operation "fly"`,
 		`exceptions[1].where: "gpu" does not point into the body`,
 		"exceptions[1].where.gpu: values of type func() are not allowed",
-		`exceptions[1].max_usd_per_hour: "-1" is not an amount of USD`,
+		`exceptions[1].max_usd_per_hour: must be an amount in USD, got "-1"`,
 		`exceptions[2].id: "x" is used twice`,
 		`exceptions[1].policy: unknown policy "p"`, `exceptions[2].policy: unknown policy "p"`,
 	}

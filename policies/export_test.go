@@ -15,7 +15,7 @@ func (e *Engine) Unknown(org string, in *Input) ([]string, error) {
 	q := o.ask(doc, in.Time)
 	q.recall()
 	var out []string
-	for i, s := range q.said {
+	for i, s := range q.results {
 		if s.decision == nil {
 			out = append(out, o.Calls[i].Entry.Policy)
 		}

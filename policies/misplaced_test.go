@@ -30,7 +30,7 @@ func TestMisplacedRego(t *testing.T) {
 		{"a slip in a name", "package policies.typo\n\ndenny contains \"no\" if input.request.settles\n", `mine.rego:3:1: org acme: policy typo: rule denny is never evaluated, did you mean "deny"?`},
 		{"a slip beside an answer", "package policies.mine" + answer + "\nwran contains \"no\" if input.request.settles\n", `mine.rego:5:1: org acme: policy mine: rule wran is never evaluated, did you mean "warn"?`},
 		{"a slip in a function", "package policies.mine\n\nviolation(params) := {params.x}\n", `did you mean "violations"?`},
-		{"no answer", "package policies.mine\n\nx := 1\n", "mine.rego:1:1: org acme: policy mine: has none of the rules violations, mutations, deny, warn, mutate; helpers belong"},
+		{"no answer", "package policies.mine\n\nx := 1\n", "mine.rego:1:1: org acme: policy mine: defines none of the rules violations, mutations, deny, warn, mutate; helpers belong"},
 		{"below another name", "package policies.mine" + answer + "\nnight.deny contains \"no\" if input.request.settles\n", "mine.rego:5:1: org acme: policy mine: night.deny is never evaluated"},
 		{"violations as a set", "package policies.mine" + answer + "\nviolations contains \"no\" if input.request.settles\n", "violations is never evaluated: must be a function with one parameter"},
 		{"violations of two", "package policies.mine" + answer + "\nviolations(a, b) := {a, b}\n", "violations is never evaluated: must be a function with one parameter"},

@@ -41,8 +41,8 @@ const (
 	OpForce MutationOp = "force"
 )
 
-// ErrMutation is wrapped by errors about changes that cannot be applied: two policies require different values for one field, or
-// the body has no such place.
+// ErrMutation is wrapped by errors about changes that cannot be applied, because two policies require different values for one field, or
+// because the body has no such field.
 var ErrMutation = errors.New("policy mutation failed")
 
 // Apply returns a copy of body with the changes applied; body is not modified. The result must be validated, resolved and decided
@@ -196,8 +196,8 @@ func (d *Decision) combineMutations(body any, most int) error {
 	return nil
 }
 
-// conflict returns an error if m conflicts with a kept change: another value for the same field with the same operation, or a field
-// inside a changed field.
+// conflict returns an error if m conflicts with a kept change, that is, if m sets another value for the same field with the same operation,
+// or changes a field inside a changed field.
 func conflict(kept []Mutation, m Mutation) error {
 	for _, k := range kept {
 		same := k.Pointer == m.Pointer

@@ -93,8 +93,8 @@ func noWorseThan(after, before []Violation) bool {
 	return true
 }
 
-// noWorse reports whether v is at the same place as other, ignoring list positions, and no worse: if both have an excess, that of v
-// is not larger and the messages match except for numbers and text in parentheses; otherwise the messages are equal.
+// noWorse reports whether v is at the same place as other, ignoring list positions, and is no worse. If both have an excess, the excess of
+// v must not be larger, and the messages must match except for numbers and text in parentheses. Otherwise the messages must be equal.
 func (v Violation) noWorse(other Violation) bool {
 	place := func(pointer string) string { return position.ReplaceAllString(pointer, "/*") }
 	if place(v.Pointer) != place(other.Pointer) {

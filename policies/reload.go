@@ -42,7 +42,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		cfg := orgs[org]
 		if s, found, state := e.arrived(ctx, org, cfg, standing[org]); s != nil {
 			next.orgs[org], sources[org] = state, s
-			took = append(took, func() { _, _, _ = s.Took(found, nil, e.deps.Now()) }) // Status reports the outcome
+			took = append(took, func() { _, _, _ = s.FinishPoll(found, nil, e.deps.Now()) }) // Status reports the outcome
 			continue
 		}
 		s, mine, err := owned[org].source, owned[org].rego, owned[org].err
@@ -50,7 +50,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		if err == nil && !pending {
 			next.orgs[org], err = e.prepare(ctx, org, cfg, mine, standing[org])
 			if err != nil && s != nil && ofRego(err) {
-				err = s.Unfit(err)
+				err = s.Discard(err)
 				pending = err == nil
 			}
 		}
@@ -60,7 +60,8 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		}
 		if last := standing[org]; err != nil && cfg.KeepOnFailure && last != nil {
 			next.orgs[org], err = &orgState{
-				Compiled: last.Compiled, section: last.section, sources: last.sources, own: last.own, revision: last.revision, exceptions: last.exceptions, memory: last.memory,
+				Compiled: last.Compiled, section: last.section, sources: last.sources, own: last.own, revision: last.revision,
+				exceptions: last.exceptions, memory: last.memory,
 				share: e.shareOf(org),
 			}, nil
 		}
@@ -151,7 +152,7 @@ func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgS
 	if !cfg.Directory.IsZero() {
 		return nil, compiler.OrgRego{}, &policyconfig.Error{Org: org, Message: "directory and bundle cannot both be given"}
 	}
-	s := e.sources[org].Follows(bundle.Config(*cfg.Bundle))
+	s := e.sources[org].WithConfig(bundle.Config(*cfg.Bundle))
 	if s == nil {
 		var err error
 		if s, err = bundle.Open(org, bundle.Config(*cfg.Bundle), e.admit(ctx, org, cfg)); err != nil {
@@ -199,9 +200,9 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 	}
 }
 
-// arrived returns the source, the new bundle and the compiled state for a bundle that is arriving at the previous engine. It
-// returns nil if there is none or if the configuration does not fit it: a configuration that names a new policy may be read before
-// the bundle that contains the policy arrives.
+// arrived returns the source, the new bundle and the compiled state for a bundle that is arriving at the previous engine. It returns nil if
+// no bundle is arriving or if the configuration does not fit it: a configuration that names a new policy may be read before the bundle that
+// contains the policy arrives.
 func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, *bundle.Found, *orgState) {
 	before := e.deps.Previous
 	if before == nil || cfg.Bundle == nil || len(fault.List(bundle.Validate(cfg.Bundle))) > 0 {
@@ -210,7 +211,7 @@ func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *
 	before.mu.Lock()
 	found, last := before.arriving[org], before.sources[org]
 	before.mu.Unlock()
-	if found == nil || last.Follows(bundle.Config(*cfg.Bundle)) == nil {
+	if found == nil || last.WithConfig(bundle.Config(*cfg.Bundle)) == nil {
 		return nil, nil, nil
 	}
 	admit := e.admit(ctx, org, cfg)

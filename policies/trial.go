@@ -36,7 +36,8 @@ func (s *Source) with(d Draft) (*compiler.Options, []string, error) {
 	for _, entry := range d.Entries {
 		about = append(about, entry.Policy)
 	}
-	entries := append(slices.DeleteFunc(slices.Clone(s.Entries), func(have Entry) bool { return slices.Contains(about, have.Policy) }), d.Entries...)
+	entries := append(slices.DeleteFunc(slices.Clone(s.Entries), func(have Entry) bool { return slices.Contains(about, have.Policy) }),
+		d.Entries...)
 	var own compiler.OrgRego
 	if len(s.Rego) > 0 || len(s.Data) > 0 {
 		var err error
@@ -54,7 +55,7 @@ func (s *Source) with(d Draft) (*compiler.Options, []string, error) {
 	return &compiler.Options{Org: s.Org, Entries: entries, Rego: own, DocURL: s.DocURL}, about, nil
 }
 
-// Draft returns an engine of the organisation with the draft applied. Faults of the draft are each a *policyconfig.Error.
+// Draft returns an engine of the organisation with the draft applied. It returns each fault of the draft as a *policyconfig.Error.
 func (s *Source) Draft(ctx context.Context, d Draft, limits Limits) (*Engine, error) {
 	with, _, err := s.with(d)
 	if err != nil {
@@ -88,7 +89,7 @@ type TrialResult struct {
 // maxPrints limits the stored output of print, in bytes.
 const maxPrints = 64 << 10
 
-// Try evaluates the policies that a draft changes, and no others, for a recorded call. Faults of the draft are each a
+// Try evaluates the policies that a draft changes, and no others, for a recorded call. It returns each fault of the draft as a
 // *policyconfig.Error. Evaluation runs in this process and may not terminate: call Try in a child process.
 func (s *Source) Try(ctx context.Context, d Draft, call *policyinput.Recorded) (tried *TrialResult, err error) {
 	with, about, err := s.with(d)
@@ -123,7 +124,8 @@ func try(ctx context.Context, s *compiler.Options, about []string, call *policyi
 		return nil, err
 	}
 	defer run.End(ctx)
-	out, watch := &TrialResult{Policies: about, Decision: Decision{Revision: compiled.Revision}}, &undetermined{watch: policyinput.NewAccessTracer(call), open: map[undeterminedKey][]string{}}
+	out, watch := &TrialResult{Policies: about, Decision: Decision{Revision: compiled.Revision}},
+		&undetermined{watch: policyinput.NewAccessTracer(call), open: map[undeterminedKey][]string{}}
 	printed, covered := &prints{left: maxPrints}, cover.New()
 	for i, c := range compiled.Calls {
 		if !slices.Contains(about, c.Entry.Policy) {

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// verdict returns the decision before exceptions. Results for equal inputs are cached, both for all policies together and for each
-// one, so that only the policies that read a changed value are evaluated again.
+// verdict returns the decision before exceptions. Results for equal inputs are cached, both for all policies together and for each policy.
+// Therefore only the policies that read a changed value are evaluated again.
 func (e *Engine) verdict(ctx context.Context, o *orgState, doc *policyinput.Document, now time.Time) (*Decision, error) {
 	key, kept := o.key(doc, o.Reads, -1)
 	if kept {
@@ -42,15 +42,15 @@ func (e *Engine) verdict(ctx context.Context, o *orgState, doc *policyinput.Docu
 type evaluation struct {
 	*orgState
 
-	doc   *policyinput.Document
-	now   time.Time
-	input *ast.Term     // the part of the document that policies read; nil before conversion
-	w     *undetermined // traces reads of hidden places; nil disables tracing
-	said  []callResult  // one per policy call
+	doc     *policyinput.Document
+	now     time.Time
+	input   *ast.Term     // the part of the document that policies read; nil before conversion
+	w       *undetermined // traces reads of hidden places; nil disables tracing
+	results []callResult  // one per policy call
 }
 
 func (o *orgState) ask(doc *policyinput.Document, now time.Time) *evaluation {
-	return &evaluation{orgState: o, doc: doc, now: now, said: make([]callResult, len(o.Calls))}
+	return &evaluation{orgState: o, doc: doc, now: now, results: make([]callResult, len(o.Calls))}
 }
 
 // callResult is the decision of one policy call.
@@ -71,7 +71,7 @@ func (o *orgState) key(doc *policyinput.Document, reads *policyinput.Projection,
 // recall looks up the cached decision of each call.
 func (q *evaluation) recall() {
 	for i, c := range q.Calls {
-		s := &q.said[i]
+		s := &q.results[i]
 		if s.key, s.kept = q.key(q.doc, c.Reads, i); !s.kept {
 			continue
 		}
@@ -83,7 +83,7 @@ func (q *evaluation) recall() {
 
 // remember caches the new decisions.
 func (q *evaluation) remember() {
-	for _, s := range q.said {
+	for _, s := range q.results {
 		if s.kept {
 			q.memory.Add(s.key, s.decision)
 		}
@@ -93,7 +93,7 @@ func (q *evaluation) remember() {
 // answer merges the decisions of all calls.
 func (q *evaluation) answer() *Decision {
 	d := &Decision{Revision: q.revision}
-	for _, s := range q.said {
+	for _, s := range q.results {
 		d.Deny = append(d.Deny, s.decision.Deny...)
 		d.Warn = append(d.Warn, s.decision.Warn...)
 		d.Shadow = append(d.Shadow, s.decision.Shadow...)
@@ -106,7 +106,7 @@ func (q *evaluation) answer() *Decision {
 // evaluate runs the policies on a separate goroutine, so that a built-in function that ignores cancellation cannot delay the caller
 // past its deadline. An evaluation that outlives its deadline keeps its place until it ends.
 func (e *Engine) evaluate(ctx context.Context, q *evaluation) (*Decision, error) {
-	if !slices.ContainsFunc(q.said, callResult.open) {
+	if !slices.ContainsFunc(q.results, callResult.open) {
 		return q.answer(), nil
 	}
 	deadline := time.NewTimer(e.limits.Deadline)
@@ -170,20 +170,20 @@ func (q *evaluation) convert() (err error) {
 	return nil
 }
 
-// quiet is the decision of a policy call without results.
-var quiet = new(Decision)
+// noResult is the decision of a policy call without results.
+var noResult = new(Decision)
 
 // silent finds policy calls without results by running the precompiled program, which is cheaper than an evaluation. Its work is
 // bounded, so it runs on the caller's goroutine. Calls it cannot decide are left to the evaluation.
 func (q *evaluation) silent() {
-	if !q.HasProgram() || !slices.ContainsFunc(q.said, callResult.open) {
+	if !q.HasProgram() || !slices.ContainsFunc(q.results, callResult.open) {
 		return
 	}
 	_ = regosandbox.Run(func() error {
 		if err := q.convert(); err != nil {
 			return err
 		}
-		q.EachSilent(q.input, func(i int) bool { return q.said[i].open() }, func(i int) { q.said[i].decision = quiet })
+		q.EachSilent(q.input, func(i int) bool { return q.results[i].open() }, func(i int) { q.results[i].decision = noResult })
 		return nil
 	})
 }
@@ -203,7 +203,7 @@ func (q *evaluation) run(input *ast.Term, cancel topdown.Cancel) error {
 	}
 	defer evaluation.End(ctx)
 	for i, c := range q.Calls {
-		if q.said[i].decision != nil {
+		if q.results[i].decision != nil {
 			continue
 		}
 		query := evaluation.Query(i, cancel)
@@ -212,7 +212,7 @@ func (q *evaluation) run(input *ast.Term, cancel topdown.Cancel) error {
 		}
 		answer, err := one(ctx, query)
 		d := new(Decision)
-		q.said[i].decision = d
+		q.results[i].decision = d
 		if q.w != nil && !q.w.end(c) && !cancel.Cancelled() {
 			continue
 		}

@@ -18,60 +18,62 @@ type account struct {
 	limit Limit
 	// state is the latest state reported by the store. Its counts include leased permits.
 	state State
-	// ends is the end of each window of state, never later than the actual end, because the store's clock was read after the exchange was
-	// sent. late is the largest possible error.
+	// ends holds the end of each window of state. It is never later than the actual end, because the store's clock was read after the
+	// exchange was sent. late is the largest possible error.
 	ends [Windows]tick
 	late time.Duration
 
 	// heardAt is the time when state was received, and storeNow the store's clock at that time.
 	heardAt  tick
 	storeNow int64
-	// stale is set if a reset was detected since then.
+	// stale is set if a reset was detected after heardAt.
 	stale bool
 
-	// held is the number of permits of each window of state that were charged and not spent yet.
+	// held is the number of permits in each window of state that are charged but not spent yet.
 	held [Windows]int64
 	// listed is the part of held that is listed in the store, as of the last exchange.
 	listed [Windows]int64
-	// refused is the time of the store's latest refusal of a call, 0 if it has not refused any. back is the longest time until other
-	// gateways return the permits they held at that time, 0 for a window without such permits.
+	// refused is the time of the store's latest refusal of a call, or 0 if the store has refused none. back is the longest time until other
+	// gateways return the permits they held at that time; it is 0 for a window without such permits.
 	refused tick
 	back    [Windows]time.Duration
-	// renewing is set while new permits are being fetched. dryUntil is the time before which requesting more is pointless.
+	// renewing is set while new permits are being fetched. No more permits are requested before dryUntil, because the store had no units
+	// left.
 	renewing bool
 	dryUntil tick
-	// spent counts the units used since metered. rate is the number of units per second before that.
+	// spent counts the units used since the time metered. rate is the number of units per second before that time.
 	spent   int64
 	metered tick
 	rate    float64
 
-	// local counts the units admitted by FailLocal in the windows localIndex, at last at lastLocal, including those that the store has
-	// charged.
+	// local counts the units admitted by FailLocal in the windows localIndex, including units that the store has charged since. lastLocal
+	// is the time of the latest such admission.
 	local      [Windows]int64
 	localIndex [Windows]int64
 	lastLocal  tick
-	// owed is the Debt sent with exchanges; its Number is 0 without a debt. acked are its units that are known to be charged by the store.
+	// owed is the Debt sent with exchanges; its Number is 0 without a debt. acked holds the units of owed that the store is known to have
+	// charged.
 	owed  Debt
 	acked [Windows]int64
 
-	// newer and older are earlier counts of the day, at least one heartbeat apart.
+	// newer and older are earlier daily counts, taken at least one heartbeat apart.
 	newer, older mark
 
 	lastUse tick
 }
 
-// mark is the count of a day at some time.
+// mark is the daily count at some time.
 type mark struct {
 	at         tick
 	day, count int64
 }
 
-// lately returns the number of units, rounded up, that all gateways charged during one heartbeat before the store was last heard. That
-// is the most that a lost gateway may have charged since.
+// lately returns the number of units, rounded up, that all gateways charged in one heartbeat interval before the store's latest answer. A
+// lost gateway may have charged at most that many units since then.
 func (a *account) lately() int64 {
 	since := a.older
 	if since.day == 0 {
-		since = a.newer // the store was heard once so far, or twice in one heartbeat
+		since = a.newer // the store has answered once so far, or twice within one heartbeat interval
 	}
 	charged := a.state.Count[Windows-1]
 	if since.day == a.state.Index[Windows-1] {
@@ -91,15 +93,15 @@ func (a *account) reset(w int, now tick) time.Duration {
 	return max(0, a.ends[w]+a.late-now)
 }
 
-// full reports whether window w is known to have no room for a call of cost under limit, including permits held here. If trust is not
-// zero, only a refusal by the store counts, and only for that time, because other gateways may return permits.
+// full reports whether window w is known to have no room for a call of the given cost under limit. Permits held by this gateway count as
+// room. If trust is not zero, only a refusal by the store counts, and only for that long, because other gateways may return permits.
 func (a *account) full(w int, limit Limit, cost int64, now tick, trust time.Duration) bool {
 	need := cost - a.held[w]
 	return !a.stale && a.runs(w, now) && need > 0 && a.state.Count[w]+need > limit.room(w) &&
 		(trust == 0 || a.refused > 0 && now < a.refused+trust)
 }
 
-// answer is the result of an exchange that began at sent and ended at got. now is the store's clock.
+// answer is the result of an exchange that lasted from sent to got. now is the store's clock.
 type answer struct {
 	now       int64
 	sent, got tick
@@ -140,8 +142,8 @@ func (a *account) learn(limit Limit, s *State, ans answer) {
 // shards is the number of independently locked parts of the table.
 const shards = 64
 
-// accountTable holds the accounts of a gateway. All scopes of one organisation are in one shard, so that deciding a call takes one
-// lock.
+// accountTable holds the accounts of a gateway. All scopes of an organisation are in the same shard, so that a decision about a call takes
+// only one lock.
 type accountTable struct {
 	seed   maphash.Seed
 	most   int64
@@ -195,7 +197,7 @@ func (b *accountTable) open(s *shard, org string, ref Ref, now tick) *account {
 	return a
 }
 
-// evict drops an account from the largest shard, or from own, which is locked by the caller, if the largest is in use.
+// evict drops an account from the largest shard. If that shard is in use, evict drops one from own, which the caller has locked.
 func (b *accountTable) evict(own *shard) {
 	largest := own
 	for i := range b.shards {
@@ -214,8 +216,8 @@ func (b *accountTable) evict(own *shard) {
 // sample is the number of accounts examined to find one to evict. At most half of them belong to one organisation.
 const sample = 16
 
-// victim returns the least recently used of a few accounts, or nil. Its permits and debts are lost, so accounts without any are
-// preferred.
+// victim returns the least recently used of a few accounts, or nil. Accounts without permits and debts are preferred, because those of the
+// evicted account are lost.
 func (s *shard) victim() *account {
 	var victim *account
 	seen := 0

@@ -13,8 +13,8 @@ import (
 
 // AddressConfig limits failed or anonymous attempts per network address.
 type AddressConfig struct {
-	Rate  int64 `yaml:"rate" doc:"sustained number per minute and address"`
-	Burst int64 `yaml:"burst" doc:"number allowed at once per address"`
+	Rate  int64 `yaml:"rate" doc:"sustained number of requests allowed per minute and address"`
+	Burst int64 `yaml:"burst" doc:"number of requests allowed at once per address"`
 
 	// Addresses is the largest number of addresses remembered, at about 100 bytes each. Beyond it, the addresses with the fewest attempts
 	// are dropped.
@@ -66,8 +66,8 @@ func NewAddressLimiter(config AddressConfig, clock Clock) (*AddressLimiter, erro
 	}, nil
 }
 
-// Take takes one attempt from addr, after a credential was missing or wrong. It reports whether addr had an attempt left, and if not,
-// when it will. A refusal takes nothing.
+// Take takes one attempt from addr, after a credential was missing or wrong. If addr has no attempts left, ok is false, nothing is taken,
+// and retryAfter is the time until addr has one.
 func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duration) {
 	addr = l.normal(addr)
 	now := l.clock.Now()
@@ -98,7 +98,7 @@ func (l *AddressLimiter) Return(addr netip.Addr) {
 	}
 }
 
-// normal returns the form of an address that is counted: without a zone, IPv4 in a single notation, and IPv6 as its network.
+// normal returns the form of an address that is counted: without a zone, IPv4 in a single notation, IPv6 reduced to its network.
 func (l *AddressLimiter) normal(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if !addr.Is6() {
@@ -111,8 +111,8 @@ func (l *AddressLimiter) normal(addr netip.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// evict makes room. Among a few addresses it drops all with full buckets, or else the one with the fullest bucket. A client with many
-// addresses can evict others that way, but gains nothing from it.
+// evict makes room. It examines a few addresses and drops all that have full buckets, or otherwise the address with the fullest bucket. A
+// client with many addresses can evict others in this way, but gains nothing.
 func (l *AddressLimiter) evict(now time.Time) {
 	var victim netip.Addr
 	var fullest time.Time

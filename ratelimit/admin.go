@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// WindowState is one window of one scope, for operators.
+// WindowState describes one window of a scope for operators.
 type WindowState struct {
 	Scope  Ref
 	Window string
-	// Limit is the quota used by the latest call; 0 if the window is not limited.
+	// Limit is the quota used by the latest call, or 0 if the window is not limited.
 	Limit int64
-	// Used is the charged amount, including leased permits. Remaining is the amount left, 0 if the window is not limited.
+	// Used is the charged amount, including leased permits. Remaining is the amount left, or 0 if the window is not limited.
 	Used, Remaining int64
 	// Reset is the time until the window ends.
 	Reset time.Duration
@@ -26,8 +26,8 @@ type Lease struct {
 	Held    int64
 }
 
-// Show returns the windows of an organisation that were counted today, sorted by the kind and ID of their scopes, then minute, hour and
-// day.
+// Show returns the windows of each scope of an organisation that was counted today. They are sorted by the kind and ID of the scope and
+// then by length: minute, hour, day.
 func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	if err := CheckID(org); err != nil {
 		return nil, fmt.Errorf("%w: organisation: %w", ErrInvalid, err)
@@ -45,7 +45,7 @@ func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	return states, nil
 }
 
-// EmptyWindows returns the limited windows of a scope without any counted calls.
+// EmptyWindows returns the state of the limited windows of a scope that has no counted calls.
 func EmptyWindows(ref Ref, limit Limit, now time.Time) []WindowState {
 	s := ScopeState{Ref: ref, Limit: limit}
 	s.State.Advance(now.UnixMilli())

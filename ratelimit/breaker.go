@@ -47,8 +47,8 @@ func (b *breakers) retryNow() {
 	})
 }
 
-// breaker is a circuit breaker. After some consecutive failures it opens: no call is made until a cool-down has passed, and then a
-// single one. Only if that succeeds does the breaker close, so that a store that recovers first gets one call from each gateway.
+// breaker is a circuit breaker. After several consecutive failures it opens: no calls are made until a cool-down has passed, and then a
+// single one. The breaker closes only if that call succeeds, so that a recovering store gets just one call from each gateway at first.
 type breaker struct {
 	config BreakerConfig
 	open   atomic.Bool
@@ -56,7 +56,7 @@ type breaker struct {
 	mu       sync.Mutex
 	failures int
 	cooldown tick
-	// retry is the time when one call may probe the store. probing is set while one does. A probe without a result expires at its next
+	// retry is the time when one call may probe the store. probing is set during a probe. A probe without a result expires at the next
 	// retry.
 	retry tick
 }

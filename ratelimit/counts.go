@@ -72,7 +72,7 @@ func (n *counters) exchanged(calls int, err error) {
 	}
 }
 
-// DecisionCount is the number of decisions with an outcome.
+// DecisionCount is the number of decisions of one class that have the same source and outcome.
 type DecisionCount struct {
 	Class  Class
 	Source Source
@@ -85,14 +85,14 @@ type DecisionCount struct {
 type Counts struct {
 	// Decisions lists the outcomes that have occurred.
 	Decisions []DecisionCount
-	// Exchanges is the number of exchanges with the store, and Calls the number of calls in them. Failed exchanges failed, and Restarts
-	// were refused because the store had restarted.
+	// Exchanges is the number of exchanges with the store, and Calls the number of calls in them. Failed is the number of exchanges that
+	// failed, and Restarts the number refused because the store had restarted.
 	Exchanges, Calls, Failed, Restarts int64
 	// Down is set while the store is not called because it does not respond.
 	Down bool
 	// Gateways is the latest known number of gateways that share the store.
 	Gateways int64
-	// Scopes is the number of remembered scopes. Held is the number of permits of the current minute that are leased and not spent yet.
+	// Scopes is the number of remembered scopes. Held is the number of leased permits of the current minute that are not spent yet.
 	Scopes, Held int64
 }
 

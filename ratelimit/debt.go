@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Calls admitted by [FailLocal] are owed to the store. An account counts its debt against its share, and keeps it until the store has
-// confirmed it or the windows have ended. Every exchange about a scope carries the debt of the scope. So the store never decides about
-// a call of this gateway without it, and charges each debt once.
+// Calls admitted by [FailLocal] are owed to the store. An account counts its debt against its share, and remembers the debt until the store
+// has confirmed it or the windows have ended. Every exchange about a scope includes the debt of the scope. The store therefore knows the
+// debt before it decides about a call of this gateway, and charges each debt once.
 
 // owe adds units, admitted in the windows of local, to the debt of a. A new debt gets the next number.
 func (a *account) owe(units int64, numbers *atomic.Int64) {
@@ -27,7 +27,7 @@ func (a *account) owe(units int64, numbers *atomic.Int64) {
 	}
 }
 
-// owes reports whether the store may not have charged all units that a admitted by [FailLocal].
+// owes reports whether there may be units that a admitted by [FailLocal] and the store has not charged.
 func (a *account) owes() bool { return a.owed.Number > 0 }
 
 // unpaid returns the units that a owes in window w with the given index.
@@ -81,8 +81,8 @@ func (l *Limiter) carry(op *Op) {
 	}
 }
 
-// paid applies the store's reply to an exchange that carried debts. A debt leaves its account in the same step that adds it to the
-// account's count.
+// paid applies the store's reply to an exchange that included debts. Each debt is removed from its account in the same step that adds it to
+// the account's count.
 func (l *Limiter) paid(op *Op, ans answer) {
 	if op.Debts == nil {
 		return

@@ -90,7 +90,7 @@ type Decision struct {
 	Windows []Window
 	// Violated lists the windows without room for the call; empty if Allowed.
 	Violated []Violation
-	// RetryAfter is the time until every violated window has ended, or until other gateways may have returned permits of it; zero if
+	// RetryAfter is the time until every violated window has ended, or until other gateways may have returned permits for it. It is zero if
 	// Allowed.
 	RetryAfter time.Duration
 }
@@ -112,21 +112,21 @@ type Violation struct {
 	Reset  time.Duration
 }
 
-// ErrUnavailable means that no decision could be made: the store did not respond in time, and the failure policy is FailClosed. The
+// ErrUnavailable means that the call could not be decided: the store did not respond in time, and the failure policy is FailClosed. The
 // caller should respond with 503.
 var ErrUnavailable = errors.New("ratelimit: store unavailable")
 
 // ErrInvalid means that a Take is malformed. It is an error of the calling code, not of the store.
 var ErrInvalid = errors.New("ratelimit: invalid request")
 
-// view is the part of a scope's state that describes a decision.
+// view is the part of a scope's state that a decision is made from.
 type view struct {
 	// known reports whether the other fields are valid, by window.
 	known [Windows]bool
 	// count is the number of units charged and no longer available.
 	count [Windows]int64
 	reset [Windows]time.Duration
-	// back is the longest time until other gateways return their permits, 0 without such permits.
+	// back is the longest time until other gateways return their permits, or 0 if they hold none.
 	back [Windows]time.Duration
 }
 
@@ -139,7 +139,7 @@ func viewOf(s *State, now int64) view {
 	return v
 }
 
-// decide describes a decision by views that are valid after it, one per scope. A refused call violates the windows without room for it.
+// decide builds a decision from views, one per scope, that include the call. A refused call violates the windows without room for it.
 // scopes are the scopes of the call with the quotas that were applied.
 func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source) Decision {
 	cost := c.cost

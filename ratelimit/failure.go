@@ -32,8 +32,8 @@ func (l *Limiter) policy(c *call) Failure {
 	return l.config.Failure.Write
 }
 
-// share counts a call against this gateway's share of the units last known to be left. It returns false if the share is zero: the call
-// is then neither within the share nor over the quota.
+// share counts a call against this gateway's share of the units last known to be left. It returns false if the share is zero, because the
+// call is then neither within the share nor over the quota.
 //
 // Windows follow the store's clock as last known, or this gateway's clock if the store was never heard.
 func (l *Limiter) share(c *call) (Decision, bool) {

@@ -123,8 +123,8 @@ func sameCall(a, b *Op) bool {
 		a.Org == b.Org && slices.Equal(a.Scopes, b.Scopes)
 }
 
-// answer gives flight i its part of its operation's result: the first calls are the admitted ones, and each gets the state right after
-// itself.
+// answer gives flight i its part of the operation's result: the first calls are the admitted ones, and each call gets the state right after
+// it.
 func (b *batch) answer(i int) {
 	op, f, rank := &b.ops[b.opOf[i]], b.flights[i], b.rank[i]
 	after, admitted := op.After, op.Admitted

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// HeaderSyntax contains the parameter names of the RateLimit fields. The IETF draft may still change (an open proposal renames r and
-// t), so a new draft only needs another function like [Draft11]. Clients can rely on Retry-After, which is not part of the syntax.
+// HeaderSyntax contains the parameter names of the RateLimit fields. The IETF draft may still change (an open proposal renames r and t);
+// support for a new draft needs only another function like [Draft11]. Clients can rely on Retry-After, which is not part of the syntax.
 type HeaderSyntax struct {
 	// Quota and Window are parameters of RateLimit-Policy.
 	Quota, Window string

@@ -32,8 +32,8 @@ type renewal struct {
 // renewalQueue is the number of renewals that can wait. If the queue is full, calls fetch their permits themselves.
 const renewalQueue = 1024
 
-// relimit ensures that the permits of a were drawn under limit. Permits drawn under another quota are returned, because a lower quota
-// may have no room for them.
+// relimit ensures that the permits of a were drawn under limit. It returns permits drawn under another quota, because a lower quota may
+// have no room for them.
 func (l *Limiter) relimit(a *account, limit Limit, now tick) {
 	if a.limit == limit {
 		return

@@ -20,9 +20,9 @@ const (
 
 // Limit is the quota of a scope, per window. A zero window is not limited, and the zero Limit limits nothing.
 type Limit struct {
-	Minute int64 `yaml:"minute" doc:"quota of a calendar minute; 0 is no limit" unit:"calls" zero:"omit"`
-	Hour   int64 `yaml:"hour" doc:"quota of a calendar hour; 0 is no limit" unit:"calls" zero:"omit"`
-	Day    int64 `yaml:"day" doc:"quota of a calendar day; 0 is no limit" unit:"calls" zero:"omit"`
+	Minute int64 `yaml:"minute" doc:"calls per calendar minute; 0 means no limit" unit:"calls" zero:"omit"`
+	Hour   int64 `yaml:"hour" doc:"calls per calendar hour; 0 means no limit" unit:"calls" zero:"omit"`
+	Day    int64 `yaml:"day" doc:"calls per calendar day; 0 means no limit" unit:"calls" zero:"omit"`
 }
 
 // Unlimited reports whether no window is limited.
@@ -56,7 +56,7 @@ func (l Limit) Validate() error {
 	for i := range Windows {
 		for j := i + 1; j < Windows; j++ {
 			if a, b := l.Quota(i), l.Quota(j); a > b && b > 0 {
-				errs = append(errs, fault.Errorf(WindowName(i), "%d is more than the whole %s may hold (%d)", a, WindowName(j), b))
+				errs = append(errs, fault.Errorf(WindowName(i), "must be at most %d, the quota of the %s, got %d", b, WindowName(j), a))
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (k ScopeKind) Valid() bool {
 	return false
 }
 
-// Scope is an entity whose calls are counted, with the quota that applies to this call.
+// Scope is an entity whose calls are counted, with the quota for this call.
 type Scope struct {
 	Kind  ScopeKind
 	ID    string

@@ -24,8 +24,8 @@ type Deps struct {
 	ObserveLatency func(context.Context, time.Duration)
 }
 
-// Limiter decides whether calls fit their quotas. It is safe for concurrent use and lives as long as the process: changed quotas come
-// with each Take.
+// Limiter decides whether calls fit their quotas. It is safe for concurrent use and lives as long as the process. Each Take contains its
+// quotas, so they can change from call to call.
 type Limiter struct {
 	config   Config
 	deps     Deps
@@ -38,7 +38,7 @@ type Limiter struct {
 	// live is the latest known number of gateways that share the store. shared is set once there was more than one.
 	live   atomic.Int64
 	shared atomic.Bool
-	// renewals are accounts that are running out of permits. running is set while a goroutine processes them.
+	// renewals are accounts that are running out of permits. running is set while a goroutine handles them.
 	renewals chan renewal
 	running  atomic.Bool
 	// restarted is set while counts lost by the store must be restored.
@@ -89,8 +89,8 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	return l, nil
 }
 
-// Down reports whether the store is not called because it has not responded recently. In a cluster it refers to the node that receives
-// heartbeats, not to the nodes of single organisations.
+// Down reports whether the store is not called because it has not responded recently. In a cluster, Down refers only to the node that
+// receives heartbeats.
 func (l *Limiter) Down() bool { return l.breakers.of("").open.Load() }
 
 // tick returns the time since l was created.
@@ -134,7 +134,7 @@ func (l *Limiter) take(ctx context.Context, t *Take) (Decision, error) {
 // attempts is the number of times that one call is tried.
 const attempts = 3
 
-var errWindowEnded = errors.New("windows kept ending during the exchange")
+var errWindowEnded = errors.New("a window ended during each attempt")
 
 // call is a Take in progress. It stays on the stack: it must not be retained, and it retains only strings of the Take.
 type call struct {
@@ -150,8 +150,8 @@ type call struct {
 // scopes returns the limited scopes.
 func (c *call) scopes() []Scope { return c.limited[:c.n] }
 
-// decideLocally decides a call by this gateway's counts and permits, if they suffice. All calls of an organisation share one lock, so
-// the decision is described after releasing it.
+// decideLocally decides a call by this gateway's counts and permits, if they suffice. All calls of an organisation share one lock, so the
+// decision is built after the lock has been released.
 func (l *Limiter) decideLocally(c *call) (Decision, bool) {
 	var views [MaxScopes]view
 	source, ok := l.look(c, &views)
@@ -210,7 +210,8 @@ func (a *account) view(v *view, now tick) {
 // breakerOf returns the breaker of the part of the store that counts an organisation.
 func (l *Limiter) breakerOf(org string) *breaker { return l.breakers.of(l.deps.Store.Group(org)) }
 
-// mayAsk reports whether a part of the store may be called. A part that was down may not while this gateway has lost counts to restore.
+// mayAsk reports whether a part of the store may be called. If the part was down, that is not allowed while this gateway has lost counts to
+// restore.
 func (l *Limiter) mayAsk(group string, now tick) bool {
 	b := l.breakers.of(group)
 	if b.open.Load() && l.restarted.Load() {
@@ -219,7 +220,7 @@ func (l *Limiter) mayAsk(group string, now tick) bool {
 	return b.allow(now)
 }
 
-// askStore decides a call by the store. It returns again if the call must be retried.
+// askStore lets the store decide a call. again is set if the call must be retried.
 func (l *Limiter) askStore(ctx context.Context, c *call) (d Decision, again bool, err error) {
 	if !l.mayAsk(l.deps.Store.Group(c.org), l.tick()) {
 		d, err = l.decideWithoutStore(c, errOpen)

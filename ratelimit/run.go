@@ -18,7 +18,7 @@ import (
 const HeartbeatInterval = 500 * time.Millisecond
 
 const (
-	// beatWithin is the time that a silent gateway counts as alive.
+	// beatWithin is the time after its latest heartbeat during which a gateway counts as alive.
 	beatWithin = 5 * time.Second
 	// grace limits the duration of the work at shutdown.
 	grace = 2 * time.Second
@@ -163,10 +163,10 @@ func (l *Limiter) collect() {
 	})
 }
 
-// restore restores the counts that the store has lost. It also tries parts that were down, because another server may have replaced
-// them. It does not wait for a part of a cluster whose server does not respond: a server that responds later is either a replacement or
-// has lost nothing. Debts are charged after the pause; otherwise the counts restored by other gateways, the largest of them being kept,
-// would already include them.
+// restore restores the counts that the store has lost. It also tries parts that were down, because another server may have replaced them.
+// It does not wait for a part of a cluster whose server does not respond: a server that responds later is either a replacement or has lost
+// nothing. Debts are charged after the pause. Otherwise the counts restored by other gateways would already include them, because the
+// largest restored count is kept.
 func (l *Limiter) restore(ctx context.Context) error {
 	return l.deps.Store.Restore(ctx, l.config.Gateway, l.config.Timeout, func(ctx context.Context) error {
 		// Calls in progress may have been charged to the lost counts and then be admitted. Once they are finished, their counts are
@@ -187,8 +187,8 @@ func (l *Limiter) restore(ctx context.Context) error {
 	})
 }
 
-// remembered returns this gateway's counts in running windows, by organisation: those of available parts of the store, and those of
-// parts of a cluster that are down. more, unless nil, returns units to add.
+// remembered returns this gateway's counts in running windows, by organisation. It separates the counts of available parts of the store
+// from those of parts of a cluster that are down. more, unless nil, returns units to add.
 func (l *Limiter) remembered(more func(*account) int64) (answering, away map[string][]Adjustment) {
 	now := l.tick()
 	answering, away = make(map[string][]Adjustment), make(map[string][]Adjustment)

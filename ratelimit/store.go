@@ -31,8 +31,8 @@ type Store interface {
 	// Delta twice counts twice.
 	Adjust(ctx context.Context, org string, adjustments []Adjustment) error
 
-	// Restore calls adjust, which restores the counts that a restarted store has lost. It then informs the other gateways that this one
-	// has done so. within limits its duration.
+	// Restore calls adjust, which restores the counts that a restarted store has lost, and then reports to the other gateways that this
+	// gateway has restored its counts. within limits its duration.
 	Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error
 
 	// Leases returns, for each of the given scopes of an organisation, the permits that live gateways last reported on a day.
@@ -48,19 +48,19 @@ type Store interface {
 	Heartbeat(ctx context.Context, gateway string, within time.Duration) (HeartbeatResult, error)
 }
 
-// HeartbeatResult is the store's answer to a heartbeat.
+// HeartbeatResult is the store's reply to a heartbeat.
 type HeartbeatResult struct {
 	// Live is the number of gateways with a heartbeat within the requested time, including this one.
 	Live int
 	// Resets is the total number of resets so far, for any scope.
 	Resets int64
-	// GatewayLost is set if the store has lost counts, and the pause after the loss ends within [LossNotice] although a gateway that was
-	// alive before has not restored its counts.
+	// GatewayLost is set if the store has lost counts, a gateway that was alive before has not restored its own, and the pause after the
+	// loss ends within [LossNotice].
 	GatewayLost bool
 }
 
-// LossNotice is the final part of a pause. A gateway that has not restored its counts when it begins is considered lost. It includes at
-// least one heartbeat of every other gateway.
+// LossNotice is the length of the final part of a pause. A gateway that has not restored its counts when this part begins is considered
+// lost. LossNotice includes at least one heartbeat of every other gateway.
 const LossNotice = HeartbeatInterval + HeartbeatInterval/2
 
 // ErrRestarted is wrapped in the error of a Store that has restarted or failed over and may have lost counts. The store admits nothing
@@ -103,8 +103,8 @@ type Op struct {
 // Units returns the number of units that each call takes from every window of scope i.
 func (o *Op) Units(i int) int64 { return o.Scopes[i].units(o.Cost) }
 
-// Debt is the charge for the calls of one scope that a gateway admitted by [FailLocal]. The gateway sends a Debt with every exchange
-// about its scope until the store has replied. Units grows in the meantime, so the store charges the part that it has not charged
+// Debt is the charge for the calls of one scope that a gateway admitted by [FailLocal]. The gateway sends a Debt with every exchange about
+// its scope until the store has replied. Because Units grows in the meantime, the store charges only the part that it has not charged
 // before.
 type Debt struct {
 	// Number identifies the Debt among those of its scope and debtor, and increases. The store ignores a Debt with a smaller Number than

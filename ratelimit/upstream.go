@@ -67,8 +67,9 @@ func NewUpstream(config UpstreamConfig, clock Clock) *Upstream {
 	return &Upstream{config: config, clock: clock, credentials: make(map[string]*credential)}
 }
 
-// Admit reports whether a team may use a credential for one call now, and if not, when to ask again. name is any name of the credential
-// except the secret. Each admitted call must be followed by a call of Observe. Weights below one count as one.
+// Admit reports whether a team may use a credential for one call now. If not, retryAfter is the time to wait before asking again. name
+// identifies the credential and must not be its secret. Each admitted call must be followed by a call of Observe. A weight below one counts
+// as one.
 func (u *Upstream) Admit(name, team string, weight int64) (ok bool, retryAfter time.Duration) {
 	if !u.config.Enabled {
 		return true, 0
@@ -145,7 +146,7 @@ func (c *credential) tightest(now time.Time, threshold int) *upstreamWindow {
 	return tight
 }
 
-// untighten drops the usage of teams once there are enough units for all.
+// untighten drops the recorded usage of teams once there are enough units for all.
 func (c *credential) untighten() {
 	for _, t := range c.teams {
 		t.used = 0

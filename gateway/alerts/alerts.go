@@ -59,7 +59,8 @@ type Thresholds struct {
 func (t *Alerts) NewThresholds(notices ledger.NoticeStore, history *ledger.History) *Thresholds {
 	return &Thresholds{
 		Alerts: t, due: &ledger.Alerts{Notices: notices, History: history, Logger: t.Logger},
-		count: telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent."))),
+		count: telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts",
+			metric.WithDescription("Budgets that reached a threshold, in percent."))),
 	}
 }
 
@@ -86,7 +87,8 @@ func (w *Thresholds) notify(ctx context.Context, a *ledger.Alert) error {
 	}
 	t.Logger.WarnContext(ctx, "budget reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
 		"percent", a.Percent, "used", used, "limit", limit)
-	w.count.Add(ctx, 1, metric.WithAttributes(attribute.String("org", a.Org), attribute.String("budget", budget), attribute.Int64("percent", a.Percent)))
+	w.count.Add(ctx, 1, metric.WithAttributes(attribute.String("org", a.Org), attribute.String("budget", budget),
+		attribute.Int64("percent", a.Percent)))
 	return nil
 }
 
@@ -108,7 +110,8 @@ func (t *Alerts) notifyUnusual(ctx context.Context, a *ledger.Alert) error {
 	if err := t.deliver(ctx, a.Org, a.ID, kind, a.At, d); err != nil {
 		return fmt.Errorf("%s: %w", a.ID, err)
 	}
-	t.Logger.WarnContext(ctx, "hourly cost far above the usual cost", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour, "spent_usd", string(d.Spent), "usual_usd", string(d.Usual))
+	t.Logger.WarnContext(ctx, "hourly cost far above the usual cost", "event", kind, "org", d.Org, "scope", d.Scope, "hour", d.Hour,
+		"spent_usd", string(d.Spent), "usual_usd", string(d.Usual))
 	return nil
 }
 
@@ -120,7 +123,8 @@ func (t *Alerts) Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, b
 	var data any
 	if x := c.Excess; x != nil {
 		d := budgetAlert{
-			Org: c.Org, Scope: x.Scope.String(), Budget: ledger.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind, Name: r.Metadata.Name,
+			Org: c.Org, Scope: x.Scope.String(), Budget: ledger.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind,
+			Name: r.Metadata.Name,
 			Used: json.Number(ledger.AmountText(x.Ceiling, x.Used)), Limit: json.Number(ledger.AmountText(x.Ceiling, x.Limit)),
 		}
 		t.Logger.WarnContext(ctx, "budget exceeded", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
@@ -129,7 +133,8 @@ func (t *Alerts) Cause(ctx context.Context, c *ledger.Cause, r *ledger.Record, b
 		id = strings.Join([]string{kind, c.Org, string(x.Scope.Kind), x.Scope.ID, d.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
 	} else {
 		d := t.newIdleAlert(c, r)
-		t.Logger.WarnContext(ctx, "resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
+		t.Logger.WarnContext(ctx, "resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name,
+			"reason", c.Idle.Reason,
 			"since", d.Since, "usd_per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = idle, d
 		at := c.FirstSent
@@ -164,8 +169,8 @@ type unmanaged struct {
 	PerHour  json.Number    `json:"per_hour"` // USD
 }
 
-// Unmanaged sends alerts about resources that the ledger has found for the first time and that none of the callers created. The ledger
-// has logged them.
+// Unmanaged sends alerts about resources that the ledger has found for the first time and that no caller has created. The ledger has
+// already logged them.
 func (t *Alerts) Unmanaged(ctx context.Context, org string, found []ledger.PlatformResource) {
 	const kind = "resource.unowned"
 	for _, f := range found {
@@ -207,7 +212,8 @@ func (t *Alerts) Drift(ctx context.Context, org string, drifted []ledger.Drift) 
 		id := strings.Join([]string{kind, org, d.ID, strconv.FormatInt(d.Version, 10)}, ":")
 		t.sendAsync(ctx, org, id, kind, t.Now(), drift{
 			ownedResource: ownedResource{org, d.ID, d.Kind, d.Metadata.Name, d.Owner.Team, d.Owner.Key},
-			Before:        json.Number(catalog.Money(d.Amounts[ledger.Burn]).String()), PerHour: json.Number(catalog.Money(d.Now[ledger.Burn]).String()),
+			Before:        json.Number(catalog.Money(d.Amounts[ledger.Burn]).String()),
+			PerHour:       json.Number(catalog.Money(d.Now[ledger.Burn]).String()),
 		})
 	}
 }

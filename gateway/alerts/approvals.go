@@ -46,7 +46,8 @@ func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.
 		d.AnswerURL = strings.TrimSuffix(pages, "requests/") + "approvals"
 		d.DecisionURL = pages + r.Decision
 	}
-	t.Logger.InfoContext(ctx, "approval requested", "event", kind, "org", org, "approval", r.ID, "team", r.Team, "key", r.Key, "decision", r.Decision)
+	t.Logger.InfoContext(ctx, "approval requested", "event", kind, "org", org, "approval", r.ID, "team", r.Team, "key", r.Key,
+		"decision", r.Decision)
 	t.sendAsync(ctx, org, strings.Join([]string{kind, org, r.ID}, ":"), kind, r.Asked, d)
 }
 
@@ -62,12 +63,14 @@ func (d approvalAlert) sentence(string) string {
 	for i, r := range d.Refusals {
 		reasons[i] = r.By + " refused it: " + strings.TrimSuffix(r.Message, ".")
 	}
-	return fmt.Sprintf("A call%s in %s waits for approval until %s: %s. %s.", createdBy(d.Team, d.Key), d.Org, formatTime(d.Until), what, strings.Join(reasons, "; "))
+	return fmt.Sprintf("A call%s in %s waits for approval until %s: %s. %s.", createdBy(d.Team, d.Key), d.Org, formatTime(d.Until), what,
+		strings.Join(reasons, "; "))
 }
 
 func (d approvalAlert) links() (links []webhook.Link) {
 	if d.AnswerURL != "" {
-		links = append(links, webhook.Link{Title: "Grant or deny", URL: d.AnswerURL}, webhook.Link{Title: "See the refused call", URL: d.DecisionURL})
+		links = append(links, webhook.Link{Title: "Grant or deny", URL: d.AnswerURL},
+			webhook.Link{Title: "See the refused call", URL: d.DecisionURL})
 	}
 	return links
 }

@@ -56,8 +56,9 @@ func (t *Alerts) Reports(ctx context.Context, weekly MakeReport) {
 	}
 }
 
-// report creates and sends a report unless a gateway has done so or is doing so. The report is claimed before the delivery, so that
-// none is sent twice; a gateway killed in between does not send its report. A report that could not be created or delivered is retried.
+// report creates and sends a report unless another gateway has done so or is doing so. The report is claimed before it is delivered, so
+// that it is sent at most once; if the gateway is killed in between, the report is not sent. A report that could not be created or
+// delivered is retried.
 func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due time.Time, weekly MakeReport) {
 	const kind = "report.weekly"
 	ctx, cancel := context.WithTimeout(ctx, reportTime)

@@ -14,8 +14,8 @@ type Alert struct {
 	// Kind is the type of the event, such as budget.threshold.
 	Kind string    `json:"kind"`
 	At   time.Time `json:"at"`
-	// Delivered reports whether the receiver accepted the alert. Failure is the reason if it did not; it is absent if the organisation has
-	// no receiver and the alert was only logged.
+	// Delivered reports whether the receiver accepted the alert. Failure is the reason if the delivery failed. It is absent if the
+	// organisation has no receiver and the alert was only logged.
 	Delivered bool   `json:"delivered"`
 	Failure   string `json:"failure,omitempty"`
 	// Data is the data of the event.
@@ -38,11 +38,12 @@ type alertParams struct {
 	Since adminapi.Since `query:"since" doc:"only alerts of the last duration, such as 24h, or since a time"`
 }
 
-// Endpoints returns the admin endpoints for alerts and exceptions. A nil Alerts only describes them.
+// Endpoints returns the admin endpoints for alerts and exceptions. The endpoints of a nil Alerts can be listed but not called.
 func (t *Alerts) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/alerts", Summary: "Sent alerts", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(t.list),
+			Pattern: "GET /admin/alerts", Summary: "Sent alerts", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true,
+			Handler: adminapi.HandlerFor(t.list),
 			Commands: []adminapi.Command{{
 				Use: "alerts ORG", Short: "List the sent alerts and whether they were delivered", Example: "tollgate alerts acme --since 7d",
 				Long: `Lists the alerts of an organisation, newest first: budgets that reached a
@@ -51,9 +52,11 @@ exceptions that end soon, and weekly reports. Keeps the latest 1,000, for 90 day
 			}},
 		},
 		{
-			Pattern: "GET /admin/exceptions", Summary: "Exceptions with an end date", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(t.exceptions),
+			Pattern: "GET /admin/exceptions", Summary: "Exceptions with an end date", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg,
+			AuditsReads: true, Handler: adminapi.HandlerFor(t.exceptions),
 			Commands: []adminapi.Command{{
-				Use: "exceptions ORG", Short: "List temporary exceptions: policy exceptions, approvals, snoozed resources, brownouts", Example: "tollgate exceptions acme --within 7d",
+				Use: "exceptions ORG", Short: "List temporary exceptions: policy exceptions, approvals, snoozed resources, brownouts",
+				Example: "tollgate exceptions acme --within 7d",
 				Long: `Lists the temporary exceptions of an organisation, the next to end first: policy
 exceptions, approvals that have not been used yet, snoozed resources, and scheduled
 brownouts of the retired interfaces.`,

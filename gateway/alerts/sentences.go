@@ -40,7 +40,8 @@ func message(c *settings.Config, org, kind string, data any) webhook.Message {
 // consolePage returns the URL of the console page for alerts of a kind.
 func consolePage(c *settings.Config, org, kind string) string {
 	page := map[string]string{
-		"budget": "budgets", "spend": "cost", "report": "cost", "resource": "resources", "platform": "resources", "exception": "exceptions", "approval": "approvals",
+		"budget": "budgets", "spend": "cost", "report": "cost", "resource": "resources", "platform": "resources", "exception": "exceptions",
+		"approval": "approvals",
 	}[strings.Split(kind, ".")[0]]
 	return strings.TrimSuffix(c.Admin.URL, "/") + "/ui/" + page + "?" + url.Values{"org": {org}}.Encode()
 }
@@ -91,7 +92,8 @@ func (d budgetAlert) sentence(kind string) string {
 		if d.Kind == "sandbox" {
 			done = "deleted"
 		}
-		return fmt.Sprintf("The %s in %s was %s. %s is used up: %s.", resourceName(cmp.Or(d.Kind, "pod"), d.Name, d.Resource), d.Org, done, budget, used)
+		return fmt.Sprintf("The %s in %s was %s. %s is used up: %s.", resourceName(cmp.Or(d.Kind, "pod"), d.Name, d.Resource), d.Org, done,
+			budget, used)
 	}
 	text := fmt.Sprintf("%s is used up: %s.", budget, used)
 	if d.StopAt != nil {
@@ -101,18 +103,21 @@ func (d budgetAlert) sentence(kind string) string {
 }
 
 func (d unusualAlert) sentence(string) string {
-	return fmt.Sprintf("Costs of %s in %s in the hour from %s: %s USD so far, usually %s USD.", d.Scope, d.Org, formatTime(d.Hour), d.Spent, d.Usual)
+	return fmt.Sprintf("Costs of %s in %s in the hour from %s: %s USD so far, usually %s USD.", d.Scope, d.Org, formatTime(d.Hour), d.Spent,
+		d.Usual)
 }
 
 func (d unmanaged) sentence(string) string {
-	return fmt.Sprintf("The %s in %s was created outside the gateway. It costs %s USD per hour.", resourceName(string(d.Kind), d.Name, d.Resource), d.Org, d.PerHour)
+	return fmt.Sprintf("The %s in %s was created outside the gateway. It costs %s USD per hour.",
+		resourceName(string(d.Kind), d.Name, d.Resource), d.Org, d.PerHour)
 }
 
 func (d drift) sentence(kind string) string {
 	if kind == "resource.removed" {
 		return fmt.Sprintf("%s was removed outside the gateway. It cost %s USD per hour.", d.ownedResource, d.Before)
 	}
-	return fmt.Sprintf("%s was changed outside the gateway. It costs %s USD per hour, and cost %s before.", d.ownedResource, d.PerHour, d.Before)
+	return fmt.Sprintf("%s was changed outside the gateway. It costs %s USD per hour, and cost %s before.", d.ownedResource, d.PerHour,
+		d.Before)
 }
 
 func (d incompleteList) sentence(string) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Weekly is the report of seven days for an organisation or a team. Its figures are those of the spend and cost views. Amounts are in
+// Weekly is the report of seven days for an organisation or a team. Its figures equal those of the spend and cost views. Amounts are in
 // USD.
 type Weekly struct {
 	Org  string `json:"org"`
@@ -43,10 +43,10 @@ type Weekly struct {
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Share is a part of a cost.
+// Share is the cost of a team, a key or a resource.
 type Share struct {
 	Name string `json:"name"`
-	// Of describes a resource: its machine and its owner.
+	// Of describes the machine and the owner of a resource.
 	Of  string `json:"of,omitempty"`
 	USD string `json:"usd"`
 }
@@ -57,7 +57,7 @@ const mostShares = 10
 // week is the length of the reported time.
 const week = 7 * 24 * time.Hour
 
-// Reports creates weekly reports. The zero value only describes its admin endpoint.
+// Reports creates weekly reports. The endpoint of the zero Reports can be listed but not called.
 type Reports struct {
 	Money     *money.Money
 	Decisions *decisions.Decisions
@@ -67,9 +67,11 @@ type Reports struct {
 func (r Reports) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/report", Summary: "Weekly report of an organisation or a team", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(r.report),
+			Pattern: "GET /admin/report", Summary: "Weekly report of an organisation or a team", Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(r.report),
 			Commands: []adminapi.Command{{
-				Use: "report ORG", Short: "Show the weekly report of an organisation or a team", Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
+				Use: "report ORG", Short: "Show the weekly report of an organisation or a team",
+				Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
 				Long: `Shows the report that alerts.report sends each week: the cost of seven days and of
 the seven before, by team or key; the most expensive resources; the current budgets;
 idle resources; and the refusals by policies.`,
@@ -123,8 +125,8 @@ func newWeekly(org, team string, to time.Time) *Weekly {
 	return &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, MostExpensive: []Share{}, Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
 }
 
-// known reports whether a part could be read, and records its name if not. A BadRequestError is not a failure: that part does not
-// apply.
+// known reports whether a part of the report could be read, and records the part's name if not. A BadRequestError is not a failure, because
+// it means that the part does not apply.
 func (w *Weekly) known(what string, err error) bool {
 	if _, none := errors.AsType[adminapi.BadRequestError](err); err != nil && !none {
 		w.Unknown = append(w.Unknown, what)

@@ -31,8 +31,8 @@ type Entry = store.Entry[Record]
 // all is the index of all records of an organisation.
 const all = "all"
 
-// Swap replaces an entry that was read before, unless it has changed. It returns the stored entry and whether it is the new one. It
-// returns ErrFull if too many requests are pending.
+// Swap replaces an entry that was read before, unless it has changed since. It returns the stored entry, and reports whether that is the
+// new entry. It returns ErrFull if too many requests are pending.
 func (s *Store) Swap(ctx context.Context, org string, old Entry, next *Record) (Entry, bool, error) {
 	answered := next.State != Pending
 	return s.Store.Swap(ctx, org, old, store.Write[Record]{Record: next, Until: next.Until, Indexes: []store.Index{

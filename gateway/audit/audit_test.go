@@ -136,10 +136,10 @@ func TestTheChainGoesOn(t *testing.T) {
 	}
 	files := []string{file.Path}
 	for n := 1; ; n++ {
-		if _, err := os.Stat(file.Aside(n)); err != nil {
+		if _, err := os.Stat(file.RotatedName(n)); err != nil {
 			break
 		}
-		files = append(files, file.Aside(n))
+		files = append(files, file.RotatedName(n))
 	}
 	if len(files) < 3 {
 		t.Fatalf("%d files, want it put aside several times", len(files))
@@ -166,7 +166,7 @@ func TestACrashInTheFirstLine(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(file.Path, file.Aside(1)); err != nil {
+	if err := os.Rename(file.Path, file.RotatedName(1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file.Path, []byte(`{"seq":3,"time":"2026-07-0`), 0o600); err != nil {
@@ -177,7 +177,7 @@ func TestACrashInTheFirstLine(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := verify(t, file.Aside(1), file.Path)
+	c, err := verify(t, file.RotatedName(1), file.Path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,7 +136,7 @@ func lineOf(text []byte) (l line, err error) {
 func (f *follower) files() []string {
 	names := make([]string, 0, f.cfg.Kept()+1)
 	for n := f.cfg.Kept(); n >= 0; n-- {
-		names = append(names, f.cfg.Aside(n))
+		names = append(names, f.cfg.RotatedName(n))
 	}
 	return names
 }

@@ -110,7 +110,7 @@ func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log,
 	end, err := tail(cfg.File.Path)
 	if err == nil && !bytes.Contains(end, []byte("\n")) { // the file was just rotated
 		var before []byte
-		before, err = tail(cfg.File.Aside(1))
+		before, err = tail(cfg.File.RotatedName(1))
 		end = append(before, end...)
 	}
 	if err != nil {

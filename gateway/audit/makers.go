@@ -34,7 +34,7 @@ func Creators(org string, files ...string) (map[string]Record, error) {
 func Files(f *logfile.File) []string {
 	names := make([]string, 0, f.Kept()+1)
 	for n := f.Kept(); n >= 0; n-- {
-		names = append(names, f.Aside(n))
+		names = append(names, f.RotatedName(n))
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		_, err := os.Stat(name)

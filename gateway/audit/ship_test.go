@@ -107,7 +107,7 @@ func TestShipping(t *testing.T) {
 		if first, last := receiver.chain(t); first != 1 || last != 80 || len(receiver.lines) != 80 {
 			t.Errorf("lines %d to %d, %d of them; want 1 to 80, each once", first, last, len(receiver.lines))
 		}
-		if _, err := os.Stat(file.Aside(3)); err != nil {
+		if _, err := os.Stat(file.RotatedName(3)); err != nil {
 			t.Errorf("the log was put aside too seldom: %v", err)
 		}
 	})
@@ -140,7 +140,7 @@ func TestShippingFromWhatIsThere(t *testing.T) {
 		}
 
 		for n := range 2 {
-			if err := os.Remove(file.Aside(n)); err != nil {
+			if err := os.Remove(file.RotatedName(n)); err != nil {
 				t.Fatal(err)
 			}
 		}

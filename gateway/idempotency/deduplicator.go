@@ -21,9 +21,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Deduplicator implements [filter.Intents]: it ensures that a resource is created once. A request that equals another one in progress is a
-// repeat, unless the caller of the other request is still connected. Repeats are answered without evaluating policies again: a call that
-// was allowed stays done, even if policies or budgets would refuse it now. A Deduplicator is immutable.
+// Deduplicator implements [filter.Intents]: it ensures that a resource is created only once. A request that equals another request in
+// progress is a repeat, unless the caller of the other request is still connected. Repeats are answered without evaluating policies again:
+// the result of an allowed call stands, even if policies or budgets would refuse the call now. A Deduplicator is immutable.
 type Deduplicator struct {
 	// Tracker tracks the intents of this gateway.
 	Tracker *Tracker
@@ -59,13 +59,14 @@ func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key strin
 }
 
 // answerKeyed answers a repeated request with an idempotency key. If it returns nil without setting a response, the call may be made,
-// because the earlier one created nothing.
+// because the earlier call created nothing.
 func (f *Deduplicator) answerKeyed(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState) error {
 	seen, err := f.Tracker.TryRecord(ctx, &o.Keys, &filter.Intent{}, nil)
 	switch {
 	case err != nil:
 		return keysUnavailable(err)
-	case seen.Response != nil && seen.Response.Fingerprint != o.Fingerprint, len(seen.Intents) > 0 && seen.Intents[0].Fingerprint != o.Fingerprint:
+	case seen.Response != nil && seen.Response.Fingerprint != o.Fingerprint, len(seen.Intents) > 0 &&
+		seen.Intents[0].Fingerprint != o.Fingerprint:
 		return problem.KeyReused.New("the Idempotency-Key was already used for a different request")
 	case seen.Response != nil:
 		a := seen.Response
@@ -236,8 +237,8 @@ func (f *Deduplicator) settleWith(ctx context.Context, ex *filter.Exchange, s *l
 	return err
 }
 
-// begin tracks the recorded intent. noted is the time of recording by the store's clock, and at a time not after it by this gateway's
-// clock.
+// begin tracks the recorded intent. noted is the time when the intent was recorded, by the store's clock. at is a time on this gateway's
+// clock that is not later.
 func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at time.Time) {
 	o := ex.Idempotency
 	o.Recorded, o.Intent.Began = true, noted
@@ -273,8 +274,8 @@ func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *ledger.S
 }
 
 // storeResponse stores the response to a request with an idempotency key. If the gateway refused the call, or the platform certainly has
-// not started it, the intent is deleted so that the request can be retried. The same applies to calls of a legacy request that created
-// nothing, because the request continues with its next candidate.
+// not started it, the intent is deleted so that the request can be retried. The intents of a legacy request's calls that created nothing
+// are deleted too, because the request continues with its next candidate.
 func (f *Deduplicator) storeResponse(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Idempotency
 	e := nextState(ctx, ex)
@@ -332,7 +333,7 @@ func nextState(ctx context.Context, ex *filter.Exchange) *filter.IntentUpdate {
 }
 
 // Deliver ends the intent of a call that awaits delivery. If the response was not delivered or the caller has disconnected, the resource is
-// left for a repeat.
+// left for a repeat of the request.
 func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, d filter.Delivery) {
 	o := ex.Idempotency
 	if o.Outcome != filter.OutcomeCreated || o.HasKey {
@@ -373,9 +374,9 @@ func storedResponse(a *filter.Response, print string) *filter.StoredResponse {
 	return &filter.StoredResponse{Fingerprint: print, Status: a.Status, Header: h, Body: a.Body}
 }
 
-// fingerprint returns the fingerprint of a request, which is equal for equal requests. Fingerprints are stored, and short secrets could be
-// guessed from them. Those of requests with credentials are therefore keyed with the platform key. After a change of the platform key, a
-// repeat with the same idempotency key or with an unknown outcome is a new request.
+// fingerprint returns the fingerprint of a request; equal requests have equal fingerprints. Fingerprints are stored, and short secrets
+// could be guessed from them. Fingerprints of requests with credentials are therefore keyed with the platform key. After a change of the
+// platform key, a repeat with the same idempotency key, or of a request with an unknown outcome, is a new request.
 func (f *Deduplicator) fingerprint(ex *filter.Exchange) string {
 	print := plainFingerprint(ex)
 	switch row, _ := operation.Lookup(ex.Operation.ID); row.Kind { //nolint:exhaustive // bodies of other kinds contain no credentials

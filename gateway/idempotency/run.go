@@ -44,8 +44,8 @@ func (d *Tracker) Run(ctx context.Context) error {
 func (d *Tracker) queryKey(org, id string) string { return d.orgPrefix(org) + "asked/" + id }
 func (d *Tracker) replyKey(org, id string) string { return d.orgPrefix(org) + "told/" + id }
 
-// queryCaller asks the gateway that executes an intent whether the caller is still connected. It reports whether there is a positive reply
-// to a query made at or after the given time by the store's clock.
+// queryCaller asks the gateway that executes an intent whether the caller is still connected. It returns true if that gateway has answered
+// so to a query made at or after the given time by the store's clock.
 func (d *Tracker) queryCaller(ctx context.Context, org, id string, asked time.Time) bool {
 	var said *redis.StringCmd
 	_, err := d.client.Pipelined(ctx, func(p redis.Pipeliner) error {

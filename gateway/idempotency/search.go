@@ -9,11 +9,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
-// MaySend reports whether the call of an intent may still be sent: no other gateway can have declared this one dead.
+// MaySend reports whether the call of an intent may still be sent, because no other gateway can have declared this gateway dead.
 func (f *Deduplicator) MaySend(id string) bool { return f.Tracker.MaySend(id) }
 
 // Search determines the outcome of a create whose response was lost. It looks for the resource with increasing pauses until the deadline of
-// the request. If it finds the resource, it makes it the response; otherwise it returns 504.
+// the request. If it finds the resource, the resource becomes the response; otherwise Search returns 504.
 func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Idempotency
 	looks := -1

@@ -51,22 +51,23 @@ func (Deduplicate) Notes(ex *filter.Exchange, _ string) []string {
 	return []string{ex.Adopted + " was created by an earlier request whose response was lost"}
 }
 
-// RecoverLost is the stage that determines the outcome of a create whose response was lost; see [Deduplicator.Search]. It sees the
-// platform's responses unmodified.
+// RecoverLost is the stage that determines the outcome of a create whose response was lost; see [Deduplicator.Search]. It runs before other
+// stages modify the platform's response.
 type RecoverLost struct{}
 
 // Name implements Filter.
 func (RecoverLost) Name() string { return "recover lost create" }
 
-// Request returns 503 if another gateway may have declared this one dead since the intent was recorded.
+// Request returns 503 if another gateway may have declared this gateway dead since the intent was recorded.
 func (RecoverLost) Request(_ context.Context, ex *filter.Exchange) error {
 	if o := ex.Idempotency; o != nil && o.Recorded && !ex.Ports.Intents.MaySend(o.Intent.ID) {
-		return problem.IdempotencyUnavailable.New("the gateway was paused for too long; nothing was sent; try again").With("Retry-After", "1").Because(errPaused)
+		return problem.IdempotencyUnavailable.New("the gateway was paused for too long; nothing was sent; try again").
+			With("Retry-After", "1").Because(errPaused)
 	}
 	return nil
 }
 
-// Response replaces a response with an unknown outcome by the created resource or by a 504.
+// Response replaces a response with an unknown outcome: by the created resource if it is found, and by a 504 otherwise.
 func (RecoverLost) Response(ctx context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if o := ex.Idempotency; o == nil || !o.Recorded || row.Verb != operation.VerbCreate {

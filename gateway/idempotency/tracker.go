@@ -52,8 +52,9 @@ type trackedIntent struct {
 // NewTracker returns a Tracker whose keys begin with prefix. Writes that need not delay a response run in spawn. It does not dial.
 func NewTracker(client redis.Cmdable, prefix, gateway string, spawn func(func()), logger *slog.Logger) *Tracker {
 	d := &Tracker{
-		Gateway: gateway, client: client, store: redisstore.NewIntents(client, prefix), prefix: prefix, logger: logger, tracked: make(map[string]*trackedIntent),
-		memory: memory{now: time.Now}, started: time.Now(),
+		Gateway: gateway, client: client, store: redisstore.NewIntents(client, prefix), prefix: prefix, logger: logger,
+		tracked: make(map[string]*trackedIntent),
+		memory:  memory{now: time.Now}, started: time.Now(),
 	}
 	d.outbox = outbox{write: d.store.End, spawn: spawn}
 	return d
@@ -105,8 +106,8 @@ func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *le
 	return &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
 }
 
-// TryRecord records an intent unless the store has a response or other intents under its keys, except those in past. It returns the state
-// of the store. If the intent has no ID, TryRecord only reads.
+// TryRecord records an intent unless the store has a response or other intents under its keys, except those in past. It returns what the
+// store has under these keys. If the intent has no ID, TryRecord only reads.
 func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, past []string) (filter.Pending, error) {
 	n := &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
 	if i.ID != "" {
@@ -133,7 +134,7 @@ func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.
 	return seen, nil
 }
 
-// Enter registers a request that is about to record an intent, until done is called. Equal requests then treat it as separate while its
+// Enter registers a request that is about to record an intent. Until done is called, equal requests treat the request as separate while its
 // caller is connected, even before the intent is recorded.
 func (d *Tracker) Enter(caller context.Context, w *filter.DedupKeys, id string) (done func()) {
 	d.mu.Lock()
@@ -168,8 +169,8 @@ func (d *Tracker) Track(caller context.Context, w *filter.DedupKeys, i filter.In
 	d.memory.begin(w, &i)
 }
 
-// MaySend reports whether the call of an intent may be sent: no other gateway can have declared this one dead since the intent was
-// recorded.
+// MaySend reports whether the call of an intent may be sent, because no other gateway can have declared this gateway dead since the intent
+// was recorded.
 func (d *Tracker) MaySend(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,7 +179,7 @@ func (d *Tracker) MaySend(id string) bool {
 }
 
 // CallerStatus reports whether the caller of another intent is still connected. If asked is not zero, it asks the gateway that executes the
-// intent, and accepts its answers from that time on, by the store's clock.
+// intent, and accepts answers given since the time asked, by the store's clock.
 func (d *Tracker) CallerStatus(ctx context.Context, org string, i *filter.Intent, asked time.Time) filter.CallerStatus {
 	if i.Abandoned || i.Unresolved {
 		return filter.CallerGone
@@ -271,7 +272,8 @@ func (d *Tracker) Ending(w *filter.DedupKeys, i *filter.Intent, e *filter.Intent
 
 func (*Tracker) ending(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) *ledger.IntentUpdate {
 	out := &ledger.IntentUpdate{
-		Org: w.Org, Created: "m" + cmp.Or(e.Resource, "-"), Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, OldRow: i.Raw(),
+		Org: w.Org, Created: "m" + cmp.Or(e.Resource, "-"), Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response,
+		Intent: i.ID, OldRow: i.Raw(),
 		SetCreated: e.Resource != "", UnsetLookalike: e.Unindex,
 	}
 	if e.Next != nil {

@@ -23,8 +23,8 @@ const (
 	propagationDelay = time.Minute
 )
 
-// wait blocks until the callers of all other intents are known to be connected. If one of them has disconnected, the request is answered
-// with that intent's resource.
+// wait blocks until the callers of all other intents are known to be connected. If one of the callers has disconnected, the request is
+// answered with the resource of that caller's intent.
 func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen filter.Pending) error {
 	o := ex.Idempotency
 	o.Deadline = f.deadline(ctx, ex)
@@ -55,7 +55,7 @@ func (f *Deduplicator) separate(o *filter.IdempotencyState) []string {
 	return append(slices.Clip(o.Separate), f.Tracker.Waiting(&o.Keys)...)
 }
 
-// checkOthers checks the other intents once. waits reports whether any of them is still undecided.
+// checkOthers checks the other intents once. waits is set if any of them is still undecided.
 func (f *Deduplicator) checkOthers(ctx context.Context, ex *filter.Exchange, seen filter.Pending, look *backoff) (waits bool, err error) {
 	o := ex.Idempotency
 	due := sync.OnceValue(look.due)
@@ -92,8 +92,8 @@ func (f *Deduplicator) callerGone(ctx context.Context, ex *filter.Exchange, o *f
 		f.Tracker.CallerStatus(ctx, ex.Caller.Org, i, o.QueriedAt) == filter.CallerGone
 }
 
-// resolve searches once for the resource of an abandoned intent and answers with it. over reports that the intent needs no further
-// attention, because it created nothing or another request has adopted its resource.
+// resolve searches once for the resource of an abandoned intent and answers with it. over is set if the intent needs no further attention,
+// because it created nothing or another request has adopted its resource.
 func (f *Deduplicator) resolve(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time) (over bool, err error) {
 	f.useLookalikeOf(ex, o, i)
 	look, cancel := context.WithCancel(ctx)
@@ -106,7 +106,8 @@ func (f *Deduplicator) resolve(ctx context.Context, ex *filter.Exchange, o *filt
 	case err != nil:
 		ex.Event.Cause = err
 		return false, nil
-	case found == nil && (i.Resource != "" && i.Age(now) > propagationDelay || i.Resource == "" && (f.searchExpired(i.Age(now)) || f.Tracker.Abandoned(ctx, i))):
+	case found == nil && (i.Resource != "" && i.Age(now) > propagationDelay || i.Resource == "" &&
+		(f.searchExpired(i.Age(now)) || f.Tracker.Abandoned(ctx, i))):
 		if err := f.Tracker.End(ctx, &o.Keys, i, &filter.IntentUpdate{Unindex: true}); err != nil {
 			return false, nil // retried later
 		}

@@ -23,20 +23,21 @@ var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 // maxAdjustment is the largest amount of one adjustment.
 const maxAdjustment = 1_000_000 * 1e6 // micro-dollars
 
-// AdjustedAccrual is the outcome of an adjustment for its scope. Amounts are in USD.
+// AdjustedAccrual is the response to an adjustment of the accrued cost of a scope. Amounts are in USD.
 type AdjustedAccrual struct {
 	RequestID string `json:"requestId"`
 	Scope     string `json:"scope"`
-	// DayChange and MonthChange are the added amounts. Day and Month are the accrued costs afterwards.
+	// DayChange and MonthChange are the amounts added to the day and the month. Day and Month are the accrued costs afterwards.
 	DayChange   string `json:"dayChange"`
 	MonthChange string `json:"monthChange"`
 	Day         string `json:"day"`
 	Month       string `json:"month"`
-	// Period is set if a week, quarter or total was adjusted: Change is the added amount, and Accrued the accrued cost afterwards.
+	// Period is set if a week, a quarter or the total was adjusted. Change is then the added amount, and Accrued the accrued cost
+	// afterwards.
 	Period  string `json:"period,omitempty"`
 	Change  string `json:"change,omitempty"`
 	Accrued string `json:"accrued,omitempty"`
-	// Repeated is set if a request with the same ID made the adjustment earlier.
+	// Repeated is set if an earlier request with the same ID made the adjustment.
 	Repeated bool `json:"repeated"`
 }
 
@@ -56,7 +57,8 @@ type adjusting struct {
 // adjustRow returns the admin endpoint that adjusts accrued costs.
 func (m *Money) adjustRow() adminapi.Endpoint {
 	return adminapi.Endpoint{
-		Pattern: "POST /admin/spend/adjust", Summary: "Adjust the cost accrued in a period", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adjust),
+		Pattern: "POST /admin/spend/adjust", Summary: "Adjust the cost accrued in a period", Role: adminapi.Operator,
+		Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adjust),
 		Commands: []adminapi.Command{{
 			Use: "spend adjust ORG", Short: "Adjust the accrued cost of an organisation, a team or a key",
 			Long: `Adjusts the cost accrued in the current day, week, month or quarter, or in total,
@@ -80,7 +82,8 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 		return nil, err
 	}
 	adjustment := &ledger.AccrualAdjustment{
-		ID: cmp.Or(a.RequestID, ulid.Make().String()), Kind: ledger.AccrualKind(a.Kind), Period: ledger.AccrualPeriod(a.Period), Reason: strings.TrimSpace(a.Reason),
+		ID: cmp.Or(a.RequestID, ulid.Make().String()), Kind: ledger.AccrualKind(a.Kind), Period: ledger.AccrualPeriod(a.Period),
+		Reason: strings.TrimSpace(a.Reason),
 	}
 	switch {
 	case !requestID.MatchString(adjustment.ID):
@@ -101,7 +104,7 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != ledger.PeriodDay && adjustment.Period != ledger.PeriodMonth
 	switch out.Status {
 	case ledger.AccrualConflict:
-		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request_id %s was used for a different adjustment: use another request_id", adjustment.ID)}
+		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request_id %s was used for a different adjustment: send another request_id", adjustment.ID)}
 	case ledger.AccrualBelowZero:
 		had := fmt.Sprintf("%s USD today and %s USD this month", usd(out.Day), usd(out.Month))
 		if long {
@@ -113,7 +116,8 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 	case ledger.AccrualApplied, ledger.AccrualRepeated:
 	}
 	made := &AdjustedAccrual{
-		RequestID: adjustment.ID, Scope: scope, DayChange: usd(out.Change.Day), MonthChange: usd(out.Change.Month), Day: usd(out.Day), Month: usd(out.Month),
+		RequestID: adjustment.ID, Scope: scope, DayChange: usd(out.Change.Day), MonthChange: usd(out.Change.Month), Day: usd(out.Day),
+		Month:    usd(out.Month),
 		Repeated: out.Status == ledger.AccrualRepeated,
 	}
 	if p := adjustment.Period; long {

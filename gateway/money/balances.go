@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// balances exports metrics about the spending and the budgets of organisations and their teams, as found at the start of the latest
-// pass. It omits keys, which can be numerous.
+// balances exports metrics about the spending and the budgets of organisations and their teams, as read at the start of the latest pass. It
+// omits keys, because there can be many.
 type balances struct {
 	*Deps
 
@@ -43,7 +43,8 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 		metric.WithDescription("Cost per hour of running resources.")))
 	limit := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Budget limits, in USD or as a count.")))
 	used := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.used", metric.WithDescription("Used amount of each budget limit.")))
-	reserved := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.reserved", metric.WithDescription("Reserved amount of each budget limit.")))
+	reserved := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.reserved",
+		metric.WithDescription("Reserved amount of each budget limit.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, row := range b.current() {
 			o.ObserveFloat64(burn, row.burn, metric.WithAttributes(row.scope...))
@@ -59,11 +60,11 @@ func newBalances(d *Deps, valid time.Duration) *balances {
 	return b
 }
 
-// saw stores the rows of the state that a pass has read.
-func (b *balances) saw(org string, plan *ledger.Plan, s *ledger.State) {
+// store stores the rows of the state that a pass has read.
+func (b *balances) store(org string, plan *ledger.Plan, s *ledger.State) {
 	found := slices.Clone(s.Balances)
 	if !slices.ContainsFunc(found, func(of ledger.Balance) bool { return of.Scope.Kind == ledger.KindOrg }) {
-		found = append(found, ledger.Balance{Scope: ledger.Scope{Kind: ledger.KindOrg}}) // nothing spent yet
+		found = append(found, ledger.Balance{Scope: ledger.Scope{Kind: ledger.KindOrg}}) // no spending yet
 	}
 	var rows []balanceRow
 	for i := range found {

@@ -42,10 +42,11 @@ type BudgetRow struct {
 	PerHour string `json:"perHour"`
 }
 
-// AtRisk reports whether the budget is expected to run out before its period ends, or at least nearPercent of it is used or reserved.
+// AtRisk reports whether the budget is expected to run out before its period ends, or at least nearPercent of the limit is used or
+// reserved.
 func (b *BudgetRow) AtRisk() bool { return b.UsedUp != "" || b.Percent >= nearPercent }
 
-// nearPercent is the used share of a budget, in percent, at which it counts as at risk.
+// nearPercent is the used and reserved percentage of a budget from which the budget is at risk.
 const nearPercent = 80
 
 // id returns a unique identifier of the budget within the organisation.
@@ -59,8 +60,8 @@ type listedBudgets struct {
 	Team   adminapi.Team `query:"team" doc:"only budgets of this team and its keys"`
 	Key    string        `query:"key" doc:"only budgets of this key"`
 	Search string        `query:"search" max:"200" doc:"only budgets of teams and keys with this text in their id"`
-	AtRisk bool          `query:"at_risk" doc:"only budgets that are at least 80 % taken, or expected to be used up before their period ends"`
-	Sort   string        `query:"sort" oneof:"exhaustion,percent,scope" default:"exhaustion" doc:"exhaustion is the earliest used up first, percent the largest share taken first, scope the organisation, its teams, and their keys"`
+	AtRisk bool          `query:"at_risk" doc:"only budgets at least 80 % used or reserved, or expected to run out before their period ends"`
+	Sort   string        `query:"sort" oneof:"exhaustion,percent,scope" default:"exhaustion" doc:"sort order: exhaustion by exhaustion date, percent by the used and reserved percentage, scope by organisation, team and key"`
 }
 
 func (p *listedBudgets) selects(b *BudgetRow) bool {
@@ -82,7 +83,8 @@ func (p *listedBudgets) compare(a, b *BudgetRow) int {
 	case "percent":
 		return cmp.Or(share, cmp.Compare(a.id(), b.id()))
 	case "scope": // kinds in the order of their scopes
-		return cmp.Or(cmp.Compare(strings.Index("organisation team key", a.Kind), strings.Index("organisation team key", b.Kind)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(strings.Index("organisation team key", a.Kind), strings.Index("organisation team key", b.Kind)),
+			cmp.Compare(a.ID, b.ID))
 	}
 	return cmp.Or(cmp.Compare(a.usedUp(), b.usedUp()), share, cmp.Compare(a.id(), b.id()))
 }
@@ -95,7 +97,8 @@ func (b *BudgetRow) share() float64 {
 	return 1
 }
 
-// usedUp returns a sort key for exhaustion dates: exhausted budgets sort first, budgets that will not run out sort last.
+// usedUp returns a sort key for the day on which the budget runs out: exhausted budgets sort first, and budgets that will not run out sort
+// last.
 func (b *BudgetRow) usedUp() string {
 	if b.share() >= 1 {
 		return ""
@@ -105,9 +108,11 @@ func (b *BudgetRow) usedUp() string {
 
 func (m *Money) budgetRow() adminapi.Endpoint {
 	return adminapi.Endpoint{
-		Pattern: "GET /admin/spend/budgets", Summary: "Budgets with their forecast and the date on which they are used up", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.budgets),
+		Pattern: "GET /admin/spend/budgets", Summary: "Budgets with forecast and exhaustion date", AuditsReads: true,
+		Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.budgets),
 		Commands: []adminapi.Command{{
-			Use: "spend budgets ORG", Short: "List budgets with used, reserved, remaining, forecast, and exhaustion date", Example: "tollgate spend budgets acme --at-risk\ntollgate spend budgets acme --sort scope",
+			Use: "spend budgets ORG", Short: "List budgets with used, reserved, remaining, forecast, and exhaustion date",
+			Example: "tollgate spend budgets acme --at-risk\ntollgate spend budgets acme --sort scope",
 		}},
 	}
 }

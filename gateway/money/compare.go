@@ -59,8 +59,8 @@ type comparing struct {
 	chosen
 	adminapi.Paging
 
-	By   []string `query:"by" doc:"fields to group by, with commas between: team, key, kind, resource, gpu, dc, label:NAME"`
-	Sort string   `query:"sort" oneof:"usd,previous,difference" default:"usd" doc:"which are first: the highest cost, that of the previous period, or the greatest increase"`
+	By   []string `query:"by" doc:"fields to group by, separated by commas: team, key, kind, resource, gpu, dc, label:NAME"`
+	Sort string   `query:"sort" oneof:"usd,previous,difference" default:"usd" doc:"sort order, descending: by cost, by cost in the previous period, or by increase"`
 }
 
 func (m *Money) compareRow() adminapi.Endpoint {

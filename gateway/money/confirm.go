@@ -12,11 +12,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// confirmTime limits the GET that follows the response to a call that should free room.
+// confirmTime limits the GET that follows the response to a call that should free budget.
 const confirmTime = 2 * time.Second
 
-// removed settles an accepted delete by one GET. The room is freed if the GET returns 404 or a stopped pod. Otherwise the hold stays
-// open, and the reconciler continues.
+// removed confirms an accepted delete with one GET, and returns its settlement. The amounts are freed if the GET returns 404 or a stopped
+// pod. Otherwise the hold stays open, and the reconciler continues.
 func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *ledger.Settlement {
 	record, refusal := f.confirm(ctx, ex, f.Reader.Gets[r.ResourceKind])
 	s := &ledger.Settlement{End: ledger.Commit, Kind: r.Kind, Resource: r.Resource}
@@ -33,8 +33,8 @@ func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Re
 	return s
 }
 
-// working returns the number of running workers of an endpoint whose maximum is being lowered. If that is unknown, the previous workers
-// count.
+// working returns the number of running workers of an endpoint whose maximum number of workers is being lowered. If that is unknown, it
+// returns the previous maximum.
 func (f *Reserve) working(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) int64 {
 	if r.ResourceKind != operation.KindEndpoint || r.Current[ledger.Workers] >= r.Before[ledger.Workers] {
 		return 0
@@ -47,7 +47,7 @@ func (f *Reserve) working(ctx context.Context, ex *filter.Exchange, r *filter.Re
 	return int64(len(workers))
 }
 
-// confirm reads the resource after the response was sent. It returns the record or the refusal, or neither if there was no answer.
+// confirm reads the resource after the response was sent. It returns the record or the refusal, or neither if the platform did not answer.
 func (f *Reserve) confirm(ctx context.Context, ex *filter.Exchange, op *schema.Operation) (map[string]any, *filter.Response) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
 	defer cancel()

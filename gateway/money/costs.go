@@ -23,8 +23,8 @@ type Costs struct {
 	Total string    `json:"total"`
 }
 
-// Cost is the cost of one group in one bucket, in USD. Only the grouped members are set; grouping by resource also sets its name,
-// machine, location and the decision ID of the call that created it.
+// Cost is the cost of one group in one bucket, in USD. Only the members that costs are grouped by are set. Grouping by resource also sets
+// the name, machine and location of the resource, and the decision ID of the call that created it.
 type Cost struct {
 	Start      time.Time `json:"start"`
 	End        time.Time `json:"end"`
@@ -36,21 +36,21 @@ type Cost struct {
 	GPU        string    `json:"gpu,omitempty"`
 	DataCenter string    `json:"dc,omitempty"`
 	Decision   string    `json:"decision,omitempty"`
-	// Labels are the grouped labels; grouping by resource sets all labels.
+	// Labels are the labels that costs are grouped by. Grouping by resource sets all labels.
 	Labels map[string]string `json:"labels,omitempty"`
 	USD    string            `json:"usd"`
-	// PerHour is the rate in USD and Hours its duration. Both are set only if rates are separated and the rate is known; corrections by
-	// bills and one-time costs have no rate.
+	// PerHour is the rate in USD, and Hours the time at that rate. Both are set only if costs are separated by rate and the rate is known;
+	// corrections by bills and one-time costs have no rate.
 	PerHour string `json:"perHour,omitempty"`
 	Hours   string `json:"hours,omitempty"`
-	// ListPerHour is the list price and ListUSD the cost at that price, if a different price was agreed.
+	// ListPerHour is the list price, and ListUSD the cost at that price. Both are set only if a different price was agreed.
 	ListPerHour string `json:"listPerHour,omitempty"`
 	ListUSD     string `json:"listUsd,omitempty"`
 	// GB is the size of a network volume.
 	GB int64 `json:"gb,omitempty"`
 }
 
-// recent is the default number of days in a query.
+// recent is the default length of a query's time range, in days.
 const recent = 30
 
 // chosen selects the costs to return.
@@ -58,7 +58,7 @@ type chosen struct {
 	adminapi.OrgParam
 
 	From     adminapi.Timestamp  `query:"from" doc:"first day or hour; default: 30 days before the end"`
-	To       adminapi.Timestamp  `query:"to" doc:"day or hour after the last one; default: the end of today"`
+	To       adminapi.Timestamp  `query:"to" doc:"first day or hour after the range; default: the end of today"`
 	Team     []adminapi.PastTeam `query:"team" doc:"only these teams"`
 	Key      []string            `query:"key" doc:"only these keys"`
 	Kind     []string            `query:"kind" doc:"only these kinds of resources"`
@@ -83,7 +83,7 @@ type summed struct {
 	Limit int      `query:"limit" doc:"maximum number of rows; default: all"`
 }
 
-// query returns the query of the history. By default it covers the 30 days up to the end of today.
+// query returns the query of the history. By default it covers the 30 days that end with today.
 func (p *chosen) query(now time.Time, bucket string) (*ledger.Query, error) {
 	tomorrow := ledger.Daily.Start(now).AddDate(0, 0, 1)
 	q := &ledger.Query{From: time.Time(p.From), To: time.Time(p.To), Bucket: ledger.Unit(bucket), Where: make(map[ledger.Dimension][]string)}
@@ -98,7 +98,8 @@ func (p *chosen) query(now time.Time, bucket string) (*ledger.Query, error) {
 		teams = append(teams, string(t))
 	}
 	for of, values := range map[ledger.Dimension][]string{
-		ledger.ByTeam: teams, ledger.ByKey: p.Key, ledger.ByKind: p.Kind, ledger.ByResource: p.Resource, ledger.ByGPU: p.GPU, ledger.ByDataCenter: p.DC,
+		ledger.ByTeam: teams, ledger.ByKey: p.Key, ledger.ByKind: p.Kind, ledger.ByResource: p.Resource, ledger.ByGPU: p.GPU,
+		ledger.ByDataCenter: p.DC,
 	} {
 		if len(values) > 0 {
 			q.Where[of] = values
@@ -139,7 +140,8 @@ func cutLabel(label string) (name, value string, err error) {
 func (m *Money) costRows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/spend/history", Summary: "The costs of resources", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.costs),
+			Pattern: "GET /admin/spend/history", Summary: "The costs of resources", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.costs),
 			Commands: []adminapi.Command{
 				{Use: "spend history ORG", Short: "Show costs by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
 				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
@@ -156,7 +158,7 @@ func (m *Money) costRows() []adminapi.Endpoint {
 	}
 }
 
-// history returns costs. A team that is no longer configured is accepted if it has costs in the queried time.
+// history returns costs. It accepts a team that is no longer configured if the team has costs in the queried time.
 func (m *Money) history(ctx context.Context, s adminapi.Principal, p *chosen, q *ledger.Query) (*Costs, error) {
 	for _, t := range p.Team {
 		missing := s.TeamProblem(string(p.Org), string(t))
@@ -203,8 +205,8 @@ func (m *Money) export(ctx context.Context, s adminapi.Principal, p priced) (adm
 	return func(w io.Writer) error { return WriteFOCUS(w, string(p.Org), costs.Rows) }, nil
 }
 
-// Costs returns the costs of an organisation, those up to now among them. A query for a range that is not kept is a adminapi.BadRequestError. The
-// errors are otherwise those of [Money.Show].
+// Costs returns the costs of an organisation, including the costs up to now. It returns an adminapi.BadRequestError if the costs of the
+// queried range are no longer kept, and otherwise the errors of [Money.Show].
 func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	if _, err := m.check(org); err != nil {
 		return nil, err
@@ -227,7 +229,8 @@ func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs,
 		total += r.Micro
 		out.Rows[i] = Cost{
 			Start: r.Start, End: q.End(r.Start), Team: r.Item.Team, Key: r.Item.Key, Kind: r.Item.Kind, Resource: r.Item.Resource,
-			Name: r.Item.Name, GPU: r.Item.GPU, DataCenter: r.Item.DataCenter, Decision: r.Item.Decision, Labels: r.Item.Labels.Map(), USD: catalog.Money(r.Micro).String(),
+			Name: r.Item.Name, GPU: r.Item.GPU, DataCenter: r.Item.DataCenter, Decision: r.Item.Decision, Labels: r.Item.Labels.Map(),
+			USD: catalog.Money(r.Micro).String(),
 		}
 		if t := r.Item.Terms; t.Rate > 0 {
 			hours := float64(r.Micro) / float64(t.Rate)

@@ -34,7 +34,7 @@ const (
 	total
 	// cached is the part of input that was read from a cache.
 	cached
-	// cacheRead and cacheWrite are input tokens that input may exclude; see excludesCache.
+	// cacheRead and cacheWrite are input tokens that the count of class input may exclude; see excludesCache.
 	cacheRead
 	cacheWrite
 	// extraInput and extraOutput are excluded from input and output, but included in total.
@@ -73,7 +73,7 @@ func classOf(name string) (class, bool) {
 // Messages API and its cloud versions, and in the timings of llama.cpp.
 func excludesCache(name string) bool { return name == "inputtokens" || name == "promptn" }
 
-// normal returns a name in lower case without underscores and hyphens, because servers differ in these.
+// normal returns a name in lower case without underscores and hyphens, because servers spell names differently.
 func normal(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -111,8 +111,8 @@ func (r *report) set(c class, name string, n int64) {
 	r.members = append(r.members, member{c, name, n})
 }
 
-// number adds a numeric member. An invalid count makes the report invalid, with two exceptions: a total, which follows from the other
-// members, and a count of cached tokens, which are then charged like other tokens.
+// number adds a numeric member. An invalid count makes the report invalid, with two exceptions: a total, because it follows from the other
+// members, and a count of cached tokens, because these tokens are then charged like other tokens.
 func (r *report) number(c class, name string, token jsontext.Token) {
 	n, ok := count(token.String())
 	if !ok {
@@ -131,7 +131,7 @@ func count(text string) (int64, bool) {
 	return int64(n), true
 }
 
-// of returns the count of a class. Different names of one count have equal values, except that some servers report 0 under names they
+// of returns the count of a class. If a count has several names, their values are equal, except that some servers report 0 under names they
 // do not use.
 func (r *report) of(c class) (n int64, given bool) {
 	for _, m := range r.members {
@@ -144,7 +144,7 @@ func (r *report) of(c class) (n int64, given bool) {
 
 func (r *report) has(c class) bool { _, given := r.of(c); return given }
 
-// whole reports whether a report includes all tokens. Other reports include a part, and another event has the rest.
+// whole reports whether a report includes all tokens. Otherwise the report includes a part of them, and another event has the rest.
 func (r *report) whole() bool { return r.has(total) || r.has(input) && r.has(output) }
 
 // empty reports whether a report counts nothing. Servers send such reports before they have counted.
@@ -181,8 +181,8 @@ func (r *report) continues(earlier *report) bool {
 	return in == before && out >= less
 }
 
-// tokens returns the counts of a report. known is false if part of them is missing. A report without output tokens is complete if the
-// response has no content, as for embeddings.
+// tokens returns the counts of a report. known is false if a part of them is missing. A report without output tokens is complete if the
+// response has no content, for example for embeddings.
 func (r *report) tokens(content bool) (t Tokens, known bool) {
 	known = !r.empty() && (r.whole() || r.has(input) && !content)
 	return r.sum(), known

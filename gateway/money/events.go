@@ -36,7 +36,7 @@ func newEvents(cfg *settings.Config, d *Deps) *events {
 
 // Observed implements ledger.Events.
 func (e *events) Observed(ctx context.Context, org string, p *ledger.Plan, s *ledger.State) {
-	e.balances.saw(org, p, s)
+	e.balances.store(org, p, s)
 	e.Alerts.CheckThresholds(ctx, org, p, s)
 }
 
@@ -83,15 +83,17 @@ func (e *events) RestoredLate(ctx context.Context, org string, holds []ledger.Ho
 		h := &holds[i]
 		e.Logger.WarnContext(ctx, "reservation restored after the ledger was rebuilt; budgets may be exceeded", "org", org, "hold", h.ID,
 			"operation", h.Metadata.Operation, "decision", h.Metadata.Decision)
-		e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource, "reservation "+h.ID+" restored after the ledger was rebuilt; budgets may be exceeded")
+		e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource,
+			"reservation "+h.ID+" restored after the ledger was rebuilt; budgets may be exceeded")
 	}
 }
 
-// didStop stores a decision entry for a stopped pod, with the reason.
+// didStop stores a decision entry for a stopped pod, including the reason.
 func (e *events) didStop(c *ledger.Cause, r *ledger.Record) {
 	var why string
 	if x := c.Excess; x != nil {
-		why = fmt.Sprintf("budget %s %s exceeded, %s of %s used", x.Scope, ledger.CeilingName(x.Ceiling), ledger.AmountText(x.Ceiling, x.Used), ledger.AmountText(x.Ceiling, x.Limit))
+		why = fmt.Sprintf("budget %s %s exceeded, %s of %s used", x.Scope, ledger.CeilingName(x.Ceiling),
+			ledger.AmountText(x.Ceiling, x.Used), ledger.AmountText(x.Ceiling, x.Limit))
 	} else {
 		why = fmt.Sprintf("idle (%s) since %s", c.Idle.Reason, c.Idle.Since.UTC().Format(time.RFC3339))
 	}
@@ -99,7 +101,8 @@ func (e *events) didStop(c *ledger.Cause, r *ledger.Record) {
 	if c.Deleted {
 		op, what = deleteOf(operation.Kind(r.Kind)), "terminated"
 	}
-	e.RecordAction(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s %s %s (%s) of %s: %s", what, r.Kind, r.ID, r.Metadata.Name, r.Owner.Scopes()[0], why))
+	e.RecordAction(c.Org, r.Owner, op, r.ID,
+		fmt.Sprintf("%s %s %s (%s) of %s: %s", what, r.Kind, r.ID, r.Metadata.Name, r.Owner.Scopes()[0], why))
 }
 
 // didReach stores a decision entry for a pod stopped or terminated at its deadline.
@@ -121,7 +124,7 @@ func (e *events) didEnd(org string, ended []ledger.EndedHold) {
 		case h.Executed && h.Kind == string(operation.KindJob):
 			what = "job ended, or its status is no longer available"
 		case h.Executed && h.Created != "":
-			what = "it was carried out: " + h.Created
+			what = "call executed, created " + h.Created
 		case h.Executed:
 			what = "call executed"
 		}

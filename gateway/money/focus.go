@@ -115,8 +115,8 @@ func billed(_ string, c *Cost) string           { return c.USD }
 func billingAccount(org string, _ *Cost) string { return org }
 func sku(_ string, c *Cost) string              { return cmp.Or(c.GPU, c.Kind) }
 
-// quantity returns the number of hours that a resource existed at one rate, multiplied by the size in GB for a network volume. For
-// costs without a rate, such as runs and corrections by bills, it returns the cost itself.
+// quantity returns the number of hours that a resource existed at one rate, multiplied by the size in GB for a network volume. For costs
+// without a rate, such as runs and corrections by bills, it returns the cost itself.
 func quantity(_ string, c *Cost) string {
 	switch {
 	case c.Hours == "":

@@ -76,9 +76,10 @@ func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
 	for i, o := range outlooks {
 		periods := slices.DeleteFunc(o.Ceilings, func(c ledger.CeilingUsage) bool { return !ledger.Accrues(c.Index) })
 		out.Scopes[i] = Forecast{
-			Scope: o.Scope.String(), PerHour: usd(o.Burn), Today: usd(o.Today), ThisMonth: usd(o.ThisMonth), Days: o.Days, Budgets: budgetsOf(periods),
-			Day:   Estimate{Low: usd(o.Day.Low), Expected: usd(o.Day.Expected), High: usd(o.Day.High)},
-			Month: Estimate{Low: usd(o.Month.Low), Expected: usd(o.Month.Expected), High: usd(o.Month.High)},
+			Scope: o.Scope.String(), PerHour: usd(o.Burn), Today: usd(o.Today), ThisMonth: usd(o.ThisMonth), Days: o.Days,
+			Budgets: budgetsOf(periods),
+			Day:     Estimate{Low: usd(o.Day.Low), Expected: usd(o.Day.Expected), High: usd(o.Day.High)},
+			Month:   Estimate{Low: usd(o.Month.Low), Expected: usd(o.Month.Expected), High: usd(o.Month.High)},
 		}
 	}
 	return out, nil

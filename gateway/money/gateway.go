@@ -50,7 +50,8 @@ func (g gateway) RecordedOwners(ctx context.Context, org string, ids []string) m
 			r.Team = k.Team
 		}
 		all[id] = ledger.Ownership{
-			Owner: ledger.Owner{Team: r.Team, Key: r.Key}, About: ledger.Metadata{Operation: r.Operation, Decision: r.Decision, Labels: ledger.Labels(r.Labels)},
+			Owner: ledger.Owner{Team: r.Team, Key: r.Key},
+			About: ledger.Metadata{Operation: r.Operation, Decision: r.Decision, Labels: ledger.Labels(r.Labels)},
 		}
 	}
 	return all

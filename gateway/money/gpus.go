@@ -24,7 +24,8 @@ func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.T
 		return nil, err // its costs were never counted
 	}
 	rows, err := history.Query(ctx, org, &ledger.Query{
-		From: from, To: to, Bucket: ledger.Total, By: []ledger.Dimension{ledger.ByResource}, Where: map[ledger.Dimension][]string{ledger.ByResource: ids},
+		From: from, To: to, Bucket: ledger.Total, By: []ledger.Dimension{ledger.ByResource},
+		Where: map[ledger.Dimension][]string{ledger.ByResource: ids},
 	}, now)
 	if err != nil {
 		return nil, fmt.Errorf("read the costs of GPUs: %w", err)

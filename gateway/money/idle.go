@@ -27,7 +27,7 @@ type IdleResource struct {
 	Idle
 }
 
-// Idle describes why a resource is idle.
+// Idle describes why and since when a resource is idle.
 type Idle struct {
 	// Reason is unused, no_jobs, inactive, stopped or unmounted.
 	Reason string    `json:"reason"`
@@ -46,7 +46,7 @@ type IdleCost struct {
 	PerMonth  string `json:"perMonth"`
 }
 
-// Sum returns the cost of the listed resources of a team, or of all teams if team is "". It returns nil without such resources.
+// Sum returns the cost of the listed resources of a team, or of all teams if team is "". It returns nil if there are no such resources.
 func (l *IdleList) Sum(org, team string) *IdleCost {
 	sum, n := 0.0, 0
 	for i := range l.Resources {
@@ -60,7 +60,7 @@ func (l *IdleList) Sum(org, team string) *IdleCost {
 	return &IdleCost{org, n, strconv.FormatFloat(sum, 'f', 2, 64)}
 }
 
-// Snoozed is the time until which a resource is snoozed; nil means that the snooze was ended.
+// Snoozed is the response to a snooze. Until is the end of the snooze, or nil if the snooze was ended.
 type Snoozed struct {
 	Resource string     `json:"resource"`
 	Until    *time.Time `json:"until"`
@@ -83,8 +83,8 @@ func (m *Money) idle(ctx context.Context, _ adminapi.Principal, p adminapi.OrgPa
 	return m.Idle(ctx, string(p.Org))
 }
 
-// Idle lists the idle resources of an organisation. The errors are those of [Money.Show], and a adminapi.BadRequestError for an organisation that does
-// not look for them.
+// Idle lists the idle resources of an organisation. It returns an adminapi.BadRequestError if idle detection is off for the organisation,
+// and otherwise the errors of [Money.Show].
 func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	o, err := m.check(org)
 	if err != nil {
@@ -148,7 +148,7 @@ func (m *Money) snooze(ctx context.Context, _ adminapi.Principal, p snoozing) (*
 	}
 	until, err := m.Keeper.Snooze(ctx, org, resource, d, func(*ledger.Record) error { return nil })
 	if errors.Is(err, ledger.ErrNoResource) {
-		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
+		return nil, adminapi.BadRequestError{Reason: "organisation " + org + " has no billable resource with the id " + strconv.Quote(resource)}
 	}
 	if err != nil {
 		return nil, err

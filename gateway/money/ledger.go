@@ -25,8 +25,8 @@ func (m *Money) check(org string) (*settings.Org, error) {
 	return o, nil
 }
 
-// Show returns the ledger of an organisation. The error is adminapi.ErrUnknownOrg for an organisation that is not configured, and a
-// adminapi.BadRequestError for one without budgets.
+// Show returns the ledger of an organisation. It returns adminapi.ErrUnknownOrg if the organisation is not configured, and an
+// adminapi.BadRequestError if it has no budgets.
 func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	out, state, err := m.show(ctx, org)
 	if err != nil {
@@ -39,7 +39,8 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 	for i, b := range state.Balances {
 		row := Balance{
 			Scope: b.Scope.String(), Committed: amounts(b.Committed), Reserved: amounts(b.Reserved),
-			Day: catalog.Money(b.Day).String(), Month: catalog.Money(b.Month).String(), Limits: map[string]string{}, Budgets: budgetsOf(outlooks[i].Ceilings),
+			Day: catalog.Money(b.Day).String(), Month: catalog.Money(b.Month).String(), Limits: map[string]string{},
+			Budgets: budgetsOf(outlooks[i].Ceilings),
 		}
 		for _, b := range row.Budgets {
 			row.Limits[b.Name] = b.Limit
@@ -68,7 +69,8 @@ func (m *Money) show(ctx context.Context, org string) (*Ledger, *ledger.State, e
 	out := &Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []Balance{}, Resources: []Resource{}, Holds: []Hold{}}
 	for _, r := range state.Resources {
 		out.Resources = append(out.Resources, Resource{
-			ID: r.ID, Kind: r.Kind, Name: r.Metadata.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.Metadata.Decision,
+			ID: r.ID, Kind: r.Kind, Name: r.Metadata.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(),
+			Takes: amounts(r.Amounts), Decision: r.Metadata.Decision,
 			GPU: r.Metadata.GPU, DataCenter: r.Metadata.DataCenter, Labels: r.Metadata.Labels.Map(),
 		})
 	}
@@ -148,6 +150,7 @@ func (m *Money) adopt(ctx context.Context, _ adminapi.Principal, p adopting) (*A
 
 func amounts(a ledger.Amounts) Amounts {
 	return Amounts{
-		PerHour: catalog.Money(a[ledger.Burn]).String(), Runs: catalog.Money(a[ledger.Cost]).String(), GPUs: a[ledger.GPUs], Pods: a[ledger.Pods], Workers: a[ledger.Workers], VolumeGB: a[ledger.VolumeGB], Sandboxes: a[ledger.Sandboxes],
+		PerHour: catalog.Money(a[ledger.Burn]).String(), Runs: catalog.Money(a[ledger.Cost]).String(), GPUs: a[ledger.GPUs],
+		Pods: a[ledger.Pods], Workers: a[ledger.Workers], VolumeGB: a[ledger.VolumeGB], Sandboxes: a[ledger.Sandboxes],
 	}
 }

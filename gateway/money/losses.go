@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// openJournal opens the owner journal in the state directory. It returns nil without a state directory, or if the journal cannot be
-// opened: the gateway then serves without one. Installations that share a directory use different journals.
+// openJournal opens the owner journal in the state directory. It returns nil without a state directory, or if the journal cannot be opened,
+// because the gateway can serve without one. Installations that share a directory use different journals.
 func openJournal(cfg *settings.Config, d *Deps) *ledger.Journal {
 	if d.StateDir == "" {
 		return nil
@@ -55,13 +55,15 @@ type loss struct {
 
 func newLosses(d *Deps) *losses {
 	l := &losses{counts: make(map[loss]int64)}
-	count := telemetry.Must(d.Meter.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Losses of spending ledgers, or of parts of them, in the store.")))
+	count := telemetry.Must(d.Meter.Int64ObservableCounter("tollgate.ledger.losses",
+		metric.WithDescription("Losses of spending ledgers, or of parts of them, in the store.")))
 	telemetry.Must(d.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for _, org := range d.Budgeted() {
 			for _, lost := range ledger.Losses() {
-				o.ObserveInt64(count, l.counts[loss{org, lost}], metric.WithAttributes(attribute.String("org", org), attribute.String("lost", string(lost))))
+				o.ObserveInt64(count, l.counts[loss{org, lost}],
+					metric.WithAttributes(attribute.String("org", org), attribute.String("lost", string(lost))))
 			}
 		}
 		return nil
@@ -75,10 +77,11 @@ func (l *losses) add(org string, lost ledger.LostPart) {
 	l.counts[loss{org, lost}]++
 }
 
-// peerPatience limits the wait of a rebuild for the memory of other gateways. A silent gateway counts as alive for the same time.
+// peerPatience limits how long a rebuild waits for the memory of other gateways. It is also the time after which a silent gateway no longer
+// counts as alive.
 const peerPatience = 5 * time.Second
 
-// LossDetector wraps the limiter's store. It detects losses of ledgers before it restores the counts lost by a replaced server.
+// LossDetector wraps the limiter's store. It detects lost ledgers before it restores the counts that a replaced server has lost.
 type LossDetector struct {
 	*redisstore.Store
 

@@ -80,8 +80,8 @@ func (m *metered) Close() error {
 	return m.ReadCloser.Close()
 }
 
-// Limits for reading on after the caller has disconnected. If the end marker and a usage report have arrived, the rest is read only to
-// reuse the connection.
+// Limits on reading the response after the caller has disconnected. If the end marker and a usage report have arrived, the rest is read
+// only so that the connection can be reused.
 const (
 	maxLinger  = 1 << 20
 	lastLinger = time.Second

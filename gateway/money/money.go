@@ -61,7 +61,7 @@ type Deps struct {
 	RecordAction func(org string, of ledger.Owner, operation, resource, text string)
 	// Intents tracks the intents that are recorded together with reservations.
 	Intents *idempotency.Tracker
-	// Job queries the outcome of a hold's job from the platform; it returns nil if unknown.
+	// Job requests the outcome of a hold's job from the platform. It returns nil if the outcome is unknown.
 	Job func(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error)
 
 	*view.Current
@@ -69,12 +69,12 @@ type Deps struct {
 	Account func() *upstream.Account
 }
 
-// Money is the ledger with the components that maintain it.
+// Money is the ledger together with the components that maintain it.
 type Money struct {
 	Ledger *ledger.Ledger
 	// Outbox is the store that the ledger writes to.
 	Outbox *ledger.Outbox
-	// Loop keeps the ledger consistent with the platform.
+	// Loop reconciles the ledger with the platform.
 	Loop *ledger.Loop
 	// Watcher polls ledgers and keeps snapshots of them.
 	Watcher *ledger.Watcher

@@ -43,9 +43,8 @@ func (n *names) changed(o *settings.Org) bool {
 	return !known || sum != n.seen[o.ID]
 }
 
-// CheckOwners compares the ledgers with the configured teams and keys of organisations where these have changed. It applies the
-// configured moves, and logs a warning about everything recorded under a name that is not configured, because no team budget includes
-// it.
+// CheckOwners compares the ledgers of organisations with their configured teams and keys if these have changed. It applies the configured
+// moves, and logs a warning for each team or key that has spending but is not configured, because no team budget includes that spending.
 func (m *Money) CheckOwners(ctx context.Context) {
 	orgs := m.deps.Config().Orgs
 	for i := range orgs {
@@ -66,7 +65,8 @@ func (m *Money) CheckOwners(ctx context.Context) {
 			if r.Owner.Key != "" {
 				advice += " --key " + r.Owner.Key
 			}
-			m.deps.Logger.WarnContext(ctx, "spending recorded for a team or key that is not configured; no team budget includes it", "org", o.ID, "team", r.Owner.Team, "key", r.Owner.Key,
+			m.deps.Logger.WarnContext(ctx, "spending recorded for a team or key that is not configured; no team budget includes it",
+				"org", o.ID, "team", r.Owner.Team, "key", r.Owner.Key,
 				"resources", r.Resources, "usd_per_hour", usd(r.Burn), "today_usd", usd(r.Day), "month_usd", usd(r.Month), "advice", "renamed_from, moved_from, or "+advice)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// passes exports metrics about passes over ledgers, from the gateway that makes them. The values of another gateway expire with the
-// pass after the next one.
+// passes exports metrics about passes over ledgers, from the gateway that makes them. If another gateway makes the passes, the values
+// expire with the second pass.
 type passes struct {
 	*Deps
 
@@ -127,7 +127,8 @@ func (m *Money) WarnAboutDurability(ctx context.Context) {
 		m.deps.Logger.DebugContext(ctx, "cannot check for ledgers of earlier versions", "error", err.Error())
 	}
 	for _, org := range earlier {
-		m.deps.Logger.WarnContext(ctx, "Redis has a ledger of an unsupported earlier version; rebuilding the ledger from the platform", "org", org, "prefix", prefix)
+		m.deps.Logger.WarnContext(ctx, "Redis has a ledger of an unsupported earlier version; rebuilding the ledger from the platform",
+			"org", org, "prefix", prefix)
 	}
 	for _, risk := range risks {
 		m.deps.Logger.WarnContext(ctx, "the ledger of spending is not durable", "reason", risk)

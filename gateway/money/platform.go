@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// platform implements ledger.Platform with the accounts and the prices in force.
+// platform implements ledger.Platform with the accounts and prices in force.
 type platform struct{ *Deps }
 
 // List implements ledger.Platform. It returns priced resources of the counted kinds and, if callers are isolated, of the kinds with

@@ -19,8 +19,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Reserve checks each call against its owner's budgets. It reserves the worst case before the call is sent to the platform, and commits
-// or releases the reservation after the response. It runs after the policy check, which computes the state that the call produces.
+// Reserve checks each call against the budgets of its owner. It reserves the maximum cost before the call is sent to the platform, and
+// commits or releases the reservation after the response. It runs after the policy check, which computes the state that results from the
+// call.
 type Reserve struct {
 	// Reader reads an endpoint of the organisation. Workers is the operation that reads its workers.
 	Reader  *filter.Reader
@@ -41,9 +42,8 @@ const stageReserve = "reserve budget"
 // Name implements Filter.
 func (*Reserve) Name() string { return stageReserve }
 
-// Request implements Filter. It refuses a call with 402 if a budget has no room and the call was not approved, with 403 if its price is
-// unknown and a budget in money applies, and with 503 if it raises cost while the ledger is unavailable. A call that lowers cost is
-// never refused.
+// Request implements Filter. It refuses a call with 402 if it does not fit a budget and was not approved, with 403 if its price is unknown
+// and a budget in money applies, and with 503 if it raises cost while the ledger is unavailable. A call that lowers cost is never refused.
 func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -62,7 +62,7 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 		return err
 	}
 	ex.BufferResponse()
-	r, raises, err := f.asks(ex, plan, row.Kind, verb)
+	r, raises, err := f.reservation(ex, plan, row.Kind, verb)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	return admit(ctx, ex, raises)
 }
 
-// admit makes the reservation of a call. It refuses a call without room with 402 unless the call was approved.
+// admit makes the reservation of a call. It refuses a call that does not fit a budget with 402, unless the call was approved.
 func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	r := ex.Cost.Reservation
 	if err := reserve(ctx, ex, raises); err != nil || ex.Response != nil || r.Quote.Refused == nil {
@@ -84,7 +84,7 @@ func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 		return err
 	}
 	if r.Quote.Refused != nil {
-		return overBudget(r.Quote.Refused) // a ceiling that was not approved is exceeded by now
+		return overBudget(r.Quote.Refused) // the call now exceeds a ceiling that was not approved
 	}
 	return nil
 }
@@ -131,13 +131,13 @@ func counted(row operation.Spec, verb operation.Verb) bool {
 	return row.Price != operation.PriceFree || verb == operation.VerbDelete
 }
 
-// entered reports whether a call can change the owners in the ledger in addition to amounts.
+// entered reports whether a call can change the owners in the ledger, in addition to the amounts.
 func entered(row operation.Spec, verb operation.Verb) bool {
 	return operation.HasOwner(row.Kind) && (verb == operation.VerbCreate || verb == operation.VerbDelete)
 }
 
-// asks returns the reservation of a call, and reports whether it raises the resource's amounts.
-func (f *Reserve) asks(ex *filter.Exchange, plan *ledger.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
+// reservation returns the reservation of a call. raises reports whether the call raises the amounts of the resource.
+func (f *Reserve) reservation(ex *filter.Exchange, plan *ledger.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
 	r = &filter.Reservation{ResourceKind: kind, Verb: verb, Reservation: ledger.Reservation{
 		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
 		Owner:    ledger.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
@@ -176,7 +176,7 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *ledger.Plan, kind operation.Ki
 	}
 	if !ledger.IsCounted(kind) {
 		r.Free = true
-		return r, true, nil // it needs no amounts, but its owner must be known
+		return r, true, nil // no amounts are reserved, but the owner must be known
 	}
 	if !priced && !r.Free && plan.HasCostBudget(r.Owner) {
 		if ex.Evaluation.PriceErr != nil {
@@ -196,8 +196,8 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// waive lets a call exceed the ceilings without room if their budgets are approvable and the call was approved. It returns the names of
-// these ceilings, or the refusal.
+// waive lets a call exceed ceilings if their budgets are approvable and the call was approved. It returns the names of these ceilings, or
+// the refusal.
 func waive(ctx context.Context, ex *filter.Exchange, q *ledger.Quote) (waived []string, err error) {
 	p := overBudget(q.Refused)
 	var passed []policies.Violation
@@ -270,7 +270,8 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 		notes = append(notes, "passes by approval "+ex.Evaluation.Verdict.Excepted[len(ex.Evaluation.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
 	}
 	if c := r.Quote.Tightest; c != nil {
-		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), ledger.AmountText(c.Index, c.Remaining()), ledger.AmountText(c.Index, c.Limit)))
+		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), ledger.AmountText(c.Index, c.Remaining()),
+			ledger.AmountText(c.Index, c.Limit)))
 	}
 	return notes
 }
@@ -324,7 +325,7 @@ func end(ctx context.Context, ex *filter.Exchange, s *ledger.Settlement) {
 	ex.RecordFailure(err) // the settlement is queued, and delivered when the store responds
 }
 
-// settlement returns the settlement of a call, depending on how far the call came and on the platform's response.
+// settlement returns the settlement of a call. It depends on whether the call was sent and on the platform's response.
 func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *ledger.Settlement {
 	open := &ledger.Settlement{End: ledger.Open, ResolveWithin: f.Unresolved}
 	status := ex.Event.UpstreamStatus
@@ -335,7 +336,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 	case ex.Sent != filter.Answered:
 		return open
 	case filter.IsFailureStatus(status):
-		open.ResolveWithin = 0 // searched for once
+		open.ResolveWithin = 0 // the resource is searched for once
 		return open
 	case filter.IsRefusalStatus(status):
 		return &ledger.Settlement{End: ledger.Release}

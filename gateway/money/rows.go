@@ -23,7 +23,7 @@ type shown struct {
 	Label    []string      `query:"label" doc:"only resources with this label: name=value, or name= for resources without the label"`
 }
 
-// Endpoints returns the admin endpoints for spending. A nil Money only describes them.
+// Endpoints returns the admin endpoints for spending. The endpoints of a nil Money can be listed but not called.
 func (m *Money) Endpoints() []adminapi.Endpoint {
 	return slices.Concat(m.ledgerRows(), m.costRows(), []adminapi.Endpoint{m.compareRow(), m.budgetRow()}, m.idleRows())
 }

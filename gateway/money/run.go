@@ -67,8 +67,8 @@ func onceOf(cost catalog.Money) ledger.Amounts {
 	return ledger.Amounts{ledger.Cost: int64(cost)}.Clamped()
 }
 
-// expectable reports whether a call is a single run, whose cost can be predicted from similar runs: not a batch or a call to a
-// load-balanced endpoint.
+// expectable reports whether a call is a single run, whose cost can be predicted from similar runs. A batch or a call to a load-balanced
+// endpoint is not.
 func expectable(ex *filter.Exchange, row *operation.Spec) bool {
 	return !row.Opaque && !ex.AddsToBatch()
 }
@@ -86,8 +86,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	return problem.PriceUnknown.New("the price of this model is unknown, and a budget for accrued cost applies")
 }
 
-// responseRun settles the cost of a run, or the cost stated in a response about a job. For a streamed response it settles at the end of
-// the stream.
+// responseRun settles the cost of a run, or the cost stated in a response about a job. A streamed response is settled when the stream ends.
 func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *operation.Spec) {
 	r, a := ex.Cost.Reservation, ex.Response
 	price := priceOf(ex)
@@ -96,9 +95,9 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 	case r == nil && (!price.Known() || ex.Sent != filter.Answered || !a.Relayed || ex.Params["jobId"] == ""):
 		return
 	case r == nil && a.Stream == nil:
-		f.saw(ctx, ex, price)
+		f.settleJob(ctx, ex, price)
 	case r == nil:
-		a.OnEnd(func() { f.saw(ctx, ex, price) })
+		a.OnEnd(func() { f.settleJob(ctx, ex, price) })
 	case a.Stream != nil && a.Relayed && a.Status < http.StatusBadRequest:
 		a.OnEnd(func() { end(ctx, ex, f.settlementRun(ex, row, price)) })
 		r.Charged = true
@@ -117,7 +116,7 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 	}
 }
 
-// settlementRun returns a settlement with the cost of a run. It is the maximum cost unless the platform refused the run or its response
+// settlementRun returns a settlement with the cost of a run. That is the maximum cost unless the platform refused the run or its response
 // states another cost. For a job that has not ended, the hold stays open under the job's ID.
 func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Spec, price catalog.RunPrice) *ledger.Settlement {
 	r := ex.Cost.Reservation
@@ -156,16 +155,16 @@ func atMost(ran *filter.RunReport, size int64) *filter.RunReport {
 	return &bound
 }
 
-// learn records the cost of an executed run. It ignores jobs that are returned before they have ended: otherwise a caller could
-// influence the expected cost by requesting such a job repeatedly.
+// learn records the cost of a completed run. It ignores jobs that were returned before they ended. Otherwise a caller could influence the
+// expected cost by requesting such a job repeatedly.
 func (f *Reserve) learn(ex *filter.Exchange, row *operation.Spec, amounts ledger.Amounts) {
 	if amounts[ledger.Cost] > 0 && succeeded(ex.Cost.Run) && expectable(ex, row) {
 		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[ledger.Cost]))
 	}
 }
 
-// saw settles the cost of a job when a response shows that the job has ended.
-func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.RunPrice) {
+// settleJob settles the cost of a job once a response shows that the job has ended.
+func (f *Reserve) settleJob(ctx context.Context, ex *filter.Exchange, price catalog.RunPrice) {
 	if ex.Cost.Run == nil || !final(ex.Cost.Run) {
 		return
 	}
@@ -174,7 +173,8 @@ func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Ru
 	if known || whole {
 		job := ledger.Job{Endpoint: ex.Params["id"], ID: ex.Params["jobId"]}
 		end(ctx, ex, &ledger.Settlement{
-			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: ledger.Commit, Amounts: amounts, WholeReservation: !known, Kind: string(operation.KindJob),
+			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: ledger.Commit, Amounts: amounts, WholeReservation: !known,
+			Kind:     string(operation.KindJob),
 			Metadata: ledger.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
 		})
 	}
@@ -198,10 +198,10 @@ func succeeded(r *filter.RunReport) bool { return r.Status == "" || r.Status == 
 // maxRunCost is the highest cost of one run that is accepted from a response.
 const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 
-// costOf returns the cost of an ended run of a public model or on an endpoint, computed from its price. known is false if the response
-// does not determine it; whole reports whether the response is complete, so that nothing else will. A failed run costs the time that it
-// took, and nothing otherwise (reference platform-v2, section 12.9). The response of a public model may state the cost; the output of
-// an endpoint is produced by its worker and is not trusted.
+// costOf returns the cost of an ended run of a public model or on an endpoint, computed from its price. known is false if the response does
+// not determine the cost; whole reports whether the response is complete, so that no later part can determine it. A failed run is charged
+// only for its execution time (reference platform-v2, section 12.9). The response of a public model may state the cost. The output of an
+// endpoint is produced by its worker and is not trusted.
 func costOf(r *filter.RunReport, id string, price catalog.RunPrice, whole bool) (a ledger.Amounts, known bool) {
 	var cost catalog.Money
 	failed := !succeeded(r)

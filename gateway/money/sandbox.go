@@ -27,8 +27,8 @@ func observe(ctx context.Context, ex *filter.Exchange, row *operation.Spec) {
 	}
 }
 
-// observeBeforeDelete reads a sandbox that is about to be deleted, because the record of a deleted sandbox has no rate. It does not
-// prevent the delete if the sandbox cannot be read.
+// observeBeforeDelete reads a sandbox that is about to be deleted, because the record of a deleted sandbox has no rate. If the read fails,
+// the sandbox is deleted nevertheless.
 func (f *Reserve) observeBeforeDelete(ctx context.Context, ex *filter.Exchange) {
 	prices, err := ex.Prices(ctx)
 	if err != nil {

@@ -71,7 +71,7 @@ type snoozeResult struct {
 	Until *time.Time `json:"until"`
 }
 
-// answerSnooze snoozes a resource for a caller who may change it.
+// answerSnooze snoozes a resource for a caller who is allowed to change it.
 func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	length := snoozeTime
 	for name, values := range ex.Query {
@@ -81,12 +81,13 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 		}
 	}
 	id := ex.Params["id"]
-	until, err := s.snooze(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *ledger.Record) error {
-		if !ex.Tenant.Isolation.CanChange(ex.Caller, r.Owner) {
-			return ledger.ErrNoResource
-		}
-		return s.mayUpdate(ctx, ex, operation.Kind(r.Kind))
-	})
+	until, err := s.snooze(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key},
+		func(r *ledger.Record) error {
+			if !ex.Tenant.Isolation.CanChange(ex.Caller, r.Owner) {
+				return ledger.ErrNoResource
+			}
+			return s.mayUpdate(ctx, ex, operation.Kind(r.Kind))
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +99,8 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 	return filter.JSONResponse(answer)
 }
 
-// mayUpdate refuses callers whose updates of a kind are always refused by the policies, because snoozing an idle resource causes cost
-// like a change.
+// mayUpdate refuses callers whose updates of the kind are always refused by the policies, because snoozing an idle resource causes cost, as
+// a change does.
 func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
 	op := s.Updates[kind]
 	if op == nil {
@@ -112,7 +113,8 @@ func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operat
 	return err
 }
 
-// snooze snoozes a resource for a time; 0 ends the snooze. may can refuse the change. A change that it allows is audited.
+// snooze snoozes a resource for a time; 0 ends the snooze. If may returns an error, nothing is changed. A change is recorded in the audit
+// log.
 func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*ledger.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the request must have no body")
@@ -168,7 +170,7 @@ func snoozeSignature(o *settings.Org, q url.Values) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// readSnoozeLink verifies a link and returns its parameters. The error is the same for every invalid link.
+// readSnoozeLink verifies a link and returns its parameters. It returns the same error for every invalid link.
 func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time, err error) {
 	bad := problem.NotFound.New("the link is invalid or has expired")
 	for _, name := range []string{"org", "id", "expires", "signature"} {
@@ -187,13 +189,13 @@ func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time
 	return o.ID, q.Get("id"), expires, nil
 }
 
-// answerSnoozePage shows the effect of a link.
+// answerSnoozePage describes the effect of a link on a page.
 func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {
 		return nil, err
 	}
-	return keepAnswer(&snoozeView{Org: org, ID: id, Expires: expires, Target: snoozePath + "?" + ex.Query.Encode(), For: snoozeTime}), nil
+	return snoozeResponse(&snoozeView{Org: org, ID: id, Expires: expires, Target: snoozePath + "?" + ex.Query.Encode(), For: snoozeTime}), nil
 }
 
 // answerSnoozeLink snoozes the resource of a link.
@@ -206,7 +208,7 @@ func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*fi
 	if err != nil {
 		return nil, err
 	}
-	return keepAnswer(&snoozeView{Org: org, ID: id, Expires: expires, Until: until}), nil
+	return snoozeResponse(&snoozeView{Org: org, ID: id, Expires: expires, Until: until}), nil
 }
 
 // snoozeView is the content of the page.
@@ -221,23 +223,23 @@ type snoozeView struct {
 
 // snoozePage is the page, with two placeholders.
 //
-//go:embed keep.html
+//go:embed snooze.html
 var snoozePage string
 
 // html returns the page for v.
 func (v *snoozeView) html() string {
 	const layout = "2006-01-02 15:04 MST"
 	org, id := html.EscapeString(v.Org), html.EscapeString(v.ID)
-	said := "<p>Snoozed until " + v.Until.Format(layout) + "."
+	text := "<p>Snoozed until " + v.Until.Format(layout) + "."
 	if v.Target != "" {
-		said = fmt.Sprintf(`<p>This resource of organisation %s is idle. Press the button to snooze it for %g hours.
+		text = fmt.Sprintf(`<p>This resource of organisation %s is idle. Press the button to snooze it for %g hours.
 <form method="post" action="%s"><button>Snooze</button></form>
 <p>The link is valid until %s.`, org, v.For.Hours(), html.EscapeString(v.Target), v.Expires.Format(layout))
 	}
-	return strings.NewReplacer("{id}", id, "{said}", said).Replace(snoozePage)
+	return strings.NewReplacer("{id}", id, "{text}", text).Replace(snoozePage)
 }
 
-func keepAnswer(v *snoozeView) *filter.Response {
+func snoozeResponse(v *snoozeView) *filter.Response {
 	return &filter.Response{Status: http.StatusOK, Body: []byte(v.html()), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
 		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},

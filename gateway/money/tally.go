@@ -38,7 +38,7 @@ type found struct {
 	job                   Job
 }
 
-// offer makes a report the best report of the value, if it is better.
+// offer makes r the best report of the value if it is better than the current one.
 func (f *found) offer(r report, rank, depth int) {
 	if r.empty() {
 		return
@@ -60,8 +60,8 @@ func (f *found) include(in *found) {
 	}
 }
 
-// follow adds the next item of a list. Two items belong to one generation if they have the same ID or, without IDs, if the counts of
-// the second continue those of the first. Counts of different generations are added.
+// follow adds the next item of a list. Two items belong to one generation if they have the same ID or, if there are no IDs, if the counts
+// of the second item continue the counts of the first. Counts of different generations are added.
 func (f *found) follow(in *found, batch bool) {
 	best, sum, id := f.best, f.sum, f.id
 	f.best = nil

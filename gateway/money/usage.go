@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// A chat server reports the tokens of a stream only on request, and budgets need the report. Therefore the gateway requests it, and
-// removes it from the stream unless the caller has requested it too. A server that does not support the member stream_options rejects
-// the chat: the chat is then sent without the member, and the endpoint is remembered.
+// A chat server reports the tokens of a stream only on request, and budgets need that report. The gateway therefore requests the report,
+// and removes it from the stream unless the caller has requested it too. A server that does not support the member stream_options rejects
+// the chat. The chat is then sent again without the member, and the endpoint is remembered.
 
 // askUsage requests the usage report of a stream whose tokens are charged to a budget.
 func (f *Reserve) askUsage(ex *filter.Exchange) {

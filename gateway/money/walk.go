@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// walker reads the members of JSON values that determine the cost. It looks only at known places, and not into objects that a caller or
-// a model fills, such as the arguments of a tool.
+// walker reads the members of JSON values that determine the cost. It reads only members at known places, and ignores objects that a caller
+// or a model fills, such as the arguments of a tool.
 type walker struct {
 	decoder *jsontext.Decoder
 	short   *shortener
@@ -165,8 +165,8 @@ func isCount(name string) bool {
 	return false
 }
 
-// isBareCount reports whether a member counts tokens in an event of its own or in the output of a worker. In a list such members may
-// count the tokens of one item, or of all items so far.
+// isBareCount reports whether a member counts tokens directly in an event or in the output of a worker. In a list, such members may count
+// the tokens of one item or of all items so far.
 func isBareCount(name string) bool {
 	switch name {
 	case "prompttokens", "completiontokens", "totaltokens", "inputtokens", "outputtokens":
@@ -175,7 +175,7 @@ func isBareCount(name string) bool {
 	return false
 }
 
-// contains returns what to look for in an object or list with the given name.
+// contains reports what an object or list with the given name may contain.
 func contains(name string) (reports, content bool) {
 	switch name {
 	case "output", "outputs", "message", "response", "data", "result", "results", "delta", "body", "chunk", "chunks", "choices", "xgroq",

@@ -48,8 +48,8 @@ func (j *CappedLog) Add(ctx context.Context, name string, text []byte) error {
 	return err
 }
 
-// Append appends lines and removes excess lines, and lines that had expired at the last write, from their lists. It returns the number of
-// lines appended, which is len(lines) if err is nil.
+// Append appends lines to their lists. It also removes excess lines from these lists, and lines that had expired at the last write. It
+// returns the number of lines appended, which is len(lines) if err is nil.
 func (j *CappedLog) Append(ctx context.Context, lines ...Line) (added int, err error) {
 	cmds := make([]*redis.StringCmd, len(lines))
 	oldest := strconv.FormatInt(max(0, j.clock.Load()-j.Retention.Milliseconds()), 10)

@@ -21,8 +21,8 @@ const (
 )
 
 // BatchClient is a client that sends concurrent scripts, MGET commands and pipelines of different callers in one write. Other commands are
-// sent separately. A command is not canceled when its caller leaves, and may take longer than the deadline of its context by the time of
-// the pipeline before it.
+// sent separately. A command is not canceled when its caller leaves. It may exceed the deadline of its context by the duration of the
+// pipeline before it.
 type BatchClient struct {
 	redis.Cmdable
 

@@ -11,8 +11,8 @@ import (
 //go:embed heartbeat.lua
 var heartbeatSource string
 
-// Registry lists members by their latest heartbeats, measured by the Redis clock, with a text each. It is safe for concurrent use. It does
-// not own its client.
+// Registry lists members by their latest heartbeats, measured by the Redis clock, with a text for each member. It is safe for concurrent
+// use. It does not own its client.
 type Registry struct {
 	// Client is the Redis client.
 	Client Client

@@ -38,7 +38,7 @@ type Replicated[T any] interface {
 	RecordID() string
 	// Later reports whether the record is a later state of the same record than the argument.
 	Later(than T) bool
-	// Ends returns the expiry time of the record. The store and all replicas remove it then, zero for never.
+	// Ends returns the time when the record expires and the store and all replicas remove it. The zero time means never.
 	Ends() time.Time
 }
 
@@ -73,8 +73,8 @@ type Replica[T Replicated[T]] struct {
 	mu       sync.Mutex // held during requests to the store; guards the fields below
 	lastRead time.Time  // time of the last successful read, or zero
 	lastErr  error      // error of the last refresh
-	// mark is the position of the latest announcement read. read is the time of the last read of an organisation. Until the time in until,
-	// every refresh reads the organisation.
+	// mark is the position of the latest announcement read. read is the time of the last read of each organisation. Until the time in
+	// until, every refresh reads the organisation.
 	mark        string
 	read, until map[string]time.Time
 }
@@ -82,8 +82,9 @@ type Replica[T Replicated[T]] struct {
 // NewReplica returns a replica of the records whose keys begin with prefix. It does not dial.
 func NewReplica[T Replicated[T]](client Client, prefix string, config ReplicaConfig[T]) *Replica[T] {
 	r := &Replica[T]{
-		config: config, store: New[json.RawMessage](client, prefix), announcements: CappedLog{Client: client, Prefix: prefix, MaxLines: maxAnnouncements, Retention: announcementTTL},
-		read: make(map[string]time.Time), until: make(map[string]time.Time),
+		config: config, store: New[json.RawMessage](client, prefix),
+		announcements: CappedLog{Client: client, Prefix: prefix, MaxLines: maxAnnouncements, Retention: announcementTTL},
+		read:          make(map[string]time.Time), until: make(map[string]time.Time),
 	}
 	r.known.Store(&map[string]*Records[T]{})
 	if config.OnAdd == nil {
@@ -291,7 +292,8 @@ func (r *Replica[T]) addEntries(ctx context.Context, org string, entries []Entry
 		one, unread := r.parse(org, e, known)
 		switch {
 		case unread != nil:
-			r.config.Logger.ErrorContext(ctx, "cannot decode a record, ignoring it", "records", r.config.Name, "org", org, "id", e.ID, "error", unread.Error())
+			r.config.Logger.ErrorContext(ctx, "cannot decode a record, ignoring it", "records", r.config.Name, "org", org, "id", e.ID,
+				"error", unread.Error())
 		case ended(one.value, now):
 			err = cmp.Or(err, r.drop(ctx, org, one))
 		default:
@@ -371,7 +373,8 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], 
 		r.config.Logger.WarnContext(ctx, "restored records that the store had lost", "records", r.config.Name, "org", org, "ids", back)
 	}
 	if len(full) > 0 {
-		r.config.Logger.WarnContext(ctx, "cannot restore records that the store has lost: limit reached", "records", r.config.Name, "org", org, "ids", full)
+		r.config.Logger.WarnContext(ctx, "cannot restore records that the store has lost: limit reached", "records", r.config.Name,
+			"org", org, "ids", full)
 	}
 	return err
 }

@@ -113,7 +113,7 @@ func (s *Store[T]) Get(ctx context.Context, org, id string) (Entry[T], error) {
 	return e, err
 }
 
-// Peek is like Get, but cheaper if the record probably does not exist: a missing record costs a plain read, and Now is zero.
+// Peek is like Get, but cheaper if the record probably does not exist: for a missing record it makes only a plain read, and Now is zero.
 func (s *Store[T]) Peek(ctx context.Context, org, id string) (Entry[T], error) {
 	values, err := s.client.MGet(ctx, s.Key(org, id)).Result()
 	if err == nil && values[0] == nil {
@@ -122,9 +122,9 @@ func (s *Store[T]) Peek(ctx context.Context, org, id string) (Entry[T], error) {
 	return s.Get(ctx, org, id)
 }
 
-// Swap replaces an entry that was read before, unless the new record has already expired. It returns the resulting entry and whether it is
-// the new one. The error is ErrFull if an index is full. A record must differ from records that others may write in its place, because a
-// lost reply is recognised by the value.
+// Swap replaces an entry that was read before, unless the new record has already expired. It returns the resulting entry, and reports
+// whether that is the new entry. It returns ErrFull if an index is full. A record must differ from the records that others may write in its
+// place, because after a lost reply the write is recognised by its value.
 func (s *Store[T]) Swap(ctx context.Context, org string, old Entry[T], w Write[T]) (Entry[T], bool, error) {
 	value := ""
 	if w.Record != nil {
@@ -257,9 +257,9 @@ func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], 
 	return slices.DeleteFunc(entries, func(e Entry[T]) bool { return e.Record == nil }), err // expired ones
 }
 
-// Changed returns the entries changed between two versions; deleted ones have a nil Record. version is the version they belong to: until,
-// or a later one. ok is false if the changes are unknown, because there were too many or some were made by a gateway that does not list
-// changes.
+// Changed returns the entries changed between two versions; deleted entries have a nil Record. version is the version of the returned
+// entries, which is until or later. ok is false if the changes are unknown, because there were too many or some were made by a gateway that
+// does not list changes.
 func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (version string, entries []Entry[T], ok bool, err error) {
 	list, err := s.client.LRange(ctx, s.index(org, changes), 0, -1).Result()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// Checked holds the findings of Check other than errors.
+// Checked is the result of Check, other than errors.
 type Checked struct {
 	// Policies are the organisation's own policies found in the directory.
 	Policies []compiler.OwnPolicy
@@ -33,7 +33,8 @@ func Check(dir string) (*Checked, error) {
 	report := &Checked{}
 	if err == nil {
 		faults = append(faults, Faults(w.Compile())...)
-		_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"": {Directory: files.UnrestrictedPath(dir)}}, policies.Deps{})
+		_, err := policies.NewEngine(policyconfig.DefaultLimits(), map[string]policies.Config{"": {Directory: files.UnrestrictedPath(dir)}},
+			policies.Deps{})
 		faults = append(faults, Faults(err)...)
 	}
 	own, err := w.Policies()
@@ -109,7 +110,7 @@ func firstDifference(want, got string) (row int, line string) {
 	return len(wants), ""
 }
 
-// Format rewrites the unformatted files below dir and returns their names. It skips files that cannot be parsed.
+// Format rewrites the files below dir that are not formatted, and returns their names. It skips files that cannot be parsed.
 func Format(dir string) (changed []string, err error) {
 	w, _ := compiler.ReadWorkspace(dir) // ReadDirectory reports files that cannot be parsed
 	sources := w.Sources()

@@ -48,7 +48,7 @@ func TestDirectory(t *testing.T) {
 			"a.rego:3:1: rego_compile_error: import data.b unused", "a.rego:6:2: rego_compile_error: assigned var y unused",
 		}},
 		{"capabilities", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if http.send({}).a\n"}, []string{
-			"a.rego:3:22: rego_type_error: function http.send is disabled (the network): use data beside the policies (data.json, data.yaml)",
+			"a.rego:3:22: rego_type_error: function http.send is disabled (the network): use data next to the policies (data.json, data.yaml)",
 		}},
 		{"types of the input", map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if input.caller.teem == \"x\"\n"}, []string{
 			`a.rego:3:22: rego_type_error: undefined ref: input.caller.teem, did you mean "team"?`,

@@ -93,8 +93,8 @@ func functions() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Disabled functions\n\nPolicies can call all functions of Rego except these. A decision depends only on the call and on data, and its cost is bounded.\n\n" +
 		"Generated from `policies/regosandbox`.\n\n| functions | reason | use instead |\n|---|---|---|\n")
-	for _, off := range regosandbox.SwitchedOff() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(off.Names, "`, `"), off.Why, off.Instead)
+	for _, group := range regosandbox.DisabledFunctions() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(group.Names, "`, `"), group.Why, group.Instead)
 	}
 	b.WriteString("\nExceptions: `crypto.sha256`, `regex.match`, `regex.split` and `regex.is_valid` can be called.\n")
 	return b.Bytes()

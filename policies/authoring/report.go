@@ -41,10 +41,10 @@ type Result struct {
 	Outcome Outcome `json:"outcome"`
 	// Took is how long the test ran.
 	Took time.Duration `json:"took_ns"`
-	// FailedAt is the expression that failed. It is nil if the test did not fail, or if the failure cannot be attributed to one
-	// expression.
+	// FailedAt is the expression that failed. It is nil if the test did not fail, or if no single expression can be identified as the
+	// cause.
 	FailedAt *Failed `json:"failed_at,omitempty"`
-	// Cases lists the failed cases of a test with cases, test_x[name].
+	// Cases lists the failed cases of a test that has several cases, test_x[name].
 	Cases []string `json:"cases,omitempty"`
 	// Message is the error message.
 	Message string `json:"message,omitempty"`
@@ -108,7 +108,7 @@ func (r *Report) Count(o Outcome) int {
 	return n
 }
 
-// Passed reports whether there was at least one test and no test failed.
+// Passed reports whether at least one test ran and no test failed.
 func (r *Report) Passed() bool {
 	return r.Count(Pass) > 0 && r.Count(Fail) == 0 && r.Count(Error) == 0
 }

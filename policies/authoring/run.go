@@ -118,7 +118,7 @@ func resultOf(r *tester.Result) Result {
 
 func placeOf(l *ast.Location) Place { return Place{File: l.File, Row: l.Row, Col: l.Col} }
 
-// blame runs the failed tests again with tracing, which cannot be combined with coverage, and finds the expression that failed.
+// blame runs the failed tests again with tracing, which cannot be combined with coverage, to find the expression that failed.
 func (r *Report) blame(ctx context.Context, w *compiler.Workspace, opts Options, names []string) error {
 	quoted := make([]string, len(names))
 	for i, n := range names {

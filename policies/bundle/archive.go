@@ -28,7 +28,7 @@ const (
 	maxBundleFiles   = 2000
 )
 
-// Admit decides whether the Rego of a bundle, by file, may be parsed. A nil Admit allows all.
+// Admit returns an error if the Rego of a bundle, by file, must not be parsed. A nil Admit allows all Rego.
 type Admit func(rego map[string]string) error
 
 // parse verifies a bundle and parses its Rego if admit allows it. Otherwise it returns the error of admit.
@@ -63,7 +63,7 @@ func (b *Config) parse(org string, raw []byte, admit Admit) (compiler.OrgRego, s
 	return mine, got.Manifest.Revision, err
 }
 
-// checkArchive limits the unpacked size of a bundle and rejects entries that do not belong in one: links, devices, duplicate paths
+// checkArchive limits the unpacked size of a bundle and rejects entries that are not allowed in a bundle: links, devices, duplicate paths
 // and paths outside the bundle. It returns the contents of the Rego files by path.
 func checkArchive(raw []byte) (rego map[string]string, err error) {
 	zip, err := gzip.NewReader(bytes.NewReader(raw))
@@ -126,8 +126,8 @@ func orgRegoOf(org, digest string, b *opabundle.Bundle) (compiler.OrgRego, error
 	return compiler.Parse(org, digest, rego, b.Data)
 }
 
-// admit returns an error if the new Rego would disable policies because it does not contain them. last is the Rego of the last
-// valid bundle, or the zero value before the first.
+// admit returns an error if the new Rego would disable policies by omitting them. last is the Rego of the last valid bundle, or the zero
+// value if there was none.
 func (b *Config) admit(org string, last, next compiler.OrgRego) error {
 	if b.MayDrop {
 		return nil

@@ -30,8 +30,8 @@ type Signing struct {
 	ID string
 }
 
-// Build packs the Rego and data below a directory, without tests, into a bundle that a gateway accepts, and returns the names of
-// its policies. Builds are reproducible except for the signature. An empty revision is replaced by the digest of the files.
+// Build packs the Rego and data below a directory, without tests, into a bundle that a gateway accepts, and returns the names of the
+// policies in the bundle. Builds are reproducible except for the signature. An empty revision is replaced by the digest of the files.
 func Build(dir, revision string, s *Signing) (archive []byte, names []string, err error) {
 	own, err := compiler.ReadDirectory("", files.UnrestrictedPath(dir))
 	if err != nil {

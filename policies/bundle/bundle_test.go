@@ -71,8 +71,8 @@ func follow(t *testing.T) (*server, *Source) {
 // lookOnce has a source look at its place, and returns the fault.
 func lookOnce(t *testing.T, s *Source) error {
 	t.Helper()
-	found, err := s.Look(t.Context(), nil)
-	_, after, _ := s.Took(found, err, time.Unix(1000, 0))
+	found, err := s.Poll(t.Context(), nil)
+	_, after, _ := s.FinishPoll(found, err, time.Unix(1000, 0))
 	return after
 }
 

@@ -17,7 +17,7 @@ import (
 // Config is the configuration of a bundle, with methods that fetch and verify it.
 type Config policyconfig.Bundle
 
-// Validate joins all errors in the configuration. A nil b is valid.
+// Validate checks b and joins the errors it finds, each with its path. A nil b is valid.
 func Validate(b *policyconfig.Bundle) error {
 	if b == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
-// look is the response of a bundle's location.
-type look struct {
+// download is the response from a bundle's location.
+type download struct {
 	raw       []byte
 	etag      string
 	unchanged bool
@@ -40,17 +40,17 @@ func readBounded(r io.Reader) ([]byte, error) {
 }
 
 // fetch requests the bundle once.
-func (b *Config) fetch(ctx context.Context, etag string) (look, error) {
+func (b *Config) fetch(ctx context.Context, etag string) (download, error) {
 	if !b.File.IsZero() {
 		raw, err := b.File.Read(maxBundleBytes)
-		return look{raw: raw}, err
+		return download{raw: raw}, err
 	}
 	timeout := cmp.Or(b.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req, err := b.URL.Request(ctx, http.MethodGet, http.NoBody)
 	if err != nil {
-		return look{}, err
+		return download{}, err
 	}
 	if etag != "" {
 		req.Header.Set("If-None-Match", etag)
@@ -58,22 +58,22 @@ func (b *Config) fetch(ctx context.Context, etag string) (look, error) {
 	if !b.TokenFile.IsZero() {
 		token, err := b.TokenFile.Read(files.MaxToken)
 		if err != nil {
-			return look{}, fmt.Errorf("token: %w", err)
+			return download{}, fmt.Errorf("token: %w", err)
 		}
 		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
 	resp, err := b.URL.Client(nil, timeout).Do(req)
 	if err != nil {
-		return look{}, err
+		return download{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	switch resp.StatusCode {
 	case http.StatusNotModified:
-		return look{unchanged: true}, nil
+		return download{unchanged: true}, nil
 	case http.StatusOK:
 		raw, err := readBounded(resp.Body)
-		return look{raw: raw, etag: resp.Header.Get("ETag")}, err
+		return download{raw: raw, etag: resp.Header.Get("ETag")}, err
 	default:
-		return look{}, fmt.Errorf("bundle server responded with status %d", resp.StatusCode)
+		return download{}, fmt.Errorf("bundle server responded with status %d", resp.StatusCode)
 	}
 }

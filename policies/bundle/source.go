@@ -72,9 +72,9 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	return s, nil
 }
 
-// Unfit discards the persisted bundle found by Open because its Rego does not compile; Status returns the reason. It returns err if
-// the Rego is not from a persisted bundle.
-func (s *Source) Unfit(err error) error {
+// Discard discards the persisted bundle found by Open because its Rego does not compile; Status then returns the reason. If the Rego is not
+// from a persisted bundle, Discard returns err.
+func (s *Source) Discard(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.cfg.File.IsZero() || !s.fetched.IsZero() {
@@ -85,22 +85,22 @@ func (s *Source) Unfit(err error) error {
 	return nil
 }
 
-// Current returns the Rego of the last valid bundle. ok is false if there has been none.
+// Current returns the Rego of the last valid bundle. ok is false if no valid bundle has been found yet.
 func (s *Source) Current() (mine compiler.OrgRego, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mine, s.have
 }
 
-// Follows returns s with the given configuration if both get their bundle from the same location, and otherwise nil. s may be nil.
-func (s *Source) Follows(cfg Config) *Source {
+// WithConfig returns s with the given configuration if both configurations have the same location and key, and nil otherwise. s may be nil.
+func (s *Source) WithConfig(cfg Config) *Source {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.have || !samePlace(s.cfg, cfg):
+	case !s.have || !sameSource(s.cfg, cfg):
 		return nil
 	case s.cfg.MayDrop == cfg.MayDrop:
 		return s
@@ -109,8 +109,8 @@ func (s *Source) Follows(cfg Config) *Source {
 	}
 }
 
-// samePlace reports whether two configurations get their bundle from the same location.
-func samePlace(a, b Config) bool {
+// sameSource reports whether two configurations have the same location and key, so that they differ at most in MayDrop.
+func sameSource(a, b Config) bool {
 	var ka, kb policyconfig.BundleKey
 	if a.Key != nil {
 		ka = *a.Key
@@ -126,41 +126,42 @@ func samePlace(a, b Config) bool {
 
 // Found is the result of a poll.
 type Found struct {
-	// Rego is the organisation's Rego. New reports whether it differs from that of the last valid bundle.
+	// Rego is the organisation's Rego. New reports whether it differs from the Rego of the last valid bundle.
 	Rego compiler.OrgRego
 	New  bool
 
-	look
+	download
 	revision string
 }
 
-// Look fetches and verifies the bundle, and parses it if admit allows it. It does not change s; see Took.
-func (s *Source) Look(ctx context.Context, admit Admit) (*Found, error) {
+// Poll fetches and verifies the bundle, and parses it if admit allows that. Poll does not change s. The caller must pass the results to
+// FinishPoll.
+func (s *Source) Poll(ctx context.Context, admit Admit) (*Found, error) {
 	s.mu.Lock()
 	etag, last := s.etag, s.mine
 	s.mu.Unlock()
 	got, err := s.cfg.fetch(ctx, etag)
 	if err != nil || got.unchanged {
-		return &Found{Rego: last, look: got}, err
+		return &Found{Rego: last, download: got}, err
 	}
 	mine, revision, err := s.cfg.parse(s.org, got.raw, admit)
 	if err == nil {
 		err = s.cfg.admit(s.org, last, mine)
 	}
-	return &Found{Rego: mine, New: mine.Digest() != last.Digest(), look: got, revision: revision}, err
+	return &Found{Rego: mine, New: mine.Digest() != last.Digest(), download: got, revision: revision}, err
 }
 
-// Admits returns an error if s may not use a bundle that another source of the same location found.
+// Admits returns an error if s may not use a bundle that another source with the same location has found.
 func (s *Source) Admits(found *Found) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cfg.admit(s.org, s.mine, found.Rego)
 }
 
-// Took ends a poll. A non-nil err means that the bundle was not put in force. Otherwise Took persists a new bundle. In both cases
-// it schedules the next poll. It returns the error of the previous poll, the error of this one, and whether the server sent the
-// bundle.
-func (s *Source) Took(found *Found, err error, now time.Time) (before, after error, sent bool) {
+// FinishPoll ends a poll. A non-nil err means that the bundle was not put in force. Otherwise FinishPoll persists the bundle if it is new.
+// In both cases it schedules the next poll. It returns the error of the previous poll and the error of this poll, and reports whether the
+// server sent the bundle.
+func (s *Source) FinishPoll(found *Found, err error, now time.Time) (before, after error, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, s.err = s.err, err
@@ -188,7 +189,7 @@ func (s *Source) wait(now time.Time) {
 	} else {
 		s.failures, s.fetched = 0, now
 	}
-	spread := int64(poll / 5) // vary by up to 10%, so that gateways do not poll in step
+	spread := int64(poll / 5) // vary by up to 10%, so that gateways do not poll at the same time
 	s.next = now.Add(poll - time.Duration(spread/2) + time.Duration(rand.Int64N(spread+1)))
 }
 

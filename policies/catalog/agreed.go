@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Prices holds the prices an organisation has negotiated with the platform where they differ from the price list. The zero Prices
+// Prices holds the prices that an organisation has negotiated with the platform, where they differ from the price list. The zero Prices
 // changes nothing.
 type Prices struct {
 	Discount int64            `yaml:"discount" doc:"discount on the platform's list prices of compute" unit:"percent"`
@@ -18,7 +18,7 @@ type Prices struct {
 	Runs     RunPrices        `yaml:"runs" doc:"prices of runs by public model name or endpoint id. They replace the platform's published prices, are reserved against budgets for accrued cost, and are checked by the policy run_cost. 0 means free"`
 }
 
-// Validate joins all errors in p, each with its path.
+// Validate checks p and joins the errors it finds, each with its path.
 func (p Prices) Validate() error {
 	var errs fault.Found
 	errs.If(p.Discount < 0 || p.Discount > 99, "discount", "must be from 0 to 99, got %d", p.Discount)
@@ -35,9 +35,10 @@ func (p Prices) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Equal reports whether p and o are the same.
+// Equal reports whether p and o contain the same prices.
 func (p Prices) Equal(o Prices) bool {
-	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs) && maps.EqualFunc(p.Runs, o.Runs, func(a, b RunPrice) bool { return reflect.DeepEqual(a, b) })
+	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs) &&
+		maps.EqualFunc(p.Runs, o.Runs, func(a, b RunPrice) bool { return reflect.DeepEqual(a, b) })
 }
 
 // Apply returns l with the negotiated prices applied.
@@ -51,7 +52,8 @@ func (p Prices) Apply(l Lists) Lists {
 		g := &l.GPUs[i]
 		listed[g.ID] = true
 		agreed, ok := p.GPUs[g.ID]
-		g.Secure.Price, g.Community.Price, g.Serverless = p.of(g.Secure.Price, agreed, ok), p.of(g.Community.Price, agreed, ok), p.of(g.Serverless, agreed, ok)
+		g.Secure.Price, g.Community.Price, g.Serverless = p.of(g.Secure.Price, agreed, ok), p.of(g.Community.Price, agreed, ok),
+			p.of(g.Serverless, agreed, ok)
 	}
 	for id, agreed := range p.GPUs {
 		if price := (Price{Known: true, PerHour: agreed}); !listed[id] {

@@ -25,7 +25,7 @@ type Deps struct {
 	Logger *slog.Logger
 }
 
-// ErrUnavailable is wrapped by errors of Snapshot: there is no price list recent enough to use.
+// ErrUnavailable is wrapped by the errors of Snapshot. It means that no price list is recent enough to use.
 var ErrUnavailable = errors.New("no current price list")
 
 // Catalog caches one price list per organisation. It is safe for concurrent use.
@@ -89,10 +89,9 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 	return &Catalog{cfg: cfg, rates: rates, deps: deps, stale: make(chan struct{}, 1), orgs: map[string]*record{}}, nil
 }
 
-// Snapshot returns the organisation's current price list. It returns the cached list unless there is none or it is older than
-// MaxAge; in that case it reads the list, once for all concurrent callers. After a failed read it waits 100 ms before the next one,
-// and twice as long after each further failure, up to Retry. The error wraps ErrUnavailable. A nil Snapshot is safe to use and
-// treats every price as unknown.
+// Snapshot returns the organisation's current price list. It returns the cached list unless there is none or it is older than MaxAge. In
+// that case it reads the list, once for all concurrent callers. After a failed read it waits 100 ms before the next read, and twice as long
+// after each further failure, up to Retry. The error wraps ErrUnavailable. A nil Snapshot is safe to use and treats every price as unknown.
 func (c *Catalog) Snapshot(ctx context.Context, org string) (*Snapshot, error) {
 	snap, known, err := c.look(org)
 	if err != nil {
@@ -131,8 +130,8 @@ func (c *Catalog) look(org string) (snap *Snapshot, known bool, err error) {
 	}
 }
 
-// wait reads the list, sharing the read with concurrent callers. The read has its own deadline and continues if the caller that
-// started it leaves.
+// wait reads the list, sharing the read with concurrent callers. The read has a separate deadline, and continues if the caller that started
+// it leaves.
 func (c *Catalog) wait(ctx context.Context, org string, read func(context.Context) (*Snapshot, error)) (*Snapshot, error) {
 	done := c.flight.DoChan(org, func() (any, error) {
 		return read(context.WithoutCancel(ctx))
@@ -167,8 +166,8 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	return snap, err
 }
 
-// keep stores the result of a read. It returns the list with raised prices applied, and the error of the previous read. If the list
-// equals the organisation's previous list, or the last one read for any organisation, it shares that list's memory.
+// keep stores the result of a read. It returns the list with raised prices applied, and the error of the previous read. If the list equals
+// the organisation's previous list, or the last list read for any organisation, it shares the memory of that list.
 func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,7 +259,7 @@ func (c *Catalog) Forget(org string) {
 	delete(c.orgs, org)
 }
 
-// Last returns the list of an organisation that was read last, regardless of its age, or nil.
+// Last returns the most recently read list of an organisation, regardless of its age, or nil if none has been read.
 func (c *Catalog) Last(org string) *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()

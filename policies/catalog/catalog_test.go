@@ -255,9 +255,9 @@ func TestNewFaults(t *testing.T) {
 		faults = append(faults, strings.TrimSpace(line))
 	}
 	want := []string{
-		`catalog: storage.standard: "free" is not a positive amount of USD`,
-		`storage.persistent: "" is not an amount of USD (0 leaves these disks out of prices)`,
-		`storage.persistent_stopped: "-0.2" is not an amount of USD (0 leaves these disks out of prices)`,
+		`catalog: storage.standard: must be a positive amount in USD, got "free"`,
+		`storage.persistent: must be an amount in USD, got "" (0 makes these disks free)`,
+		`storage.persistent_stopped: must be an amount in USD, got "-0.2" (0 makes these disks free)`,
 		"storage.default_disk: must not be negative, got -1",
 	}
 	if diff := cmp.Diff(want, faults); diff != "" {

@@ -13,10 +13,10 @@ type charged struct {
 	at           time.Time
 }
 
-// ObserveCharge compares the price in the platform's record of a newly created pod with the price list. If the price is higher, it
-// raises the price in the list immediately and makes Run read the list again, at most once in [Config.Retry]. The raised price
-// applies until the list shows another price than before, or until [Config.Refresh] has passed. If prices were negotiated, the list
-// is read again and no price is raised, because the platform's record does not reflect negotiated prices.
+// ObserveCharge compares the price in the platform's record of a newly created pod with the price list. If the price in the record is
+// higher, ObserveCharge raises the price in the list immediately and makes Run read the list again, at most once in [Config.Retry]. The
+// raised price applies until the list shows another price than before, or until [Config.Refresh] has passed. If prices were negotiated, the
+// list is read again but no price is raised, because the platform's record does not reflect negotiated prices.
 func (c *Catalog) ObserveCharge(org string, pod map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *record) raise(s *Snapshot, now time.Time, longest time.Duration) *Snaps
 	return s
 }
 
-// above returns the hourly price of a pod's GPU or vCPU and reports whether it exceeds the list by more than rounding.
+// above returns the hourly price of a pod's GPU or vCPU, and reports whether it exceeds the list price by more than rounding.
 func (s *Snapshot) above(pod map[string]any) (x charged, above bool) {
 	listed := s.pod(pod)
 	hourly, err := moneyOf(pod["cost"])

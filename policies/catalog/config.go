@@ -35,7 +35,7 @@ type Storage struct {
 	HighPerformance   string `yaml:"high_performance" doc:"rate of HIGH_PERFORMANCE network volumes. It differs by data centre: set the highest one you use. The default is the platform's list price at build time"`
 	Container         string `yaml:"container" doc:"rate of the container disks of pods, workers and cluster members, billed while they run"`
 	Persistent        string `yaml:"persistent" doc:"rate of persistent storage on the host of a running pod"`
-	PersistentStopped string `yaml:"persistent_stopped" doc:"rate of that storage while the pod is stopped"`
+	PersistentStopped string `yaml:"persistent_stopped" doc:"rate of persistent storage while the pod is stopped"`
 	DefaultDisk       int64  `yaml:"default_disk" doc:"assumed size of a container disk if neither the request nor its template sets one; the platform does not document its default" unit:"GB"`
 }
 
@@ -50,7 +50,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate joins all errors in c, each with its path.
+// Validate checks c and joins the errors it finds, each with its path.
 func (c Config) Validate() error {
 	_, err := c.Storage.rates()
 	return err
@@ -90,9 +90,9 @@ func (s Storage) rates() (Rates, error) {
 		m, err := ParseMoney(part.value)
 		switch {
 		case err != nil && part.disk:
-			errs = append(errs, fault.Errorf("storage."+part.name, "%q is not an amount of USD (0 leaves these disks out of prices)", part.value))
+			errs = append(errs, fault.Errorf("storage."+part.name, "must be an amount in USD, got %q (0 makes these disks free)", part.value))
 		case err != nil || m == 0 && !part.disk:
-			errs = append(errs, fault.Errorf("storage."+part.name, "%q is not a positive amount of USD", part.value))
+			errs = append(errs, fault.Errorf("storage."+part.name, "must be a positive amount in USD, got %q", part.value))
 		}
 		*part.to = m
 	}
@@ -103,8 +103,8 @@ func (s Storage) rates() (Rates, error) {
 // firstTier is the size in GB up to which the first rate of a standard network volume applies.
 const firstTier = 1000
 
-// volume returns the monthly cost of a network volume and a description of how it was computed. If neither the request nor the data
-// centre determines the type, the more expensive one is assumed.
+// volume returns the monthly cost of a network volume and describes how it was computed. If neither the request nor the data centre
+// determines the type, the more expensive type is assumed.
 func (r Rates) volume(kind string, size int64) (monthly Money, basis string, known bool) {
 	switch kind {
 	case "STANDARD":

@@ -31,8 +31,8 @@ const (
 	defaultMaxWorkers = 3
 )
 
-// maxWorkers returns the highest number of workers the endpoint can have at once. The platform does not check that min is at most
-// max, so the larger of the two counts.
+// maxWorkers returns the highest number of workers that the endpoint can have at once. It is the larger of min and max, because the
+// platform does not check that min is at most max.
 func maxWorkers(v any) (n int64, ok bool) {
 	if v == nil {
 		return defaultMaxWorkers, true

@@ -3,8 +3,8 @@ package catalog
 // RunPrices maps the names of public models and the IDs of endpoints to declared prices.
 type RunPrices map[string]RunPrice
 
-// For returns the price of a run of a public model or on an endpoint: the declared price, otherwise the platform's published price,
-// otherwise an unknown price.
+// For returns the price of a run of a public model or on an endpoint. That is the declared price, or otherwise the platform's published
+// price, or otherwise an unknown price.
 func (r RunPrices) For(id string) RunPrice {
 	if declared, ok := r[id]; ok {
 		return declared
@@ -21,8 +21,8 @@ func IsPublicModel(id string) bool {
 // usd converts exact dollar constants into amounts.
 const usd = microPerUSD
 
-// models holds the prices and defaults the platform publishes for its public models (reference platform-v2, section 12.9). For a
-// price range it holds the upper end; if the range is open, the price is unknown.
+// models holds the prices and defaults that the platform publishes for its public models (reference platform-v2, section 12.9). For a price
+// range, models holds the upper end; if the range is open, the price is unknown.
 var models = map[string]RunPrice{
 	"black-forest-labs-flux-1-dev":         image(0.02 * usd),
 	"black-forest-labs-flux-1-kontext-dev": {PerImage: 0.025 * usd},

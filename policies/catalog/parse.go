@@ -13,9 +13,9 @@ const maxEntries = 2000
 // maxUnitPrice is the highest plausible hourly price of a GPU or vCPU. A higher list price is treated as unknown.
 const maxUnitPrice Money = 1000 * microPerUSD
 
-// ParseGPUs parses the decoded response to GET /v2/catalog/gpus. It ignores unknown members. If the response is not a catalog (the
-// list is missing or empty, an entry has no ID, an ID occurs twice), it returns an error, so that the last valid list stays in use.
-// An implausible price makes only that price unknown.
+// ParseGPUs parses the decoded response to GET /v2/catalog/gpus. It ignores unknown members. If the response is not a catalog (the list is
+// missing or empty, an entry has no ID, an ID occurs twice), it returns an error, so that the last valid list stays in use. An implausible
+// price is treated as unknown, without an error.
 func ParseGPUs(answer any) ([]GPU, error) {
 	items, err := list(answer, "gpus")
 	if err != nil {
@@ -72,8 +72,8 @@ func ParseCPUs(answer any) ([]CPU, error) {
 	return out, nil
 }
 
-// ParseTiers parses the decoded response to GET /v2/catalog/datacenters. For each data centre it returns the type of a network
-// volume whose request names none: the first type that the data centre offers, or "".
+// ParseTiers parses the decoded response to GET /v2/catalog/datacenters. For each data centre it returns the type of a network volume whose
+// request does not name a type: the first type that the data centre offers, or "".
 func ParseTiers(answer any) (map[string]string, error) {
 	items, err := list(answer, "dataCenters")
 	if err != nil {
@@ -145,7 +145,8 @@ func text(v any) string {
 	return s
 }
 
-// integer reads a decoded JSON number that must be whole and non-negative. It returns 0, meaning "not given", for any other value.
+// integer reads a decoded JSON number that must be whole and non-negative. It returns 0, which means that the number is not given, for any
+// other value.
 func integer(v any) int64 {
 	n, ok := whole(v)
 	if !ok || n < 0 {

@@ -18,8 +18,8 @@ type Cost struct {
 	Hourly Money
 	// PerGPU is the highest price of one GPU per hour, or 0 without GPUs.
 	PerGPU Money
-	// Run is the highest price of a run, or of the most expensive run of a batch. It is 0 if the price is unknown and for other
-	// calls.
+	// Run is the highest price of a run, or of the most expensive run of a batch. It is 0 if the price is unknown, and for calls that start
+	// no run.
 	Run Money
 	// FreeRun is set if the organisation has declared such runs free.
 	FreeRun bool
@@ -34,8 +34,8 @@ type Cost struct {
 	AsOf time.Time
 }
 
-// Price returns the highest price per hour of an operation. after is the resulting state: the body with defaults for a create, the
-// merged object for an update, the current pod for an action. verb is the effect of the call; see operation.Spec.EffectiveVerb.
+// Price returns the highest price per hour of an operation. after is the resulting state: the body with defaults for a create, the merged
+// object for an update, the current pod for an action. verb is the effect of the call; see operation.Spec.EffectiveVerb.
 //
 // An invalid value (a missing or mistyped count, a GPU type the cloud does not offer, an unknown pool) makes the price unknown,
 // never free.
@@ -55,7 +55,7 @@ func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) C
 		return unknown("the price list is unavailable")
 	}
 	var c Cost
-	switch rule { //nolint:exhaustive // what is free was answered above
+	switch rule { //nolint:exhaustive // free operations were handled above
 	case operation.PricePod:
 		c = s.withDisks(s.pod(after), after, 1)
 		c = s.orStopped(c, after)
@@ -241,7 +241,7 @@ func countOr(v any, def int64) (n int64, ok bool) {
 	return n, ok && n > 0
 }
 
-// maxGPUs keeps products in range; no request comes near it.
+// maxGPUs limits the number of GPUs so that products stay in range. It is far above any real request.
 const maxGPUs = 1_000_000_000
 
 func product(a, b int64) (n int64, ok bool) {

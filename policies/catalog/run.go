@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// RunPrice is the price of runs of one public model or endpoint, of which exactly one unit price must be set. The zero RunPrice is
-// an unknown price. Its members have the same names as those of the policy run_cost.
+// RunPrice is the price of runs of one public model or endpoint. Exactly one unit price must be set. The zero RunPrice is an unknown price.
+// Its members have the same names as those of the policy run_cost.
 type RunPrice struct {
 	PerRun         Money `yaml:"usd_per_run" doc:"price of a run" unit:"USD"`
 	PerImage       Money `yaml:"usd_per_image" doc:"price of an image. A run makes one image, or the product of input.num_images, num_outputs, batch_size and n" unit:"USD"`
@@ -25,8 +25,8 @@ type RunPrice struct {
 	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price of an hour of execution. The longest execution is policy.executionTimeout of the job, default_seconds, or 600 s" unit:"USD"`
 	DefaultSeconds int64 `yaml:"default_seconds" doc:"length of the result or of the execution if the body does not set one" unit:"seconds"`
 	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price of a million tokens. The tokens of a run are max_tokens or default_tokens for each choice, and those of the prompt" unit:"USD"`
-	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price of a million tokens of the prompt, if it differs" unit:"USD"`
-	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price of a million tokens of the prompt that the model server reports as read from its prompt cache, if it differs" unit:"USD"`
+	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price of a million prompt tokens, if priced differently" unit:"USD"`
+	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price of a million tokens of the prompt that the model server reports as read from its prompt cache, if different from the price of other prompt tokens" unit:"USD"`
 	DefaultTokens  int64 `yaml:"default_tokens" doc:"tokens of a choice if the body does not limit them" unit:"tokens"`
 
 	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"prices of an image or second by resolution, as written in input.resolution or input.size. None may exceed usd_per_image or usd_per_second, which applies to all other resolutions" unit:"USD"`
@@ -38,8 +38,8 @@ type RunPrice struct {
 	Free, FreeInput, FreeCached bool `yaml:"-"`
 }
 
-// NoteKeys sets Free, FreeInput and FreeCached: a configured price of 0 means free, while an absent one means unknown. present
-// reports whether the configuration contains a key.
+// NoteKeys sets Free, FreeInput and FreeCached. A configured price of 0 means free, while an absent price means unknown. present reports
+// whether the configuration contains a key.
 func (r *RunPrice) NoteKeys(present func(key string) bool) {
 	for key, price := range r.prices() {
 		r.Free = r.Free || present(key) && price == 0
@@ -59,7 +59,7 @@ func (r *RunPrice) prices() map[string]Money {
 // maxCount limits lengths and counts in prices and bodies, so that products of two of them are in range.
 const maxCount = 1 << 31
 
-// Validate joins all errors in r.
+// Validate checks r and joins the errors it finds.
 func (r RunPrice) Validate() error {
 	var errs fault.Found
 	rules := 0
@@ -90,7 +90,7 @@ func (r RunPrice) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Known reports whether there is a price above 0. A run without one may be free.
+// Known reports whether r has a price above 0. A run without such a price may be free.
 func (r RunPrice) Known() bool {
 	return max(r.PerRun, r.PerImage, r.PerMegapixel, r.PerSecond, r.PerCharacters, r.PerHour, r.PerTokens) > 0
 }
@@ -98,8 +98,8 @@ func (r RunPrice) Known() bool {
 // defaultExecution is the platform's default execution timeout of a job (reference platform-v2, section 12.2).
 const defaultExecution = 10 * time.Minute
 
-// MaxCost returns the highest cost of a run with the given body. known is false if the body does not determine it, or if body is
-// nil because it is not visible. size is the length of the body in bytes, which is an upper bound of the tokens in the prompt.
+// MaxCost returns the highest cost of a run with the given body. known is false if the body does not determine the cost, or if body is nil
+// because it is not visible. size is the length of the body in bytes, which is an upper bound of the tokens in the prompt.
 func (r RunPrice) MaxCost(body map[string]any, size int64) (most Money, known bool) {
 	input := object(body, "input")
 	switch {
@@ -253,9 +253,10 @@ func (r RunPrice) TokenCost(prompt, completion int64) Money {
 	return r.UsageCost(prompt, 0, completion)
 }
 
-// UsageCost returns the cost of prompt and completion tokens, where cached of the prompt tokens were read from a cache.
+// UsageCost returns the cost of prompt and completion tokens. cached is the number of prompt tokens that were read from a cache.
 func (r RunPrice) UsageCost(prompt, cached, completion int64) Money {
-	return min(maxMoney, r.prompt().share(prompt-cached, microPerUSD)+r.cached().share(cached, microPerUSD)+r.PerTokens.share(completion, microPerUSD))
+	return min(maxMoney, r.prompt().share(prompt-cached, microPerUSD)+r.cached().share(cached, microPerUSD)+r.PerTokens.share(completion,
+		microPerUSD))
 }
 
 // prompt returns the price of a million prompt tokens.

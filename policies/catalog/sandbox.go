@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// sandbox prices a sandbox. A running sandbox has its rate in the platform's record; otherwise the configured ceiling applies,
+// sandbox prices a sandbox. The platform's record of a running sandbox states its rate. Otherwise the configured highest rate is used,
 // because the platform's catalog does not list rates of sandboxes.
 func (s *Snapshot) sandbox(record map[string]any) Cost {
 	compute, _ := record["compute"].(map[string]any)
@@ -21,7 +21,7 @@ func (s *Snapshot) sandbox(record map[string]any) Cost {
 	return Cost{Known: true, Hourly: s.rates.Sandbox, Basis: fmt.Sprintf("at most, by catalog.sandbox_rate, for %s", SandboxLifetime(record))}
 }
 
-// SandboxEnded reports whether a resource is a sandbox that has ended. The platform still returns its record.
+// SandboxEnded reports whether a resource is a sandbox that has ended. The platform continues to return the records of such sandboxes.
 func SandboxEnded(kind operation.Kind, record map[string]any) bool {
 	return kind == operation.KindSandbox && (record["state"] == "TERMINATED" || record["state"] == "FAILED")
 }
@@ -39,7 +39,7 @@ func SandboxLifetime(record map[string]any) time.Duration {
 	return time.Duration(min(seconds, maxLifetime)) * time.Second
 }
 
-// maxLifetime is a number of seconds above any account's limit; it keeps products in range.
+// maxLifetime is a number of seconds above any account's limit, so that products stay in range.
 const maxLifetime = 366 * 24 * 3600
 
 // TimeMember parses an RFC 3339 time in a platform record. It returns the zero time if the member is missing or malformed.

@@ -77,8 +77,9 @@ func (s *Snapshot) sharing(other *Snapshot) *Snapshot {
 	return &shared
 }
 
-// nameFlavours adds entries for bare CPU flavours that the list contains only as instances. Prices are per vCPU, so all instances
-// of a flavour should cost the same: otherwise the highest price counts, and an unknown price makes the flavour's price unknown.
+// nameFlavours adds entries for bare CPU flavours that the list contains only as instances. Prices are per vCPU, so all instances of a
+// flavour should cost the same. If they do not, the flavour has the highest of their prices, and an unknown price if one of them is
+// unknown.
 func (s *Snapshot) nameFlavours() {
 	made := map[string]*CPU{}
 	for i := range s.cpus {
@@ -173,9 +174,9 @@ func (s *Snapshot) PoolMembers(pool string) []string {
 	return ids
 }
 
-// Unlisted reports whether the catalog has no entry with an ID. kind is gpu, pool, cpu_flavor or data_center, as in policy
-// parameters. A data centre ID that ends in * matches every data centre with that prefix. meant suggests the GPU types that id
-// abbreviates, or their pools.
+// Unlisted reports whether the catalog lacks an entry with the given ID. kind is gpu, pool, cpu_flavor or data_center, as in policy
+// parameters. A data centre ID that ends in * matches every data centre with that prefix. meant suggests the GPU types that id abbreviates,
+// or their pools.
 func (s *Snapshot) Unlisted(kind, id string) (meant []string, lacks bool) {
 	switch {
 	case s == nil:
@@ -198,7 +199,7 @@ func (s *Snapshot) Unlisted(kind, id string) (meant []string, lacks bool) {
 	return nil, false
 }
 
-// abbreviated returns the distinct values of get for the GPU types whose ID, name or pool starts with a short name.
+// abbreviated returns the distinct results of the function of for the GPU types whose ID, name or pool starts with a short name.
 func (s *Snapshot) abbreviated(short string, of func(*GPU) string) []string {
 	var names []string
 	var types []*GPU

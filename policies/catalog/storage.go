@@ -85,7 +85,8 @@ func (s *Snapshot) withDisks(c Cost, after map[string]any, machines int64) Cost 
 		if !ok1 || !ok2 || c.Hourly > maxMoney {
 			return unknown("the price is out of range: %d x %d GB of %s", machines, part.size, part.what)
 		}
-		c.Basis += ", " + strconv.FormatInt(machines, 10) + " x " + strconv.FormatInt(part.size, 10) + " GB of " + part.what + " at " + part.rate.String() + " per GB and month"
+		c.Basis += ", " + strconv.FormatInt(machines, 10) + " x " + strconv.FormatInt(part.size, 10) + " GB of " + part.what + " at " +
+			part.rate.String() + " per GB and month"
 	}
 	return c
 }

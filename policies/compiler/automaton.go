@@ -63,7 +63,7 @@ func (a *automaton) classify() {
 	known := map[string]uint8{}
 	for letter := range a.class {
 		r := rune(letter)
-		like := []byte{byte(standsFor(r))}
+		like := []byte{byte(representative(r))}
 		for i := range a.program.Inst {
 			if in := &a.program.Inst[i]; reads(in) && in.MatchRune(r) {
 				like = binary.AppendUvarint(like, uint64(i))
@@ -84,8 +84,8 @@ func reads(in *syntax.Inst) bool {
 	return in.Op == syntax.InstRune || in.Op == syntax.InstRune1 || in.Op == syntax.InstRuneAny || in.Op == syntax.InstRuneAnyNotNL
 }
 
-// standsFor returns a representative of the characters that assertions do not distinguish.
-func standsFor(r rune) rune {
+// representative returns a representative of the characters that assertions do not distinguish.
+func representative(r rune) rune {
 	switch {
 	case r == '\n':
 		return r
@@ -176,5 +176,5 @@ func (a *automaton) step(from *state, letter rune) *state {
 	if len(to) == 1 && a.program.StartCond()&syntax.EmptyBeginText != 0 {
 		return failed // a match could only start at the beginning
 	}
-	return a.state(to, standsFor(letter))
+	return a.state(to, representative(letter))
 }

@@ -174,7 +174,7 @@ func (b *builder) operand(o ir.Operand) operand {
 
 // read returns a local variable as an operand.
 func (b *builder) read(l ir.Local) operand {
-	b.now.looks = b.now.looks || l == ir.Input
+	b.now.readsInput = b.now.readsInput || l == ir.Input
 	b.data = b.data || l == ir.Data
 	return operand{local: b.local(l), list: b.lists[l]}
 }

@@ -29,7 +29,7 @@ import (
 type Compiled struct {
 	// Revision identifies everything that decisions depend on.
 	Revision string
-	// Source is the entrypoint. Calls are the policy calls of its rules, in order.
+	// Source is the entrypoint. Calls are the policy calls of the entrypoint's rules, in order.
 	Source string
 	Calls  []Call
 	// OwnPolicies lists the organisation's own policies, sorted by name.
@@ -73,7 +73,7 @@ func Compile(ctx context.Context, s *Options) (*Compiled, error) {
 	if s.Prints {
 		form += "\nprints"
 	}
-	l, err := standing.of(form, func() (*linked, error) { return link(ctx, lib, s, files, source, calls) })
+	l, err := linkedForms.of(form, func() (*linked, error) { return link(ctx, lib, s, files, source, calls) })
 	if err != nil {
 		return nil, err
 	}
@@ -87,16 +87,17 @@ func Compile(ctx context.Context, s *Options) (*Compiled, error) {
 	data := maps.Clone(orEmpty(mine.data))
 	data[reservedRoot] = params
 	return &Compiled{
-		Revision: revision(lib, files, source, calls, mine), Source: source, Calls: calls, OwnPolicies: slices.Sorted(maps.Keys(p.mine)), Reads: l.all,
+		Revision: revision(lib, files, source, calls, mine), Source: source, Calls: calls, OwnPolicies: slices.Sorted(maps.Keys(p.mine)),
+		Reads:  l.all,
 		linked: l, store: newStore(data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }
 
-// SameAs reports whether both share one compiled form.
+// SameAs reports whether c and other share one compiled form.
 func (c *Compiled) SameAs(other *Compiled) bool { return c.linked == other.linked }
 
-// beside returns copies of the organisation's modules and of the given library modules.
-func (o OrgRego) beside(lib *library, files []string) map[string]*ast.Module {
+// withLibrary returns copies of the organisation's modules and of the given library modules.
+func (o OrgRego) withLibrary(lib *library, files []string) map[string]*ast.Module {
 	modules := map[string]*ast.Module{}
 	for _, file := range files {
 		modules[file] = lib.module(file).Copy()

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ExampleYAML returns a section of the configuration that puts the policy in force.
+// ExampleYAML returns a configuration section that enables the policy.
 func (p *Policy) ExampleYAML() ([]byte, error) {
 	type entry struct {
 		Policy string `yaml:"policy"`

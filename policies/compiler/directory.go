@@ -58,7 +58,7 @@ func (d *Directory) Rego() map[string]string {
 // shown returns the name of a file as used in errors.
 func (d *Directory) shown(name string) string { return below(d.dir)(name) }
 
-// Holds reports whether o was parsed from the same files.
+// Holds reports whether o was parsed from the files of d.
 func (d *Directory) Holds(o OrgRego) bool {
 	return o.digest != "" && o.digest == digestOf(d.files) && maps.Equal(o.sources, d.Rego())
 }
@@ -67,7 +67,7 @@ func (d *Directory) Holds(o OrgRego) bool {
 func (d *Directory) Parse(org string) (OrgRego, error) {
 	o, err := parseOrgRego(org, d.shown, d.files)
 	if err == nil {
-		err = o.misplaced(org)
+		err = o.checkPlacement(org)
 	}
 	if err == nil && len(o.policies()) == 0 {
 		err = &policyconfig.Error{Org: org, File: d.dir.String(), Path: "rego", Message: "contains no policy, " + PolicyForms}
@@ -89,8 +89,8 @@ func isPolicyFile(base string) bool {
 	}
 }
 
-// parseOrgRego parses the files of a directory. Data files are mounted at the path of their directory, as in OPA. In addition to an
-// error it returns what could be parsed.
+// parseOrgRego parses the files of a directory. Data files are mounted at the path of their directory, as in OPA. If it returns an error,
+// it also returns the part that could be parsed.
 func parseOrgRego(org string, shown func(string) string, files map[string][]byte) (OrgRego, error) {
 	o := newOrgRego()
 	var faults []error

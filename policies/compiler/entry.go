@@ -12,7 +12,7 @@ import (
 // policyName matches policy names, which are elements of Rego packages.
 var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Scope tells which policies an organisation's entries may name.
+// Scope determines which policies an organisation's entries may name.
 type Scope int
 
 // Scopes.
@@ -23,7 +23,7 @@ const (
 	WithOwn
 )
 
-// Check reports all errors in the entries that can be found without the organisation's own Rego, each with its path.
+// Check returns all errors in the entries that can be found without the organisation's own Rego, each with its path.
 func Check(entries []policyconfig.Entry, scope Scope) []error {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -55,8 +55,10 @@ func validate(e *policyconfig.Entry, path string) []error {
 	case !policyName.MatchString(e.Policy):
 		errs = append(errs, fault.Errorf(path+".policy", "%q is not a policy name", e.Policy))
 	}
-	errs.If(!slices.Contains([]policyconfig.Mode{policyconfig.ModeEnforce, policyconfig.ModeWarn, policyconfig.ModeShadow}, e.Mode.OrDefault()), path+".mode", "%q must be enforce, warn or shadow", e.Mode)
-	errs.If(e.Approvable && e.Mode.OrDefault() != policyconfig.ModeEnforce, path+".approvable", "requires mode enforce: a policy in mode %s refuses nothing", e.Mode)
+	modes := []policyconfig.Mode{policyconfig.ModeEnforce, policyconfig.ModeWarn, policyconfig.ModeShadow}
+	errs.If(!slices.Contains(modes, e.Mode.OrDefault()), path+".mode", "must be enforce, warn or shadow, got %q", e.Mode)
+	errs.If(e.Approvable && e.Mode.OrDefault() != policyconfig.ModeEnforce, path+".approvable",
+		"requires mode enforce: a policy in mode %s refuses nothing", e.Mode)
 	for _, l := range []struct {
 		name   string
 		values []string

@@ -47,7 +47,7 @@ func located(org string, err error, policyOf func(file string) string) error {
 // maxWanted limits the number of types in an error; some are large.
 const maxWanted = 300
 
-// wanted describes the found type and the accepted types of a type error, or returns "" if they are unknown.
+// wanted describes the found type and the accepted types of a type error. It returns "" if they are unknown.
 func wanted(e *ast.Error) string {
 	var parts []string
 	switch d := e.Details.(type) {

@@ -33,8 +33,8 @@ type Policy struct {
 	// Example is a set of example parameters.
 	Example map[string]any
 
-	params params
-	judges bool // whether it has violations
+	params        params
+	hasViolations bool // whether it has violations
 }
 
 // library is the embedded Rego. Each file is parsed once, when it is first needed. Modules are copied before compilation, because
@@ -96,7 +96,8 @@ func IsLibraryPolicy(policy string) bool {
 
 // LibraryEntries returns the entries that the library can resolve, without those that require the organisation's own Rego.
 func LibraryEntries(entries []policyconfig.Entry) []policyconfig.Entry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e policyconfig.Entry) bool { return policyName.MatchString(e.Policy) && !IsLibraryPolicy(e.Policy) })
+	return slices.DeleteFunc(slices.Clone(entries),
+		func(e policyconfig.Entry) bool { return policyName.MatchString(e.Policy) && !IsLibraryPolicy(e.Policy) })
 }
 
 func readLibrary(files fs.FS) (*library, error) {
@@ -196,12 +197,12 @@ func newPolicy(name string, m *ast.Module) (*Policy, error) {
 		p.Params, p.AnyOf = p.params.list, p.params.anyOf
 		p.Example, _ = a.Custom["example"].(map[string]any)
 	}
-	p.judges = definesFunction(m, "violations")
+	p.hasViolations = definesFunction(m, "violations")
 	p.Mutates = definesFunction(m, "mutations")
 	switch {
 	case p.Title == "" || p.Description == "":
 		return nil, errors.New("METADATA has no title or no description")
-	case !p.judges && !p.Mutates:
+	case !p.hasViolations && !p.Mutates:
 		return nil, errors.New("neither violations(params) nor mutations(params) is defined")
 	}
 	return p, nil

@@ -38,8 +38,8 @@ func (c Call) isFunction() bool { return c.Rule == "violations" || c.Rule == "mu
 // foreign reports whether the Rego is not from the library.
 func (c Call) foreign() bool { return strings.HasPrefix(c.from, ownPackage) }
 
-// entrypoint generates the Rego that calls the policies: one rule per call, with its parameters in data. The engine treats an
-// undefined rule as an error, so that it cannot allow a call.
+// entrypoint generates the Rego that calls the policies: one rule per call, whose parameters are in data. The engine treats an undefined
+// rule as an error, so that an undefined rule cannot allow a call.
 func entrypoint(calls []Call) string {
 	var b strings.Builder
 	b.WriteString("package " + entryPackage + "\n")

@@ -31,11 +31,11 @@ type linked struct {
 // linkedCache holds weak pointers to compiled forms by their sources. A form lives as long as an organisation uses it.
 type linkedCache struct{ sync.Map }
 
-// standing holds the compiled forms of the process.
-var standing linkedCache
+// linkedForms holds the compiled forms of the process.
+var linkedForms linkedCache
 
-// formOf identifies the sources of a compiled form besides the library: the organisation's own Rego, and its file names, which
-// errors contain.
+// formOf identifies the sources of a compiled form other than the library: the organisation's own Rego, and its file names, because errors
+// contain them.
 func (o OrgRego) formOf(source string) string {
 	if len(o.modules) == 0 {
 		return source
@@ -66,10 +66,10 @@ func link(ctx context.Context, lib *library, s *Options, files []string, source 
 	if faults := regosandbox.Check(mine.modules); len(faults) > 0 {
 		return nil, LocateErrors(org, faults)
 	}
-	if err := mine.constants(org); err != nil {
+	if err := mine.checkConstants(org); err != nil {
 		return nil, err
 	}
-	modules := mine.beside(lib, files)
+	modules := mine.withLibrary(lib, files)
 	entry, err := ast.ParseModuleWithOpts(entryFile, source, ast.ParserOptions{RegoVersion: ast.RegoV1})
 	if err != nil {
 		return nil, located(org, err, policyOfFile)
@@ -82,9 +82,9 @@ func link(ctx context.Context, lib *library, s *Options, files []string, source 
 	if c.Failed() {
 		return nil, located(org, c.Errors, policyOfFile)
 	}
-	faults := mine.answers(org, c)
+	faults := mine.checkResultTypes(org, c)
 	if s.KnownSource == "" || s.KnownSource != mine.digest {
-		faults = errors.Join(faults, mine.members(org, mine.beside(lib, files)))
+		faults = errors.Join(faults, mine.checkMembers(org, mine.withLibrary(lib, files)))
 	}
 	if faults != nil {
 		return nil, faults

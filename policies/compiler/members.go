@@ -16,13 +16,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// members reports references in an organisation's own Rego to input members that do not exist, and uses of resource members with
+// checkMembers reports references in an organisation's own Rego to input members that do not exist, and uses of resource members with
 // the wrong type, according to the description of the platform's API. It runs OPA's type checker with a special schema of the
 // input. That schema cannot combine null with another type, although comparisons with null are legitimate, so errors about null are
 // ignored. Members that may be absent must still be read with object.get.
 //
 // Members of bodies may have any name, because those of jobs do. modules must be compiled and are modified.
-func (o OrgRego) members(org string, modules map[string]*ast.Module) error {
+func (o OrgRego) checkMembers(org string, modules map[string]*ast.Module) error {
 	if len(o.modules) == 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@ type Names struct {
 	Teams, Keys, Roles []string
 }
 
-// CheckNames reports every name in the entries that does not exist, each with its path.
+// CheckNames returns an error for each name in the entries that does not exist, with its path.
 func CheckNames(entries []policyconfig.Entry, known Names) []error {
 	lib, err := loadLibrary()
 	if err != nil {
@@ -37,7 +37,7 @@ func CheckNames(entries []policyconfig.Entry, known Names) []error {
 	return errs
 }
 
-// UnknownNames reports the given names that are not known. It ignores empty names, which are reported elsewhere.
+// UnknownNames returns an error for each of the given names that is not known. It ignores empty names, which are reported elsewhere.
 func UnknownNames(kind, path string, given, known []string) []error {
 	var errs []error
 	for i, name := range given {
@@ -60,7 +60,7 @@ func Unknown(kind, name string, known []string) error {
 	return fmt.Errorf("unknown %s %q", kind, name)
 }
 
-// roles reports values with the format role that are not roles.
+// roles reports parameter values with the format role that are not roles.
 func (p params) roles(given map[string]any, known []string) []error {
 	var faults fault.Found
 	for _, spec := range p.list {

@@ -65,11 +65,11 @@ func Parse(org, digest string, rego map[string]string, data map[string]any) (Org
 	if len(faults) > 0 {
 		return OrgRego{}, errors.Join(faults...)
 	}
-	return o, o.misplaced(org)
+	return o, o.checkPlacement(org)
 }
 
-// With returns a copy of o with one more file, which replaces the files of the same policy. It also returns the name of that
-// policy. The error is a *policyconfig.Error.
+// With returns a copy of o with one more file, which replaces the files of the same policy. It also returns the name of the policy. The
+// error is a *policyconfig.Error.
 func (o OrgRego) With(org, file, text string) (with OrgRego, policy string, err error) {
 	draft := newOrgRego()
 	if err := draft.addModule(org, file, text); err != nil {
@@ -85,7 +85,7 @@ func (o OrgRego) With(org, file, text string) (with OrgRego, policy string, err 
 			with.modules[name], with.sources[name] = m, o.sources[name]
 		}
 	}
-	return with, policy, with.misplaced(org)
+	return with, policy, with.checkPlacement(org)
 }
 
 // Module returns a copy of a parsed file, or nil.
@@ -138,8 +138,7 @@ func (o OrgRego) taken(path []string) (bool, error) {
 	return true, nil
 }
 
-// MissingTeams reports data objects that have entries for some of the teams, are indexed by a value of the call, and lack entries
-// for the other teams.
+// MissingTeams reports data objects that are indexed by a value of the call and have entries for some of the teams but not for all.
 func (o OrgRego) MissingTeams(teams []string) []error {
 	var out fault.Found
 	seen := map[string]bool{}

@@ -36,13 +36,13 @@ type params struct {
 	anyOf  []string // at least one of these is required
 	// allowLists are the parameters that list allowed values. If one is absent and has no default, everything is allowed.
 	allowLists []string
-	// rules are relations between parameters; violating one is an error. Violating a doubt is a warning: the entry never applies or
-	// refuses everything.
+	// rules are relations between parameters; a violated rule is an error. A violated doubt is a warning, because the entry never applies
+	// or refuses everything.
 	rules, doubts []relation
 }
 
-// newParams reads the parameters in a policy's METADATA. custom.params maps names to JSON Schemas; custom.required and
-// custom.any_of list names. Relations map a parameter to the one it depends on; those below custom.doubt cause warnings.
+// newParams reads the parameters in a policy's METADATA. custom.params maps names to JSON Schemas; custom.required and custom.any_of list
+// names. A relation maps a parameter to the parameter that it depends on; relations below custom.doubt cause warnings.
 func newParams(policy string, custom map[string]any) (params, error) {
 	p := params{byName: map[string]*jsonschema.Schema{}}
 	specs, _ := custom["params"].(map[string]any)

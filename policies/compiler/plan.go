@@ -100,7 +100,7 @@ func (p *planner) entry(path string, e policyconfig.Entry) {
 	params, faults := policy.params.check(e.Params)
 	p.fault(e.Policy, fault.At(path+".params", errors.Join(faults...)))
 	from := libraryPackage + policy.Name
-	if policy.judges {
+	if policy.hasViolations {
 		p.calls = append(p.calls, Call{Entry: e, params: params, from: from, path: path, Rule: "violations", Doc: p.doc(e.Policy)})
 	}
 	if policy.Mutates {
@@ -144,8 +144,8 @@ func orEmpty(m map[string]any) map[string]any {
 
 func (p *planner) doc(policy string) string { return p.docs + policy + ".md" }
 
-// files returns the library files that the calls need, or all files if the organisation's own Rego refers to the library, or may do
-// so.
+// files returns the library files that the calls need, or all library files if all is set because the organisation's own Rego refers to the
+// library or may do so.
 func (p *planner) files(all bool) []string {
 	if all {
 		return slices.Sorted(maps.Keys(p.lib.files))

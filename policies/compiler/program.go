@@ -18,10 +18,9 @@ import (
 // (package ir of OPA). A Program compiles the plan into closures, which operate on the values of package ast with the built-in
 // functions of topdown.
 //
-// A Program only determines whether the value of a rule is the empty set or list. Everything else, such as an error, a conflict or
-// an undefined value, is left to the evaluation of the Rego, which also produces the messages. The work of a run is limited for
-// every input; runs that exceed the limit are left to the evaluation, too. Regular expressions are matched by automata, and some
-// other functions are implemented without topdown.
+// A Program only determines whether the value of a rule is the empty set or list. In all other cases, such as an error, a conflict or an
+// undefined value, the Rego must be evaluated, which also produces the messages. The work of a run is limited for every input; a run that
+// exceeds the limit has no result. Regular expressions are matched by automata, and some other functions are implemented without topdown.
 //
 // A Program is immutable and safe for concurrent use.
 type Program struct {
@@ -42,8 +41,8 @@ type function struct {
 	body   []block
 	memo   int // index in Run.memo, or -1 if it has too many arguments
 
-	looks bool     // whether it reads the input
-	calls []string // the functions it calls
+	readsInput bool     // whether it reads the input
+	calls      []string // the functions it calls
 
 	// constant is set if the function depends on nothing. Its value is then computed once.
 	constant bool
@@ -113,7 +112,7 @@ type Rule struct{ *function }
 // constants marks functions without arguments that depend on nothing: neither they nor the functions they call read the input.
 func (b *builder) constants() {
 	for _, f := range b.functions {
-		f.constant = len(f.params) == 2 && !f.looks
+		f.constant = len(f.params) == 2 && !f.readsInput
 	}
 	for changed := true; changed; {
 		changed = false

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyinput"
 )
 
-// readsOf determines what each call can read of the input, and what all of them together can read. It collects the references of
-// all reachable rules, cut at the first variable.
+// readsOf determines which parts of the input each call can read, and which parts all calls together can read. It collects the references
+// of all reachable rules, cut at the first variable.
 func readsOf(c *ast.Compiler, calls int) (each []*policyinput.Projection, together *policyinput.Projection) {
 	ofRule := map[*ast.Rule][][]string{}
 	var all [][]string
@@ -30,15 +30,16 @@ func readsOf(c *ast.Compiler, calls int) (each []*policyinput.Projection, togeth
 	return each, policyinput.NewProjection(all)
 }
 
-// ratchets reports entries with ratchet whose policies do not read the resulting state: they would have denied the previous state
-// as well.
+// ratchets reports entries with ratchet whose policies do not read the resulting state, because such policies would have denied the
+// previous state as well.
 func ratchets(org string, calls []Call) error {
 	var faults []error
 	for _, c := range calls {
-		judges := func(other Call) bool { return other.path == c.path && other.Reads.Touches("resource", "after") }
-		if c.Entry.Ratchet && !slices.ContainsFunc(calls, judges) {
+		readsResult := func(other Call) bool { return other.path == c.path && other.Reads.Touches("resource", "after") }
+		if c.Entry.Ratchet && !slices.ContainsFunc(calls, readsResult) {
 			faults = append(faults, &policyconfig.Error{
-				Org: org, Policy: c.Entry.Policy, Path: c.path + ".ratchet", Message: "has no effect: the policy does not read the resulting state of resources",
+				Org: org, Policy: c.Entry.Policy, Path: c.path + ".ratchet",
+				Message: "has no effect: the policy does not read the resulting state of resources",
 			})
 		}
 	}

@@ -28,7 +28,8 @@ func refusing(e *policyconfig.Entry) []error {
 	for _, name := range p.params.allowLists {
 		list, isList := given[name].([]any)
 		_, written := e.Params[name]
-		out.If(isList && len(list) == 0 && written && e.Policy != "images" && e.Policy != "gpu_allow_list", "params."+name, "is empty: everything is refused; add the allowed values or delete it")
+		out.If(isList && len(list) == 0 && written && e.Policy != "images" && e.Policy != "gpu_allow_list", "params."+name,
+			"is empty: everything is refused; add the allowed values or delete it")
 	}
 	number := func(name string) (float64, bool) {
 		n, err := strconv.ParseFloat(fmt.Sprint(given[name]), 64)
@@ -38,7 +39,8 @@ func refusing(e *policyconfig.Entry) []error {
 	case "gpu_allow_list":
 		gpus, _ := given["gpus"].([]any)
 		offers, _ := given["by_offer"].(map[string]any)
-		out.If(len(gpus)+len(offers) == 0, "policy", "gpu_allow_list without params.gpus or params.by_offer refuses every GPU: list those allowed")
+		out.If(len(gpus)+len(offers) == 0, "policy",
+			"gpu_allow_list without params.gpus or params.by_offer refuses every GPU: list those allowed")
 	case "price_ceiling":
 		for _, name := range []string{"max_usd_per_hour", "max_usd_per_gpu_hour"} {
 			n, ok := number(name)
@@ -70,7 +72,8 @@ func unnameable(given map[string]any) error {
 	case text == "":
 		return fault.Errorf("pattern", "is empty and matches no name: everything is refused; use a pattern such as [a-z][a-z0-9-]*")
 	case least > most:
-		return fault.Errorf("pattern", "matches only names of at least %d characters, but names have at most %d: everything is refused", least, most)
+		return fault.Errorf("pattern", "matches only names of at least %d characters, but names have at most %d: everything is refused",
+			least, most)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type Run struct {
 // stackSize is the number of local variables for which a run has space without allocating.
 const stackSize = 512
 
-// maxWork limits the work of a run; what exceeds it is left to an evaluation. It counts loop iterations and the operands of
+// maxWork limits the work of a run. A run that exceeds it has no result. The work is the number of loop iterations and of operands of
 // built-in functions, where an item or eight bytes count as one. The limit is reached after a few milliseconds.
 const maxWork = 1 << 16
 
@@ -62,8 +62,8 @@ func (r *Run) End() {
 	r.program.runs.Put(r)
 }
 
-// Silent reports whether a rule with arguments has the empty set or list as its value. False may mean that the run cannot determine
-// it.
+// Silent reports whether the value of a rule with arguments is the empty set or list. It also returns false if the run cannot determine the
+// value.
 func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
 	t, sure := r.Value(rule, args...)
 	if !sure || t == nil {
@@ -78,7 +78,7 @@ func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
 	return false
 }
 
-// Value returns the value of a rule with arguments, or nil if it is undefined. sure is false if the run cannot determine it.
+// Value returns the value of a rule with arguments, or nil if it is undefined. sure is false if the run cannot determine the value.
 func (r *Run) Value(rule *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
 	f := rule.function
 	if len(args) != len(f.params)-2 {

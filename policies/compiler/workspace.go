@@ -107,14 +107,14 @@ func (w *Workspace) Compile() error {
 	if err != nil {
 		return err
 	}
-	misplaced := w.mine.misplaced("")
+	misplaced := w.mine.checkPlacement("")
 	if c.Compile(modules); c.Failed() {
 		return errors.Join(misplaced, located("", c.Errors, policyOfFile))
 	}
 	if modules, err = w.Modules(); err != nil {
 		return err
 	}
-	return errors.Join(misplaced, w.mine.constants(""), w.mine.answers("", c), w.mine.members("", modules))
+	return errors.Join(misplaced, w.mine.checkConstants(""), w.mine.checkResultTypes("", c), w.mine.checkMembers("", modules))
 }
 
 // OwnPolicy is a package policies.<name> of an organisation.

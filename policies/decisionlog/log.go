@@ -215,7 +215,8 @@ func (l *Log) deliver(ctx context.Context, q *queue) {
 	}
 	l.drain(ctx, writing, q)
 	if left := q.abandon(); left > 0 {
-		l.deps.Logger.LogAttrs(writing, slog.LevelError, "decisions lost at shutdown", slog.String("sink", q.sink.name()), slog.Int("count", left))
+		l.deps.Logger.LogAttrs(writing, slog.LevelError, "decisions lost at shutdown", slog.String("sink", q.sink.name()),
+			slog.Int("count", left))
 	}
 	if err := q.sink.Close(); err != nil {
 		l.failed(writing, q, err)

@@ -20,7 +20,7 @@ func TestCopyOfALog(t *testing.T) {
 		return fmt.Sprintf(`{"decision_id":"d%d","timestamp":%q,"custom":{"org":%q}}`+"\n", n, at.Add(time.Duration(n)*time.Hour).Format(time.RFC3339Nano), org)
 	}
 	for file, text := range map[string]string{
-		f.Aside(2): event(1, "acme") + event(2, "globex"), f.Aside(1): event(3, "acme") + "nonsense\n{}\n", f.Aside(0): event(4, "acme") + event(5, "acme")[:20],
+		f.RotatedName(2): event(1, "acme") + event(2, "globex"), f.RotatedName(1): event(3, "acme") + "nonsense\n{}\n", f.RotatedName(0): event(4, "acme") + event(5, "acme")[:20],
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// CompileJob is the name of the job that compiles Rego. It returns nothing: the parent compiles the same Rego afterwards and finds
-// the errors itself.
+// CompileJob is the name of the job that compiles Rego. The job has no result: the parent compiles the same Rego afterwards and finds the
+// errors itself.
 const CompileJob = "compile"
 
 const (
@@ -114,8 +114,8 @@ func (c *checks) leave(x *check) error {
 	}
 }
 
-// Compile returns nil if a child process has compiled the request, now or earlier, whether or not the Rego has errors: the caller
-// can then safely compile the same Rego. Requests that take too long, use too much memory or crash the child return an error, which
+// Compile returns nil if a child process has compiled the request, now or earlier, whether or not the Rego has errors. The caller can then
+// safely compile the same Rego. If the request takes too long, uses too much memory or crashes the child, Compile returns an error, which
 // is cached for a minute.
 //
 // If ctx ends first, Compile returns [ErrCompiling] and the compilation continues; see [Runner.CompileEnded]. Later callers whose
@@ -198,5 +198,6 @@ func (r *Runner) Compiled(request any) bool {
 	return ok && x.err == nil
 }
 
-// CompileEnded returns a channel that receives a value when a compilation ends that a caller of Compile stopped waiting for.
+// CompileEnded returns a channel. When a compilation ends after a caller of Compile has stopped waiting for it, the channel receives a
+// value.
 func (r *Runner) CompileEnded() <-chan struct{} { return r.checks.ended }

@@ -153,8 +153,8 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// look is the interval at which a child's memory is measured.
-const look = 5 * time.Millisecond
+// measureInterval is the interval at which a child's memory is measured.
+const measureInterval = 5 * time.Millisecond
 
 // slack is the factor by which the elapsed time of a job may exceed its processor time on a busy machine.
 const slack = 4
@@ -180,7 +180,7 @@ func (w *watch) begin(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		next := time.NewTicker(look)
+		next := time.NewTicker(measureInterval)
 		defer next.Stop()
 		for n := 0; ; n++ {
 			select {
@@ -194,7 +194,7 @@ func (w *watch) begin(ctx context.Context) <-chan struct{} {
 			case now > w.bound.Load():
 				w.end(ErrMemory)
 				return
-			case n%perLook == 0 && processorTime(w.pid) > w.deadline:
+			case n%perMeasurement == 0 && processorTime(w.pid) > w.deadline:
 				w.end(ErrDeadline)
 				return
 			}
@@ -203,9 +203,9 @@ func (w *watch) begin(ctx context.Context) <-chan struct{} {
 	return ended
 }
 
-// perLook is the number of memory measurements per measurement of processor time, which the system counts in hundredths of a
+// perMeasurement is the number of memory measurements per measurement of processor time, which the system counts in hundredths of a
 // second.
-const perLook = 4
+const perMeasurement = 4
 
 // processorTime returns the processor time used by a process, or 0 if it is unknown.
 func processorTime(pid int) time.Duration {

@@ -20,7 +20,7 @@ const Flag = "--run-isolated-rego"
 const (
 	// Slots is the number of children that run at once; each organisation has at most one.
 	Slots = 2
-	// DefaultMemory is the memory in bytes that a job may use, including its request, in addition to what its child uses at rest.
+	// DefaultMemory is the memory in bytes that a job may use, including its request, in addition to the memory of an idle child.
 	DefaultMemory = 128 << 20
 	// DefaultCompile is the processor time limit of a compilation.
 	DefaultCompile = 5 * time.Second
@@ -39,7 +39,7 @@ var (
 	// ErrBusy means that all slots, or the slot of the organisation, are in use.
 	ErrBusy = errors.New("another Rego job is running")
 	// ErrCompiling means that the caller stopped waiting for a compilation, which continues.
-	ErrCompiling = errors.New("the Rego is still being compiled; it takes effect once that succeeds")
+	ErrCompiling = errors.New("the Rego is still being compiled; it takes effect after a successful compilation")
 	// ErrClosed means that the Runner is closed.
 	ErrClosed = errors.New("process is shutting down")
 )
@@ -114,8 +114,7 @@ type Job struct {
 	Input func(ctx context.Context, w io.Writer) error
 }
 
-// Run runs a job and decodes its answer into answer. It returns [ErrBusy] if no slot is free, and a *JobError for an error of the
-// job itself.
+// Run runs a job and decodes its answer into answer. It returns [ErrBusy] if no slot is free, and a *JobError if the job itself fails.
 func (r *Runner) Run(ctx context.Context, j *Job, answer any) error {
 	request, err := json.Marshal(j.Request)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Handler does the work of a child. It decodes the request of a job, calls ready, and then does the work, for which it may read the
-// job's input. If it returns an error, detail is sent with it; nil means none.
+// Handler does the work of a child. It decodes the request of a job, calls ready, and then does the work, for which it may read the job's
+// input. If it returns an error, detail is sent with the error, unless it is nil.
 type Handler func(ctx context.Context, job string, request []byte, ready func(), input io.Reader) (answer, detail any, err error)
 
 // IsChild reports whether the process was started as a child.
@@ -23,8 +23,8 @@ func IsChild() bool { return len(os.Args) == 2 && os.Args[1] == Flag }
 // grace is the time after its deadline at which a child exits if the parent has not killed it.
 const grace = time.Second
 
-// Serve runs the single job of a child over the standard streams and returns the exit code. The child exits soon after its parent
-// does, and soon after the job's deadline.
+// Serve runs the single job of a child over the standard streams and returns the exit code. The child exits soon after its parent exits,
+// and soon after the job's deadline.
 func Serve(ctx context.Context, handle Handler) int {
 	runtime.GOMAXPROCS(1) // leave the other processors to the gateway
 	// If memory runs out, the system then kills the child and not the gateway. Only Linux has this file.
@@ -72,7 +72,7 @@ func Elapsed(ctx context.Context, d time.Duration) <-chan struct{} {
 	end := spent() + d
 	go func() {
 		defer close(elapsed)
-		next := time.NewTicker(look)
+		next := time.NewTicker(measureInterval)
 		defer next.Stop()
 		for ctx.Err() == nil && spent() < end {
 			select {
@@ -111,7 +111,7 @@ func limit(bytes int64) {
 		return
 	}
 	go func() {
-		for range time.Tick(look) {
+		for range time.Tick(measureInterval) {
 			if taken() > now+bytes {
 				os.Exit(exitMemory)
 			}

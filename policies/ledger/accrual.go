@@ -17,7 +17,7 @@ const (
 	// Correction adds an amount, which may be negative.
 	Correction AccrualKind = "correction"
 	// Reset sets the period, and every shorter period within it, to zero. It subtracts the period's amount from longer periods, and from a
-	// week that began before the period, but not below zero.
+	// week that began before the period, but these do not fall below zero.
 	Reset AccrualKind = "reset"
 )
 
@@ -69,7 +69,7 @@ const (
 	AccrualClosed
 )
 
-// AccrualOutcome is the result of an [AccrualAdjustment] for its narrowest scope, in micro-dollars.
+// AccrualOutcome is the outcome of an [AccrualAdjustment] for its narrowest scope, in micro-dollars.
 type AccrualOutcome struct {
 	Status AccrualStatus
 	// Change is the amount added. Accrued is the accrued cost afterwards; for a repeated adjustment, the values after it was first
@@ -153,9 +153,9 @@ func adjustmentsIn(days []Rollup) adjustments {
 	return all
 }
 
-// superseded reverses adjustments that a bill makes as well. When an hour closes, the bill corrects a wrong price by itself: a bill
-// correction in the same direction as an adjustment of the same day and scope replaces that part of the adjustment. Otherwise the
-// mistake would be corrected twice.
+// superseded reverses adjustments that a bill makes as well. When an hour closes, the bill itself corrects a wrong price. A bill correction
+// in the same direction as an adjustment of the same day and scope therefore replaces that part of the adjustment. Otherwise the mistake
+// would be corrected twice.
 func (a adjustments) superseded(hour time.Time, billed []Rollup) (back []Rollup) {
 	for _, b := range billed {
 		for _, left := range a[Daily.Start(hour)] {

@@ -52,7 +52,7 @@ type Alerts struct {
 // alertTimeout limits the time to send the alerts of one check.
 const alertTimeout = 5 * time.Minute
 
-// Check compares an organisation's budgets with its ledger and the current hour with its usual cost. It calls tell for each new alert
+// Check compares an organisation's budgets with its ledger, and the current hour with its usual cost. It calls tell for each new alert
 // until tell returns an error. Check does nothing while another Check of the same organisation is running.
 func (a *Alerts) Check(ctx context.Context, org string, p *Plan, state *State, tell func(context.Context, *Alert) error) error {
 	if _, busy := a.busy.LoadOrStore(org, true); busy {
@@ -123,7 +123,7 @@ func (p *Plan) alerts(org string, state *State) []Alert {
 	return out
 }
 
-// Reached returns the highest threshold reached, in percent; 0 if none.
+// Reached returns the highest threshold reached, in percent, or 0 if none was reached.
 func (p *Plan) Reached(used, limit int64) int64 {
 	reached := int64(0)
 	for _, percent := range p.Thresholds {

@@ -10,8 +10,8 @@ import (
 // ErrNoResource means that neither the ledger nor the platform has the resource.
 var ErrNoResource = errors.New("ledger: no such resource")
 
-// Assign gives a resource to a new owner, who pays for it from now on, and returns the previous owner. It looks up resources missing
-// from the ledger at the platform.
+// Assign gives a resource to a new owner, who pays for it from now on, and returns the previous owner. If the ledger does not have the
+// resource, Assign reads it from the platform.
 func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner) (was Owner, err error) {
 	for range assignTries {
 		state, err := r.Store.Show(ctx, org)
@@ -36,7 +36,7 @@ func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner)
 // assignTries limits the number of retries when the resource changes during the assignment.
 const assignTries = 3
 
-// find fills in an adjustment for a resource that the platform has and the ledger lacks.
+// find fills in an adjustment for a resource that the platform has and the ledger does not have.
 func (r *Reconciler) find(ctx context.Context, org string, a *Adjustment) error {
 	found, err := r.Platform.List(ctx, org, new(State).Has)
 	if err != nil {

@@ -20,9 +20,9 @@ type Bill struct {
 	Micro    int64
 }
 
-// Bills corrects counted costs to the platform's bills once an hour is closed. It corrects both the roll-ups of the hour and the
-// owners' accrued costs. A repeat finds nothing to correct, because the roll-up already contains the correction; [Posting.Version]
-// prevents two gateways from posting the same difference. Bills is safe for concurrent use.
+// Bills corrects counted costs to the platform's bills once an hour is closed. It corrects both the roll-ups of the hour and the owners'
+// accrued costs. Repeating a correction has no effect, because the roll-up already contains it; [Posting.Version] prevents two gateways
+// from posting the same difference. Bills is safe for concurrent use.
 type Bills struct {
 	Store    Store
 	Platform Platform
@@ -142,8 +142,8 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 	return b.Store.Notice(ctx, org, gapNotice, span(from, end))
 }
 
-// again schedules a comparison of all hours since the start of the quarter, as far as hourly roll-ups are kept. It is called after a
-// rebuild: the bills supply accrued costs that no gateway remembered.
+// again schedules a comparison of all hours since the start of the quarter for which hourly roll-ups are kept. It is called after a
+// rebuild, because the bills contain accrued costs that no gateway remembered.
 func (b *Bills) again(ctx context.Context, org string, state *State) error {
 	if b.Delay == 0 {
 		return nil

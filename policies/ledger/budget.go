@@ -13,18 +13,18 @@ import (
 
 // Budget limits the amounts of a scope. A zero member means no limit.
 type Budget struct {
-	PerHour    catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD" zero:"omit"`
-	PerDay     catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
-	PerWeek    catalog.Money `yaml:"per_week" doc:"cost that accrues in a week of the organisation's zone, from Monday to Sunday (ISO 8601); 0 is no limit" unit:"USD" zero:"omit"`
-	PerMonth   catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
-	PerQuarter catalog.Money `yaml:"per_quarter" doc:"cost that accrues in a calendar quarter of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
-	Total      catalog.Money `yaml:"total" doc:"cost that accrues without a period, such as a grant: no date makes room again; 0 is no limit" unit:"USD" zero:"omit"`
-	GPUs       int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs" zero:"omit"`
-	Pods       int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods" zero:"omit"`
-	Workers    int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers" zero:"omit"`
-	VolumeGB   int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB" zero:"omit"`
-	Sandboxes  int64         `yaml:"sandboxes" doc:"sandboxes that exist and have not ended; 0 is no limit" unit:"sandboxes" zero:"omit"`
-	// Approvable is not a ceiling.
+	PerHour    catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 means no limit" unit:"USD" zero:"omit"`
+	PerDay     catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 means no limit" unit:"USD" zero:"omit"`
+	PerWeek    catalog.Money `yaml:"per_week" doc:"cost that accrues in a week of the organisation's zone, from Monday to Sunday (ISO 8601); 0 means no limit" unit:"USD" zero:"omit"`
+	PerMonth   catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 means no limit" unit:"USD" zero:"omit"`
+	PerQuarter catalog.Money `yaml:"per_quarter" doc:"cost that accrues in a calendar quarter of the organisation's zone; 0 means no limit" unit:"USD" zero:"omit"`
+	Total      catalog.Money `yaml:"total" doc:"cost that accrues without a period, such as a grant; the limit is never renewed; 0 means no limit" unit:"USD" zero:"omit"`
+	GPUs       int64         `yaml:"gpus" doc:"GPUs of running pods, of clusters, and of endpoints at their largest number of workers; 0 means no limit" unit:"GPUs" zero:"omit"`
+	Pods       int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 means no limit" unit:"pods" zero:"omit"`
+	Workers    int64         `yaml:"workers" doc:"largest number of workers of all endpoints together; 0 means no limit" unit:"workers" zero:"omit"`
+	VolumeGB   int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 means no limit" unit:"GB" zero:"omit"`
+	Sandboxes  int64         `yaml:"sandboxes" doc:"sandboxes that exist and have not ended; 0 means no limit" unit:"sandboxes" zero:"omit"`
+	// Approvable is not a limit.
 	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
 }
 
@@ -208,7 +208,7 @@ func (p *Plan) HasAccrualBudget(o Owner) bool { return p.applies(o, Accrues) }
 // HasCostBudget reports whether a budget in money applies to an owner's resources.
 func (p *Plan) HasCostBudget(o Owner) bool { return p.applies(o, IsMoney) }
 
-// applies reports whether an owner's resources are subject to a ceiling that which selects.
+// applies reports whether any ceiling that which selects applies to an owner's resources.
 func (p *Plan) applies(o Owner, which func(ceiling int) bool) bool {
 	for _, s := range o.Scopes() {
 		for i, limit := range p.Budget(s).Limits() {

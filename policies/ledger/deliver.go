@@ -127,7 +127,7 @@ func (o *Outbox) Sweep(ctx context.Context, org string) error {
 	return o.sweep(ctx, org, b)
 }
 
-// restore removes from the store the holds of this gateway that should not be there.
+// restore removes those holds of this gateway from the store that should not be there.
 func (o *Outbox) restore(ctx context.Context, org string, b *box) {
 	b.turn.Lock()
 	defer b.turn.Unlock()

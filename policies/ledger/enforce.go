@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// OverBudgetAction is the action taken when a budget is exceeded. Checked calls cannot exceed a budget, but running resources can, and so
-// can a price increase or a lower budget. The zero value takes no action.
+// OverBudgetAction is the action taken when a budget is exceeded. Checked calls cannot exceed a budget, but running resources can, and a
+// price increase or a lower budget can have the same effect. The zero value takes no action.
 type OverBudgetAction struct {
 	Stop   Order         `yaml:"stop" doc:"order in which pods of an exceeded budget are stopped, and its sandboxes deleted, until the budget is met: newest first or most expensive first; empty stops nothing. Locked pods keep running"`
 	Notice time.Duration `yaml:"notice" doc:"time between the announcement and the first stop; 0 is 15m"`
@@ -50,8 +50,8 @@ type Excess struct {
 	Used, Limit int64
 }
 
-// Cause is the reason for stopping pods: an exceeded budget or an idle pod. Idle resources of other kinds are only reported. If both
-// Excess and Idle are nil, the pod's deadline has passed.
+// Cause is the reason for stopping pods: an exceeded budget or an idle pod. Idle resources of other kinds are only reported. If both Excess
+// and Idle are nil, the pod's deadline has passed.
 type Cause struct {
 	Org    string
 	Excess *Excess
@@ -65,7 +65,7 @@ type Cause struct {
 	FirstSent time.Time
 }
 
-// due is a cause with the actions that follow from it. If it has no cause, the situation recorded under its name has ended.
+// due is a cause with the actions that follow from it. A due without a cause means that the situation recorded under its name has ended.
 type due struct {
 	Cause
 
@@ -76,8 +76,8 @@ type due struct {
 	sum  Amounts
 }
 
-// enough reports whether the amounts in use no longer exceed the budget. It is always false for costs of a period, which stopping pods
-// does not reduce.
+// enough reports whether the amounts in use no longer exceed the budget. It always returns false for the accrued cost of a period, which
+// stopping pods does not reduce.
 func (d *due) enough() bool {
 	x := d.Excess
 	return x != nil && (x.Ceiling == PerHour && d.sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && d.sum[GPUs] <= x.Limit)
@@ -112,8 +112,8 @@ func (p *pass) enforce(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// told is the recorded value for a cause that stops nothing.
-const told = "told"
+// announced is the recorded value for a cause that stops nothing.
+const announced = "told"
 
 // pursue announces an action, executes it when its time has come, or deletes its record.
 func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
@@ -123,7 +123,7 @@ func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	switch {
 	case over:
 		next = ""
-	case d.notice == 0 && noticed == told:
+	case d.notice == 0 && noticed == announced:
 	case d.Idle != nil && (d.notice == 0 || err != nil):
 		return p.announce(ctx, d, noticed)
 	case err != nil:
@@ -144,8 +144,9 @@ func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	return p.Store.Notice(ctx, p.org, d.name, next)
 }
 
-// sent is the prefix of the value recorded for an idle resource until its notice is delivered. The time of the first attempt follows.
-const sent = "sent "
+// undelivered is the prefix of the value recorded for an idle resource until its notice is delivered. The time of the first attempt
+// follows.
+const undelivered = "sent "
 
 // announce sends the notice of an idle resource, unless an attempt is in progress, and records its delivery. Until the notice is
 // delivered, each pass sends it again and nothing is stopped: a pod is stopped once d.notice has passed since the delivery.
@@ -154,10 +155,10 @@ func (p *pass) announce(ctx context.Context, d *due, noticed string) error {
 	if _, busy := p.sending.LoadOrStore(key, true); busy {
 		return nil
 	}
-	first, again := strings.CutPrefix(noticed, sent)
+	first, again := strings.CutPrefix(noticed, undelivered)
 	if !again {
 		first = p.state.Now.UTC().Format(time.RFC3339)
-		if err := p.Store.Notice(ctx, p.org, d.name, sent+first); err != nil {
+		if err := p.Store.Notice(ctx, p.org, d.name, undelivered+first); err != nil {
 			p.sending.Delete(key)
 			return err
 		}
@@ -173,12 +174,13 @@ func (p *pass) announce(ctx context.Context, d *due, noticed string) error {
 		if err != nil {
 			return
 		}
-		next := told
+		next := announced
 		if d.notice > 0 {
 			next = d.StopAt.Add(time.Since(began)).Format(time.RFC3339)
 		}
 		if err := p.Store.Notice(context.WithoutCancel(ctx), p.org, d.name, next); err != nil {
-			p.Logger.WarnContext(ctx, "delivered notice not recorded: the next pass sends it again", "org", p.org, "resource", d.Idle.ID, "error", err.Error())
+			p.Logger.WarnContext(ctx, "delivered notice not recorded: the next pass sends it again", "org", p.org, "resource", d.Idle.ID,
+				"error", err.Error())
 		}
 	})
 	return nil
@@ -294,7 +296,8 @@ func (p *pass) stop(ctx context.Context, d *due) error {
 		why := d.Cause
 		why.Deleted = deleted
 		p.Events.Stopped(ctx, &why, r)
-		if _, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, Metadata: r.Metadata}); err != nil {
+		if _, err := Adjust(ctx, p.Store, p.org,
+			&Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, Metadata: r.Metadata}); err != nil {
 			errs = append(errs, err) // retried by the next pass
 		}
 	}

@@ -34,7 +34,8 @@ type Runs struct {
 // Warnings returns a warning if budgets can be exceeded.
 func (r Runs) Warnings() []error {
 	var out fault.Found
-	out.If(r.Reserve == ReserveExpected, "reserve", "concurrent runs that cost more than expected may exceed a budget for accrued cost: `tollgate spend show` shows the maximum excess")
+	out.If(r.Reserve == ReserveExpected, "reserve",
+		"concurrent runs that cost more than expected may exceed a budget for accrued cost: `tollgate spend show` shows the maximum excess")
 	return out
 }
 
@@ -87,8 +88,8 @@ func (c *RunCosts) Add(org, key, model string, cost catalog.Money) {
 	}
 }
 
-// Expected returns the 99th percentile (nearest rank) of the costs of the latest runs, but at most the given maximum cost of the next
-// run. With too few recorded runs it returns that maximum.
+// Expected returns the 99th percentile (nearest rank) of the costs of the latest runs, but at most the given maximum cost of the next run.
+// If too few runs are recorded, it returns that maximum.
 func (c *RunCosts) Expected(org, key, model string, most catalog.Money) catalog.Money {
 	c.mu.Lock()
 	defer c.mu.Unlock()

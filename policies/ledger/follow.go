@@ -58,7 +58,7 @@ func (s *State) Has(kind operation.Kind) bool {
 	return slices.ContainsFunc(s.Resources, func(r Record) bool { return r.Kind == string(kind) && !r.ended() })
 }
 
-// follow returns the adjustment that changes the record to f, or nil if they agree. A nil f means that the resource is gone.
+// follow returns the adjustment that changes the record to f, or nil if they agree. A nil f means that the resource no longer exists.
 func (r *Record) follow(f *PlatformResource) *Adjustment {
 	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, Metadata: r.Metadata}
 	if f == nil {

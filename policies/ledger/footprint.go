@@ -35,8 +35,8 @@ func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Sna
 	return a.Clamped(), c.Known
 }
 
-// Describe summarizes the parts of a resource. The text for the state a create will produce equals the text for the platform's record
-// of the result.
+// Describe summarizes the parts of a resource. It returns the same text for the state that results from a create and for the platform's
+// record of the created resource.
 func Describe(kind operation.Kind, resource map[string]any) string {
 	section := func(name string) map[string]any {
 		s, _ := resource[name].(map[string]any)

@@ -29,8 +29,8 @@ type Item struct {
 	Terms
 }
 
-// Terms are the prices of an item in micro-dollars per hour: the latest known prices for a series, the prices of its time for a
-// roll-up. They are zero if unknown, if not requested, and for one-time costs.
+// Terms are the prices of an item in micro-dollars per hour. In a Series they are the latest known prices, and in a Rollup the prices at
+// its time. They are zero if unknown, if not requested, and for one-time costs.
 type Terms struct {
 	Rate int64 `json:"rate,omitempty"`
 	// List is the list price; 0 if it equals Rate.
@@ -75,8 +75,8 @@ func (i *Item) sameAs(other *Item) bool {
 	return i.Resource == other.Resource && i.Owner == other.Owner
 }
 
-// Change is a change of an item's rate or a one-time cost. Rate is the difference in micro-dollars per hour, effective from At, which
-// may precede the time of recording. Once is a one-time cost in micro-dollars; only an adjustment can be negative.
+// Change is a change of an item's rate or a one-time cost. Rate is the difference in micro-dollars per hour, which takes effect at At. At
+// may be earlier than the time of recording. Once is a one-time cost in micro-dollars; it is negative only for adjustments.
 type Change struct {
 	Item Item
 	Rate int64
@@ -199,7 +199,7 @@ func (h *History) known(org string) map[string]*PlatformResource {
 // rollTries limits the retries when another gateway posts first.
 const rollTries = 5
 
-// RollUpHours is RollUp, but only if an hour has ended or something has changed since the last roll-up.
+// RollUpHours calls RollUp if an hour has ended or something has changed since the last roll-up.
 func (h *History) RollUpHours(ctx context.Context, org string) error {
 	at, err := h.Store.RollupProgress(ctx, org)
 	if err != nil {
@@ -251,7 +251,7 @@ func (i *Item) learn(f *PlatformResource) {
 	i.Terms = Terms{Rate: f.Amounts[Burn], List: f.ListRate, GB: f.Amounts[VolumeGB]}
 }
 
-// Machine returns the GPU or CPU type and the data centre of a resource. Each is "" if it is unknown, absent or ambiguous.
+// Machine returns the GPU or CPU type and the data centre of a resource. Each result is "" if it is unknown, absent or ambiguous.
 func Machine(kind operation.Kind, resource map[string]any) (gpu, dataCenter string) {
 	text := func(m any, name string) string {
 		object, _ := m.(map[string]any)

@@ -92,7 +92,7 @@ const (
 	Unused Reason = "unused"
 	// NoJobs is an endpoint with workers but no jobs.
 	NoJobs Reason = "no_jobs"
-	// Inactive is a sandbox without activity that its own timeout has not ended yet.
+	// Inactive is a sandbox without activity whose timeout has not ended it yet.
 	Inactive Reason = "inactive"
 	// Stopped is a stopped pod that still costs storage.
 	Stopped Reason = "stopped"
@@ -100,7 +100,7 @@ const (
 	Unmounted Reason = "unmounted"
 )
 
-// reason returns why a resource is idle at this moment. It returns "" if the resource is not idle or if that is unknown.
+// reason returns why a resource is idle at this moment. It returns "" if the resource is not idle, or if that is unknown.
 func (i *Idle) reason(f *PlatformResource) Reason {
 	u := &f.Use
 	switch {
@@ -290,7 +290,8 @@ func (p *pass) idle(ctx context.Context, i *Idle, noticed map[string]string) ([]
 	}
 	for name, value := range noticed {
 		until, isTime := time.Parse(time.RFC3339, value)
-		over := strings.HasPrefix(name, idlePrefix) && !told[name] || strings.HasPrefix(name, keepPrefix) && (isTime != nil || !p.state.Now.Before(until))
+		over := strings.HasPrefix(name, idlePrefix) && !told[name] || strings.HasPrefix(name, keepPrefix) &&
+			(isTime != nil || !p.state.Now.Before(until))
 		if over {
 			all = append(all, due{name: name})
 		}

@@ -15,7 +15,7 @@ import (
 type Labels string
 
 const (
-	// maxLabels is the largest number of labels of a resource, and maxLength the number of bytes of them that are read.
+	// maxLabels is the largest number of labels of a resource, and maxLength the largest length in bytes of the text with the labels.
 	maxLabels = 8
 	maxLength = 1024
 )
@@ -37,7 +37,8 @@ func (r LabelRule) Validate() error {
 	var errs fault.Found
 	errs.If(!labelName.MatchString(r.Name), "name", "must be up to 32 characters of a-z, 0-9 and _.-, starting with a letter")
 	for i, v := range r.Values {
-		errs.If(!labelValue.MatchString(v), fault.Index("values", i), "must be up to 63 letters, digits and ._/:@-, starting with a letter or digit")
+		errs.If(!labelValue.MatchString(v), fault.Index("values", i),
+			"must be up to 63 letters, digits and ._/:@-, starting with a letter or digit")
 	}
 	return errors.Join(errs...)
 }
@@ -109,7 +110,7 @@ func labelsOf(set map[string]string) Labels {
 	return Labels(strings.Join(pairs, ","))
 }
 
-// Map returns the values by name, or nil if there are no labels.
+// Map returns the values by name, or nil without labels.
 func (l Labels) Map() map[string]string {
 	if l == "" {
 		return nil

@@ -28,7 +28,7 @@ type Ledger struct {
 	flight   singleflight.Group
 }
 
-// Ceiling is one ceiling of a budget with its usage, including the call. Amounts in money are in micro-dollars; see [IsMoney].
+// Ceiling is one limit of a budget with its usage, including the call. Amounts in money are in micro-dollars; see [IsMoney].
 type Ceiling struct {
 	Scope Scope
 	// Index identifies the ceiling among the ceilings of the scope.
@@ -44,7 +44,7 @@ type Ceiling struct {
 // Name returns the scope and the name of the ceiling, for people.
 func (c *Ceiling) Name() string { return c.Scope.String() + " " + CeilingName(c.Index) }
 
-// Exceeded reports whether the call needs more than the ceiling allows.
+// Exceeded reports whether the call needs more than the limit allows.
 func (c *Ceiling) Exceeded() bool { return c.Needs > 0 && c.Sum() > c.Limit }
 
 // Remaining returns the amount left below the ceiling after the call.

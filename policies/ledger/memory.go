@@ -72,8 +72,9 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 	if l == nil {
 		l = &ledger{
 			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
-			holds: make(map[string]*hold), settled: make(map[string]int64), wishes: make(map[string]map[string]string), noticed: make(map[string]string),
-			jobs: make(map[Job]note), gone: make(map[string]gone), accruals: make(map[string]madeAccrual),
+			holds: make(map[string]*hold), settled: make(map[string]int64), wishes: make(map[string]map[string]string),
+			noticed: make(map[string]string),
+			jobs:    make(map[Job]note), gone: make(map[string]gone), accruals: make(map[string]madeAccrual),
 		}
 		m.orgs[id] = l
 	}
@@ -192,7 +193,8 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 		l.accounts[s] = &accounts[i]
 	}
 	h := &hold{Hold: Hold{
-		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata, Holder: r.Holder, At: time.UnixMilli(now),
+		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: more, Metadata: r.Metadata, Holder: r.Holder,
+		At: time.UnixMilli(now),
 	}, at: now}
 	if record != nil {
 		h.base = record.Version

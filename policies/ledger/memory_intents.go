@@ -33,7 +33,7 @@ func (l *ledger) note(n *IntentRecord, now int64) {
 // finish applies an update to an intent.
 func (l *ledger) finish(e *IntentUpdate) {
 	switch {
-	case e == nil || e.OldRow != "" && said(l.wishes[e.Fingerprint][e.Intent]) != said(e.OldRow):
+	case e == nil || e.OldRow != "" && rowContent(l.wishes[e.Fingerprint][e.Intent]) != rowContent(e.OldRow):
 	case e.Row == "":
 		delete(l.wishes[e.Fingerprint], e.Intent)
 	default:
@@ -41,8 +41,8 @@ func (l *ledger) finish(e *IntentUpdate) {
 	}
 }
 
-// said returns the content of a row without the time of its recording.
-func said(row string) string {
+// rowContent returns the content of a row without the time of its recording.
+func rowContent(row string) string {
 	_, text, _ := strings.Cut(row, " ")
 	return text
 }

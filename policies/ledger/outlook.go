@@ -28,8 +28,8 @@ type CeilingUsage struct {
 	// Used is the committed or accrued amount. Reserved is the amount of reservations; for a period budget it includes the cost of running
 	// resources until the horizon.
 	Used, Reserved int64
-	// ExhaustedOn is the day when the accrued cost is expected to reach the limit; zero if that is after the end of the period or, for a
-	// total, more than a year away.
+	// ExhaustedOn is the day when the accrued cost is expected to reach the limit. It is zero if that is after the end of the period or,
+	// for a total, more than a year away.
 	ExhaustedOn time.Time
 	// Ends is the end of the period, and Expected the cost of the period by then. Both are zero for totals.
 	Ends     time.Time

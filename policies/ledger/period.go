@@ -142,9 +142,9 @@ func (a *account) correct(rate, from, to int64) {
 	}
 }
 
-// DecodeBalance decodes an account in the store's format and brings it up to date. The numbers are: the time of the account, the
-// committed amounts and the reserved amounts, then for the day, month, week, quarter and total the start, the accrued cost and the
-// remainder.
+// DecodeBalance decodes an account in the store's format and brings it up to date. n contains the time of the account, the committed
+// amounts and the reserved amounts. Then it contains the start, the accrued cost and the remainder for the day, month, week, quarter and
+// total, in this order.
 func DecodeBalance(s Scope, n []int64, now time.Time, z Zone) Balance {
 	a := accountOf(n)
 	c := z.Calendar(now)

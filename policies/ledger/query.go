@@ -67,7 +67,8 @@ func (i *Item) compare(other *Item) int {
 			return order
 		}
 	}
-	return cmp.Or(cmp.Compare(i.Labels, other.Labels), cmp.Compare(i.Rate, other.Rate), cmp.Compare(i.List, other.List), cmp.Compare(i.GB, other.GB))
+	return cmp.Or(cmp.Compare(i.Labels, other.Labels), cmp.Compare(i.Rate, other.Rate), cmp.Compare(i.List, other.List),
+		cmp.Compare(i.GB, other.GB))
 }
 
 // Additional buckets for summing costs, in UTC; see also [Hourly] and [Daily].
@@ -83,7 +84,7 @@ type Query struct {
 	From, To time.Time
 	Bucket   Unit
 	By       []Dimension
-	// Where selects the costs with one of the given values in each dimension. The value "" selects costs without a value.
+	// Where selects the costs that have one of the given values in each dimension. The value "" selects costs without a value.
 	Where map[Dimension][]string
 	// Rates separates costs of different rates.
 	Rates bool
@@ -92,8 +93,8 @@ type Query struct {
 // ErrRange means that the queried range is invalid or is no longer stored.
 var ErrRange = errors.New("ledger: invalid time range")
 
-// Query returns the rows of a query, sorted by time and then by amount in descending order, with the costs up to now. The items of the
-// rows contain only the grouped members, and with [ByResource] also the known facts about the resource.
+// Query returns the rows of a query, sorted by time and then by amount in descending order, with the costs up to now. The items of the rows
+// contain only the members that costs are grouped by. With [ByResource] they also contain the known facts about the resource.
 func (h *History) Query(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
 	hours, days, err := q.units(h.Retention, now)
 	if err != nil {
@@ -109,7 +110,7 @@ func (h *History) Query(ctx context.Context, org string, q *Query, now time.Time
 // units returns the hours and days needed to answer a query.
 func (q *Query) units(keep Retention, now time.Time) (hours, days []time.Time, err error) {
 	if !q.From.Before(q.To) || !q.From.Equal(Hourly.Start(q.From)) || !q.To.Equal(Hourly.Start(q.To)) {
-		return nil, nil, fmt.Errorf("%w: start and end must be whole hours, and the start must be earlier", ErrRange)
+		return nil, nil, fmt.Errorf("%w: start and end must be whole hours, and start must be before end", ErrRange)
 	}
 	for at := q.From.UTC(); at.Before(q.To); {
 		u := Hourly
@@ -199,8 +200,8 @@ type rateOf struct {
 	rate     int64
 }
 
-// factsOf returns the latest known facts of each resource, without its owner, and the latest terms of each resource at each of its
-// rates. More is known after the first hour of a resource than during it.
+// factsOf returns the latest known facts of each resource, without its owner, and the latest terms of each resource at each of its rates.
+// After the first hour of a resource, more facts are known than during it.
 func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
 	slices.SortFunc(rows, func(a, b Rollup) int { // there are many rows: most comparisons end early
 		if order := a.Start.Compare(b.Start); order != 0 {
@@ -216,7 +217,8 @@ func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
 		f, next := facts[r.Item.Resource], r.Item
 		next.Owner, next.Terms = Owner{}, Terms{}
 		next.Name, next.GPU = cmp.Or(next.Name, f.Name), cmp.Or(next.GPU, f.GPU)
-		next.DataCenter, next.Decision, next.Labels = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision), cmp.Or(next.Labels, f.Labels)
+		next.DataCenter, next.Decision, next.Labels = cmp.Or(next.DataCenter, f.DataCenter), cmp.Or(next.Decision, f.Decision),
+			cmp.Or(next.Labels, f.Labels)
 		facts[next.Resource] = next
 		at := rateOf{r.Item.Resource, r.Item.Rate}
 		terms[at] = Terms{r.Item.Rate, cmp.Or(r.Item.List, terms[at].List), cmp.Or(r.Item.GB, terms[at].GB)}

@@ -41,7 +41,7 @@ type Report struct {
 	Drifted []Drift
 	// HoldsCommitted is the number of holds whose call was executed, and HoldsReleased the number of holds without a result.
 	HoldsCommitted, HoldsReleased int
-	// EndedHolds are these holds.
+	// EndedHolds lists the holds counted by HoldsCommitted and HoldsReleased.
 	EndedHolds []EndedHold
 	// Open is the number of holds that remain open.
 	Open int
@@ -65,8 +65,8 @@ type Report struct {
 	NextDeadline time.Duration
 }
 
-// EndedHold is a hold whose outcome the reconciler has found: whether its call was executed, and the resource that the call created or
-// changed, "" if none.
+// EndedHold is a hold whose outcome the reconciler has found: whether its call was executed, and the ID of the resource that the call
+// created or changed, or "".
 type EndedHold struct {
 	Hold
 
@@ -113,7 +113,8 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	}
 	p := &pass{
 		Reconciler: r, org: org, plan: r.Gateway.Plan(org), memory: new(recollection),
-		found: make(map[string]*PlatformResource), records: make(map[string]*Record, len(before.Resources)), gets: newGets(), silent: make(map[string]time.Duration),
+		found: make(map[string]*PlatformResource), records: make(map[string]*Record, len(before.Resources)), gets: newGets(),
+		silent: make(map[string]time.Duration),
 	}
 	err = p.reconcile(ctx, &before, from, began)
 	r.Events.PassEnded(ctx, org, &p.report, err)
@@ -171,7 +172,8 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 		p.Logger.WarnContext(ctx, "cannot compare counted costs with the platform's bills", "org", p.org, "error", err.Error())
 	}
 	if c := p.report.Corrections; c.Hours > 0 {
-		p.Logger.InfoContext(ctx, "corrected counted costs to the platform's bills", "org", p.org, "hours", c.Hours, "more_micro_usd", c.Added, "less_micro_usd", c.Subtracted)
+		p.Logger.InfoContext(ctx, "corrected counted costs to the platform's bills", "org", p.org, "hours", c.Hours,
+			"more_micro_usd", c.Added, "less_micro_usd", c.Subtracted)
 	}
 	return nil
 }
@@ -238,8 +240,8 @@ func (r *Reconciler) unfinished(ctx context.Context, org string) error {
 	return ErrEpochChanged
 }
 
-// pass is one pass over one organisation. The state was read before the list: a resource that is in both or in neither did not change
-// in between.
+// pass is one pass over one organisation. The state was read before the list. A resource that is in both or in neither has not changed in
+// between.
 type pass struct {
 	*Reconciler
 
@@ -293,7 +295,8 @@ func (p *pass) run(ctx context.Context, found []PlatformResource) error {
 		return err
 	}
 	if p.report.ListIncomplete = p.short(); p.report.ListIncomplete {
-		p.Logger.WarnContext(ctx, "the platform's list omits most known resources; checking each missing resource before removing it", "org", p.org, "missing", p.report.Missing, "listed", len(p.found))
+		p.Logger.WarnContext(ctx, "the platform's list omits most known resources; checking each missing resource before removing it",
+			"org", p.org, "missing", p.report.Missing, "listed", len(p.found))
 	}
 	for id, f := range p.found {
 		r, owner := p.records[id], p.memory.owners[id].Owner
@@ -315,7 +318,8 @@ func (p *pass) correct(ctx context.Context, f *PlatformResource) {
 		return
 	}
 	p.report.Implausible++
-	p.Logger.WarnContext(ctx, "platform reports an impossible value; counting the last known amounts", "org", p.org, "kind", string(f.Kind), "resource", f.ID, "member", f.Implausible)
+	p.Logger.WarnContext(ctx, "platform reports an impossible value; counting the last known amounts", "org", p.org, "kind", string(f.Kind),
+		"resource", f.ID, "member", f.Implausible)
 	if r := p.records[f.ID]; r != nil {
 		f.Amounts, f.Priced = r.Amounts, true
 	} else if f.Kind == operation.KindPod {
@@ -438,13 +442,15 @@ func (p *pass) adopted(ctx context.Context, f *PlatformResource, done AdjustResu
 		p.report.OwnersRestored++
 	}
 	if !f.Priced {
-		p.Logger.WarnContext(ctx, "resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org, "kind", f.Kind, "resource", f.ID)
+		p.Logger.WarnContext(ctx, "resource has no known price and counts as free: add its price to the catalog's rates", "org", p.org,
+			"kind", f.Kind, "resource", f.ID)
 	}
 	switch {
 	case done == AdjustReturned:
 		p.Logger.WarnContext(ctx, "returned resource assigned to its previous owner", "org", p.org, "kind", f.Kind, "resource", f.ID)
 	case !p.report.Rebuilt:
-		p.Logger.WarnContext(ctx, "found a resource created outside the gateway; counting it for the organisation", "org", p.org, "kind", f.Kind, "resource", f.ID)
+		p.Logger.WarnContext(ctx, "found a resource created outside the gateway; counting it for the organisation", "org", p.org,
+			"kind", f.Kind, "resource", f.ID)
 		p.report.Unmanaged = append(p.report.Unmanaged, *f)
 	}
 }

@@ -113,8 +113,8 @@ func (p *pass) claim(ctx context.Context, f *PlatformResource, h *Hold) bool {
 	return err == nil && mine
 }
 
-// unlisted ends the hold of a create whose result is not listed, or returns nil if its outcome is unknown. The rate of a sandbox that
-// has ended since then is unknown, so the reserved amount is charged. The next pass records its end.
+// unlisted ends the hold of a create whose result is not listed, or returns nil if the outcome is unknown. The rate of a sandbox that has
+// ended in the meantime is unknown, so the reserved amount is charged. The next pass records the end of the sandbox.
 func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	release := &Settlement{Hold: h.ID, End: Release}
 	if h.Kind != string(operation.KindSandbox) {
@@ -123,7 +123,8 @@ func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
 	f, err := p.Platform.EndedSandbox(ctx, p.org, h.ID)
 	switch {
 	case err != nil:
-		p.Logger.WarnContext(ctx, "cannot determine whether a lost call created a sandbox that has ended", "org", p.org, "hold", h.ID, "error", err.Error())
+		p.Logger.WarnContext(ctx, "cannot determine whether a lost call created a sandbox that has ended", "org", p.org, "hold", h.ID,
+			"error", err.Error())
 		return nil
 	case f == nil || p.records[f.ID] != nil || !p.claim(ctx, f, h):
 		return release

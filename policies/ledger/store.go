@@ -42,7 +42,8 @@ type Owner struct {
 // String returns the name of the owner for people.
 func (o Owner) String() string { return o.Scopes()[max(0, len(o.Scopes())-2)].String() }
 
-// Scopes returns the scopes that count an owner's resources: the key, the team and the organisation, without those the owner lacks.
+// Scopes returns the scopes that count an owner's resources: the key, the team and the organisation. It omits a key or a team that is not
+// set.
 func (o Owner) Scopes() []Scope {
 	scopes := make([]Scope, 0, 3)
 	if o.Key != "" {
@@ -199,8 +200,8 @@ type Settlement struct {
 	// Amounts are the current amounts of the resource. Gone is set if the resource no longer exists.
 	Amounts Amounts
 	Gone    bool
-	// From is the time when the cost of a new resource began or the cost of another resource changed. Zero means the time of the hold, or
-	// now.
+	// From is the time when the cost of a new resource began, or when the cost of another resource changed. Zero means the time of the
+	// hold, or now.
 	From time.Time
 	// Intent updates the intent of the hold, or nil.
 	Intent *IntentUpdate
@@ -223,7 +224,7 @@ type Adjustment struct {
 	Owner *Owner
 }
 
-// LiveSandbox is an adjustment version that matches every version of a sandbox that has not ended.
+// LiveSandbox is a value of Adjustment.Version that matches every version of a sandbox that has not ended.
 const LiveSandbox = -1
 
 // AdjustResult is the outcome of an adjustment.

@@ -17,7 +17,7 @@ type File struct {
 	Keep     int    `yaml:"keep" doc:"number of rotated files to keep, named path.1, path.2 and so on; 0 means 5" unit:"files"`
 }
 
-// Validate joins all errors in f, each with its path.
+// Validate checks f and joins the errors it finds, each with its path.
 func (f File) Validate() error {
 	var errs fault.Found
 	errs.If(f.Path == "", "path", "is required")
@@ -29,20 +29,20 @@ func (f File) Validate() error {
 // Kept returns the number of rotated files to keep.
 func (f File) Kept() int { return cmp.Or(f.Keep, 5) }
 
-// Aside returns the name of the file after n rotations.
-func (f File) Aside(n int) string {
+// RotatedName returns the name of the file after n rotations.
+func (f File) RotatedName(n int) string {
 	if n == 0 {
 		return f.Path
 	}
 	return fmt.Sprintf("%s.%d", f.Path, n)
 }
 
-// Open opens the file and its rotated predecessors for reading, oldest first. It opens the newest first, so that a file that is
-// rotated in the meantime is recognised when it is found again.
+// Open opens the file and its rotated predecessors for reading, and returns them oldest first. It opens the newest file first, so that a
+// file that is rotated in the meantime is recognised when it is found again.
 func (f File) Open() (list []*os.File, err error) {
 	var known []os.FileInfo
 	for n := range f.Kept() + 1 {
-		file, err := files.Open(f.Aside(n))
+		file, err := files.Open(f.RotatedName(n))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

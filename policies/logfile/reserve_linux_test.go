@@ -51,12 +51,12 @@ func TestReserve(t *testing.T) {
 			t.Errorf("after %d lines the file has %d bytes of the disk, want %d in reserve", n, got, reserve)
 		}
 	}
-	for name, want := range map[string]string{cfg.Aside(1): strings.Repeat(string(text), 3), cfg.Path: string(text)} {
+	for name, want := range map[string]string{cfg.RotatedName(1): strings.Repeat(string(text), 3), cfg.Path: string(text)} {
 		if got, err := os.ReadFile(name); err != nil || string(got) != want {
 			t.Errorf("%s holds %d bytes, %v; want %d", filepath.Base(name), len(got), err, len(want))
 		}
 	}
-	if got := blocks(t, cfg.Aside(1)); got >= reserve {
+	if got := blocks(t, cfg.RotatedName(1)); got >= reserve {
 		t.Errorf("the file that was put aside keeps %d bytes of the disk", got)
 	}
 }

@@ -39,8 +39,8 @@ func (r *Writer) open() error {
 	return nil
 }
 
-// Reserve keeps n bytes of disk space after the end of the file, if the file system supports that. Only WriteReserved uses it, so
-// it is available even if the disk is full. Readers do not see it.
+// Reserve keeps n bytes of disk space free after the end of the file, if the file system supports this. Only WriteReserved uses the space,
+// so that it can write even if the disk is full. The space is not part of the file's content.
 func (r *Writer) Reserve(n int64) { r.reserve = n }
 
 // WriteLines appends complete lines. If a write fails, WriteLines tries to remove the part that was written. It returns an error if the
@@ -140,7 +140,7 @@ func (r *Writer) rotate() error {
 		return err
 	}
 	for i := r.cfg.Keep; i > 0; i-- {
-		err := os.Rename(r.cfg.Aside(i-1), r.cfg.Aside(i))
+		err := os.Rename(r.cfg.RotatedName(i-1), r.cfg.RotatedName(i))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return errors.Join(err, r.open())
 		}

@@ -74,7 +74,7 @@ func commandOf(record object) command {
 	return c
 }
 
-// over returns the command after merging a request body into c. A part that the body omits is kept, and args replaces both parts.
+// over returns the command after merging a request body into c. If the body omits a part, the part in c is kept; args replaces both parts.
 // If the body contains args and a part, they must describe the same command.
 func (c command) over(body object) (command, error) {
 	entrypoint, hasEntrypoint := strs(body["entrypoint"])
@@ -83,11 +83,11 @@ func (c command) over(body object) (command, error) {
 		c = parseCommand(args)
 		switch {
 		case c.unsplit && (hasCmd || hasEntrypoint):
-			return c, fault(400, "/args", "cannot be split into words, so it cannot agree with 'cmd' or 'entrypoint'")
+			return c, fault(400, "/args", "cannot be split into words, so 'cmd' and 'entrypoint' cannot be checked against it")
 		case hasCmd && !slices.Equal(cmd, c.cmd):
-			return c, fault(400, "/args", "describes another command than 'cmd'")
+			return c, fault(400, "/args", "describes a different command than 'cmd'")
 		case hasEntrypoint && !slices.Equal(entrypoint, c.entrypoint):
-			return c, fault(400, "/args", "describes another entry point than 'entrypoint'")
+			return c, fault(400, "/args", "describes a different entry point than 'entrypoint'")
 		}
 		return c, nil
 	}
@@ -98,7 +98,7 @@ func (c command) over(body object) (command, error) {
 	case hasCmd:
 		c.cmd, c.unsplit = cmd, false
 	case c.unsplit:
-		return c, fault(400, "/entrypoint", "cannot be combined with the present args, which cannot be split into words; send 'cmd', too")
+		return c, fault(400, "/entrypoint", "cannot be combined with the current args, which cannot be split into words: also send 'cmd'")
 	}
 	if hasEntrypoint {
 		c.entrypoint = entrypoint

@@ -105,7 +105,7 @@ func Update(id string, current, body, template map[string]any) (map[string]any, 
 	case row.ReadOperation == "": // replaces the resource regardless of its current state
 		return body, nil
 	case current == nil:
-		return nil, fmt.Errorf("%s without the current object", id)
+		return nil, fmt.Errorf("update %s: the current object is missing", id)
 	}
 	switch row.Kind {
 	case operation.KindPod:
@@ -129,7 +129,7 @@ func Update(id string, current, body, template map[string]any) (map[string]any, 
 // status.
 func Action(current map[string]any, action string) (map[string]any, error) {
 	if current == nil {
-		return nil, fmt.Errorf("action %s without the current pod", action)
+		return nil, fmt.Errorf("action %s: the current pod is missing", action)
 	}
 	var status string
 	switch action {
@@ -152,7 +152,7 @@ func wantsTemplate(body, template object) error {
 	case id != "" && template == nil:
 		return fmt.Errorf("template %q was not read", id)
 	case id == "" && template != nil:
-		return errors.New("a template that the body does not name")
+		return errors.New("the body does not name the given template")
 	}
 	return nil
 }

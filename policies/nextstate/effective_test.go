@@ -199,7 +199,7 @@ func TestUpdate(t *testing.T) {
 		},
 		{"cluster", "updateCluster", `{"id":"c","name":"a","compute":{}}`, `{"name":"b"}`, "", `{"id":"c","name":"b","compute":{}}`},
 		{"keys", "updateSshKeys", "", `{"keys":["ssh-ed25519 A"]}`, "", `{"keys":["ssh-ed25519 A"]}`},
-		{"nothing read", "updatePod", "", `{"name":"x"}`, "", "error: updatePod without the current object"},
+		{"nothing read", "updatePod", "", `{"name":"x"}`, "", "error: update updatePod: the current object is missing"},
 		{"no update", "createPod", `{}`, `{}`, "", "error: no rules for the update createPod"},
 	}
 	for _, tt := range tests {
@@ -228,7 +228,7 @@ func TestAction(t *testing.T) {
 			same(t, want, canonical(nextstate.Action(decode(t, pod), action)))
 		})
 	}
-	same(t, "error: action start without the current pod", canonical(nextstate.Action(nil, "start")))
+	same(t, "error: action start: the current pod is missing", canonical(nextstate.Action(nil, "start")))
 }
 
 func TestNeedsOf(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package operation describes the operations that the gateway knows: those of the v2 API and those of the run interface. Each has
-// one [Spec] with its subject, its effect, its price, and the resources that must be read before policies can be evaluated. All
-// differences between operations follow from their specs.
+// Package operation describes the operations that the gateway knows: the operations of the v2 API and those of the run interface. Each
+// operation has one [Spec], which contains its subject, its effect, its price, and the resources that must be read before policies can be
+// evaluated. All differences between operations follow from their specs.
 //
 // The specs of v2 are compared with the API's description at startup and by `tollgate check --coverage`; an operation that only one
 // of the two contains is an error.

@@ -22,7 +22,7 @@ type Bundle struct {
 
 // BundleKey verifies bundle signatures.
 type BundleKey struct {
-	ID        string           `yaml:"id" doc:"key ID, which a signature may name"`
+	ID        string           `yaml:"id" doc:"ID of the key, which signatures may contain"`
 	File      files.Credential `yaml:"file" doc:"file with the public key in PEM, or the secret of an HMAC"`
 	Algorithm string           `yaml:"algorithm" doc:"signature algorithm, such as ES256; empty means RS256"`
 	Scope     string           `yaml:"scope" doc:"scope that the signature must have"`

@@ -47,7 +47,7 @@ func DefaultDecisionLog() DecisionLog {
 	return DecisionLog{Buffer: 4096, BufferBytes: 32_000_000, SampleAllowed: 1}
 }
 
-// Validate joins all errors in c, each with its path.
+// Validate checks c and joins the errors it finds, each with its path.
 func (c DecisionLog) Validate() error {
 	var errs fault.Found
 	errs.If(!(c.SampleAllowed >= 0 && c.SampleAllowed <= 1), "sample_allowed", "must be between 0 and 1, got %v", c.SampleAllowed)
@@ -61,9 +61,11 @@ func (c DecisionLog) Validate() error {
 	}
 	if s := c.Service; s != nil {
 		u, err := url.Parse(s.URL)
-		errs.If(err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil, "service.url", "must be http or https with a host and without credentials")
+		errs.If(err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil, "service.url",
+			"must be http or https with a host and without credentials")
 		errs = append(errs, fault.At("service.url", egress.CheckPort(u)))
-		errs.If(err == nil && u.Scheme == "http" && !s.TokenFile.IsZero() && !egress.Loopback(u.Hostname()), "service.url", "must be https if token_file is set, so that the token is encrypted")
+		errs.If(err == nil && u.Scheme == "http" && !s.TokenFile.IsZero() && !egress.Loopback(u.Hostname()), "service.url",
+			"must be https if token_file is set, so that the token is encrypted")
 	}
 	return errors.Join(errs...)
 }

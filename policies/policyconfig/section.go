@@ -39,7 +39,7 @@ func DefaultLimits() Limits {
 	return Limits{Deadline: 200 * time.Millisecond, Remember: 4096, MaxMutations: 32}
 }
 
-// Validate joins all errors in l, each with its path.
+// Validate checks l and joins the errors it finds, each with its path.
 func (l Limits) Validate() error {
 	var errs fault.Found
 	errs.If(l.Deadline <= 0, "deadline", "must be positive, got %s", l.Deadline)

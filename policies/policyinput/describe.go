@@ -7,8 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// version is the version of the document. It is increased when a member changes its meaning or is removed, not when members are
-// added.
+// version is the version of the document. It is increased when a member is removed or changes its meaning, but not when members are added.
 const version = 1
 
 // Document is an input in the form policies see it.
@@ -49,16 +48,20 @@ var requestShape = describe("",
 	derived("settles", "the call results in a state of a resource that the caller chose: evaluate resource.after", kind("boolean"),
 		func(d *Document) any { return d.verb.HasResultState() }),
 	str("method", "method of the v2 call", func(d *Document) *string { return &d.in.Request.Method }),
-	str("path", "path of the v2 call in canonical form; for callEndpoint, as it was sent", func(d *Document) *string { return &d.in.Request.Path }),
-	stringMap("params", "path parameters, decoded; for callEndpoint, path is as it was sent", func(d *Document) *map[string]string { return &d.in.Request.Params }),
+	str("path", "path of the v2 call in canonical form; for callEndpoint, as it was sent",
+		func(d *Document) *string { return &d.in.Request.Path }),
+	stringMap("params", "path parameters, decoded; for callEndpoint, path is as it was sent",
+		func(d *Document) *map[string]string { return &d.in.Request.Params }),
 	field("query", "query parameters, parsed", mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Query }),
 	anything("body", "body with the platform's defaults; null if there is none", func(d *Document) *any { return &d.in.Request.Body }),
-	derived("runs", "the language model output requested by each run that the call starts or adds to a batch", listOf(runSchema()), func(d *Document) any { return d.runs() }),
+	derived("runs", "the language model output requested by each run that the call starts or adds to a batch", listOf(runSchema()),
+		func(d *Document) any { return d.runs() }),
 	field("unknown", "members of the body, by name, that the API's description does not contain and that are sent to the platform; resource.after and cost do not reflect them",
 		mapOf(true), func(d *Document) *map[string]any { return &d.in.Request.Unknown }),
 	stringMap("labels", "labels of the new resource from X-Tollgate-Labels, chosen by the caller within what the configuration allows",
 		func(d *Document) *map[string]string { return &d.in.Request.Labels }),
-	str("dialect", "v2, v1, graphql, run, or chat for calls answered by language models", func(d *Document) *string { return &d.in.Request.Dialect }),
+	str("dialect", "v2, v1, graphql, run, or chat for calls answered by language models",
+		func(d *Document) *string { return &d.in.Request.Dialect }),
 )
 
 var callerShape = describe("",
@@ -81,8 +84,10 @@ var resourceShape = describe("",
 		func(d *Document) *any { return &d.in.Resource.After }),
 	derived("secrets", "placeholders for account secrets in resource.after: the name of the secret, \"\" if it cannot be determined, and the pointer",
 		listOf(secretSchema()), func(d *Document) any { return d.secrets() }),
-	optional("template", "The template named by the body; absent if there is none.", templateShape, func(d *Document) **Template { return &d.in.Resource.Template }),
-	optional("owner", "The creator of the resource; absent if unknown.", ownerShape, func(d *Document) **Owner { return &d.in.Resource.Owner }),
+	optional("template", "The template named by the body; absent if there is none.", templateShape,
+		func(d *Document) **Template { return &d.in.Resource.Template }),
+	optional("owner", "The creator of the resource; absent if unknown.", ownerShape,
+		func(d *Document) **Owner { return &d.in.Resource.Owner }),
 )
 
 var ownerShape = describe("",
@@ -110,7 +115,8 @@ var costShape = describe("",
 )
 
 var spendShape = describe("",
-	boolean("known", "false if there is no ledger, if it is unavailable, or if the call changes nothing", func(s *Spend) *bool { return &s.Known }),
+	boolean("known", "false if there is no ledger, if it is unavailable, or if the call changes nothing",
+		func(s *Spend) *bool { return &s.Known }),
 	within("org", "Current usage and spending of the organisation.", accountShape, func(s *Spend) *Account { return &s.Org }),
 	within("team", "Current usage and spending of the team.", accountShape, func(s *Spend) *Account { return &s.Team }),
 	within("key", "Current usage and spending of the key.", accountShape, func(s *Spend) *Account { return &s.Key }),
@@ -151,7 +157,8 @@ var timeShape = describe("",
 
 var catalogShape = describe("",
 	derived("known", "", kind("boolean"), func(c *prices) any { return c.list != nil }),
-	derived("digest", "digest of the price list; the decision log contains nothing else of it", kind("string"), func(c *prices) any { return c.list.Digest() }),
+	derived("digest", "digest of the price list, in place of the list in the decision log", kind("string"),
+		func(c *prices) any { return c.list.Digest() }),
 	each("gpus", "by GPU type id", gpuShape, func(c *prices) map[string]any {
 		out := make(map[string]any, len(c.list.GPUs()))
 		for _, g := range c.list.GPUs() {
@@ -202,7 +209,8 @@ var gpuShape = describe("A GPU type.",
 
 var offerShape = describe("The offer of a cloud for a GPU type.",
 	derived("offered", "", kind("boolean"), func(o *catalog.Offer) any { return o.Offered }),
-	derived("max_count", "highest number of GPUs of the type in one pod; 0 if unknown", kind("integer"), func(o *catalog.Offer) any { return o.MaxCount }),
+	derived("max_count", "highest number of GPUs of the type in one pod; 0 if unknown", kind("integer"),
+		func(o *catalog.Offer) any { return o.MaxCount }),
 	price("usd", "USD per GPU and hour; null if unknown", func(o *catalog.Offer) catalog.Price { return o.Price }),
 )
 

@@ -70,9 +70,9 @@ func appendPart(b []byte, n part, p *Projection) ([]byte, error) {
 		}
 		var err error
 		if m.whole {
-			b, err = appendPart(b, part{m.inner, v}, p.kid(name))
+			b, err = appendPart(b, part{m.inner, v}, p.member(name))
 		} else {
-			b, err = appendKey(b, v, p.kid(name))
+			b, err = appendKey(b, v, p.member(name))
 		}
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func appendMap[V any](b []byte, m map[string]V, p *Projection) (_ []byte, err er
 		for _, name := range p.order {
 			if v, present := m[name]; !present {
 				b = append(b, tagAbsent)
-			} else if b, err = appendKey(b, v, p.kids[name]); err != nil {
+			} else if b, err = appendKey(b, v, p.members[name]); err != nil {
 				return nil, err
 			}
 		}

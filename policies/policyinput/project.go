@@ -15,14 +15,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Projection is the part of the input that an organisation's policies can read, determined from all references in them. Converting
-// only that part is correct, because a value that is never referenced cannot affect a result. It also allows caching: equal
-// projected inputs have equal verdicts.
+// Projection is the part of the input that an organisation's policies can read, determined from all references in them. It is sufficient to
+// convert that part, because a value that is never referenced cannot affect a result. This also allows caching: equal projected inputs have
+// equal verdicts.
 type Projection struct {
-	whole bool                   // everything below this point
-	kids  map[string]*Projection // otherwise, these members
-	order []string               // their names, sorted
-	keys  []*ast.Term            // their names as OPA terms
+	whole   bool                   // everything below this point
+	members map[string]*Projection // otherwise, these members
+	order   []string               // their names, sorted
+	keys    []*ast.Term            // their names as OPA terms
 }
 
 // NewProjection returns the projection for the values at or below the given paths.
@@ -41,18 +41,18 @@ func (p *Projection) add(path []string) {
 		return
 	}
 	if len(path) == 0 {
-		p.whole, p.kids = true, nil
+		p.whole, p.members = true, nil
 		return
 	}
-	kid := p.kids[path[0]]
-	if kid == nil {
-		if p.kids == nil {
-			p.kids = map[string]*Projection{}
+	member := p.members[path[0]]
+	if member == nil {
+		if p.members == nil {
+			p.members = map[string]*Projection{}
 		}
-		kid = &Projection{}
-		p.kids[path[0]] = kid
+		member = &Projection{}
+		p.members[path[0]] = member
 	}
-	kid.add(path[1:])
+	member.add(path[1:])
 }
 
 // Touches reports whether anything at, above or below path is read.
@@ -61,7 +61,7 @@ func (p *Projection) Touches(path ...string) bool {
 		if p.whole {
 			return true
 		}
-		if p = p.kids[name]; p == nil {
+		if p = p.members[name]; p == nil {
 			return false
 		}
 	}
@@ -74,8 +74,8 @@ func (p *Projection) Paths() []string {
 		return []string{""}
 	}
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(p.kids)) {
-		for _, sub := range p.kids[name].Paths() {
+	for _, name := range slices.Sorted(maps.Keys(p.members)) {
+		for _, sub := range p.members[name].Paths() {
 			if sub == "" {
 				out = append(out, name)
 			} else {
@@ -91,13 +91,13 @@ var everything = &Projection{whole: true} //nolint:gochecknoglobals // read-only
 
 // freeze sorts the members after all have been added.
 func (p *Projection) freeze() {
-	p.order = slices.Sorted(maps.Keys(p.kids))
+	p.order = slices.Sorted(maps.Keys(p.members))
 	p.keys = make([]*ast.Term, len(p.order))
 	for i, name := range p.order {
 		p.keys[i] = ast.StringTerm(name)
 	}
-	for _, kid := range p.kids {
-		kid.freeze()
+	for _, member := range p.members {
+		member.freeze()
 	}
 }
 
@@ -109,12 +109,12 @@ func (p *Projection) namesIn(s *shape) []string {
 	return p.order
 }
 
-// kid returns the projection of a member.
-func (p *Projection) kid(name string) *Projection {
+// member returns the projection of a member.
+func (p *Projection) member(name string) *Projection {
 	if p.whole {
 		return p
 	}
-	return p.kids[name]
+	return p.members[name]
 }
 
 // errValue is wrapped by errors about values that JSON cannot represent.
@@ -198,9 +198,9 @@ func (c *Converter) object(x part, p *Projection) (*ast.Term, error) {
 		var t *ast.Term
 		var err error
 		if m.whole {
-			t, err = c.object(part{m.inner, v}, p.kid(name))
+			t, err = c.object(part{m.inner, v}, p.member(name))
 		} else {
-			t, err = c.term(v, p.kid(name))
+			t, err = c.term(v, p.member(name))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -220,7 +220,7 @@ func mapTerm[V any](c *Converter, m map[string]V, p *Projection) (*ast.Term, err
 		if !present {
 			continue
 		}
-		t, err := c.term(v, p.kids[name])
+		t, err := c.term(v, p.members[name])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -12,10 +12,10 @@ import (
 
 // Recorded is an input that was read from a decision log.
 type Recorded struct {
-	// Input is the input. Hidden places in it contain placeholders.
+	// Input is the recorded input. Hidden values in it are replaced by placeholders.
 	Input *Input
-	// Hidden lists the pointers of unknown values in the document (/request/body/env/TOKEN): masked, erased or never recorded. It
-	// does not include the price list, of which documents only contain the digest.
+	// Hidden lists the pointers of unknown values in the document (/request/body/env/TOKEN): masked, erased or never recorded. It does not
+	// include the price list, because documents only contain its digest.
 	Hidden []string
 }
 
@@ -134,7 +134,7 @@ func (r *reader) strings(at string, given any) []string {
 	return out
 }
 
-// catalog returns a placeholder for the price list, of which documents only contain the digest.
+// catalog returns a placeholder for the price list, because documents only contain its digest.
 func (r *reader) catalog(at string, given any) *catalog.Snapshot {
 	if !typed[bool](r, at+"/known", typed[object](r, at, given)["known"]) {
 		return nil

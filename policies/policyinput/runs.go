@@ -25,7 +25,7 @@ func (d *Document) runs() []any {
 	return []any{}
 }
 
-// hidden reports whether a value is hidden that runs depends on: the body, or an item or member that states the requested output.
+// hidden reports whether a value that runs depends on is hidden: the body, or an item or member that states the requested output.
 func (d *Document) hidden(paths hiddenPaths) bool {
 	return len(d.runs()) > 0 && slices.ContainsFunc(paths, func(path []string) bool {
 		if len(path) < 2 || path[0] != "request" || path[1] != "body" {

@@ -12,10 +12,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// OPA values share their parts: a list can hold one long string a million times without using memory. Functions that format values
-// as strings or concatenate lists copy them. Other functions make a string longer, or make many values of one string, and a few
-// such calls multiply. None of them can be interrupted, so one step of a policy could use all memory. They are replaced by
-// functions that check sizes first.
+// OPA values share their parts: a list can hold one long string a million times without using memory. Functions that format values as
+// strings or concatenate lists copy these parts. Other functions make a string longer, or make many values of one string, and a few such
+// calls multiply. None of these functions can be interrupted, so one step of a policy could use all memory. They are replaced by functions
+// that check sizes first.
 
 // maxWritten limits the size of such a function's result, in bytes. It is far larger than the input of a call.
 const maxWritten = 4 << 20
@@ -278,7 +278,7 @@ func Bind(modules map[string]*ast.Module) {
 				swap(terms[0])
 			}
 		case *ast.With:
-			swap(v.Target) // with has no replaced function as value: Check rejects that
+			swap(v.Target) // the value cannot be a replaced function: Check rejects that
 		}
 		return false
 	})

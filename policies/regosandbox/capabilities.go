@@ -6,7 +6,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// builtins lists the built-in functions that policies may call. Calls of other functions are compile errors; [SwitchedOff] gives
+// builtins lists the built-in functions that policies may call. Calls of other functions are compile errors; [DisabledFunctions] gives
 // the reasons. Functions whose result can be larger than their operands check sizes first; see bounded.
 func builtins() []string {
 	return []string{

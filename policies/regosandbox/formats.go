@@ -17,8 +17,8 @@ const sprintf = "sprintf"
 // argument.
 var wideVerb = regexp.MustCompile(`%[-+# 0.\d]*(\d{4}|\*|\[)`)
 
-// Check reports calls of sprintf whose format is not such a constant, and uses of with that replace another function by a bounded
-// one, which would bypass this check and the size limits.
+// Check reports calls of sprintf whose format is not such a constant, and with modifiers that replace another function by a bounded
+// function, which would bypass this check and the size limits.
 func Check(modules map[string]*ast.Module) ast.Errors {
 	var faults ast.Errors
 	replaced := Bounded()
@@ -50,7 +50,7 @@ func Check(modules map[string]*ast.Module) ast.Errors {
 			case *ast.With:
 				name := v.Value.String()
 				if slices.Contains(replaced, name) {
-					fault(v.Location, name, "cannot replace another function by with")
+					fault(v.Location, name, "cannot replace another function in a with modifier")
 				}
 			}
 			return false

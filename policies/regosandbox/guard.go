@@ -49,7 +49,7 @@ func Confine(q *topdown.Query, cancel topdown.Cancel) *topdown.Query {
 	return q.WithSeed(noRandomness{}).WithCancel(cancel).WithStrictBuiltinErrors(true).WithBuiltins(replacements())
 }
 
-// Function returns a built-in function as confined policies call it, or nil.
+// Function returns the implementation of a built-in function that confined policies use, or nil if there is none.
 func Function(name string) topdown.BuiltinFunc {
 	if b := replacements()[boundedPrefix+name]; b != nil {
 		return b.Func
@@ -87,8 +87,8 @@ func (*guard) Enabled() bool { return true }
 // Config implements topdown.QueryTracer.
 func (*guard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
-// glance is the number of steps between two checks of the depth, small enough that a stack does not grow much in between.
-const glance = 1 << 12
+// depthCheckInterval is the number of steps between two checks of the depth, small enough that a stack does not grow much in between.
+const depthCheckInterval = 1 << 12
 
 // maxDepth is the highest call depth at a check. It exceeds what a comparison of two request bodies needs (three calls for each
 // element) and is a small part of the maximum stack (about 64 MB of one gigabyte; see runtime/debug.SetMaxStack). It is the depth
@@ -100,7 +100,7 @@ func (g *guard) TraceEvent(e topdown.Event) {
 	if e.Op != topdown.UnifyOp {
 		return
 	}
-	if g.steps++; g.steps%glance != 0 {
+	if g.steps++; g.steps%depthCheckInterval != 0 {
 		return
 	}
 	if g.cancel.Cancelled() {

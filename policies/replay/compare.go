@@ -39,7 +39,7 @@ func (p *player) compare(e *event, now outcome) {
 		difference(without(was.warn, advice), without(now.warn, advice)),
 		difference(without(was.shadow, advice), without(now.shadow, advice)),
 	); len(who) > 0 {
-		add(ChangedAdvice, who, e.example(told(before), told(after), openTexts(now.open, policies.ModeWarn, policies.ModeShadow)))
+		add(ChangedAdvice, who, e.example(toReasons(before), toReasons(after), openTexts(now.open, policies.ModeWarn, policies.ModeShadow)))
 		return
 	}
 	add(Same, nil, Example{})
@@ -58,10 +58,10 @@ func (v *verdict) refusal() []Reason {
 	if v.failed != "" {
 		return []Reason{{Message: v.failed}}
 	}
-	return told(v.deny)
+	return toReasons(v.deny)
 }
 
-func told(list []reason) []Reason {
+func toReasons(list []reason) []Reason {
 	var out []Reason
 	for _, r := range list {
 		out = append(out, Reason{Policy: r.policy, Message: r.message, Pointer: r.pointer})

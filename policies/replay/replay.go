@@ -87,7 +87,7 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 		}
 		org, p.only = p.opts.As, e.org
 	}
-	now, err := p.judge(ctx, org, e)
+	now, err := p.decide(ctx, org, e)
 	if err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ type outcome struct {
 	missing []string // why there is no verdict
 }
 
-// judge decides a call, and decides again if policies change its body.
-func (p *player) judge(ctx context.Context, org string, e *event) (outcome, error) {
+// decide decides a call, and decides again if policies change its body.
+func (p *player) decide(ctx context.Context, org string, e *event) (outcome, error) {
 	rec := e.recorded
 	var all []policies.Undetermined
 	for range maxRounds + 1 {

@@ -29,14 +29,14 @@ func Kinds() []Kind {
 	return []Kind{NewlyDenied, NewlyAllowed, ChangedReasons, ChangedAdvice, Undetermined, Same}
 }
 
-// Reason is one violation, or the reason why there is no decision.
+// Reason is a violation, or explains why there is no decision.
 type Reason struct {
 	Policy  string `json:"policy,omitempty"`
 	Message string `json:"message"`
 	Pointer string `json:"pointer,omitempty"`
 }
 
-// Example is one call.
+// Example is a call with its recorded decision and its new decision.
 type Example struct {
 	DecisionID string `json:"decision_id"`
 	Time       string `json:"time"`
@@ -69,8 +69,8 @@ type CallerCount struct {
 type Group struct {
 	Kind  Kind `json:"kind"`
 	Calls int  `json:"calls"`
-	// Policies counts calls by the policies that caused the difference: those that would deny now, those that denied, or those
-	// whose reasons differ. A call can count for several policies.
+	// Policies counts calls by the policies that caused the difference: the policies that would deny now, the policies that denied, or the
+	// policies whose reasons differ. A call can count for several policies.
 	Policies map[string]int `json:"policies,omitempty"`
 	// Callers counts calls by caller, most calls first.
 	Callers []CallerCount `json:"callers,omitempty"`
@@ -84,8 +84,8 @@ type Group struct {
 
 // Report is the result of a replay.
 type Report struct {
-	// Read counts the events read. Skipped counts those of other organisations, and Other those that are not decisions of a
-	// gateway.
+	// Read is the number of events read. Skipped is the number of events of other organisations, and Other the number of events that are
+	// not decisions of a gateway.
 	Read    int `json:"read"`
 	Skipped int `json:"skipped"`
 	Other   int `json:"other"`
@@ -104,7 +104,7 @@ func (r *Report) Group(k Kind) *Group {
 	return r.Groups[i]
 }
 
-// Changed reports whether a verdict, or the reasons for one, would differ.
+// Changed reports whether a verdict, or the reasons for a verdict, would differ.
 func (r *Report) Changed() bool {
 	return r.Group(NewlyDenied).Calls+r.Group(NewlyAllowed).Calls+r.Group(ChangedReasons).Calls > 0
 }

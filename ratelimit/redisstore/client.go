@@ -54,7 +54,7 @@ func Options(rawURL string) (*redis.UniversalOptions, error) {
 	}
 	o := &redis.UniversalOptions{
 		MaxRetries: -1,
-		// Neither is useful here, and each requires another permission of the user in newer servers.
+		// Both are useless here, and newer servers require an additional permission for each.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 

@@ -179,8 +179,8 @@ var errReply = errors.New("malformed reply")
 // stateWords is the number of numbers that describe one scope in a reply.
 const stateWords = 1 + 2*ratelimit.Windows
 
-// head decodes the beginning of a reply: the position of its writer, and whether it differs from the position known to the writer. If
-// it does, the reply contains nothing else.
+// head decodes the beginning of a reply: the writer's position, and whether it differs from the position that the writer knew. If they
+// differ, the reply contains nothing else.
 func (e *encoder) head(reply string) (p position, otherwise bool, err error) {
 	switch err := e.parse(reply); {
 	case err != nil:
@@ -223,8 +223,8 @@ func (e *encoder) decode(ops []ratelimit.Op) (int64, error) {
 	return e.numbers[0], nil
 }
 
-// unwind computes the states after each operation. The reply has only the final states: going backwards, it subtracts the amount of
-// each operation.
+// unwind computes the state after each operation. The reply contains only the final states; unwind goes backwards and subtracts the amount
+// of each operation.
 func (e *encoder) unwind(ops []ratelimit.Op, states []int64) {
 	at := len(e.at)
 	for i := len(ops) - 1; i >= 0; i-- {

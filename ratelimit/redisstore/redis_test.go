@@ -100,7 +100,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 	for _, recovery := range []time.Duration{1, redisstore.MinRecovery - 1} {
 		_, err := redisstore.New(good, redisstore.Config{Recovery: recovery})
-		if err == nil || !strings.Contains(err.Error(), "recovery: must be at least 1s, two beats") {
+		if err == nil || !strings.Contains(err.Error(), "recovery: must be at least 1s (two heartbeats)") {
 			t.Errorf("recovery %v: error = %v", recovery, err)
 		}
 	}

@@ -5,13 +5,13 @@ import "context"
 // Server reports changes of the server to other users of the same server. It is safe for concurrent use.
 type Server struct{ watch *serverWatch }
 
-// Server returns the state of the Store's server.
+// Server returns the server of the Store.
 func (s *Store) Server() Server { return Server{s.watch} }
 
 // Epoch returns a number that changes when the server is replaced.
 func (s Server) Epoch() int64 { return s.watch.epoch.Load() }
 
-// Verify returns an error if the server was replaced since an epoch. The outcome of an exchange from that epoch is then invalid.
+// Verify returns an error if the server was replaced since the given epoch. The outcome of an exchange from that epoch is then invalid.
 func (s Server) Verify(ctx context.Context, epoch int64) error {
 	err := s.watch.check(ctx, epoch)
 	if s.watch.epoch.Load() != epoch {
@@ -27,5 +27,5 @@ func (s Server) Pausing() bool {
 	return until != 0 && s.watch.config.Now().UnixNano() < until+MinRecovery.Nanoseconds()
 }
 
-// LastDesertion returns the latest epoch that a gateway has missed after a change of the server, or 0.
-func (s Server) LastDesertion() int64 { return s.watch.deserted.Load() }
+// LastGatewayLoss returns the latest epoch whose pause ended although a gateway had not restored its data, or 0.
+func (s Server) LastGatewayLoss() int64 { return s.watch.gatewayLost.Load() }

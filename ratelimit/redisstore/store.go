@@ -48,8 +48,8 @@ func (c Config) Validate() error {
 			errs = append(errs, fault.Errorf("prefix", "%w", err))
 		}
 	}
-	errs.If(c.Recovery > 0 && c.Recovery < MinRecovery, "recovery", "must be at least %v, two beats, in which every gateway restores what it remembers "+
-		"(negative trusts a new server at once), got %v", MinRecovery, c.Recovery)
+	errs.If(c.Recovery > 0 && c.Recovery < MinRecovery, "recovery",
+		"must be at least %v (two heartbeats), or negative to trust a new server immediately, got %v", MinRecovery, c.Recovery)
 	return errors.Join(errs...)
 }
 

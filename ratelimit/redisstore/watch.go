@@ -56,10 +56,10 @@ type serverWatch struct {
 	peers map[string]time.Time
 	// since is the time when the latest change was detected, and until the end of the pause after it, in Unix nanoseconds.
 	since, until atomic.Int64
-	// unheard is set if a change was detected by an exchange that the Store did not make.
+	// unheard is set if the change was detected by an exchange of another user of the server.
 	unheard atomic.Bool
-	// deserted is the latest epoch whose pause ended although a gateway was missing.
-	deserted atomic.Int64
+	// gatewayLost is the latest epoch whose pause ended although a gateway was missing.
+	gatewayLost atomic.Int64
 }
 
 func newWatch(client Client, config Config) *serverWatch {
@@ -184,10 +184,10 @@ func (w *serverWatch) roll() string {
 	return "restored:" + strings.Join(ids, ",")
 }
 
-// heard records the live gateways, and during a pause the gateways that have restored their counts. The pause ends when none is
-// missing, but not before every gateway has had time for a heartbeat. Exchanges from before the change remain invalid. heard reports
-// whether the pause is about to end although a gateway is missing.
-func (w *serverWatch) heard(epoch int64, alive, restored []string, within time.Duration) (deserted bool) {
+// heard records the live gateways, and during a pause the gateways that have restored their counts. The pause ends when no gateway is
+// missing, but not before every gateway has had time for a heartbeat. Exchanges from before the change remain invalid. heard returns true
+// if the pause is about to end although a gateway is missing.
+func (w *serverWatch) heard(epoch int64, alive, restored []string, within time.Duration) (gatewayLost bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.epoch.Load() != epoch {
@@ -199,7 +199,7 @@ func (w *serverWatch) heard(epoch int64, alive, restored []string, within time.D
 	}
 	if !w.pausing() {
 		if w.until.Swap(0) != 0 && w.missing(restored) {
-			w.deserted.Store(epoch)
+			w.gatewayLost.Store(epoch)
 		}
 		maps.DeleteFunc(w.peers, func(_ string, last time.Time) bool { return now.Sub(last) > within })
 		return false

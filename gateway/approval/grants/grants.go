@@ -38,8 +38,8 @@ type Store interface {
 // maxShown limits the size of the body in an approval request, in bytes.
 const maxShown = 4 << 10
 
-// Approve uses a grant that covers the violations and returns those it overrides. Without a grant it creates an approval request
-// and adds its ID to p. If the store is unavailable, p is unchanged.
+// Approve uses a grant that covers the violations, and returns the violations that the grant overrides. Without a grant it creates an
+// approval request and adds the ID of the request to p. If the store is unavailable, p is unchanged.
 func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted {
 	refusals := make([]approval.Refusal, len(violations))
 	for i, v := range violations {
@@ -61,7 +61,7 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 	if ex.Idempotency != nil && ex.Ports.Intents.MayRepeat(ctx, ex) {
 		return nil // the retry of an allowed call is answered from its idempotency record
 	}
-	question, err := question(ex)
+	question, err := callDigest(ex)
 	if err != nil {
 		ex.Event.Cause = err
 		return nil
@@ -72,7 +72,7 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 		if r != nil && r.Covers(refusals) {
 			switch {
 			case r.State == approval.Pending || r.State == approval.Denied:
-				tell(ex, p, r)
+				addAdvice(ex, p, r)
 				return nil
 			case r.State == approval.Used && ex.Approval.Grant != nil && ex.Approval.Grant.After.Record.Claim == r.Claim && within(ex, r):
 				return ex.Approval.Grant.Before
@@ -87,7 +87,7 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 				continue
 			}
 		}
-		next := ask(ex, e, refusals)
+		next := newRequest(ex, e, refusals)
 		if r != nil && r.State == approval.Used && ex.Approval.Grant == nil { // keep showing it, under its own ID
 			if _, _, err = f.Store.Swap(ctx, ex.Caller.Org, approval.Entry{ID: r.ID}, r); err != nil {
 				break
@@ -95,7 +95,7 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 		}
 		if e, swapped, err = f.Store.Swap(ctx, ex.Caller.Org, e, next); swapped {
 			ex.Approval.Grant = nil // request approval together with the grant's own denials
-			tell(ex, p, e.Record)
+			addAdvice(ex, p, e.Record)
 			if e.Record.ID != "" {
 				f.Store.ApprovalRequested(ctx, ex.Caller.Org, e.Record)
 			}
@@ -109,13 +109,13 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 	return nil
 }
 
-// ask returns the approval request for the given refusals and those already requested.
-func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *approval.Record {
+// newRequest returns the approval request for the given refusals and those already requested.
+func newRequest(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *approval.Record {
 	op := ex.Operation
 	path, _ := ex.PathAndQuery()
 	next := &approval.Record{
 		ID: "ap-" + ulid.Make().String(), State: approval.Pending, Key: ex.Caller.Key, Team: ex.Caller.Team, Operation: op.ID,
-		Call: op.Method + " " + path, Summary: wants(ex), USD: costs(ex), Per: unit(ex), Decision: ex.DecisionID,
+		Call: op.Method + " " + path, Summary: describeCall(ex), USD: highestCost(ex), Per: unit(ex), Decision: ex.DecisionID,
 		Refusals: slices.Clone(refusals), Asked: e.Now, Until: e.Now.Add(approval.RequestTTL),
 	}
 	if r := e.Record; r != nil && (r.State != approval.Used || ex.Approval.Grant != nil && ex.Approval.Grant.After.Record.Claim == r.Claim) {
@@ -133,8 +133,8 @@ func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *ap
 	return next
 }
 
-// question returns the digest of the caller and the call. It covers secrets, which do not leave the store.
-func question(ex *filter.Exchange) (string, error) {
+// callDigest returns the digest of the caller and the call. The digest covers secrets, which themselves are not stored.
+func callDigest(ex *filter.Exchange) (string, error) {
 	if ex.Approval.Fingerprint != "" {
 		return ex.Approval.Fingerprint, nil
 	}
@@ -159,8 +159,8 @@ func question(ex *filter.Exchange) (string, error) {
 	return ex.Approval.Fingerprint, nil
 }
 
-// wants describes the call: its machines, or the parts of its price.
-func wants(ex *filter.Exchange) string {
+// describeCall describes the machines of the call, or the parts of its price.
+func describeCall(ex *filter.Exchange) string {
 	cost := ex.Evaluation.Input.Cost
 	after, _ := ex.Evaluation.Input.Resource.After.(map[string]any)
 	row, _ := operation.Lookup(ex.Operation.ID)
@@ -178,8 +178,8 @@ func unit(ex *filter.Exchange) approval.Unit {
 	return approval.PerHour
 }
 
-// costs returns the highest cost of the call in USD per hour or run, or "" if unknown.
-func costs(ex *filter.Exchange) string {
+// highestCost returns the highest cost of the call in USD per hour or run, or "" if unknown.
+func highestCost(ex *filter.Exchange) string {
 	cost := ex.Evaluation.Input.Cost
 	if unit(ex) == approval.PerRun {
 		if r := ex.Cost.Reservation; r != nil {
@@ -204,7 +204,7 @@ func within(ex *filter.Exchange, r *approval.Record) bool {
 	if r.Answer == nil {
 		return false
 	}
-	costs, most := costs(ex), r.Answer.MaxUSD
+	costs, most := highestCost(ex), r.Answer.MaxUSD
 	if costs == "" || most == "" {
 		return costs == most
 	}
@@ -213,8 +213,8 @@ func within(ex *filter.Exchange, r *approval.Record) bool {
 	return errors.Join(err1, err2) == nil && price <= limit
 }
 
-// tell adds to a refusal how it can be approved, or that approval was denied.
-func tell(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
+// addAdvice adds to a refusal how the call can be approved, or that approval was denied.
+func addAdvice(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
 	switch {
 	case r.State == approval.Denied:
 		p.Detail += fmt.Sprintf("; approval request %s was denied by %s", r.ID, r.Answer.By)
@@ -225,7 +225,8 @@ func tell(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
 		p.Detail += "; an operator can approve this call: make the call to request approval"
 		return
 	default:
-		p.Detail += fmt.Sprintf("; to request approval, ask an operator to run 'tollgate approvals grant %s %s', then repeat the call", ex.Caller.Org, r.ID)
+		p.Detail += fmt.Sprintf("; to request approval, ask an operator to run 'tollgate approvals grant %s %s', then repeat the call",
+			ex.Caller.Org, r.ID)
 	}
 	p.Approval = &problem.Approval{ID: r.ID, State: string(r.State), Until: r.Until}
 }

@@ -23,10 +23,10 @@ func (s *Store) DurabilityRisks(ctx context.Context) ([]string, error) {
 	}
 	var risks []string
 	if info["aof_enabled"] == "0" {
-		risks = append(risks, "Redis does not write each change to its disk: set appendonly yes")
+		risks = append(risks, "Redis does not write each change to disk: set appendonly to yes")
 	}
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		risks = append(risks, "Redis may throw keys away to make room: set maxmemory-policy noeviction, not "+policy)
+		risks = append(risks, "Redis may evict keys: set maxmemory-policy to noeviction instead of "+policy)
 	}
 	return risks, nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// passLock is the longest time a pass holds the lock. Another pass may then begin; two concurrent passes do no harm.
+	// passLock is the longest time that a pass holds the lock. Afterwards another pass may begin; concurrent passes do no harm.
 	passLock = time.Minute
 	// lockRetry is the interval between attempts to acquire a lock.
 	lockRetry = 20 * time.Millisecond

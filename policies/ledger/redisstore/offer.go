@@ -35,7 +35,7 @@ func (s *Store) offers(org string, epoch int64) (owners, gateways string) {
 func (s *Store) Heads(ctx context.Context, orgs []string) ([]ledger.Head, error) {
 	heads, seen, out := make([]*head, len(orgs)), make([]position, len(orgs)), make([]ledger.Head, len(orgs))
 	for i, org := range orgs {
-		if err := s.closeAfterDesertion(ctx, org); err != nil {
+		if err := s.closeAfterGatewayLoss(ctx, org); err != nil {
 			return nil, err
 		}
 		seen[i] = s.seen(org)

@@ -62,7 +62,8 @@ func ownersIn(resources []string, records, notes []any) ([]ledger.Owner, error) 
 // SetJobOwner implements ledger.Store.
 func (s *Store) SetJobOwner(ctx context.Context, org string, j ledger.Job, o ledger.Owner, keep time.Duration) error {
 	key := s.jobs(org, []ledger.Job{j})[0]
-	if err := s.client.SetArgs(ctx, key, o.Team+"\n"+o.Key, redis.SetArgs{Mode: "NX", TTL: keep}).Err(); err != nil && !errors.Is(err, redis.Nil) {
+	if err := s.client.SetArgs(ctx, key, o.Team+"\n"+o.Key, redis.SetArgs{Mode: "NX", TTL: keep}).Err(); err != nil &&
+		!errors.Is(err, redis.Nil) {
 		return fmt.Errorf("store the owner of a job: %w: %w", ledger.ErrUnavailable, err)
 	}
 	return nil

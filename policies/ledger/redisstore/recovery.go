@@ -27,7 +27,7 @@ const (
 )
 
 // Recover restores the intents of this gateway after a loss, and waits at most recoveryWait until all gateways have restored theirs. If
-// nothing was lost, it only learns the epoch.
+// nothing was lost, it only reads the current epoch.
 func (s *Intents) Recover(ctx context.Context, org string) error {
 	s.mu.Lock()
 	o := s.of(org)

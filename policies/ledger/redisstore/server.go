@@ -10,11 +10,11 @@ import (
 )
 
 // SetServer makes the store check the limiter's store, which is on the same server, before it admits calls that raise cost. If another
-// server has replaced the server, it may lack data: a pause begins in which every gateway compares its memory with the new server; see
-// [Store.DetectLosses]. SetServer must be called before the store is used.
+// server has replaced that server, it may lack data. A pause then begins, in which every gateway compares its memory with the new server;
+// see [Store.DetectLosses]. SetServer must be called before the store is used.
 func (s *Store) SetServer(server limits.Server) { s.server = &server }
 
-var errServer = errors.New("another server has replaced the store's server, and gateways are still restoring the data of the old one")
+var errServer = errors.New("another server has replaced the store's server, and gateways are still restoring the data of the old server")
 
 // onSameServer runs a reservation that raises cost, and fails if the server was replaced.
 func (s *Store) onSameServer(ctx context.Context, org string, reserve func() (reply, error)) (reply, error) {
@@ -24,7 +24,7 @@ func (s *Store) onSameServer(ctx context.Context, org string, reserve func() (re
 	if s.server.Pausing() {
 		return reply{}, fmt.Errorf("%w: %w", ledger.ErrUnavailable, errServer)
 	}
-	if err := s.closeAfterDesertion(ctx, org); err != nil {
+	if err := s.closeAfterGatewayLoss(ctx, org); err != nil {
 		return reply{}, err
 	}
 	epoch := s.server.Epoch()
@@ -38,16 +38,16 @@ func (s *Store) onSameServer(ctx context.Context, org string, reserve func() (re
 	return r, nil
 }
 
-// closeAfterDesertion closes the ledger, once per epoch, if a gateway that may have written to the previous server did not return: the
-// data it wrote there is unknown.
-func (s *Store) closeAfterDesertion(ctx context.Context, org string) error {
+// closeAfterGatewayLoss closes the ledger, once per epoch, if a gateway that may have written to the previous server did not reconnect,
+// because the data that it wrote is unknown.
+func (s *Store) closeAfterGatewayLoss(ctx context.Context, org string) error {
 	if s.server == nil {
 		return nil
 	}
-	epoch := s.server.LastDesertion()
+	epoch := s.server.LastGatewayLoss()
 	s.mu.Lock()
 	l := s.of(org)
-	done, seen := l.deserted >= epoch, l.seen.epoch
+	done, seen := l.gatewayLost >= epoch, l.seen.epoch
 	s.mu.Unlock()
 	if done {
 		return nil
@@ -57,7 +57,7 @@ func (s *Store) closeAfterDesertion(ctx context.Context, org string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.deserted = epoch
+	l.gatewayLost = epoch
 	return nil
 }
 

@@ -58,8 +58,8 @@ func (s *Store) Show(ctx context.Context, org string) (ledger.State, error) {
 	return state, nil
 }
 
-// pages reads a hash in several steps. The result has all fields that exist throughout, and some of the fields that exist part of the
-// time.
+// pages reads a hash in several steps. The result contains all fields that exist during the whole read. It may contain fields that exist
+// during a part of the read.
 func (s *Store) pages(ctx context.Context, key string) (map[string]string, error) {
 	all := make(map[string]string)
 	for cursor := uint64(0); ; {
@@ -147,8 +147,9 @@ func decodeResource(id, text string) (ledger.Record, error) {
 		return ledger.Record{}, errReply
 	}
 	r := ledger.Record{
-		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(n[3+ledger.LegacyDimensions]), Pending: n[2], Amounts: ledger.DecodeAmounts(n, 3, n[4+ledger.LegacyDimensions:]),
-		Kind: lines[0], Owner: ledger.Owner{Team: lines[1], Key: lines[2]},
+		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(n[3+ledger.LegacyDimensions]), Pending: n[2],
+		Amounts: ledger.DecodeAmounts(n, 3, n[4+ledger.LegacyDimensions:]),
+		Kind:    lines[0], Owner: ledger.Owner{Team: lines[1], Key: lines[2]},
 	}
 	return r, json.Unmarshal([]byte(lines[3]), &r.Metadata)
 }

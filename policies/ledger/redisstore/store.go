@@ -48,11 +48,11 @@ var _ ledger.Store = (*Store)(nil)
 type orgLedger struct {
 	// keys are the keys in the order of ledger.lua.
 	keys []string
-	// seen is the latest known position, and wrote the time of the Store's latest write. deserted is the server epoch for which the ledger
-	// was closed.
-	seen     position
-	wrote    time.Time
-	deserted int64
+	// seen is the latest known position, and wrote the time of the Store's latest write. gatewayLost is the server epoch for which the
+	// ledger was closed.
+	seen        position
+	wrote       time.Time
+	gatewayLost int64
 	// zone, days and calendar are the periods last sent to the scripts: the encoded calendar of the day between days.
 	zone     ledger.Zone
 	days     [2]int64
@@ -62,10 +62,12 @@ type orgLedger struct {
 // New returns a store with the given key prefix and the zones of organisations. It does not connect.
 func New(client redis.Cmdable, prefix string, zones ledger.Zones) *Store {
 	s := &Store{
-		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*orgLedger),
-		script: callsScript(),
-		adjust: script(adjustSource), rebuild: script(rebuildSource), restore: script(restoreSource),
-		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), accrual: script(accrualSource),
+		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix),
+		ledgers: make(map[string]*orgLedger),
+		script:  callsScript(),
+		adjust:  script(adjustSource), rebuild: script(rebuildSource), restore: script(restoreSource),
+		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource),
+		accrual: script(accrualSource),
 	}
 	s.calls = ratelimit.NewGroup(flights, callBatch, s.execute)
 	return s
@@ -207,7 +209,8 @@ func (s *Store) Settle(ctx context.Context, org string, p *ledger.Settlement) er
 	amounts := p.Amounts.Clamped()
 	c := newCall(p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, encodeMetadata(p.Metadata), p.NewID)
 	c.settles = true
-	c.numbers = append(append(append(c.numbers, int64(p.End), p.ResolveWithin.Milliseconds(), flag(p.Gone), flag(p.WholeReservation)), amounts[:]...), unixMilli(p.From))
+	c.numbers = append(append(append(c.numbers, int64(p.End), p.ResolveWithin.Milliseconds(), flag(p.Gone), flag(p.WholeReservation)),
+		amounts[:]...), unixMilli(p.From))
 	if e := p.Intent; e != nil {
 		c.intent, c.texts = true, append(c.texts, endArgs(e)...)
 	}

@@ -17,11 +17,12 @@ type Ownership struct {
 	About Metadata `json:"about"`
 }
 
-// or returns a with its empty fields taken from found.
+// or returns a copy of a in which empty fields are taken from found.
 func (a Metadata) or(found Metadata) Metadata {
 	return Metadata{
 		Operation: cmp.Or(a.Operation, found.Operation), Decision: cmp.Or(a.Decision, found.Decision), Name: cmp.Or(a.Name, found.Name),
-		Description: cmp.Or(a.Description, found.Description), GPU: cmp.Or(a.GPU, found.GPU), DataCenter: cmp.Or(a.DataCenter, found.DataCenter), Labels: cmp.Or(a.Labels, found.Labels),
+		Description: cmp.Or(a.Description, found.Description), GPU: cmp.Or(a.GPU, found.GPU),
+		DataCenter: cmp.Or(a.DataCenter, found.DataCenter), Labels: cmp.Or(a.Labels, found.Labels),
 		StopAt: a.StopAt, EndAt: a.EndAt,
 	}
 }
@@ -32,8 +33,8 @@ type Offer struct {
 	// Epoch identifies the rebuild.
 	Epoch  int64
 	Owners map[string]Ownership
-	// Balances are the balances at Now in Zone. Costs keep accruing at the balances' rates until the offer is processed. Owners are from
-	// the same time or later.
+	// Balances are the balances at Now in Zone. Costs continue to accrue at the rates of the balances until the offer is processed. Owners
+	// are from the same time or later.
 	Balances []Balance
 	At       time.Time
 	Zone     Zone
@@ -53,7 +54,7 @@ type Restoration struct {
 	Epoch int64
 	// Holds are the in-flight and open reservations.
 	Holds []RestoredHold
-	// Ended are the IDs of ended holds. A store that was restored from an older state may still contain them.
+	// Ended are the IDs of ended holds. A store that has returned to an older state may still contain them.
 	Ended []string
 	// Jobs are the jobs of the run interface with known owners.
 	Jobs []OwnedJob
@@ -271,8 +272,8 @@ type recollection struct {
 	owners map[string]Ownership
 }
 
-// owns reports whether a gateway remembers the owner of a resource. If so, the call that created the resource has been answered and no
-// longer needs its hold.
+// owns reports whether a gateway remembers the owner of a resource. If so, the call that created the resource has been answered and its
+// hold is no longer needed.
 func (r *recollection) owns(f *PlatformResource) bool { return r.owners[f.ID].Owner != (Owner{}) }
 
 // offerPoll is the interval between two checks for offers from peers.
@@ -312,7 +313,8 @@ func (m *Snapshots) lost(ctx context.Context, org string, before *State) (*Loss,
 	case before.Lost == "":
 		return nil, nil
 	}
-	m.Logger.ErrorContext(ctx, "the store has lost a ledger or part of it: rebuilding", "org", org, "lost", string(before.Lost), "reason", before.Lost.String())
+	m.Logger.ErrorContext(ctx, "the store has lost a ledger or part of it: rebuilding", "org", org, "lost", string(before.Lost),
+		"reason", before.Lost.String())
 	l := &Loss{Lost: before.Lost, At: before.Now.UTC()}
 	return l, m.notice(ctx, org, l)
 }
@@ -400,8 +402,8 @@ func (m *Snapshots) returned(ctx context.Context, org string, n int) error {
 	return m.notice(ctx, org, l)
 }
 
-// finished returns the loss that a rebuild has repaired, or nil, for its notice. It reports the loss only once: a further rebuild of
-// the same loss only updates the notice.
+// finished returns the loss that a rebuild has repaired, or nil, so that it can be recorded. It reports the loss only once: another rebuild
+// after the same loss only updates the record.
 func (m *Snapshots) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) (*Loss, error) {
 	if r.loss == nil {
 		return nil, nil //nolint:nilnil // no loss

@@ -10,7 +10,7 @@ import (
 
 // Each function that Rego has and policies have not is named with what to use, by one row,
 // and each row is of some.
-func TestSwitchedOff(t *testing.T) {
+func TestDisabledFunctions(t *testing.T) {
 	allowed := make(map[string]bool)
 	for _, b := range Capabilities().Builtins {
 		allowed[b.Name] = true
@@ -27,7 +27,7 @@ func TestSwitchedOff(t *testing.T) {
 		if !strings.Contains(text, ": use ") {
 			t.Errorf("%s: %s, want what to use", b.Name, text)
 		}
-		for _, row := range SwitchedOff() {
+		for _, row := range DisabledFunctions() {
 			for _, pattern := range row.Names {
 				if matched, err := path.Match(pattern, b.Name); err != nil {
 					t.Errorf("%s: %v", pattern, err)
@@ -37,7 +37,7 @@ func TestSwitchedOff(t *testing.T) {
 			}
 		}
 	}
-	for _, row := range SwitchedOff() {
+	for _, row := range DisabledFunctions() {
 		for _, pattern := range row.Names {
 			if !used[pattern] {
 				t.Errorf("%s names no function that is disabled", pattern)

@@ -27,8 +27,8 @@ func newGets() gets {
 	return gets{left: maxGets, end: time.Now().Add(getsTime), gone: make(map[string]bool), ended: make(map[string]bool)}
 }
 
-// look looks up a resource that last changed at the given time. It returns nil if the resource does not exist; known is false if that
-// could not be determined. Sandboxes are looked up at once, because their records report that they have ended.
+// look looks up a resource that last changed at the given time. It returns nil if the resource does not exist; known is false if that could
+// not be determined. Sandboxes are looked up immediately, because their records report that they have ended.
 func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f *PlatformResource, known bool) {
 	g, early := &p.gets, p.state.Now.Sub(changed) < lag
 	switch {
@@ -42,7 +42,8 @@ func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f 
 	defer cancel()
 	f, err := p.Platform.Get(ctx, p.org, operation.Kind(kind), id)
 	if err != nil {
-		p.Logger.DebugContext(ctx, "cannot determine whether a resource is gone", "org", p.org, "kind", kind, "resource", id, "error", err.Error())
+		p.Logger.DebugContext(ctx, "cannot determine whether a resource is gone", "org", p.org, "kind", kind, "resource", id,
+			"error", err.Error())
 		return nil, false
 	}
 	g.gone[id] = f == nil && !early

@@ -34,9 +34,9 @@ func NewCache[V any](size int) (*Cache[V], error) {
 // Size returns the capacity of the cache.
 func (m *Cache[V]) Size() int { return m.size }
 
-// Key returns the cache key of a verdict for a document of which the part reads was read. of distinguishes verdicts for the same
-// document. ok is false if the verdict must not be cached: it depends on the time, or the document contains a value that cannot be
-// encoded, which makes the evaluation fail, too.
+// Key returns the cache key of a verdict that was computed from the part reads of d. of distinguishes several verdicts for the same
+// document. ok is false if the verdict must not be cached, because it depends on the time or because the document contains a value that
+// cannot be encoded. Such a value also makes the evaluation fail.
 func (m *Cache[V]) Key(d *Document, reads *Projection, of int) (key Key, ok bool) {
 	if reads.Touches("time") {
 		return key, false

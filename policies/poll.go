@@ -77,13 +77,13 @@ func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 	}
 }
 
-// look fetches one bundle and activates it if it is new and valid. It returns the error of the previous poll and of this one.
+// look fetches one bundle and activates it if it is new and valid. It returns the errors of the previous poll and of this poll.
 func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before, after error) {
 	e.mu.Lock()
 	section, reloads, standing := e.configs[org], e.reloads, e.now.Load().orgs[org]
 	e.mu.Unlock()
 
-	found, err := s.Look(ctx, e.admit(ctx, org, section))
+	found, err := s.Poll(ctx, e.admit(ctx, org, section))
 	if found != nil && found.New && found.Rego.Digest() != "" && e.offered(ctx, org, found) {
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	if next != nil {
 		e.activate(org, next)
 	}
-	before, after, sent := s.Took(found, err, e.deps.Now())
+	before, after, sent := s.FinishPoll(found, err, e.deps.Now())
 	if sent && e.deps.OnChange != nil {
 		e.deps.OnChange()
 	}
@@ -124,8 +124,8 @@ func (e *Engine) offered(ctx context.Context, org string, found *bundle.Found) b
 	return e.deps.OnNewBundle(ctx)
 }
 
-// sameFault reports whether two polls failed with the same error, or both succeeded. It ignores port numbers, because network
-// errors contain those of their connections.
+// sameFault reports whether two polls failed with the same error, or both succeeded. It ignores port numbers, because network errors
+// contain the port numbers of their connections.
 func sameFault(before, after error) bool {
 	text := func(err error) string {
 		if op, ok := errors.AsType[*net.OpError](err); ok {

@@ -10,7 +10,8 @@ import (
 
 // Platform is the platform API as the ledger uses it. Each call concerns one organisation.
 type Platform interface {
-	// List returns all resources of the organisation. It fails if the list of a billable kind for which known reports true is missing.
+	// List returns all resources of the organisation. It fails if the list of a billable kind is missing and known returns true for that
+	// kind.
 	List(ctx context.Context, org string, known func(operation.Kind) bool) ([]PlatformResource, error)
 	// Get returns one resource, or nil if the platform answers 404.
 	Get(ctx context.Context, org string, kind operation.Kind, id string) (*PlatformResource, error)
@@ -54,7 +55,7 @@ type Events interface {
 	// Announce sends a notice that pods will be stopped or that a resource is idle. It calls ended with the result of the delivery: nil if
 	// the receiver accepted the notice or the organisation has no receiver.
 	Announce(ctx context.Context, c *Cause, r *Record, ended func(err error))
-	// Stopped reports that a pod was stopped, or deleted at its deadline.
+	// Stopped reports that a pod was stopped, or that it was deleted at its deadline.
 	Stopped(ctx context.Context, c *Cause, r *Record)
 	// Released reports that a reservation was released because its call is no longer in progress.
 	Released(org string, h *Hold)
@@ -113,7 +114,8 @@ func New(deps Deps) *Components {
 	kicks := make(kicks, maxKicks)
 	outbox := &Outbox{Deps: d, Store: store, kicks: kicks, wake: make(chan struct{}, 1), boxes: make(map[string]*box)}
 	loop := &Loop{Leadership: d.Leadership, kicks: kicks, Reconciler: &Reconciler{
-		Deps: d, Store: store, images: images, outbox: outbox, bills: &Bills{Store: d.Store, Platform: d.Platform, Delay: d.BillDelay, Retention: d.History.Retention},
+		Deps: d, Store: store, images: images, outbox: outbox,
+		bills: &Bills{Store: d.Store, Platform: d.Platform, Delay: d.BillDelay, Retention: d.History.Retention},
 	}}
 	return &Components{
 		Ledger: &Ledger{Store: outbox, Costs: NewRunCosts(), Loop: loop, Snapshots: images, Logger: d.Logger},

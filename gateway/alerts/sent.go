@@ -27,8 +27,7 @@ func NewSentLog(client redis.Cmdable, prefix settings.Prefix) *store.CappedLog {
 	return &store.CappedLog{Client: client, Prefix: prefix.Decisions() + "told:", MaxLines: maxSent, Retention: sentRetention}
 }
 
-// record stores an alert and the result of its delivery. An alert whose delivery is retried several times is stored as failed only
-// once.
+// record stores an alert and the result of its delivery. If several attempts to deliver an alert fail, it stores only one failure.
 func (t *Alerts) record(ctx context.Context, org string, a Alert, data any, failure error) {
 	if failure != nil {
 		a.Failure = failure.Error()
@@ -44,7 +43,7 @@ func (t *Alerts) record(ctx context.Context, org string, a Alert, data any, fail
 	}
 }
 
-// isNew reports whether this result of an alert is missing from the list, as far as this gateway knows.
+// isNew reports whether this result of an alert is not stored yet, as far as this gateway knows.
 func (t *Alerts) isNew(id string, failed bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,8 +61,8 @@ func (t *Alerts) isNew(id string, failed bool) bool {
 	return true
 }
 
-// List returns the alerts of an organisation that are kept, the newest first. An alert that was delivered after all is listed once. The error is
-// adminapi.ErrUnknownOrg for an organisation that is not configured.
+// List returns the stored alerts of an organisation, newest first. An alert whose delivery first failed and later succeeded is listed once.
+// It returns adminapi.ErrUnknownOrg if the organisation is not configured.
 func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	if t.Config().Org(org) == nil {
 		return nil, adminapi.ErrUnknownOrg
@@ -72,7 +71,7 @@ func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	seen, out := make(map[string]bool), []Alert{}
 	for _, text := range list {
 		var a Alert
-		if json.Unmarshal([]byte(text), &a) == nil && !seen[a.ID] { // written by another version otherwise
+		if json.Unmarshal([]byte(text), &a) == nil && !seen[a.ID] { // other lines were written by another version
 			seen[a.ID], out = true, append(out, a)
 		}
 	}

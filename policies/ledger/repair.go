@@ -14,8 +14,8 @@ const (
 	LostAll LostPart = "all"
 	// LostChanges means that the store returned to an older state.
 	LostChanges LostPart = "changes"
-	// LostServer means that another server replaced the store's server, and a gateway that may have written to the old server did not
-	// return.
+	// LostServer means that another server replaced the store's server, and that a gateway that may have written to the old server did not
+	// reconnect.
 	LostServer LostPart = "server"
 	// The remaining values name single keys.
 	LostAccounts  LostPart = "accounts"
@@ -44,7 +44,7 @@ func (l LostPart) String() string {
 	return "nothing was lost"
 }
 
-// Difference is the totals of a scope's records and holds minus the stored sums of the scope.
+// Difference is the sum of a scope's records and holds minus the stored sums of the scope.
 type Difference struct {
 	Scope               Scope
 	Committed, Reserved Amounts
@@ -57,7 +57,8 @@ type Repair struct {
 	Differences []Difference
 }
 
-// Differences compares the sums with their summands. Calls change both in one step, so a difference persists until it is repaired.
+// Differences compares the stored sums of scopes with their records and holds. Calls change both in one step, so a difference persists
+// until it is repaired.
 func (s *State) Differences() []Difference {
 	sums := make(map[Scope]*Difference, len(s.Balances))
 	of := func(scope Scope) *Difference {
@@ -107,8 +108,8 @@ func split(all []Difference) (above, below []Difference) {
 	return above, below
 }
 
-// repairSums repairs the differences in seen that still exist. others are differences of the same scopes, in the same order, that exist
-// in addition and are not repaired.
+// repairSums repairs the differences in seen that still exist. others are additional differences of the same scopes, in the same order,
+// which are not repaired.
 func (p *pass) repairSums(ctx context.Context, seen, others []Difference) error {
 	if len(seen) == 0 {
 		return nil

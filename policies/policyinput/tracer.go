@@ -55,8 +55,8 @@ func (w *AccessTracer) looksOf(expr *ast.Expr) []int {
 	return out
 }
 
-// References calls see for each reference to the input within x, with the terms after the root. A call without terms means the
-// whole input.
+// References calls see for each reference to the input within x, with the terms after the root. If there are no such terms, the reference
+// is to the whole input.
 func References(x any, see func(terms []*ast.Term)) { references(x, true, see) }
 
 // references is References; if bodies is not set, it skips references in bodies.

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// Move transfers everything a team has to another team: its resources and the costs accrued in the current periods.
+// Move transfers the resources of a team, and the costs it has accrued in the current periods, to another team.
 type Move struct {
 	From, To string // teams
-	// Key limits the move to the resources of a key and the costs the key has accrued; "" moves the whole team.
+	// Key limits the move to the resources of a key and the costs that the key has accrued; "" moves the whole team.
 	Key string
 }
 
@@ -36,9 +36,9 @@ type MoveResult struct {
 	Accrued
 }
 
-// Move applies a move, leaving out resources with calls in progress. It returns ErrUnavailable if the ledger is incomplete. A repeat
-// moves all entries recorded under the old name since. The accrued costs of a key are moved once per request; request is "" for a move
-// from the configuration.
+// Move applies m, except for resources with calls in progress. It returns ErrUnavailable if the ledger is incomplete. Applying m again
+// moves the entries that were recorded under the old name in the meantime. The accrued costs of a key are moved only once per request;
+// request is "" for a move from the configuration.
 func (r *Reconciler) Move(ctx context.Context, org string, m Move, request string) (c MoveResult, err error) {
 	state, err := r.Store.Show(ctx, org)
 	if err != nil {
@@ -122,7 +122,8 @@ func (p *pass) moveAll(ctx context.Context, state *State) (any bool, err error) 
 			return any, err
 		}
 		if c.Resources > 0 || c.Total > 0 {
-			p.Logger.InfoContext(ctx, "moved resources and accrued costs of a renamed team or a moved key", "org", p.org, "from", m.From, "team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
+			p.Logger.InfoContext(ctx, "moved resources and accrued costs of a renamed team or a moved key", "org", p.org, "from", m.From,
+				"team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
 		}
 	}
 	return any, nil

@@ -50,8 +50,8 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices ledger.NoticeStore
 	}
 }
 
-// notifyExpiring sends an alert for each exception of an organisation that ends soon, once for each end time. It retries failed alerts
-// at the next check.
+// notifyExpiring sends an alert for each exception of an organisation that ends soon, once for each end time. A failed alert is retried at
+// the next check.
 func (t *Alerts) notifyExpiring(ctx context.Context, notices ledger.NoticeStore, o *settings.Org) error {
 	const prefix, kind = "exception:", "exception.expiring"
 	noticed, err := notices.Noticed(ctx, o.ID)

@@ -18,7 +18,7 @@ type AdoptedTeam struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Key  string `json:"key,omitempty"`
-	// Resources is the number of moved resources. Pending is the number of resources and reservations that stay for now, because calls
+	// Resources is the number of moved resources. Pending is the number of resources and reservations that were not moved, because calls
 	// about them are in progress.
 	Resources int `json:"resources"`
 	Pending   int `json:"pending"`
@@ -38,8 +38,8 @@ type Ledger struct {
 	Holds     []Hold     `json:"holds"`
 }
 
-// Loss describes which records of a ledger were lost, why, and when the ledger was complete again. Returned counts the resources whose
-// owner was restored, and Unowned those without an owner.
+// Loss describes which records of a ledger were lost, why, and when the ledger was complete again. Returned is the number of resources
+// whose owner was restored, and Unowned the number without an owner.
 type Loss struct {
 	Lost     string     `json:"lost"`
 	Reason   string     `json:"reason"`
@@ -49,7 +49,7 @@ type Loss struct {
 	Unowned  int        `json:"unowned"`
 }
 
-// Amounts are the amounts in use: USD per hour, counts, and USD for runs.
+// Amounts are the amounts in use: hourly cost in USD, counts, and the cost of runs in USD.
 type Amounts struct {
 	PerHour  string `json:"perHour"`
 	Runs     string `json:"runs"` // including the remaining cost of sandboxes
@@ -72,20 +72,21 @@ type Balance struct {
 	Budgets   []Budget          `json:"budgets"`
 }
 
-// Budget is the usage of one ceiling of a scope, in USD or as a count. Left is the amount that calls may still use.
+// Budget is the usage of one limit of a scope, in USD or as a count. Left is the amount that calls may still use.
 type Budget struct {
 	Name     string `json:"name"`
 	Limit    string `json:"limit"`
 	Used     string `json:"used"`
 	Reserved string `json:"reserved"`
 	Left     string `json:"left"`
-	// UsedUp is the expected day, in the organisation's zone, when a period budget is exhausted; absent if the period ends first.
+	// UsedUp is the day, in the organisation's time zone, when a budget for accrued cost is expected to run out. It is absent if the period
+	// ends earlier.
 	UsedUp string `json:"usedUp,omitempty"`
-	// Over is the largest possible excess over the budget caused by runs in progress; absent if there is no such risk.
+	// Over is the largest amount by which runs in progress may exceed the budget. It is absent if they cannot exceed the budget.
 	Over string `json:"over,omitempty"`
 }
 
-// NearBudget is a scope's budget with the share already used.
+// NearBudget is a budget of a scope with the percentage that is already used.
 type NearBudget struct {
 	Org     string `json:"org"`
 	Scope   string `json:"scope"`
@@ -93,7 +94,7 @@ type NearBudget struct {
 	Budget
 }
 
-// ForScope returns b as a budget of the given scope. The used share of a budget of 0 is 100 %.
+// ForScope returns b as a budget of the given scope. A limit of 0 counts as fully used (100 %).
 func (b Budget) ForScope(org, scope string) NearBudget {
 	n := NearBudget{org, scope, 100, b}
 	if limit := adminapi.Decimal(b.Limit); limit > 0 {
@@ -112,14 +113,14 @@ type Resource struct {
 	Since time.Time `json:"since"`
 	Takes Amounts   `json:"takes"`
 	GPU   string    `json:"gpu,omitempty"`
-	// DataCenter is the requested location or, if known, the actual one.
+	// DataCenter is the actual location if known, and otherwise the requested one.
 	DataCenter string            `json:"dc,omitempty"`
 	Decision   string            `json:"decision,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 }
 
-// Hold is a reservation. While its call is in progress its state is in_flight; while the outcome is unknown it is open, and the gateway
-// searches for the resource until a time.
+// Hold is a reservation. Its state is in_flight while its call is in progress, and open while the outcome of the call is unknown. Until is
+// the time until which the gateway searches for the resource of an open reservation.
 type Hold struct {
 	ID       string    `json:"id"`
 	State    string    `json:"state"`
@@ -139,8 +140,8 @@ type Hold struct {
 	Decision  string     `json:"decision"`
 }
 
-// Reconciled is the result of a reconciliation: resources created, removed or changed outside the gateway, and holds whose call was
-// executed, was not executed, or is still being searched for.
+// Reconciled is the result of a reconciliation: the resources created, removed or changed outside the gateway, and the reservations whose
+// call was executed, was not executed, or still has an unknown outcome.
 type Reconciled struct {
 	Resources int  `json:"resources"`
 	Adopted   int  `json:"adopted"`

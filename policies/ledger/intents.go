@@ -1,7 +1,7 @@
 package ledger
 
-// IntentRecord is the record of a pending request (an intent) that is written together with its reservation, unless another intent or a
-// response exists for the same fingerprint. Fingerprint, Lookalike and Response are field names in the organisation's intents hash.
+// IntentRecord is the record of a pending request (an intent). It is written together with the request's reservation, unless another intent
+// or a response exists for the same fingerprint. Fingerprint, Lookalike and Response are field names in the organisation's intents hash.
 type IntentRecord struct {
 	Org string
 	// Fingerprint is the field of equal requests, Lookalike the field of intents whose resources look alike, and Response the field of the
@@ -18,7 +18,7 @@ type IntentUpdate struct {
 	Org string
 	// Created is the field of the created resource. Fingerprint, Lookalike and Response are the fields of the IntentRecord.
 	Created, Fingerprint, Lookalike, Response string
-	// Intent is the intent's ID. Row replaces OldRow; an empty Row deletes the row. A stored row that differs from OldRow is left
+	// Intent is the ID of the intent. Row replaces OldRow; an empty Row deletes the row. If the stored row differs from OldRow, it is left
 	// unchanged, unless OldRow is "".
 	Intent, OldRow, Row string
 	// SetCreated is set to write the field Created, and UnsetLookalike to remove the intent from Lookalike.
@@ -27,7 +27,7 @@ type IntentUpdate struct {
 	Text string
 }
 
-// Claim assigns a resource to an intent, unless another intent has created it or may have.
+// Claim assigns a resource to an intent, unless another intent has created the resource or may have created it.
 type Claim struct {
 	Org, Created, Lookalike, Intent, Owner string
 	// Named is set if the resource has a name that identifies it.

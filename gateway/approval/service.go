@@ -52,7 +52,7 @@ func (a Service) list(ctx context.Context, _ adminapi.Principal, p adminapi.OrgP
 	return List{Approvals: list}, nil
 }
 
-// Pending returns the pending requests of an organisation, the one that expires first at the front.
+// Pending returns the pending requests of an organisation, sorted by expiry.
 func (a Service) Pending(ctx context.Context, org string) ([]PendingApproval, error) {
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a Service) grant(ctx context.Context, s adminapi.Principal, given granted)
 		most := cmp.Or(given.MaxUSD, next.USD)
 		if most != "" {
 			if _, err := catalog.ParseMoney(most); err != nil {
-				return adminapi.BadParam("max_usd", "%q is not an amount of USD", most)
+				return adminapi.BadParam("max_usd", "must be an amount in USD, got %q", most)
 			}
 		}
 		next.State, next.Until, next.Answer.MaxUSD = Granted, next.Answer.At.Add(length), most
@@ -104,7 +104,7 @@ func (a Service) answer(ctx context.Context, s adminapi.Principal, given denied,
 	case a.Org(org) == nil:
 		return nil, adminapi.ErrUnknownOrg
 	case by == "" || len(by) > maxAnswerer || len(given.Reason) > maxReason:
-		return nil, adminapi.BadParam("by", "by is required, with at most %d bytes; reason has at most %d bytes", maxAnswerer, maxReason)
+		return nil, adminapi.BadParam("by", "by is required and limited to %d bytes, reason is limited to %d bytes", maxAnswerer, maxReason)
 	}
 	e, err := a.Store.Find(ctx, org, given.ID)
 	if errors.Is(err, ErrNotFound) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {

@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// TokenRequest describes the output that a run requests from a language model. Budgets and policies both use it.
+// TokenRequest describes the output that a run requests from a language model. Budgets and policies use the same description.
 type TokenRequest struct {
-	// Tokens is the largest number of tokens each choice may have, or 0 if the body does not limit it. Choices is the largest
-	// number of choices, for all prompts together.
+	// Tokens is the largest number of tokens that each choice may have, or 0 if the body does not limit it. Choices is the largest number
+	// of choices for all prompts together.
 	Tokens, Choices int64
 	// Batch reports whether input.batch has more than one item.
 	Batch bool
-	// Pointer is the JSON Pointer (RFC 6901) of the member that sets Tokens, or of the invalid member. If the body does not set the
-	// number, Pointer is where it could be set, or empty if models do not read it anywhere in this body.
+	// Pointer is the JSON Pointer (RFC 6901) of the member that sets Tokens, or of the invalid member. If the body does not set the number,
+	// Pointer is the place where it could be set, or empty if models do not read the number anywhere in this body.
 	Pointer string
 	// Invalid is set if a member that limits tokens or choices is not a number above 0.
 	Invalid bool
@@ -37,8 +37,8 @@ func ReadsMember(name string) bool {
 	return slices.Contains(slices.Concat(tokens[:], choices[:], prompts[:], places), name)
 }
 
-// ParseTokenRequest reads the body of a completion, or of a job for a model or endpoint. A body may state the same number in
-// several places, and models differ in which they read; the largest value counts.
+// ParseTokenRequest reads the body of a completion, or of a job for a model or endpoint. A body may state the same number in several
+// places, and models differ in which place they read, so the largest value is used.
 func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 	a, prompts, batch := TokenRequest{Choices: 1}, int64(1), int64(1)
 	see := func(at string, item int, in map[string]any) {
@@ -81,7 +81,7 @@ func ParseTokenRequest(id string, body map[string]any) TokenRequest {
 	return a
 }
 
-// place is an object in a body with its location. If the location is a list, it is an item of that list.
+// place is an object in a body with its location. If the location is a list, the object is an item of the list.
 type place struct {
 	at    string
 	item  int
@@ -130,8 +130,8 @@ func (a *TokenRequest) count(p *place, name string, most *int64) (raised bool) {
 	return raised
 }
 
-// tokensAt returns the pointer at which a body without a token limit could set one. For a job, it depends on the form of the input,
-// because models read different members.
+// tokensAt returns the pointer at which a body without a token limit could set one. For a job it depends on the form of the input, because
+// models read different members.
 func tokensAt(id string, body map[string]any) string {
 	if _, isJob := body["input"]; !isJob {
 		return "/max_tokens"

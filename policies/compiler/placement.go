@@ -19,19 +19,19 @@ const PolicyForms = "a package policies.<name> with one of deny, warn, mutate, v
 // ownRoot is the first element of an organisation's policy packages.
 const ownRoot = "policies"
 
-// placement finds Rego that looks like a policy but would never be evaluated. Policies are found by their package and rule names,
-// so a typo in either would silently disable them.
+// placement finds Rego that looks like a policy but would never be evaluated. Policies are found by their package and rule names, so a typo
+// in either would silently disable them.
 //
-// The rules for helpers follow from that: every package other than policies.<name> is a helper, unless one of its rules has the
-// name of a policy rule; policies.<name> is always a policy.
+// Rules for helpers follow from these names: every package other than policies.<name> is a helper, unless one of its rules has the name of
+// a policy rule; policies.<name> is always a policy.
 type placement struct {
 	org    string
 	used   map[string]bool // names mentioned in bodies, values or imports
 	faults []error
 }
 
-// misplaced reports such Rego, with positions. It ignores tests.
-func (o OrgRego) misplaced(org string) error {
+// checkPlacement reports Rego that looks like a policy but would never be evaluated, with positions. It ignores tests.
+func (o OrgRego) checkPlacement(org string) error {
 	p := &placement{org: org, used: map[string]bool{}}
 	packages := map[string][]*ast.Module{} // modules of policies, by package name
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
@@ -63,8 +63,8 @@ func (p *placement) fault(file string, at *ast.Location, policy, message string)
 	p.faults = append(p.faults, &policyconfig.Error{Org: p.org, Policy: policy, File: file, Row: at.Row, Col: at.Col, Message: message})
 }
 
-// outside reports rules with the name of a policy rule in a package that is not a policy. In packages below policies, no part of a
-// rule's name may be one, because policies.x.deny defined from a parent package is not evaluated either.
+// outside reports rules with the name of a policy rule in a package that is not a policy. In packages below policies, no part of a rule's
+// name may be the name of a policy rule, because policies.x.deny defined from a parent package is not evaluated either.
 func (p *placement) outside(file string, m *ast.Module) {
 	pkg := elements(m.Package.Path)
 	for _, r := range m.Rules {
@@ -73,7 +73,8 @@ func (p *placement) outside(file string, m *ast.Module) {
 		if i < 0 || i > 0 && (len(pkg) == 0 || pkg[0] != ownRoot) {
 			continue
 		}
-		message := fmt.Sprintf("%s in package %s is never evaluated: policies are packages policies.<name>", strings.Join(ref, "."), packageName(m))
+		message := fmt.Sprintf("%s in package %s is never evaluated: policies are packages policies.<name>", strings.Join(ref, "."),
+			packageName(m))
 		if near := nearPackage(pkg, ref[:i]); near != "" {
 			message += fmt.Sprintf(", did you mean %q?", near)
 		}
@@ -119,7 +120,8 @@ func (p *placement) named(name string, modules []*ast.Module, answers bool) {
 	}
 	if !answers && len(p.faults) == before {
 		at := modules[0].Package.Location
-		p.fault(at.File, at, name, "has none of the rules "+strings.Join(rulesOfOwn(), ", ")+"; helpers belong in a package outside policies or below policies."+name)
+		p.fault(at.File, at, name, "defines none of the rules "+strings.Join(rulesOfOwn(), ", ")+
+			"; helpers belong in a package outside policies or below policies."+name)
 	}
 }
 

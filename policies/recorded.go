@@ -21,8 +21,8 @@ type Undetermined struct {
 	Hidden []string
 }
 
-// DecideRecorded evaluates the policies for a call read from a decision log. The decision contains the verdicts of policies that
-// read nothing hidden. The other policies are returned as undetermined, whatever their result.
+// DecideRecorded evaluates the policies for a call read from a decision log. The decision contains the verdicts of the policies that read
+// nothing hidden. All other policies are returned as undetermined, regardless of their result.
 //
 // The evaluation is traced, and every expression that was evaluated is compared with the hidden places. A reference to an object
 // counts as reading everything in it. A policy may therefore be reported as undetermined although its result does not depend on a
@@ -97,8 +97,8 @@ func (o *undetermined) exceptions(d *Decision, list []exception, in *Input) {
 	}
 }
 
-// ratchet marks violations as undetermined unless the resource was no better before the update: the price list needed for the
-// comparison is not part of the record.
+// ratchet marks violations as undetermined unless the resource already violated the policy at least as much before the update. The price
+// list that this comparison needs is not part of the record.
 func (o *undetermined) ratchet(d *Decision, org *orgState, in *Input) {
 	for _, policy := range org.ratcheting(d, in) {
 		o.add(policy, ModeEnforce, []string{"/resource/current"})

@@ -29,9 +29,11 @@ func (a Service) Endpoints() []adminapi.Endpoint {
 			Commands: []adminapi.Command{{Use: "approvals list ORG", Short: "List pending approval requests and recent answers", Example: "tollgate approvals list acme"}},
 		},
 		{
-			Pattern: "POST /admin/approvals/grant", Summary: "Approve a refused call, once", Role: adminapi.Approver, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(a.grant),
+			Pattern: "POST /admin/approvals/grant", Summary: "Approve a refused call, once", Role: adminapi.Approver,
+			Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(a.grant),
 			Commands: []adminapi.Command{{
-				Use: "approvals grant ORG ID", Short: "Allow the caller to make the refused call, once", Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
+				Use: "approvals grant ORG ID", Short: "Allow the caller to make the refused call, once",
+				Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
 				Long: `Lets the caller of a refused call make it once more: the very same call, for
 at most a price, within a time. It lifts the rules that refused it and nothing
 else: other policies, budgets and limits hold.`,
@@ -44,12 +46,12 @@ else: other policies, budgets and limits hold.`,
 	}
 }
 
-// denied is an answer to an approval request; granted allows its call.
+// denied holds the parameters of a denial. They are also a part of the parameters of a grant.
 type denied struct {
 	adminapi.OrgParam
 
 	ID     string `query:"id,required" doc:"id of the approval request"`
-	By     string `query:"by" max:"100" doc:"name of the approver, recorded; required with the shared token. With other tokens it is the admin's name"`
+	By     string `query:"by" max:"100" doc:"name of the approver, which is recorded; required with the shared token. For other tokens, the admin's name is recorded"`
 	Reason string `query:"reason" max:"500" doc:"reason; for a denial, it is returned to the caller"`
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// answers reports rules of an organisation's own Rego whose type cannot be a policy result. Otherwise the error would only appear
-// when they are evaluated. c must have compiled them.
-func (o OrgRego) answers(org string, c *ast.Compiler) error {
+// checkResultTypes reports rules of an organisation's own Rego whose type cannot be a policy result. Otherwise the error would appear only
+// when the rules are evaluated. c must have compiled the rules.
+func (o OrgRego) checkResultTypes(org string, c *ast.Compiler) error {
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
 		m := o.modules[file]
@@ -83,9 +83,9 @@ func wrongAnswer(rule string, t types.Type) string {
 	return ""
 }
 
-// constants reports strings in an organisation's own Rego that can never equal the input member they are compared with, and
+// checkConstants reports strings in an organisation's own Rego that can never equal the input member they are compared with, and
 // mutations with an unknown op.
-func (o OrgRego) constants(org string) error {
+func (o OrgRego) checkConstants(org string) error {
 	known := vocabulary()
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is adminapi.ErrUnknownOrg for an organisation that
-// is not configured.
+// Exceptions returns the exceptions of an organisation that have an end, sorted by end. It returns adminapi.ErrUnknownOrg if the
+// organisation is not configured.
 func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error) {
 	o := t.Config().Org(org)
 	if o == nil {
@@ -57,20 +57,22 @@ func (t *Alerts) configured(o *settings.Org) (list []Exception) {
 		}
 		slices.Sort(of)
 		list = append(list, Exception{
-			Org: o.ID, Kind: "policy", ID: x.ID, About: x.Policy, For: strings.Join(of, ", "), By: x.GrantedBy, Reason: x.Reason, From: timeOf(x.From), Until: x.Until.UTC(),
+			Org: o.ID, Kind: "policy", ID: x.ID, About: x.Policy, For: strings.Join(of, ", "), By: x.GrantedBy, Reason: x.Reason,
+			From: timeOf(x.From), Until: x.Until.UTC(),
 		})
 	}
 	for i := range o.Brownouts {
 		b := &o.Brownouts[i]
 		if b.Until.IsZero() {
-			continue // it recurs without an end
+			continue // recurs and has no end
 		}
 		dialects := make([]string, len(b.Dialects))
 		for j, d := range b.Dialects {
 			dialects[j] = string(d)
 		}
 		list = append(list, Exception{
-			Org: o.ID, Kind: "brownout", ID: b.Until.UTC().Format(time.RFC3339) + " " + strings.Join(dialects, ","), About: strings.Join(dialects, ", "), Reason: b.Message, From: timeOf(b.From), Until: b.Until.UTC(),
+			Org: o.ID, Kind: "brownout", ID: b.Until.UTC().Format(time.RFC3339) + " " + strings.Join(dialects, ","),
+			About: strings.Join(dialects, ", "), Reason: b.Message, From: timeOf(b.From), Until: b.Until.UTC(),
 		})
 	}
 	return list

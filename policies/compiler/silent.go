@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/regosandbox"
 )
 
-// quick determines without an evaluation that a call has an empty result.
+// quick detects, without an evaluation, that a call has an empty result.
 type quick struct {
 	guard  *Rule // undefined if the entry does not apply; a nil guard always applies
 	rule   *Rule
@@ -55,8 +55,8 @@ func (l *linked) bind(calls []Call) (map[string]any, error) {
 // HasProgram reports whether EachSilent can find any calls.
 func (c *Compiled) HasProgram() bool { return c.program != nil }
 
-// EachSilent calls silent for each call selected by among that has an empty result for the input. It may miss some, for which an
-// evaluation is needed. Its work is limited for every input.
+// EachSilent calls silent for each call that among selects and that has an empty result for the input. It may miss some of these calls,
+// which then need an evaluation. Its work is limited for every input.
 func (c *Compiled) EachSilent(input *ast.Term, among func(call int) bool, silent func(call int)) {
 	run := c.program.Begin(input, c.patterns)
 	defer run.End()

@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/policyconfig"
 )
 
-// redundancies reports where an entry conflicts with others for the same callers, or never has an effect because of them. The
-// errors have paths below the organisation's configuration. params are the parameters of the entries, or nil for entries of
-// policies not in the library.
+// redundancies reports conflicts between entry i and other entries for the same callers, and cases in which entry i never has an effect
+// because of another entry. The errors have paths below the organisation's configuration. params are the parameters of the entries, or nil
+// for entries of policies not in the library.
 func redundancies(entries []policyconfig.Entry, params []map[string]any, i int) []error {
 	var out fault.Found
 	e, given := &entries[i], params[i]
@@ -35,7 +35,8 @@ func redundancies(entries []policyconfig.Entry, params []map[string]any, i int) 
 		case e.Policy == "operations" && other.Policy == "read_only":
 			out = append(out, readOnly(at, given, theirs["allow_stopping"] == true, j)...)
 		case e.Policy != other.Policy || len(e.Params) == 0:
-		case e.Approvable == other.Approvable && e.Ratchet == other.Ratchet && everyone(other) && (j < i || !everyone(e)) && p.params.asStrict(theirs, given):
+		case e.Approvable == other.Approvable && e.Ratchet == other.Ratchet && everyone(other) && (j < i || !everyone(e)) &&
+			p.params.asStrict(theirs, given):
 			out.Add(at, "has no effect: policies[%d] applies to all callers and is at least as strict; delete one of them", j)
 		case j < i && e.Mode.OrDefault() == policyconfig.ModeEnforce:
 			out = append(out, p.params.nothingCommon(at, given, theirs, j)...)
@@ -44,7 +45,7 @@ func redundancies(entries []policyconfig.Entry, params []map[string]any, i int) 
 	return out
 }
 
-// asStrict reports whether everything that strict allows is also allowed by loose.
+// asStrict reports whether loose allows everything that strict allows.
 func (p params) asStrict(strict, loose map[string]any) bool {
 	for name, v := range loose {
 		w, given := strict[name]
@@ -84,7 +85,8 @@ func (p params) nothingCommon(at string, given, theirs map[string]any, j int) []
 		if len(mine) == 0 || len(list) == 0 || !reflect.DeepEqual(given["by_offer"], theirs["by_offer"]) {
 			continue
 		}
-		out.If(!slices.ContainsFunc(mine, func(v any) bool { return coveredBy(list, v) }) && !slices.ContainsFunc(list, func(v any) bool { return coveredBy(mine, v) }),
+		out.If(!slices.ContainsFunc(mine, func(v any) bool { return coveredBy(list, v) }) &&
+			!slices.ContainsFunc(list, func(v any) bool { return coveredBy(mine, v) }),
 			at+".params."+name, text, j)
 	}
 	if from, ok := given["from"].(string); ok && given["timezone"] == theirs["timezone"] {

@@ -38,7 +38,7 @@ func Values(entries []policyconfig.Entry) []Value {
 	return out
 }
 
-// Warnings reports parameters that are contradictory but harmless, or that make a policy refuse everything. Each has its path below
+// Warnings reports parameters that are contradictory but harmless, or that make a policy refuse everything. Each warning has its path below
 // the organisation's configuration.
 func Warnings(entries []policyconfig.Entry) []error {
 	var out []error

@@ -2,8 +2,8 @@ package catalog
 
 import "github.com/tollgate-dev/tollgate/policies/operation"
 
-// ResourceCost returns the hourly cost of a resource: the platform's record of it, or the state that results from a call. A stopped
-// pod costs its storage. A running pod costs the billed price in the platform's record, if it has one and no prices were
+// ResourceCost returns the hourly cost of a resource, given as the platform's record or as the state that results from a call. A stopped
+// pod costs its storage. A running pod costs the billed price in the platform's record, if the record has one and no prices were
 // negotiated.
 func (s *Snapshot) ResourceCost(kind operation.Kind, resource map[string]any) Cost {
 	if s == nil && kind != operation.KindVolume {
@@ -41,8 +41,8 @@ func PodStopped(pod map[string]any) bool {
 	return pod["status"] == "EXITED" || pod["status"] == "TERMINATED"
 }
 
-// ResourceCounts returns the number of GPUs, pods and workers that a resource may have at once, and the size of a network volume in
-// GB. A value that cannot be read counts as 0.
+// ResourceCounts returns the number of GPUs, pods and workers that a resource may have at once, and the size in GB of a network volume. A
+// value that cannot be read counts as 0.
 func ResourceCounts(kind operation.Kind, resource map[string]any) (gpus, pods, workers, volumeGB int64) {
 	perUnit := func(section, count string, def int64) int64 {
 		s, ok := resource[section].(map[string]any)
