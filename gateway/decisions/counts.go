@@ -195,7 +195,7 @@ type RefusalCount struct {
 }
 
 // RefusalCounts returns today's refusals in the organisation's time zone, most frequent reason first. If it returns an error, the
-// counts are those of this gateway only.
+// counts only include refusals by this gateway.
 func (d *Decisions) RefusalCounts(ctx context.Context, org string) ([]RefusalCount, error) {
 	c, on := d.counter, orgDay{org, d.today(org)}
 	sums, err := c.store.Refusals(ctx, org, on.day, c.process)

@@ -41,7 +41,7 @@ func (ls *Listeners) Admin(l net.Listener) net.Listener { return ls.encrypted(l,
 // Reserved returns a listener with reserved file descriptors, see [NewReserved].
 func Reserved(l net.Listener) net.Listener { return NewReserved(l, adminReserve) }
 
-// Open returns given if it is not nil, and otherwise a new listener on addr.
+// Open returns the listener given, or a new listener on addr if given is nil.
 func Open(given net.Listener, addr string) (net.Listener, error) {
 	if given != nil {
 		return given, nil

@@ -17,7 +17,7 @@ type vocabulary struct {
 	// parameters holds the query parameters.
 	parameters map[string]bool
 	// places holds the first segments of paths and, for the run interface, the segments after an endpoint's id. within
-	// holds the other segments, by the first one.
+	// holds the other segments, by the first segment.
 	places map[string]bool
 	within map[string]map[string]bool
 }

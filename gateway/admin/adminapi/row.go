@@ -62,7 +62,8 @@ type Command struct {
 	Fixed map[string]string
 }
 
-// Subject is what an endpoint is about. It limits principals bound to an organisation.
+// Subject is the subject of an endpoint. It determines which calls are permitted to
+// principals bound to an organisation.
 type Subject int
 
 const (
