@@ -19,7 +19,7 @@ func newPolicyCheck() *cobra.Command {
 	var fix bool
 	cmd := &cobra.Command{
 		Use:   "check DIR | -c tollgate.yaml",
-		Short: "Check policies: syntax, types, forbidden functions, format",
+		Short: "Check the syntax, types, functions and format of policies",
 		Long: `Compiles policies like the gateway: in strict mode, type-checked against the schema
 of the input, and without the built-in functions that are not available to policies.
 Tests are compiled, too. Prints each fault with file, line and column, and exits with

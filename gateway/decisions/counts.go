@@ -185,7 +185,8 @@ func (c *counter) changed(today func(org string) string) []orgDay {
 	return slices.Collect(maps.Keys(c.unwritten))
 }
 
-// RefusalCount is the number of calls refused for one reason. Decision is the ID of the latest one.
+// RefusalCount is the number of calls refused for one reason. Decision is the decision ID of the
+// latest call.
 type RefusalCount struct {
 	Org string `json:"org"`
 	// Reason is the name of a policy, "limit", "budget", or a kind of problem.

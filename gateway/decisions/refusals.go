@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Refusals is the number of calls refused for the same reason. Decision is the ID of the latest one.
+// Refusals is the number of calls refused for the same reason. Decision is the decision ID of the
+// latest call.
 type Refusals struct {
 	Calls    int64  `json:"calls"`
 	Decision string `json:"decision"`

@@ -31,7 +31,8 @@ const (
 	ExtProc Topology = "ext_proc"
 )
 
-// Group is the configuration of the Envoys of one node group. It contains all parts of the gateway's configuration that they depend on.
+// Group is the configuration of the Envoys of one node group. It contains all parts of the gateway's configuration that affect these
+// Envoys.
 type Group struct {
 	ID       string
 	Topology Topology

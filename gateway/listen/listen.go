@@ -29,8 +29,8 @@ type Listeners struct {
 	Recorder *telemetry.Recorder
 }
 
-// Data returns the listener for callers, wrapped according to the configuration at start. signers returns the current certificate
-// authorities of callers.
+// Data wraps l as the listener for callers, with the settings of the configuration at startup. signers returns the current
+// certificate authorities of callers.
 func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Config, signers func() *x509.CertPool) net.Listener {
 	return ls.judged(ctx, ls.encrypted(ls.bounded(ctx, newProxyListener(l, cfg.Balancers), cfg), ofData, signers))
 }

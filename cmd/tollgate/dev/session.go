@@ -297,7 +297,7 @@ func (s *Session) update(ctx context.Context, e *Endpoint, entry *Entry, body ma
 func (s *Session) Remove(ctx context.Context, name string) error {
 	entry, there, err := s.standing(ctx, name)
 	if err == nil && entry == nil {
-		err = errors.New("this directory has no such endpoint at this gateway")
+		err = errors.New("the directory has no such endpoint at this gateway")
 	}
 	if err == nil && there {
 		err = s.gateway.remove(ctx, entry.ID)
