@@ -75,9 +75,10 @@ func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) e
 	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt-team?"+q.Encode(), &a); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("team %s: %d resources, %s USD of today and %s USD of this month (were: team %s)", a.To, a.Resources, a.Day, a.Month, a.From)
+	line := fmt.Sprintf("team %s: received %d resources, %s USD of today and %s USD of this month from team %s",
+		a.To, a.Resources, a.Day, a.Month, a.From)
 	if a.Pending > 0 {
-		line += fmt.Sprintf("; %d remain, because calls about them are in progress: repeat the command when these have ended", a.Pending)
+		line += fmt.Sprintf("; %d resources not transferred, because calls about them are in progress: repeat the command later", a.Pending)
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err

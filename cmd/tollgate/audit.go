@@ -45,12 +45,12 @@ elsewhere from time to time, and pass it with --head.`,
 				return fmt.Errorf("no line has the digest %s: the log was truncated or rewritten", head)
 			}
 			w := cmd.OutOrStdout()
-			_, _ = fmt.Fprintf(w, "lines %d to %d: the chain is whole\nhead  %s\n", c.First, c.Last, c.Head)
+			_, _ = fmt.Fprintf(w, "lines %d to %d: the chain is valid\nhead  %s\n", c.First, c.Last, c.Head)
 			if c.Incomplete > 0 {
-				_, _ = fmt.Fprintf(w, "%d incomplete: a gateway ended while it wrote\n", c.Incomplete)
+				_, _ = fmt.Fprintf(w, "%d incomplete: a gateway stopped while writing\n", c.Incomplete)
 			}
 			for _, seq := range c.Unfinished() {
-				_, _ = fmt.Fprintf(w, "line %d has no result: under way, or the gateway was killed\n", seq)
+				_, _ = fmt.Fprintf(w, "line %d has no result: change in progress, or gateway killed\n", seq)
 			}
 			return nil
 		}),

@@ -41,7 +41,7 @@ func newBilling() *cobra.Command {
 	cmd := group("billing", "Show the platform's bills", "  tollgate billing pods --grouping podId --plot")
 	cmd.Long = `Show the platform's bills for the organisation, per bucket of time.
 
-The options are those of the platform's command-line client. ` + "`--key-env`" + ` names
+The options match the platform's command-line client. ` + "`--key-env`" + ` names
 the environment variable that holds a caller's key. ` + "`--gpu-id`" + ` and groupings by
 GPU type, team and label read the history of the ledger through the admin listener.`
 	for _, b := range []struct {
@@ -87,7 +87,7 @@ func (b *billing) command(use, short string) *cobra.Command {
 	if b.groups != nil {
 		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(append(b.groupings(), "team", "label:NAME"), ", "))
 		f.StringVar(&b.org, "org", "", "organisation whose ledger contains the GPU types, teams and labels")
-		f.StringVar(&b.id, b.idFlag, "", "only this one")
+		f.StringVar(&b.id, b.idFlag, "", "only this resource")
 		f.StringVar(&b.gpu, "gpu-id", "", "only this type of GPU, or pool of an endpoint")
 		b.admin = newAdminClient(cmd)
 		complete(cmd, "org", orgNames)
@@ -141,7 +141,7 @@ func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[s
 		return nil, err
 	}
 	if b.grouping == "podId" && b.groups["podId"] == "endpointId" {
-		_, _ = fmt.Fprintln(b.notes, "The platform does not bill workers one by one: these are the endpoints.")
+		_, _ = fmt.Fprintln(b.notes, "The platform bills endpoints, not single workers: the rows show endpoints.")
 	}
 	if b.byLedger() || b.gpu != "" {
 		return b.allot(ctx, bills)
@@ -262,7 +262,7 @@ func writeProgress(w io.Writer, done, of int) {
 	switch {
 	case of < 2:
 	case done < of:
-		_, _ = fmt.Fprintf(w, "\r%d of %d parts of the range were answered", done, of)
+		_, _ = fmt.Fprintf(w, "\r%d of %d parts of the range received", done, of)
 	default:
 		_, _ = fmt.Fprint(w, "\r\x1b[K") // ECMA-48, EL: erase to the end of the line
 	}

@@ -45,7 +45,7 @@ func TestWriteProgress(t *testing.T) {
 	for done := range 3 {
 		writeProgress(&b, done, 2)
 	}
-	if got, want := b.String(), "\r0 of 2 parts of the range were answered\r1 of 2 parts of the range were answered\r\x1b[K"; got != want {
+	if got, want := b.String(), "\r0 of 2 parts of the range received\r1 of 2 parts of the range received\r\x1b[K"; got != want {
 		t.Errorf("two parts: %q, want %q", got, want)
 	}
 }

@@ -70,7 +70,7 @@ data: {"reason":"the gateway drains"}
 	if out.String() != want {
 		t.Errorf("wrote\n%s\nwant\n%s", out.String(), want)
 	}
-	if !strings.HasPrefix(notes.String(), "3 decisions are missing") || err == nil || !strings.Contains(err.Error(), "the gateway drains") {
+	if !strings.HasPrefix(notes.String(), "3 decisions skipped") || err == nil || !strings.Contains(err.Error(), "the gateway drains") {
 		t.Errorf("notes %q, error %v", notes.String(), err)
 	}
 }

@@ -166,7 +166,8 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 	for i, o := range loaded.Config.Orgs {
 		keys += len(o.Keys)
 		if o.Isolation.HidesUnowned() {
-			_, _ = fmt.Fprintf(stdout, "%s: hint: orgs[%d].isolation.unowned is not set; what was made without the gateway exists for exempt roles alone, until 'tollgate spend adopt' gives it an owner\n", c.path, i)
+			_, _ = fmt.Fprintf(stdout, "%s: hint: orgs[%d].isolation.unowned is not set; "+
+				"only exempt roles see resources created outside the gateway, until 'tollgate spend adopt' assigns an owner\n", c.path, i)
 		}
 	}
 	if c.state == "" && operator.KeepsLedger(&loaded.Config) {

@@ -128,7 +128,7 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 		return nil, fmt.Errorf("%s answered %s: is it the operators' listener of a gateway? Set another address with --admin or %s", base, res.Status, adminEnv)
 	}
 	if res.StatusCode == http.StatusUnauthorized {
-		problem.Detail += ": put it into " + tokenEnv
+		problem.Detail += ": set it in " + tokenEnv
 	}
 	if res.StatusCode == http.StatusBadRequest && len(problem.Errors) > 0 { // faults of parameters
 		return nil, usageError{errors.New(problem.Detail)}

@@ -218,7 +218,7 @@ func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 
 // greet prints keys, two calls to try and the addresses. The console comes last, because people open it first.
 func greet(w io.Writer, at demoAddresses) error {
-	_, err := fmt.Fprintf(w, `tollgate demo: two sample organisations; nothing is rented, and nothing is kept
+	_, err := fmt.Fprintf(w, `tollgate demo: two sample organisations; no resources are rented, and nothing is stored
 
 Keys
   tg_demo_research   acme, team research: pods on RTX 4090 and L4, at most 2 GPUs each, 10 USD per hour
@@ -228,7 +228,7 @@ Keys
   tg_demo_tiny       acme, team tiny: 5 calls a minute
   tg_demo_exempt     acme, admin, not limited
   tg_demo_globex     globex, with its own account at the platform: idle pods are stopped
-Try an allowed call, and one that a policy refuses; "tollgate demo --help" has more
+Try an allowed call, and a call that a policy denies; "tollgate demo --help" lists more
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"b","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}' http://%[1]s/v2/pods
 Open

@@ -103,5 +103,5 @@ func (e *demoEnvoy) run(ctx context.Context, stderr io.Writer) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return errors.Join(errors.New("envoy has ended"), err)
+	return errors.Join(errors.New("envoy exited"), err)
 }

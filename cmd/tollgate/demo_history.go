@@ -138,7 +138,7 @@ func (h *history) create(ctx context.Context, m *made) error {
 	}
 	if answer.status == http.StatusCreated {
 		if err := json.Unmarshal(answer.body.Bytes(), &pod); err != nil {
-			return fmt.Errorf("the history of the demo: %w", err)
+			return fmt.Errorf("demo history: %w", err)
 		}
 		h.running[m.name] = pod.ID
 	}
@@ -157,7 +157,7 @@ func (h *history) approve(ctx context.Context, m *made) error {
 		} `json:"approvals"`
 	}
 	if err := json.Unmarshal(answer.body.Bytes(), &list); err != nil || len(list.Approvals) == 0 {
-		return fmt.Errorf("the history of the demo has no request for approval: %s", answer.body.Bytes())
+		return fmt.Errorf("demo history: no approval request: %s", answer.body.Bytes())
 	}
 	grant := url.Values{"id": {list.Approvals[0].ID}, "by": {"mara"}, "for": {"1h"}, "reason": {"the sweep for the paper"}}
 	if err := h.operate(ctx, "approvals/grant", grant); err != nil {
@@ -170,7 +170,7 @@ func (h *history) approve(ctx context.Context, m *made) error {
 func (h *history) call(ctx context.Context, method, path, key, body string) (*reply, error) {
 	answer, err := h.ask(ctx, h.data, method, path, key, body)
 	if err == nil && answer.status >= http.StatusInternalServerError {
-		err = fmt.Errorf("the history of the demo: %s %s: %d %s", method, path, answer.status, answer.body.Bytes())
+		err = fmt.Errorf("demo history: %s %s: %d %s", method, path, answer.status, answer.body.Bytes())
 	}
 	return answer, err
 }
@@ -181,7 +181,7 @@ func (h *history) operate(ctx context.Context, row string, values url.Values) er
 	maps.Copy(query, values)
 	answer, err := h.ask(ctx, h.admin, http.MethodPost, "/admin/"+row+"?"+query.Encode(), "", "")
 	if err == nil && answer.status >= http.StatusBadRequest {
-		err = fmt.Errorf("the history of the demo: %s: %d %s", row, answer.status, answer.body.Bytes())
+		err = fmt.Errorf("demo history: %s: %d %s", row, answer.status, answer.body.Bytes())
 	}
 	return err
 }

@@ -57,7 +57,8 @@ in tollgate-dev.yaml. See docs/dev.md.`,
 		RunE: action(func(cmd *cobra.Command, args []string) error { return f.serve(cmd, args) }),
 	}
 	p := cmd.PersistentFlags()
-	p.StringVar(&f.gateway, "gateway", defaultGateway, "address of the gateway, or with --platform emulator the address it listens on; "+gatewayEnv+" is another default")
+	p.StringVar(&f.gateway, "gateway", defaultGateway,
+		"address of the gateway, or with --platform emulator the address to listen on; $"+gatewayEnv+" overrides the default")
 	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable with your key, in the environment or in .env of the directory")
 	p.StringVar(&f.keyFile, "key-file", "", "file with your key, used if the variable is not set (default tollgate/key in the user's configuration directory)")
 	flags := cmd.Flags()
@@ -70,7 +71,8 @@ in tollgate-dev.yaml. See docs/dev.md.`,
 	flags.BoolVar(&f.yes, "yes", false, "create any number of endpoints without asking")
 	flags.BoolVar(&f.remove, "rm", false, "remove the session's resources when it ends")
 	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's")
-	flags.Float64Var(&f.maxUSD, "max-usd", 0, "the most that the session may cost if every worker runs; its endpoints are removed then")
+	flags.Float64Var(&f.maxUSD, "max-usd", 0,
+		"maximum cost of the session in USD if every worker runs; at this cost, its endpoints are removed")
 	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "how long a call waits for its first worker")
 	list := &cobra.Command{
 		Use: "list [DIR]", Short: "List the endpoints created for a directory", Args: named(nil, 1),
@@ -83,7 +85,7 @@ in tollgate-dev.yaml. See docs/dev.md.`,
 		Example: "  tollgate dev undeploy --all",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
 	}
-	undeploy.Flags().BoolVar(&f.all, "all", false, "remove all of them")
+	undeploy.Flags().BoolVar(&f.all, "all", false, "remove all endpoints")
 	undeploy.Flags().BoolVar(&f.stale, "cleanup-stale", false, "forget endpoints that no longer exist")
 	cmd.AddCommand(list, undeploy)
 	return cmd
@@ -308,7 +310,7 @@ func (f *devFlags) undeploy(cmd *cobra.Command, args []string) (err error) {
 			faults = append(faults, err)
 			continue
 		}
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is removed\n", e.Name); err != nil {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s removed\n", e.Name); err != nil {
 			return err
 		}
 	}

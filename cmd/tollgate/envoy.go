@@ -109,7 +109,7 @@ envoy.tls.certificate the only other file.`,
 	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or DNS name and port of a gateway's envoy.listen; may be repeated, and a name may resolve to several gateways (default: the gateways in the configuration)")
 	addFiles(cmd, &b.Files)
 	cmd.Flags().StringVar(&serverName, "server-name", "", "first DNS name in the gateways' certificate (default: read from envoy.tls.certificate)")
-	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no bound)")
+	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no limit)")
 	return cmd
 }
 
@@ -131,7 +131,7 @@ func newEnvoySecrets() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "secrets --dir DIR --cert FILE --key FILE --ca FILE",
-		Short: "Write the files that tell Envoys the paths of their certificates",
+		Short: "Write the files with the paths of the Envoys' certificates",
 		Long: `Writes the files of the directory envoy.xds.secrets, which contain the paths of an
 Envoy's certificate and of the gateways' certificate authority. Envoy reloads the
 certificates when a file is moved into their directories.`,

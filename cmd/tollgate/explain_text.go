@@ -15,13 +15,13 @@ import (
 func writeExplanation(w io.Writer, x *explain.Report) error {
 	var b strings.Builder
 	if x.Own != nil {
-		_, err := fmt.Fprintf(w, "The gateway, by itself, at %s, under configuration %s\n\n%s\n", moment(&x.Time), x.Revision, x.Own.Did)
+		_, err := fmt.Fprintf(w, "Action of the gateway itself at %s, configuration %s\n\n%s\n", moment(&x.Time), x.Revision, x.Own.Did)
 		return err
 	}
 	fmt.Fprintf(&b, "%s %s\n", x.Method, x.Path)
-	fmt.Fprintf(&b, "  by %s, under configuration %s\n", callerLine(x.Caller), x.Revision)
+	fmt.Fprintf(&b, "  by %s, configuration %s\n", callerLine(x.Caller), x.Revision)
 	if x.Dry {
-		b.WriteString("  a dry run: nothing was sent but reads\n")
+		b.WriteString("  dry run: only reads were sent\n")
 	}
 	if x.DecisionID != "" {
 		fmt.Fprintf(&b, "  at %s, decision %s, request %s\n", moment(&x.Time), x.DecisionID, x.RequestID)
@@ -63,7 +63,7 @@ func verdictLine(dry bool, v explain.Verdict, status int, stage, detail string) 
 		}
 		return strings.ToUpper(would + "allowed")
 	case explain.Unknown:
-		return "UNKNOWN: it hangs on what was not read"
+		return "UNKNOWN: the outcome depends on data that was not read"
 	default:
 		text := fmt.Sprintf("%s %d", strings.ToUpper(would+"refused"), status)
 		if stage != "" {

@@ -88,7 +88,7 @@ func (f *follower) take(event string, data []byte) error {
 		return f.decision(data)
 	case "missed":
 		err := json.Unmarshal(data, &about)
-		_, _ = fmt.Fprintf(f.notes, "%d decisions are missing: they were made faster than they could be written\n", about.Missed)
+		_, _ = fmt.Fprintf(f.notes, "%d decisions skipped: the output was too slow\n", about.Missed)
 		return err
 	case "end":
 		if err := json.Unmarshal(data, &about); err != nil {

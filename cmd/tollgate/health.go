@@ -21,7 +21,7 @@ func newHealth() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Report whether a gateway on this host is ready, as the exit status",
+		Short: "Check whether a gateway on this host is ready",
 		Long: `Requests /readyz of the admin listener, or /livez with --live. Exits with 0 if the
 response is 200, with 1 if it is not or does not arrive, and with 2 if the command
 line is invalid. Use it for probes in images without a shell.

@@ -19,11 +19,11 @@ import (
 func newKeys() *cobra.Command {
 	cmd := group("keys", "Create, rotate, list and revoke keys for callers", "  tollgate keys create acme/batch --team research",
 		newKeysCreate(), newKeysRotate(), newKeysList(), newKeysImport())
-	cmd.Long = `Makes, replaces, lists and withdraws keys for callers, at a running gateway: what
-is changed is in force there at once, and at all others within two seconds.
+	cmd.Long = `Creates, rotates, lists and revokes keys for callers at a running gateway. A change
+takes effect there immediately, and at all other gateways within two seconds.
 
-With -c, rotate and list are about the keys of a configuration file instead.
-They print the entries for the file and do not change it.`
+With -c, rotate and list use the keys of a configuration file instead. They print
+entries for the file and do not change the file.`
 	return cmd
 }
 
@@ -33,7 +33,7 @@ func newKeysRotate() *cobra.Command {
 	overlap := span(7 * 24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "rotate ORG/KEY",
-		Short: "Create a new secret for a key; the old one is accepted for a while",
+		Short: "Create a new secret for a key; the old secret remains valid for a while",
 		Long: `Creates a new random secret for a key. The old secret is accepted until the overlap
 ends. The key keeps its ID, limits and history. The secret is shown once.
 
@@ -54,7 +54,7 @@ sha256 or digests. The file is not changed.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file that contains the key")
-	cmd.Flags().Var(&overlap, "overlap", "how long the present secret is accepted beside the new one, such as 24h or 7d")
+	cmd.Flags().Var(&overlap, "overlap", "how long the old secret is still accepted, such as 24h or 7d")
 	c = newAdminClient(cmd)
 	completeArguments(cmd, []string{"ORG/KEY"})
 	return cmd

@@ -36,7 +36,7 @@ func newKeysCreate() *cobra.Command {
 	var s keySpec
 	cmd := &cobra.Command{
 		Use:   "create [ORG/KEY]",
-		Short: "Make a key",
+		Short: "Create a key",
 		Long: `Creates a key at a running gateway. The secret is random, is shown once, and is not
 stored; gateways store only its SHA-256.
 
@@ -73,9 +73,9 @@ contacting a gateway.`,
 	f.StringSliceVar(&s.roles, "role", nil, "roles of the caller: viewer, operator, admin, lead (default operator)")
 	f.StringVar(&s.owner, "owner", "", "person responsible for the key")
 	f.StringVar(&s.expires, "expires", "", "expiry as an RFC 3339 time, or a duration from now such as 90d (default never)")
-	f.StringSliceVar(&s.addresses, "address", nil, "network from which the key is accepted, such as 10.0.0.0/8 (default everywhere)")
-	f.StringToStringVar(&s.limits, "limits", nil, "quotas of its own, such as minute=60,day=10000")
-	f.StringToStringVar(&s.budget, "budget", nil, "budget of its own, such as per_hour=2.50,gpus=4")
+	f.StringSliceVar(&s.addresses, "address", nil, "network from which the key is accepted, such as 10.0.0.0/8 (default: any address)")
+	f.StringToStringVar(&s.limits, "limits", nil, "quotas of the key, such as minute=60,day=10000")
+	f.StringToStringVar(&s.budget, "budget", nil, "budget of the key, such as per_hour=2.50,gpus=4")
 	f.StringVar(&s.digest, "sha256", "", "SHA-256 of an existing secret, in place of a new one")
 	c = newAdminClient(cmd)
 	complete(cmd, "team", teamNames)

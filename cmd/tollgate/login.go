@@ -129,13 +129,13 @@ func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config,
 	}
 	switch {
 	case found.Token == "":
-		return nil, fmt.Errorf("%s names no token_endpoint", address)
+		return nil, fmt.Errorf("%s has no token_endpoint", address)
 	case found.Authorize == "" && found.Device == "":
-		return nil, fmt.Errorf("%s names no authorization_endpoint", address)
+		return nil, fmt.Errorf("%s has no authorization_endpoint", address)
 	}
 	for _, endpoint := range []string{found.Authorize, found.Token, found.Device} {
 		if endpoint != "" && !isConfidential(endpoint) {
-			return nil, fmt.Errorf("%s names the endpoint %q: expected https", address, endpoint)
+			return nil, fmt.Errorf("%s contains the endpoint %q: expected https", address, endpoint)
 		}
 	}
 	return &oauth2.Config{Endpoint: oauth2.Endpoint{AuthURL: found.Authorize, TokenURL: found.Token, DeviceAuthURL: found.Device, AuthStyle: oauth2.AuthStyleInParams}}, nil
@@ -175,7 +175,7 @@ func byDevice(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oau
 			return token, err
 		}
 		device.Interval = 2 * cmp.Or(device.Interval, 5) // RFC 8628, section 3.5
-		_, _ = fmt.Fprintf(notes, "%v: asking again in %d seconds\n", err, device.Interval)
+		_, _ = fmt.Fprintf(notes, "%v: retrying in %d seconds\n", err, device.Interval)
 	}
 }
 
@@ -189,7 +189,7 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 	state, verifier, codes := rand.Text(), oauth2.GenerateVerifier(), make(chan url.Values, 1)
 	server := &http.Server{ReadHeaderTimeout: issuerTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/callback" || r.FormValue("state") != state {
-			http.Error(w, "This is not the login that was started.", http.StatusBadRequest)
+			http.Error(w, "Unknown login. Start the login again in the terminal.", http.StatusBadRequest)
 			return
 		}
 		_, _ = io.WriteString(w, "You can close this page and return to the terminal.\n")
@@ -279,7 +279,7 @@ func storedToken(ctx context.Context, notes io.Writer) (string, error) {
 func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error) {
 	unlock, err := lock(filepath.Join(filepath.Dir(file), "login.lock"))
 	if err != nil {
-		_, _ = fmt.Fprintf(notes, "The login is refreshed without a lock: %v\n", err)
+		_, _ = fmt.Fprintf(notes, "Refreshing the login without a lock: %v\n", err)
 	}
 	defer unlock()
 	l, err := readLogin(file)
@@ -290,7 +290,7 @@ func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error
 		return nil, err
 	}
 	if err := l.save(file); err != nil {
-		_, _ = fmt.Fprintf(notes, "The refreshed login is not stored: %v\n", err)
+		_, _ = fmt.Fprintf(notes, "Cannot store the refreshed login: %v\n", err)
 	}
 	return l, nil
 }

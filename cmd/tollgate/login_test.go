@@ -167,10 +167,10 @@ func TestLoginIsConfidential(t *testing.T) {
 func TestLoginAtWrongIssuers(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	for document, want := range map[string]string{
-		`"authorization_endpoint":"https://id.example.com/a","token_endpoint":"http://id.example.com/t"`: `names the endpoint "http://id.example.com/t": expected https`,
+		`"authorization_endpoint":"https://id.example.com/a","token_endpoint":"http://id.example.com/t"`: `contains the endpoint "http://id.example.com/t": expected https`,
 		"": "expected a redirect to https",
-		`"authorization_endpoint":"https://id.example.com/a"`: "names no token_endpoint",
-		`"token_endpoint":"https://id.example.com/t"`:         "names no authorization_endpoint",
+		`"authorization_endpoint":"https://id.example.com/a"`: "has no token_endpoint",
+		`"token_endpoint":"https://id.example.com/t"`:         "has no authorization_endpoint",
 	} {
 		var server *httptest.Server
 		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +197,7 @@ func TestLoginByBrowserNeedsItsEndpoint(t *testing.T) {
 	if _, err := discover(t.Context(), server.URL, false); err != nil {
 		t.Error(err)
 	}
-	if _, err := discover(t.Context(), server.URL, true); err == nil || !strings.HasSuffix(err.Error(), "names no authorization_endpoint") {
+	if _, err := discover(t.Context(), server.URL, true); err == nil || !strings.HasSuffix(err.Error(), "has no authorization_endpoint") {
 		t.Errorf("with --browser: %v", err)
 	}
 }
@@ -208,7 +208,7 @@ func TestLoginOutlastsFailures(t *testing.T) {
 	issuer := newFakeIssuer(t)
 	issuer.failures = 1
 	code, _, stderr := tell(t, "login", issuer.URL, "--client-id", "cli")
-	if code != 0 || !strings.Contains(stderr, "EOF: asking again in 2 seconds\n") {
+	if code != 0 || !strings.Contains(stderr, "EOF: retrying in 2 seconds\n") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
@@ -292,7 +292,7 @@ func TestRefreshThatIsNotStored(t *testing.T) {
 	}
 	var notes strings.Builder
 	token, err := storedToken(t.Context(), &notes)
-	if token != "second" || err != nil || !strings.HasPrefix(notes.String(), "The refreshed login is not stored: ") {
+	if token != "second" || err != nil || !strings.HasPrefix(notes.String(), "Cannot store the refreshed login: ") {
 		t.Errorf("token %q, %v, %s", token, err, notes.String())
 	}
 }

@@ -50,9 +50,9 @@ func ownRecords() []mine {
 
 func newMy() *cobra.Command {
 	cmd := group("my", "Show your own costs, resources, decisions, approval requests and keys", "  tollgate my spend")
-	cmd.Long = `Shows callers their own records, and leads the records of their team. They need the address
-of the gateway and their key, and no access to the operators' listener. "tollgate whoami"
-shows the identity of a key, and the rest of its limits and budgets.`
+	cmd.Long = `Shows the records of a caller or, for a lead, of the whole team. The commands need the
+address of the gateway and a key, but no access to the operators' listener. "tollgate
+whoami" shows the identity of a key, and its remaining limits and budgets.`
 	for _, m := range ownRecords() {
 		cmd.AddCommand(m.command())
 	}

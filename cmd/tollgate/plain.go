@@ -63,7 +63,7 @@ func plainPage(v reflect.Value) (p page) {
 // sentence returns a member of a response as a sentence.
 func sentence(name, text string) string {
 	if name == "next" {
-		return "There are more: --cursor " + text
+		return "More entries: --cursor " + text
 	}
 	label := words(name)
 	return strings.ToUpper(label[:1]) + label[1:] + ": " + text

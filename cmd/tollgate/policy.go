@@ -15,8 +15,8 @@ import (
 func newPolicy() *cobra.Command {
 	cmd := group("policy", "Check, test, build, document and replay policies, and audit resources", "  tollgate policy check policies/acme",
 		newPolicyCheck(), newPolicyTest(), newPolicyDocs(), newPolicyBuild(), newPolicyExport(), newPolicyReplay(), newPolicyAudit())
-	cmd.Long = `Tools for those who write policies. None of them needs a running gateway, a
-platform or secrets, but audit, which reads the resources of an organisation.`
+	cmd.Long = `Tools for authors of policies. Except for audit, which reads the resources of an
+organisation, they need no running gateway, no platform and no secrets.`
 	return cmd
 }
 

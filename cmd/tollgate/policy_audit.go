@@ -67,7 +67,7 @@ func (p *policyAudit) do(cmd *cobra.Command, org string) error {
 		return err
 	}
 	if x.Ownerless != "" {
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: owners are not known: %s\n", x.Ownerless)
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: owners unknown: %s\n", x.Ownerless)
 	}
 	if p.exitCode && bad {
 		return errReported
@@ -102,7 +102,7 @@ func said(s *explain.AuditedResource) []string {
 		lines = append(lines, p.Policy+" "+p.Verdict+": "+p.Message)
 	}
 	if s.Reason != "" {
-		lines = append(lines, "not judged: "+s.Reason)
+		lines = append(lines, "not evaluated: "+s.Reason)
 	}
 	return lines
 }

@@ -51,7 +51,7 @@ of the files.`,
 			}
 			signed := "signed"
 			if key == "" {
-				signed = "not signed: gateways take it with bundle.allow_unsigned alone"
+				signed = "not signed: gateways accept it only with bundle.allow_unsigned"
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s (%s), %s\n", output, policyCount(len(names)), strings.Join(names, ", "), signed)
 			return err

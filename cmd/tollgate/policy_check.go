@@ -19,7 +19,7 @@ func newPolicyCheck() *cobra.Command {
 	var fix bool
 	cmd := &cobra.Command{
 		Use:   "check DIR | -c tollgate.yaml",
-		Short: "Check policies: syntax, types, forbidden functions, format",
+		Short: "Check the syntax, types, functions and format of policies",
 		Long: `Compiles policies like the gateway: in strict mode, type-checked against the schema
 of the input, and without the built-in functions that are not available to policies.
 Tests are compiled, too. Prints each fault with file, line and column, and exits with
@@ -89,7 +89,7 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 	for _, o := range loaded.Config.Orgs {
 		entries += len(o.Policies.Policies)
 		if b := o.Policies.Bundle; b != nil && !b.URL.IsZero() {
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: org %s: the bundle at %s is not fetched, so not checked\n", o.ID, b.URL)
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: org %s: bundle at %s not checked, because it is not fetched\n", o.ID, b.URL)
 		}
 		if dir := o.Policies.Directory; !dir.IsZero() {
 			_, err := inspect(cmd, dir.String(), fix)
@@ -105,7 +105,7 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 	if err := authoring.Join(append(faults, authoring.Faults(err)...)); err != nil {
 		return faulty(cmd, path, placed(loaded, err))
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: no faults; %s, %s switched on\n",
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: no faults; %s, %s enabled\n",
 		path, counted(len(loaded.Config.Orgs), "organisation"), policyCount(entries))
 	return err
 }

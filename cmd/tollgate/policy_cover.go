@@ -50,7 +50,7 @@ threshold. With --run, the threshold applies only if it is set explicitly.`,
 			return action(func(cmd *cobra.Command, args []string) error { return t.do(cmd, args[0], filter) })(cmd, args)
 		},
 	}
-	cmd.Flags().Float64Var(&t.threshold, "threshold", 80, "least coverage of the policies, in percent of their lines")
+	cmd.Flags().Float64Var(&t.threshold, "threshold", 80, "minimum coverage of the policies, in percent of their lines")
 	cmd.Flags().StringVar(&t.run, "run", "", "run only tests whose name (data.PACKAGE.RULE) matches this expression")
 	t.out = outputFlag(cmd, "table", "json", "yaml")
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "also list the tests that pass")
@@ -111,7 +111,8 @@ func (t *policyTest) print(w io.Writer, r *authoring.Report) error {
 		}
 		fmt.Fprintf(&b, "%s: %s: %s\n", res.Place, strings.ToUpper(string(res.Outcome)), res.Name)
 		if res.FailedAt != nil {
-			fmt.Fprintf(&b, "  %s: does not hold, with these values:\n    %s\n", res.FailedAt.Place, indented(cmp.Or(res.FailedAt.Values, res.FailedAt.Text)))
+			fmt.Fprintf(&b, "  %s: expression failed with these values:\n    %s\n",
+				res.FailedAt.Place, indented(cmp.Or(res.FailedAt.Values, res.FailedAt.Text)))
 		}
 		for _, c := range res.Cases {
 			fmt.Fprintf(&b, "  case %s\n", c)

@@ -216,7 +216,7 @@ func printReplay(w io.Writer, r *replay.Report) error {
 	for _, n := range []struct {
 		count int
 		what  string
-	}{{r.Skipped, "of other organisations"}, {r.Other, "no decisions of a gateway"}, {r.Unreadable, "damaged"}} {
+	}{{r.Skipped, "of other organisations"}, {r.Other, "not decisions of a gateway"}, {r.Unreadable, "damaged"}} {
 		if n.count > 0 {
 			fmt.Fprintf(&b, ", %d %s", n.count, n.what)
 		}
@@ -226,7 +226,7 @@ func printReplay(w io.Writer, r *replay.Report) error {
 		fmt.Fprintf(&b, "  %s\n", f)
 	}
 	for _, org := range slices.Sorted(maps.Keys(r.Revisions)) {
-		fmt.Fprintf(&b, "judged by revision %s of %s\n", r.Revisions[org], org)
+		fmt.Fprintf(&b, "evaluated with revision %s of %s\n", r.Revisions[org], org)
 	}
 	for _, g := range r.Groups {
 		fmt.Fprintf(&b, "%7d  %s\n", g.Calls, strings.ReplaceAll(string(g.Kind), "_", " "))

@@ -16,12 +16,13 @@ func writeMarkdown(w io.Writer, r *replay.Report) error {
 	b.WriteString("## Replay of policies\n\n")
 	fmt.Fprintf(&b, "%s read", counted(r.Read, "event"))
 	if r.Skipped+r.Other+r.Unreadable > 0 {
-		fmt.Fprintf(&b, ", %d of them not judged (%d of other organisations, %d no decisions, %d damaged)", r.Skipped+r.Other+r.Unreadable, r.Skipped, r.Other, r.Unreadable)
+		fmt.Fprintf(&b, ", %d of them not evaluated (%d of other organisations, %d not decisions, %d damaged)",
+			r.Skipped+r.Other+r.Unreadable, r.Skipped, r.Other, r.Unreadable)
 	}
 	for _, org := range slices.Sorted(maps.Keys(r.Revisions)) {
 		fmt.Fprintf(&b, "; revision %s of %s", r.Revisions[org], org)
 	}
-	b.WriteString(".\n\n| calls | what would be |\n| ---: | --- |\n")
+	b.WriteString(".\n\n| calls | result |\n| ---: | --- |\n")
 	for _, g := range r.Groups {
 		fmt.Fprintf(&b, "| %d | %s |\n", g.Calls, strings.ReplaceAll(string(g.Kind), "_", " "))
 	}

@@ -191,7 +191,7 @@ func named(required []string, optional ...int) cobra.PositionalArgs {
 		case len(args) < len(required):
 			return fmt.Errorf("%s is missing", required[len(args)])
 		case len(args) > most:
-			return fmt.Errorf("%q is one argument too many%s", args[most], flagFor(cmd, args[most]))
+			return fmt.Errorf("unexpected argument %q%s", args[most], flagFor(cmd, args[most]))
 		}
 		return nil
 	}

@@ -145,7 +145,7 @@ func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) c
 			logger.Error("configuration refused, keeping the previous one", "file", f.path, "fault", err.Error())
 			return inputs
 		}
-		loaded = next // one rejected file less each time
+		loaded = next // without one more rejected file
 	}
 	loaded.Commit()
 	f.loaded = loaded

@@ -56,7 +56,7 @@ func comparedPage(c *money.Comparison, a asked) page {
 	return p.more(c.Next)
 }
 
-// more tells people how the next part of a list is asked for.
+// more adds a sentence with the flag for the next page, if there is a next page.
 func (p page) more(next string) page {
 	if next != "" {
 		p.said = append([]string{sentence("next", next)}, p.said...)

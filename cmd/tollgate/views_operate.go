@@ -14,9 +14,9 @@ import (
 func diffText(d *operator.ConfigDiff) string {
 	switch {
 	case d.Fault != "":
-		return "The file would not be taken: " + d.Fault
+		return "The file would be rejected: " + d.Fault
 	case d.Diff == "":
-		return "Nothing that is shown differs between " + d.From + " and " + d.To + "."
+		return "No visible differences between " + d.From + " and " + d.To + "."
 	}
 	return strings.TrimSuffix(d.Diff, "\n")
 }
@@ -40,9 +40,9 @@ func overviewPage(o *operator.Overview, _ asked) (p page) {
 		known, none string
 	}{
 		{o.Gateways, "", ""},
-		{o.Approvals, operator.PartApprovals, "No request waits for approval."},
-		{o.Budgets, operator.PartBudgets, "No budget is near its end."},
-		{o.Refused, operator.PartRefusals, "Nothing was refused today."},
+		{o.Approvals, operator.PartApprovals, "No pending approval requests."},
+		{o.Budgets, operator.PartBudgets, "No budget is nearly used up."},
+		{o.Refused, operator.PartRefusals, "No refusals today."},
 		{o.Idle, operator.PartIdle, "No money is spent on idle resources."},
 		{o.Drift, operator.PartBudgets, "No ledger differs from the platform."},
 	} {

@@ -12,7 +12,7 @@ import (
 func ledgerPage(l *money.Ledger, _ asked) page {
 	var p page
 	if !l.Complete {
-		p.said = append(p.said, "The ledger is not complete: what raises cost is refused until it was compared with the platform.", "")
+		p.said = append(p.said, "The ledger is incomplete: calls that raise cost are refused until it has been compared with the platform.", "")
 	}
 	if l.Loss != nil {
 		p.said = append(p.said, lossText(l.Loss), "")
@@ -25,7 +25,8 @@ func ledgerPage(l *money.Ledger, _ asked) page {
 		budgets.addBudgets(b.Scope, b.Budgets)
 		for _, budget := range b.Budgets {
 			if budget.Over != "" {
-				p.said = append(p.said, fmt.Sprintf("Runs under way may pass the budget %s %s by %s USD at most.", b.Scope, budget.Name, budget.Over), "")
+				p.said = append(p.said, fmt.Sprintf("Runs in progress may exceed the budget %s %s by at most %s USD.",
+					b.Scope, budget.Name, budget.Over), "")
 			}
 		}
 	}
@@ -65,7 +66,8 @@ func lossText(l *money.Loss) string {
 	if l.Rebuilt == nil {
 		return text + "It is being rebuilt."
 	}
-	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner back, %d have none.", moment(l.Rebuilt), l.Returned, l.Unowned)
+	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner again, %d have no owner.",
+		moment(l.Rebuilt), l.Returned, l.Unowned)
 }
 
 // budgetSheet returns a table of budgets with only its header. Call addBudgets for each scope.
@@ -148,7 +150,7 @@ func forecastPage(f *money.Forecasts, _ asked) page {
 
 func idlePage(l *money.IdleList, a asked) page {
 	if l.At == nil && a.out.people() {
-		return page{said: []string{"The platform was not looked at yet."}}
+		return page{said: []string{"The platform has not been checked yet."}}
 	}
 	s := sheet{{"resource", "kind", "name", "owner", "reason", "since", "usd_per_month", "snoozed_until", "stop_at"}}
 	for _, r := range l.Resources {

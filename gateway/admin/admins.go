@@ -59,7 +59,8 @@ func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, e
 	return d, nil
 }
 
-// WithOrgs returns a Directory whose admins can access the given organisations, unless they are bound to one.
+// WithOrgs returns a Directory whose admins can access the given organisations, unless they are bound to one
+// organisation.
 func (d *Directory) WithOrgs(orgs []adminapi.Tenant) *Directory {
 	all := *d
 	all.orgs = orgs
@@ -78,9 +79,9 @@ func (d *Directory) HasToken(digest identity.Digest) bool {
 // errUnknown is the error for a token that belongs to no admin.
 var errUnknown = errors.New("an admin token is required")
 
-// Find returns the admin with a token at a time. The error is oidc.ErrUnavailable if the token cannot be checked, errNoRole or
-// errNoName if its holder is not an admin, and any other error if the token is invalid. Tokens are looked up by digest, so the time
-// taken does not reveal how similar a guess is.
+// Find returns the admin that a token identifies at the time now. The error is identity.ErrIssuerUnavailable if the token cannot be
+// checked, errNoRole or errNoName if the holder of the token is not an admin, and any other error if the token is invalid. Tokens
+// are looked up by digest, so the time taken does not reveal how similar a guess is.
 func (d *Directory) Find(ctx context.Context, token string, now time.Time) (adminapi.Principal, error) {
 	if len(d.issuers) > 0 && identity.LooksLikeToken(token) {
 		return d.issued(ctx, token, now)

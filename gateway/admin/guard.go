@@ -101,8 +101,8 @@ type TokenError struct {
 // is required, the Host must be an address or localhost, which protects against DNS rebinding: a page of another site could
 // otherwise point its own name to this address and have the browser treat the responses as its own.
 //
-// To slow down guessing, an address that has presented too many invalid tokens receives 429 for each further invalid one. A valid
-// token is accepted regardless, so that an admin can always revoke keys.
+// To slow down guessing, an address that has presented too many invalid tokens receives 429 for each further invalid token. A
+// valid token is accepted regardless, so that an admin can always revoke keys.
 func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (adminapi.Principal, error) {
 	if g.Admins().IsOpen() {
 		if !fixedHost(r.Host) {
@@ -126,7 +126,8 @@ func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (admi
 	return s, err
 }
 
-// Authenticate returns the admin with a token. The error is a [TokenError]. Invalid tokens are not counted.
+// Authenticate returns the admin that a token identifies. The error is a [TokenError]. Authenticate does
+// not count invalid tokens.
 func (g *Guard) Authenticate(ctx context.Context, token string) (adminapi.Principal, error) {
 	return g.AuthenticateAt(ctx, token, g.Now())
 }
@@ -174,7 +175,7 @@ func reject(w http.ResponseWriter, err error) {
 func RetrySeconds(wait time.Duration) int64 { return max(1, int64((wait+time.Second-1)/time.Second)) }
 
 // Invoke implements [adminapi.Invoker]. Unlike [adminapi.Endpoint.Invoke], it logs refusals and audits changes and reads of
-// callers' records. If cannot write the audit log, changes are refused.
+// callers' records. If the audit log cannot be written, changes are refused.
 func (g *Guard) Invoke(ctx context.Context, r *adminapi.Endpoint, s adminapi.Principal, values url.Values, body []byte) (any, error) {
 	org, err := g.admit(ctx, r, s, values.Get("org"))
 	if err != nil {

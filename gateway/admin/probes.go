@@ -9,7 +9,7 @@ type probed struct {
 	Dependencies []Dependency `json:"dependencies,omitempty"`
 }
 
-// Readiness reports whether a gateway accepts requests, and why not.
+// Readiness reports whether a gateway accepts requests and, if not, the reasons.
 type Readiness struct {
 	Ready            bool
 	Status, Revision string
@@ -26,8 +26,8 @@ func (r *Readiness) Effects() (effects []string) {
 	return effects
 }
 
-// Dependency is the state of something the gateway depends on. It is public and therefore contains neither organisations nor
-// addresses.
+// Dependency is the state of a service that the gateway depends on. The state is public and therefore contains neither
+// organisations nor addresses.
 type Dependency struct {
 	Name  string          `json:"name"`
 	State DependencyState `json:"state"`

@@ -33,7 +33,7 @@ func (c *Change) SubjectOrg() string {
 	return q.Get("org")
 }
 
-// Query selects changes. The zero value of a field other than Limit selects all.
+// Query selects changes. A zero field other than Limit selects all changes.
 type Query struct {
 	// Org selects changes by their SubjectOrg.
 	Org string

@@ -18,8 +18,8 @@ import (
 const adoption = http.MethodPost + " /admin/spend/adopt"
 
 // Creators returns the creators of an organisation's resources by resource ID, read from the lines of audit log files, which must
-// be given oldest first. Each Record is that of the intent, with the owner an admin assigned later. If the record has a team and no
-// key, an admin assigned it.
+// be given oldest first. Each Record is copied from the intent, with the owner that an admin assigned later. A Record with a team
+// but no key has an owner that an admin assigned.
 func Creators(org string, files ...string) (map[string]Record, error) {
 	m := creators{org, make(map[int64]Record), make(map[string]Record)}
 	for _, name := range files {

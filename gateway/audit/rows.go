@@ -9,17 +9,18 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
-// Endpoints returns the endpoints for the audit log. Those of a nil Log refuse to answer.
+// Endpoints returns the endpoints for the audit log. The endpoints of a nil Log refuse
+// every call.
 func (l *Log) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
 			Pattern: "GET /admin/audit/log", Summary: "Audit log of this gateway: changes with their authors and results", AuditsReads: true, Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(l.list), ErrorStatuses: []int{http.StatusConflict},
 			Commands: []adminapi.Command{{
 				Use: "audit list", Short: "List changes with their authors and results", Example: "tollgate audit list --org acme --since 24h\ntollgate audit list --by ada --operation 'POST /admin/keys/revoke'",
-				Long: `Lists the audit log of the gateway that is asked, newest first, a line for each
-change with its end, through rotated files. A list reads 8 MiB of the log at most;
-"--before" with the number that it names goes on. "--reads" lists reads of
-records of callers instead. "tollgate audit verify" holds the chain of the files.`,
+				Long: `Lists the audit log of the queried gateway, including rotated files, newest first, with
+one line for each change and its result. A list reads at most 8 MiB of the log; to
+continue, pass the number it prints with "--before". With "--reads", lists reads of
+callers' records instead. To verify the chain of the files, use "tollgate audit verify".`,
 			}},
 		},
 	}

@@ -18,8 +18,8 @@ import (
 
 // Receiver receives audit log lines.
 type Receiver interface {
-	// Deliver delivers lines in order and returns the number of accepted lines, which is less than all only with an error. Lines
-	// that were not accepted are delivered again.
+	// Deliver delivers lines in order and returns the number of accepted lines. If it returns no error, all lines were accepted.
+	// Lines that were not accepted are delivered again.
 	Deliver(ctx context.Context, lines []Line) (taken int, err error)
 }
 

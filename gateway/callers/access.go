@@ -39,8 +39,8 @@ type AccessDeps struct {
 	*view.Current
 }
 
-// Access tells callers which operations they may call. It evaluates the policies for each operation and each price, and
-// caches the result briefly, so that repeated requests are cheap.
+// Access responds to callers with the operations they may call. It evaluates the policies for each operation and each
+// price, and caches the result briefly, so that repeated requests are cheap.
 type Access struct {
 	AccessDeps
 

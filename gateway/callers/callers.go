@@ -29,8 +29,8 @@ type Callers struct {
 	of    map[string]organisation
 	keys  *identity.Directory // only keys of the configuration
 
-	// known holds the keys created at run time by organisation, active or not; holders holds the ones that are not
-	// revoked by the digests of their secrets.
+	// known holds the keys created at run time by organisation, active or not; holders holds the keys that are not
+	// revoked, by the digests of their secrets.
 	known   map[string]*store.Records[*runtimeKey]
 	holders map[identity.Digest][]keyRef
 }

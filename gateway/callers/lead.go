@@ -138,8 +138,8 @@ func rolesOf(roles []identity.Role) []identity.Role {
 	return roles
 }
 
-// atMost sets a limit that is not set to the lead's own, and returns an error if the limit exceeds the lead's or the
-// team's. 0 means no limit.
+// atMost replaces an unset limit by the lead's own limit. It returns an error if the limit exceeds the limit of the
+// lead or of the team. 0 means no limit.
 func atMost[T ~int64](name string, of *T, own, team T) error {
 	*of = cmp.Or(*of, own)
 	for _, most := range []T{own, team} {

@@ -69,14 +69,15 @@ func (p *listedKeys) compare(a, b *Key) int {
 	return 0
 }
 
-// Operators provides the operators' API for keys. The zero value can only list its rows.
+// Operators provides the admin API endpoints for keys. The endpoints of a zero Operators
+// can be listed but not called.
 type Operators struct {
 	Keys *Keys
 	// Ledger holds the costs of keys.
 	Ledger *ledger.Ledger
 }
 
-// Endpoints returns the operators' API rows for keys and revoked tokens.
+// Endpoints returns the admin API endpoints for keys and revoked tokens.
 func (o Operators) Endpoints() []adminapi.Endpoint {
 	var revoked *Tokens // nil lists the rows
 	if o.Keys != nil {

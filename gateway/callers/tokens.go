@@ -22,7 +22,8 @@ const (
 	// maxRevoked is the maximum number of token revocations, maxClaim the maximum length of a claim in bytes.
 	maxRevoked = 10_000
 	maxClaim   = 512
-	// allTokens stands for the organisation in the Redis keys of revocations, which are not specific to one.
+	// allTokens takes the place of the organisation in the Redis keys of revocations, which do not belong to
+	// one organisation.
 	allTokens = "all"
 	// minRetention is the minimum retention of a revocation.
 	minRetention = 30 * 24 * time.Hour
@@ -106,7 +107,7 @@ func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 		return identity.TokenIssuer{}, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "no issuer with this id or URL"}
 	}
 	if slices.ContainsFunc(found, func(c identity.TokenIssuer) bool { return c.URL != found[0].URL }) {
-		return identity.TokenIssuer{}, adminapi.BadRequestError{Reason: "two issuers have this id; specify the URL of one"}
+		return identity.TokenIssuer{}, adminapi.BadRequestError{Reason: "two issuers have this id; specify the URL of the issuer"}
 	}
 	return slices.MaxFunc(found, func(a, b identity.TokenIssuer) int {
 		return cmp.Compare(a.WithDefaults().MaxLifetime(), b.WithDefaults().MaxLifetime())

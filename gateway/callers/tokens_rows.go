@@ -12,8 +12,8 @@ type RevokedToken struct {
 	Issuer  string `json:"issuer"`            // URL of the issuer
 	Token   string `json:"token,omitempty"`   // jti of one token
 	Subject string `json:"subject,omitempty"` // sub of all tokens issued until At
-	// At is the time of the revocation and By its author. Until is the time of its deletion, when all its tokens have
-	// expired.
+	// At is the time of the revocation and By its author. Until is the time when the revocation is deleted, because
+	// all revoked tokens have expired.
 	At    time.Time `json:"at"`
 	By    string    `json:"by"`
 	Until time.Time `json:"until"`
@@ -24,7 +24,8 @@ type RevocationList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 
-// Endpoints returns the operators' API rows for revoked tokens. With a nil Tokens, the rows can only be listed.
+// Endpoints returns the admin API endpoints for revoked tokens. The endpoints of a nil Tokens can be listed but
+// not called.
 func (t *Tokens) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{

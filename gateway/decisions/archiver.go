@@ -34,7 +34,8 @@ type archiver struct {
 const (
 	// archiveTime limits one write.
 	archiveTime = 2 * time.Second
-	// behind is how long an explanation waits for others to be written with it.
+	// behind is the time that an explanation waits for others, so that one write stores
+	// several explanations.
 	behind = 50 * time.Millisecond
 	// keptRoom is the size in bytes of the buffer that is reused for the next batch.
 	keptRoom = 1 << 20

@@ -185,7 +185,8 @@ func (c *counter) changed(today func(org string) string) []orgDay {
 	return slices.Collect(maps.Keys(c.unwritten))
 }
 
-// RefusalCount is the number of calls refused for one reason. Decision is the ID of the latest one.
+// RefusalCount is the number of calls refused for one reason. Decision is the decision ID of the
+// latest call.
 type RefusalCount struct {
 	Org string `json:"org"`
 	// Reason is the name of a policy, "limit", "budget", or a kind of problem.
@@ -195,7 +196,7 @@ type RefusalCount struct {
 }
 
 // RefusalCounts returns today's refusals in the organisation's time zone, most frequent reason first. If it returns an error, the
-// counts are those of this gateway only.
+// counts only include refusals by this gateway.
 func (d *Decisions) RefusalCounts(ctx context.Context, org string) ([]RefusalCount, error) {
 	c, on := d.counter, orgDay{org, d.today(org)}
 	sums, err := c.store.Refusals(ctx, org, on.day, c.process)

@@ -44,7 +44,8 @@ type Deps struct {
 	Redis  store.Client
 	Now    func() time.Time
 	Logger *slog.Logger
-	// Meter creates the instruments, PolicyMeter those of the decision log.
+	// Meter creates the instruments, except that PolicyMeter creates the instruments of the
+	// decision log.
 	Meter, PolicyMeter metric.Meter
 	// Go runs work that need not delay a response.
 	Go func(f func())

@@ -201,11 +201,11 @@ type OutcomeCounts struct {
 type countedOutcomes struct {
 	adminapi.OrgParam
 
-	Team   adminapi.PastTeam  `query:"team" doc:"only requests of this team; not by 5m"`
-	Since  adminapi.Since     `query:"since" default:"24h" doc:"from a time, or from a duration before now, at most 30d; rounded down to a bucket"`
-	Until  adminapi.Timestamp `query:"until" doc:"end of the range; absent is now"`
-	Bucket string             `query:"bucket" oneof:"5m,hour,day,total" default:"hour" doc:"time that a count sums up; days are those of the organisation's zone"`
-	By     string             `query:"by" oneof:"team" doc:"count requests by this field; not by 5m"`
+	Team   adminapi.PastTeam  `query:"team" doc:"only requests of this team; not with bucket 5m"`
+	Since  adminapi.Since     `query:"since" default:"24h" doc:"start of the range: a time or a duration before now, at most 30d, rounded down to a bucket"`
+	Until  adminapi.Timestamp `query:"until" doc:"end of the range; default: now"`
+	Bucket string             `query:"bucket" oneof:"5m,hour,day,total" default:"hour" doc:"period covered by each count; days are in the organisation's time zone"`
+	By     string             `query:"by" oneof:"team" doc:"count requests by this field; not with bucket 5m"`
 }
 
 // maxSlots is the maximum number of five-minute buckets in a response.
@@ -267,7 +267,7 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p c
 	case !from.Before(to):
 		return nil, adminapi.BadParam("since", "must be before until, and no more than 30 days ago")
 	case by != "" && p.Bucket == "5m":
-		return nil, adminapi.BadParam("bucket", "5m: requests of teams are counted by hours")
+		return nil, adminapi.BadParam("bucket", "5m cannot be used for teams, whose requests are counted by hour")
 	case p.Bucket == "5m" && to.Sub(from) > maxSlots*slotLength:
 		return nil, adminapi.BadParam("since", "buckets of 5m can cover at most 24h")
 	}

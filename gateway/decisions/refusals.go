@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Refusals is the number of calls refused for the same reason. Decision is the ID of the latest one.
+// Refusals is the number of calls refused for the same reason. Decision is the decision ID of the
+// latest call.
 type Refusals struct {
 	Calls    int64  `json:"calls"`
 	Decision string `json:"decision"`
@@ -24,8 +25,8 @@ const dayRetention = 49 * time.Hour
 // refusedOn returns the key for the refusals of an organisation on a day, which is a date in the organisation's time zone.
 func refusedOn(org, day string) string { return "{" + org + "}:refused:" + day }
 
-// SetRefusals stores the refusals counted by a process on a day so far, by reason. They replace those that the process stored
-// before, so a write can be repeated.
+// SetRefusals stores the refusals that a process has counted on a day so far, by reason. They replace the refusals that the
+// process stored earlier, so a write can be repeated.
 func (s *CountStore) SetRefusals(ctx context.Context, org, day, process string, counts map[string]Refusals) error {
 	fields := make(map[string]any, len(counts))
 	for reason, n := range counts {

@@ -17,8 +17,8 @@ type List struct {
 	Decisions []explain.Summary `json:"decisions"`
 	// Incomplete is the reason why decisions may be missing, or empty.
 	Incomplete string `json:"incomplete,omitempty"`
-	// Next is the value of the parameter before that continues the list with older decisions. It is set if only the newest
-	// decisions were searched.
+	// Next is the value of the parameter before that continues the list with older decisions. Next is set if only the
+	// newest decisions were searched.
 	Next string `json:"next,omitempty"`
 }
 
@@ -29,9 +29,10 @@ func (d *Decisions) Endpoints() []adminapi.Endpoint {
 			Pattern: "GET /admin/decisions", Summary: "Latest decisions", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
 			Commands: []adminapi.Command{{
 				Use: "decisions", Short: "List decisions of all gateways", Example: "tollgate decisions --org acme --team research --refused --since 24h",
-				Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and
-of all that share its Redis those that were refused, warned of or excepted, or
-changed something (decisions.shared). "tollgate explain ID" explains each of them.`,
+				Long: `Lists the latest exchanges, newest first: all exchanges of the queried gateway and, from
+the gateways that share its Redis, the exchanges that were refused, warned about or
+excepted, or that changed something (decisions.shared). "tollgate explain ID" explains
+an exchange.`,
 			}},
 		},
 		{Pattern: "GET /admin/decisions/log", Summary: "Decision log of this gateway, one event per line", AuditsReads: true, Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.writeLog), ContentType: "application/x-ndjson", ErrorStatuses: []int{http.StatusConflict}},
@@ -41,9 +42,9 @@ changed something (decisions.shared). "tollgate explain ID" explains each of the
 			Pattern: "GET /admin/policies/counts", Summary: "Number of calls by policy and verdict", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.policyCounts),
 			Commands: []adminapi.Command{{
 				Use: "policy counts ORG", Short: "Show how many calls each policy denied, warned about, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
-				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
-was lifted by an exception or changed something, by team: so you see the effect of a
-policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
+				Long: `Counts the calls that each policy denied, warned about, would have denied (mode shadow),
+changed, or did not deny because of an exception, by team. Use the counts to see the
+effect of a policy before you enforce it. Counts are stored for 30 days, by whole hours.`,
 			}},
 		},
 		d.outcomeRow(),
@@ -76,8 +77,8 @@ type followed struct {
 	Key       string        `query:"key" doc:"only calls by the key with this id"`
 	Policy    string        `query:"policy" doc:"only calls that this policy denied, warned about, would have denied, or changed"`
 	Operation string        `query:"operation" doc:"only calls of the operation with this operationId"`
-	Resource  string        `query:"resource" doc:"only those that created or named this resource, by its id"`
-	Outcome   string        `query:"outcome" oneof:"allowed,denied,throttled,failed" doc:"only those with this outcome; see GET /admin/decisions/outcomes"`
+	Resource  string        `query:"resource" doc:"only calls that created or named the resource with this id"`
+	Outcome   string        `query:"outcome" oneof:"allowed,denied,throttled,failed" doc:"only calls with this outcome; see GET /admin/decisions/outcomes"`
 	Refused   bool          `query:"refused" doc:"only refused calls"`
 	Own       bool          `query:"own" doc:"only actions of the gateways themselves, such as stopped pods and ended reservations"`
 }
@@ -107,7 +108,7 @@ func (d *Decisions) list(ctx context.Context, _ adminapi.Principal, p selected) 
 			list, err := d.archive.list(ctx, org, q)
 			lists = append(lists, list)
 			if cut, isCut := errors.AsType[newestError](err); isCut && cut.before.After(newest.before) {
-				newest = cut // the value for another organisation would skip some
+				newest = cut // the value for another organisation would skip some decisions
 			} else if err != nil && !isCut {
 				out.Incomplete = "shared store unavailable: the list contains only decisions of this gateway"
 			}

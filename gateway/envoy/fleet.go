@@ -43,7 +43,7 @@ type Fleet struct {
 }
 
 // Run registers this gateway while it is ready, and updates the gateways known to Envoys. If the registry is unavailable, the last known
-// gateways stay configured, and health checks detect those that have failed.
+// gateways stay configured, and health checks detect failed gateways.
 func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Join("envoy:gateways"), TTL: registered}
 	beat := time.NewTicker(beatEvery)

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Topology says how requests pass through the gateways.
+// Topology determines how requests pass through the gateways.
 type Topology string
 
 // Values of Topology.
@@ -31,7 +31,8 @@ const (
 	ExtProc Topology = "ext_proc"
 )
 
-// Group is the configuration of the Envoys of one node group. It contains all parts of the gateway's configuration that they depend on.
+// Group is the configuration of the Envoys of one node group. It contains all parts of the gateway's configuration that affect these
+// Envoys.
 type Group struct {
 	ID       string
 	Topology Topology
@@ -83,7 +84,7 @@ func (r Runs) served() bool { return r != Runs{} }
 
 // Peer configures TLS from Envoy to gateways.
 type Peer struct {
-	// Name is the DNS name in the gateways' certificates, or "" without TLS. The certificate authority is that in the bootstrap
+	// Name is the DNS name in the gateways' certificates, or "" without TLS. The certificate authority is set in the bootstrap
 	// configuration.
 	Name string
 	// Secrets is a directory on Envoy's machine with the files of [Files.Secrets], which name the certificate of Envoy and the certificate
@@ -101,7 +102,7 @@ type Platform struct {
 	CAFile string
 }
 
-// DirectRequests describes the requests that pass through the gateways' data listeners, or returns "" if there are none.
+// DirectRequests describes the requests that pass through the gateways' data listeners, or returns "" if no requests do.
 func (g *Group) DirectRequests() string {
 	switch {
 	case g.Topology == InLine:

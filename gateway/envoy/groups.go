@@ -100,8 +100,8 @@ func platformOf(c *settings.Config) Platform {
 	return p
 }
 
-// NodeGroup returns the configuration of a node group, and the gateways known from the configuration: those listed there, and this gateway
-// if its address is configured.
+// NodeGroup returns the configuration of a node group, and the gateways known from the configuration: the listed gateways, and this
+// gateway if its address is configured.
 func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	groups := Groups(c)
 	i := slices.IndexFunc(groups, func(g Group) bool { return g.ID == id || id == "" && len(groups) == 1 })

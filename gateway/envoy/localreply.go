@@ -31,12 +31,12 @@ func localReplies(b *builder, t Topology) *managerv3.LocalReplyConfig {
 		title, detail string
 	}{
 		{http.StatusBadRequest, "Bad Request", "the request cannot be read"},
-		{http.StatusNotFound, "Not Found", "nothing is served there"},
+		{http.StatusNotFound, "Not Found", "no operation has this path"},
 		{http.StatusRequestTimeout, "Request Timeout", "the request did not arrive in time"},
 		{http.StatusRequestEntityTooLarge, "Content Too Large", "the body is too large"},
-		{http.StatusBadGateway, "Bad Gateway", "no answer of a gateway could be read; look before you repeat a change"},
-		{http.StatusServiceUnavailable, "Service Unavailable", "no gateway answered; look before you repeat a change"},
-		{http.StatusGatewayTimeout, "Gateway Timeout", "no gateway answered in time; look before you repeat a change"},
+		{http.StatusBadGateway, "Bad Gateway", "no readable response from a gateway; check the outcome before you repeat a change"},
+		{http.StatusServiceUnavailable, "Service Unavailable", "no gateway responded; check the outcome before you repeat a change"},
+		{http.StatusGatewayTimeout, "Gateway Timeout", "no gateway responded in time; check the outcome before you repeat a change"},
 	} {
 		m := &managerv3.ResponseMapper{
 			Filter: own(b, t, r.status),

@@ -119,7 +119,8 @@ type Resource struct {
 	// Serving is the version served to the group, and Accepted the version last accepted by the node.
 	Serving  string `json:"serving"`
 	Accepted string `json:"accepted"`
-	// Refused is the version last refused by the node, and Reason its error. Both are empty after the node has accepted a later version.
+	// Refused is the version last refused by the node, and Reason its error. Refused and Reason are empty after the node has accepted a
+	// later version.
 	Refused string `json:"refused,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }

@@ -22,8 +22,8 @@ type Refusal struct {
 	Type    string `json:"type"`
 	Version string `json:"version"`
 	Reason  string `json:"reason"`
-	// Withdrawn is true if the group was switched back to its previous configuration. Otherwise there is no previous one, or the rejected
-	// configuration is still being tried.
+	// Withdrawn is true if the group was switched back to its previous configuration. Otherwise there is no previous configuration, or
+	// the rejected configuration is still being tried.
 	Withdrawn bool `json:"withdrawn"`
 
 	typeURL string

@@ -60,7 +60,8 @@ type Server struct {
 
 // groupState holds the current and the previous configuration of a group.
 type groupState struct {
-	// now is the current configuration, and before the last one that no Envoy refused; before is nil at first.
+	// now is the current configuration. before is the last configuration that no Envoy refused, or nil at
+	// first.
 	now, before *Group
 	// refused is the current refusal, or nil.
 	refused *Refusal
@@ -91,11 +92,12 @@ func (s *Server) observe(m metric.Meter) error {
 	if err != nil {
 		return err
 	}
-	ready, err := m.Int64ObservableGauge("tollgate.envoy.gateways", metric.WithDescription("Gateways that Envoys are sent to."))
+	ready, err := m.Int64ObservableGauge("tollgate.envoy.gateways", metric.WithDescription("Gateways to which Envoys send requests."))
 	if err != nil {
 		return err
 	}
-	behind, err := m.Int64ObservableGauge("tollgate.envoy.refused", metric.WithDescription("1 while Envoys of this gateway lack what is configured, because one refused it."))
+	behind, err := m.Int64ObservableGauge("tollgate.envoy.refused", metric.WithDescription(
+		"1 while Envoys of this gateway do not have the current configuration, because an Envoy refused it."))
 	if err != nil {
 		return err
 	}
@@ -145,9 +147,9 @@ type byGroup struct{}
 // ID implements cache.NodeHash.
 func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 
-// SetGroups replaces the configuration of all groups. A configuration that an Envoy refused before is tried again. If a group has no valid
-// Snapshot, SetGroups returns an error and changes nothing. token is the bearer token required from Envoys in addition to TLS; "" requires
-// none.
+// SetGroups replaces the configuration of all groups. A configuration that an Envoy refused earlier is tried again. If a group has no
+// valid Snapshot, SetGroups returns an error and changes nothing. token is the bearer token required from Envoys in addition to TLS; ""
+// requires none.
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +219,8 @@ func (s *Server) serve() error {
 // Withdrawn returns a channel that is signalled when an Envoy rejects a configuration. Call [Server.Withdraw] then.
 func (s *Server) Withdrawn() <-chan struct{} { return s.withdrawn }
 
-// Withdraw restores the configuration before the rejected one. If there is none, the rejected configuration stays.
+// Withdraw restores the configuration that preceded the rejected configuration. If there is no such configuration,
+// the rejected configuration stays in force.
 func (s *Server) Withdraw() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,8 +22,8 @@ type Tracing struct {
 	// URL is the OTLP/HTTP endpoint for spans, and Headers are the headers of export requests.
 	URL     string
 	Headers map[string]string
-	// CA holds the certificate authorities of the receiver; if nil, those of the platform are used. Certificate and Key are the optional
-	// client certificate. All are PEM-encoded.
+	// CA holds the certificate authorities of the receiver; if nil, the platform's authorities are used. Certificate and Key are the
+	// optional client certificate. All are PEM-encoded.
 	CA, Certificate, Key []byte
 	// Ratio is the share of sampled requests, from 0 to 1. The trace context of a request takes precedence.
 	Ratio float64

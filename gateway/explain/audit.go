@@ -21,7 +21,8 @@ type Audit struct {
 	Org string `json:"org"`
 	// Revision is the revision of the policies.
 	Revision string `json:"revision"`
-	// Ownerless is the reason why the owners of the resources are unknown, "" if they are known.
+	// Ownerless is the reason why the owners of the resources are unknown, or "" if they are
+	// known.
 	Ownerless string            `json:"ownerless,omitempty"`
 	Resources []AuditedResource `json:"resources"`
 }
@@ -33,7 +34,7 @@ type AuditedResource struct {
 	Name string `json:"name,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`
-	// USDPerHour is the current cost, "" if unknown.
+	// USDPerHour is the current cost, or "" if the cost is unknown.
 	USDPerHour  string `json:"usdPerHour,omitempty"`
 	USDPerMonth string `json:"usdPerMonth,omitempty"`
 	// Verdict is refused if a policy denies the resource, unknown if it could not be checked because of Reason, and allowed otherwise.
@@ -61,8 +62,8 @@ func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 	return updates
 }
 
-// Run checks the resources of an organisation. owners are the owners of the resources in the same order, nil if unknown. in contains the
-// input common to all resources.
+// Run checks the resources of an organisation. owners lists the owners of the resources in the same order, and is nil if they are
+// unknown. in contains the input common to all resources.
 func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, owners []ledger.Owner, in policies.Input) *Audit {
 	out := &Audit{Org: org, Resources: []AuditedResource{}}
 	for i, it := range list {

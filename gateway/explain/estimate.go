@@ -31,7 +31,7 @@ type EstimatedCall struct {
 	Method    string `json:"method"`
 	Path      string `json:"path"`
 	Outcome
-	// Cost is the maximum cost of the call, nil if it has no price.
+	// Cost is the maximum cost of the call, or nil if the call has no price.
 	Cost *EstimatedCost `json:"cost,omitempty"`
 	// Policies are the policies that deny, warn about or change the call.
 	Policies []Policy `json:"policies,omitempty"`

@@ -14,17 +14,20 @@ import (
 
 // Outcomes of requests.
 const (
-	// OutcomeAllowed is for requests that the gateway let through, whatever the platform answered below status 500.
+	// OutcomeAllowed is the outcome of requests that the gateway let pass and that ended with a status below 500.
 	OutcomeAllowed = "allowed"
-	// OutcomeDenied is for requests that the gateway refused, for any reason but a rate limit or a failure of its own.
+	// OutcomeDenied is the outcome of requests that the gateway refused, except for rate limits and failures of the
+	// gateway.
 	OutcomeDenied = "denied"
-	// OutcomeThrottled is for requests over a rate limit, and those shed under overload.
+	// OutcomeThrottled is the outcome of requests that exceeded a rate limit or were shed
+	// under overload.
 	OutcomeThrottled = "throttled"
-	// OutcomeFailed is for requests that ended with a status of 500 or above.
+	// OutcomeFailed is the outcome of requests that ended with a status of 500 or above.
 	OutcomeFailed = "failed"
 )
 
-// outcome classifies the end of a request, as the counts of requests by outcome do.
+// outcome returns the outcome of a request, with the same classification as the counts of
+// requests by outcome.
 func (x *Report) outcome() string {
 	switch kind := problem.Kind(x.Refusal); {
 	case kind == problem.RateLimited || kind == problem.Overloaded:
@@ -37,7 +40,8 @@ func (x *Report) outcome() string {
 	return OutcomeAllowed
 }
 
-// price returns the highest cost per hour that a request asked for in USD, or "".
+// price returns the maximum hourly cost of the resource that a request asked for, in USD,
+// or "".
 func (x *Report) price() string {
 	for i := range x.Calls {
 		if usd := x.Calls[i].USDPerHour; usd != "" {
@@ -62,7 +66,8 @@ func resourceOf(ex *filter.Exchange) string {
 	return id
 }
 
-// BudgetCheck is a budget as a call found it. Amounts are USD or counts, as the name of the budget says.
+// BudgetCheck is the state of a budget when a call was checked against it. Amounts are in USD or counts,
+// depending on the budget.
 type BudgetCheck struct {
 	// Scope is the owner of the budget, such as "team research", and Budget its name, such as per_hour.
 	Scope  string `json:"scope"`
@@ -73,9 +78,10 @@ type BudgetCheck struct {
 	Reserved string `json:"reserved"`
 	Needs    string `json:"needs"`
 	After    string `json:"after"`
-	// Exceeded reports that the call needs more than was left.
+	// Exceeded reports whether the call needs more than was left.
 	Exceeded bool `json:"exceeded,omitempty"`
-	// RenewsAt is when the period of the budget ends, nil for a budget without a period.
+	// RenewsAt is the end of the budget's current period, or nil for a budget without a
+	// period.
 	RenewsAt *time.Time `json:"renewsAt,omitempty"`
 }
 
@@ -97,7 +103,7 @@ func (b *BudgetCheck) missing() string {
 	return text
 }
 
-// budgetChecks returns the budgets that a call was checked against, nil for a call without a reservation.
+// budgetChecks returns the budgets that a call was checked against, or nil for a call without a reservation.
 func budgetChecks(ex *filter.Exchange) (out []BudgetCheck) {
 	if ex.Cost.Reservation == nil {
 		return nil

@@ -77,8 +77,8 @@ func PolicyResults(ex *filter.Exchange) (list []PolicyResult) {
 
 func (p Entry) none() bool { return p.own == nil && p.exchange == nil }
 
-// NewHistory returns a History of up to size entries, but at least two. A non-nil tell is called with each entry except successful reads.
-// It must not change the entry.
+// NewHistory returns a History of up to size entries, but at least two. If tell is not nil, it is called with each entry except
+// successful reads, and must not change the entry.
 func NewHistory(size int, tell func(Entry)) *History {
 	half := max(1, size/2)
 	return &History{
@@ -131,8 +131,8 @@ func isRoutine(ex *filter.Exchange) bool {
 	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" && !Ended(ex).HasPolicyResults()
 }
 
-// Find returns the report on a kept exchange. ok is false if the exchange is not kept. chain may belong to a newer configuration, because
-// all chains have the same stages.
+// Find returns the report on an exchange in the history. ok is false if the history does not contain the exchange. chain may belong to a
+// newer configuration, because all chains have the same stages.
 func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bool) {
 	for _, part := range h.kept() {
 		part.each(func(p Entry) bool {
@@ -145,7 +145,7 @@ func (h *History) Find(chain *filter.Chain, decisionID string) (x *Report, ok bo
 	return x, x != nil
 }
 
-// Summary is a kept exchange in one line.
+// Summary describes an exchange of the history in one line.
 type Summary struct {
 	DecisionID string    `json:"decisionId"`
 	Time       time.Time `json:"time"`
@@ -163,12 +163,13 @@ type Summary struct {
 	// begins with "dry run".
 	Reason string     `json:"reason,omitempty"`
 	Own    *OwnAction `json:"own,omitempty"`
-	// Outcome is allowed, denied, throttled or failed, as the counts of requests by outcome have it.
+	// Outcome is allowed, denied, throttled or failed, as in the counts of requests by outcome.
 	Outcome string `json:"outcome"`
-	// Resource is the ID of the resource that the request created or named, and USDPerHour the highest cost that it asked for; either may be "".
+	// Resource is the ID of the resource that the request created or named, and USDPerHour the maximum hourly cost of that resource.
+	// Either may be "".
 	Resource   string `json:"resource,omitempty"`
 	USDPerHour string `json:"usdPerHour,omitempty"`
-	// DurationMs is the time that the gateway took until the response was complete, in milliseconds, 0 if it is unknown.
+	// DurationMs is the time until the response was complete, in milliseconds, or 0 if the time is unknown.
 	DurationMs float64 `json:"durationMs,omitempty"`
 	PolicyNames
 }
@@ -176,9 +177,11 @@ type Summary struct {
 // Query selects summaries. Zero fields select everything.
 type Query struct {
 	Org, Team, Key string
-	// Policy selects exchanges with a result of this policy, Operation exchanges with one operation.
+	// Policy selects exchanges with a result of this policy, and Operation selects exchanges with
+	// this operation.
 	Policy, Operation string
-	// Resource selects exchanges about a resource, and Outcome those with an outcome.
+	// Resource selects exchanges that created or named this resource, and Outcome selects
+	// exchanges with this outcome.
 	Resource, Outcome string
 	// Refused selects refused exchanges.
 	Refused bool

@@ -24,19 +24,20 @@ type Report struct {
 	Verdict   Verdict `json:"verdict"`
 	// Status is the status of the response. For a dry run it is set only if the gateway refuses the request.
 	Status int `json:"status,omitempty"`
-	// Refusal is the kind of problem, Stage the stage that refused the request, and Detail the text sent to the caller.
+	// Refusal is the kind of problem, Stage is the stage that refused the request, and Detail is the text sent to the
+	// caller.
 	Refusal string `json:"refusal,omitempty"`
 	Stage   string `json:"stage,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	// Approval is the ID of the request for approval created by the refusal.
 	Approval string `json:"approval,omitempty"`
-	// Own is the action of the gateway itself, nil for an exchange.
+	// Own is the action of the gateway itself, or nil for an exchange.
 	Own *OwnAction `json:"own,omitempty"`
 	PolicyNames
 	// Resource is the ID of the resource that the request created or named.
 	Resource string `json:"resource,omitempty"`
-	// DurationMs is the time until the response was complete, PlatformMs the time the platform took, both in milliseconds. Both are 0 for
-	// dry runs and for actions of the gateway itself.
+	// DurationMs is the time until the response was complete, and PlatformMs the time that the platform took, both in milliseconds. Both
+	// are 0 for dry runs and for actions of the gateway itself.
 	DurationMs float64 `json:"durationMs,omitempty"`
 	PlatformMs float64 `json:"platformMs,omitempty"`
 	// Stages are the stages of the request, in order.
@@ -119,13 +120,14 @@ type Call struct {
 	Refusal string  `json:"refusal,omitempty"`
 	Detail  string  `json:"detail,omitempty"`
 	Stages  []Stage `json:"stages"`
-	// PolicyRevision is the revision of the policies, Policies are their results.
+	// PolicyRevision is the revision of the policies, and Policies holds their results.
 	PolicyRevision string   `json:"policyRevision,omitempty"`
 	Policies       []Policy `json:"policies,omitempty"`
-	// USDPerHour is the maximum cost, Basis explains how it was computed.
+	// USDPerHour is the maximum cost, and Basis explains how it was computed.
 	USDPerHour string `json:"usdPerHour,omitempty"`
 	Basis      string `json:"basis,omitempty"`
-	// Budgets are those that the call was checked against, as the call found them.
+	// Budgets lists the budgets that the call was checked against, in their state before
+	// the call.
 	Budgets []BudgetCheck `json:"budgets,omitempty"`
 }
 

@@ -36,7 +36,7 @@ const (
 // address, which the limit on wrong keys needs.
 func checkFilter(req *extprocv3.ProcessingRequest) error {
 	if req.ObservabilityMode {
-		return status.Error(codes.FailedPrecondition, "observability_mode is on: requests pass whatever the verdict")
+		return status.Error(codes.FailedPrecondition, "observability_mode is on: requests would pass regardless of the verdict")
 	}
 	c := req.GetProtocolConfig()
 	if c.GetRequestBodyMode() != modev3.ProcessingMode_BUFFERED || c.GetResponseBodyMode() != modev3.ProcessingMode_NONE {

@@ -24,8 +24,8 @@ type Server struct {
 	Recorder *telemetry.Recorder
 }
 
-// maxMessage is the maximum size of a message in bytes. It is larger than Envoy's buffers: those of a listener for requests, and those of a
-// cluster (1 MiB by default) for responses. A larger message ends the stream; the chain refuses bodies that are too large.
+// maxMessage is the maximum size of a message in bytes. It is larger than Envoy's buffers: the listener's buffer for requests, and the
+// cluster's buffer (1 MiB by default) for responses. A larger message ends the stream; the chain refuses bodies that are too large.
 const maxMessage = 4 << 20
 
 // minPing is the minimum interval of keepalive pings from Envoy (connection_keepalive of the cluster). The default of gRPC, five minutes,

@@ -74,8 +74,8 @@ type revocations struct {
 	serials map[string]bool // by the bytes of the serial number
 }
 
-// Parse parses CA and CRL if their secrets are resolved. Expired ones are not an error, so that the configuration can
-// still be changed.
+// Parse parses CA and CRL if their secrets are resolved. Expired certificates and lists are not an error, so that the
+// configuration can still be changed.
 func (a *Authority) Parse() error {
 	if !a.CA.Resolved() || !a.CRL.IsZero() && !a.CRL.Resolved() {
 		return nil

@@ -56,7 +56,7 @@ const (
 // Certificates is the configuration of client certificates.
 type Certificates struct {
 	Authorities []Authority
-	// Required makes a certificate mandatory, also for callers with a key or token.
+	// Required makes a certificate mandatory, even for callers with a key or token.
 	Required bool
 }
 

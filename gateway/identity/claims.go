@@ -9,11 +9,13 @@ import (
 
 // Claims holds the claims of a token. It contains no secret and must not be modified.
 type Claims struct {
-	// Issuer and Subject are iss and sub, which are never empty. Together they identify the holder of the token.
+	// Issuer and Subject hold the claims iss and sub, which are never empty. Together they identify the holder
+	// of the token.
 	Issuer, Subject string
-	// Audiences holds the values of aud.
+	// Audiences holds the values of the claim aud.
 	Audiences []string
-	// IssuedAt and Expires are iat and exp; NotBefore is nbf, or zero.
+	// IssuedAt and Expires hold the claims iat and exp. NotBefore holds nbf, or is zero if
+	// the token has no nbf.
 	IssuedAt, Expires, NotBefore time.Time
 	// Until is the end of the token's acceptance: exp, or earlier if the issuer has a maximum token age, plus the allowed
 	// clock skew.
@@ -52,7 +54,7 @@ const maxSeconds = 253402300799
 
 // Values returns the values of a claim: one for a string, number or boolean, and each element of an array. The claim
 // scope of OAuth is one string that holds several values (RFC 8693, section 4.2). A claim that begins with a slash is a
-// JSON pointer (RFC 6901), any other is a member name. Objects have no values.
+// JSON pointer (RFC 6901); any other claim is a member name. Objects have no values.
 func (c *Claims) Values(claim string) []string {
 	if claim == "scope" {
 		text, _ := c.all[claim].(string)

@@ -20,10 +20,11 @@ type TokenIssuer struct {
 	Algorithms []Algorithm   `yaml:"algorithms" doc:"accepted signature algorithms; absent means RS256, PS256, ES256 and EdDSA"`
 	MaxAge     time.Duration `yaml:"max_age" doc:"maximum age of a token, even if it has not expired; 0 means 24h"`
 
-	// Skew is the allowed difference between the clocks of the issuer and the gateway; 0 means 30 s.
+	// Skew is the allowed difference between the clocks of the issuer and the gateway. 0 means 30
+	// seconds.
 	Skew time.Duration `yaml:"-"`
 	// Refresh is the interval between reads of the issuer's keys, in addition to reads for a token with an unknown key. A
-	// key that the issuer has withdrawn is accepted for up to this time; 0 means 15 m.
+	// key that the issuer has withdrawn may be accepted for up to this time. 0 means 15 minutes.
 	Refresh time.Duration `yaml:"-"`
 }
 

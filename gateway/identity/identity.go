@@ -53,7 +53,7 @@ const (
 	RoleViewer   Role = "viewer"
 	RoleOperator Role = "operator"
 	RoleAdmin    Role = "admin"
-	// RoleLead may create and revoke keys of its team.
+	// RoleLead permits a caller to create and revoke keys of its team.
 	RoleLead Role = "lead"
 )
 
@@ -71,7 +71,8 @@ type Caller struct {
 	// Issuer is the id of the issuer of the token or certificate, and Subject its subject in printable form. Both are
 	// empty for a caller with a key.
 	Issuer, Subject string
-	// Labels holds the labels that the token or certificate assigns to the caller's resources, as name=value,name=value.
+	// Labels holds the labels that the token or certificate assigns to the caller's resources, in the form
+	// name=value,name=value.
 	Labels string
 	// CredentialLabels lists the names of labels that only the token or certificate can set, even if it does not.
 	CredentialLabels []string
@@ -83,8 +84,8 @@ type Caller struct {
 	Until time.Time
 	// Addresses lists the networks that may use the key; empty allows all.
 	Addresses []netip.Prefix
-	// Used is the time of the caller's last request in Unix seconds, accurate to a minute. It is nil if that is not
-	// recorded.
+	// Used is the time of the caller's last request in Unix seconds, accurate to a minute. It is nil if the time is
+	// not recorded.
 	Used *atomic.Int64
 
 	digest Digest    // of the caller's key; zero without a key
@@ -223,9 +224,10 @@ func (d *Directory) WithUsedKeys(seen *UsedKeys) *Directory {
 	return &r
 }
 
-// WithChanges returns a copy of d without the removed entries, which earlier calls of WithChanges must have added, and
-// with the added ones. It returns an error if two entries have the same digest. The copy shares issuers, authorities and
-// their caches with d. The cost grows with the number of entries added by WithChanges, not with those of NewDirectory.
+// WithChanges returns a copy of d without the removed entries and with the added entries. The removed entries must have
+// been added by earlier calls of WithChanges. It returns an error if two entries have the same digest. The copy shares
+// issuers, authorities and their caches with d. The cost grows with the number of entries added by WithChanges, not with
+// the number passed to NewDirectory.
 func (d *Directory) WithChanges(removed []Digest, added []Entry) (*Directory, error) {
 	w := *d
 	if w.made = maps.Clone(d.made); w.made == nil {
@@ -261,10 +263,10 @@ func (e *Entry) caller() *Caller {
 // Verifier returns the verifier of the issuers' tokens. The Directory must have been created with non-nil issuers.
 func (d *Directory) Verifier() *Verifier { return d.issuers.verifier }
 
-// Signers returns the certificates of the authorities, or nil. If it is nil, callers are not asked for a certificate.
+// Signers returns the certificates of the authorities, or nil if callers are not asked for a certificate.
 func (d *Directory) Signers() *x509.CertPool { return d.authorities.pool() }
 
-// Revocations returns the expiry of the revocation lists by authority id.
+// Revocations returns the expiry times of the revocation lists by authority id.
 func (d *Directory) Revocations() map[string]time.Time { return d.authorities.revocations() }
 
 // RequiresCertificate reports whether every caller must have a certificate.

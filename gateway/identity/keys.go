@@ -93,7 +93,8 @@ func (k *IssuerKeys) all() []*keySet {
 	return slices.SortedFunc(maps.Values(k.sets), func(a, b *keySet) int { return strings.Compare(a.issuer, b.issuer) })
 }
 
-// Run reads keys when they are due until ctx ends. It reads new ones immediately.
+// Run reads keys when they are due, until ctx ends. It reads the keys of new issuers
+// immediately.
 func (k *IssuerKeys) Run(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

@@ -32,8 +32,8 @@ type LoginClient struct {
 	Scopes []string
 }
 
-// NewProof returns a random value that connects the beginning of a login with its end. Only the browser keeps it. It is
-// the PKCE code verifier (RFC 7636), and state and nonce are derived from it.
+// NewProof returns a random value that connects the beginning of a login with its end. Only the browser stores the
+// proof. The proof is the PKCE code verifier (RFC 7636), and state and nonce are derived from it.
 func NewProof() string { return oauth2.GenerateVerifier() }
 
 // LoginState returns the state parameter of the login with the given proof, which the issuer passes back with the
@@ -74,8 +74,8 @@ type document struct {
 	fail        error     // error of the last attempt
 }
 
-// discover returns the discovery document of an issuer. It reads one that is older than documentAge again, but at most
-// once per minFetchInterval. If the read fails, it returns the old document.
+// discover returns the discovery document of an issuer. It reads a document that is older than documentAge again, but
+// at most once per minFetchInterval. If the read fails, it returns the old document.
 func (l *Logins) discover(ctx context.Context, issuer string) (discovered, error) {
 	l.mu.Lock()
 	d := l.documents[issuer]

@@ -116,7 +116,7 @@ func (m *Mapping) org(said claims) (string, error) {
 	}
 	named := said.Values(m.Claims.Org)
 	if len(named) != 1 || !slices.Contains(m.Orgs, named[0]) {
-		return "", errors.New("claims do not name exactly one allowed organisation")
+		return "", errors.New("claims do not contain exactly one allowed organisation")
 	}
 	return named[0], nil
 }
@@ -140,7 +140,7 @@ func (m *Mapping) team(said claims) (string, error) {
 	case len(teams) == 0 && m.Team != "":
 		return m.Team, nil
 	}
-	return "", fmt.Errorf("claims name %d teams, want one", len(teams))
+	return "", fmt.Errorf("claims contain %d teams, want one", len(teams))
 }
 
 // label sets the labels of a caller in the form of the label header.

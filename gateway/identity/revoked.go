@@ -6,9 +6,11 @@ import "time"
 type Revocation struct {
 	// Issuer is the URL of the issuer.
 	Issuer string
-	// Token is the jti of a token, or Subject is a sub. The other field is empty.
+	// Token is the jti of one token. Subject is the sub of all revoked tokens. Exactly one
+	// of the two fields is set.
 	Token, Subject string
-	// At is the time of a revocation by subject. It also covers tokens issued up to the allowed clock skew later.
+	// At is the time of a revocation by subject. The revocation also covers tokens issued up to the allowed clock
+	// skew later.
 	At time.Time
 }
 

@@ -18,8 +18,8 @@ type Bounds struct {
 	// Exempt lists addresses to which PerAddress does not apply, such as load balancers that forward all callers. Total applies to them.
 	Exempt []netip.Prefix
 	// Spare is the number of connections above a limit that are accepted nevertheless, at most an eighth of them from one address. Such a
-	// connection must send a request head within one second, and the server calls RefuseOverBound to decide whether to refuse the request.
-	// 0 means none.
+	// connection must send a request head within one second, and the server calls RefuseOverBound to decide whether to refuse the
+	// request. 0 means that no such connections are accepted.
 	Spare int
 	// Refused is called for each refused connection, concurrently from several goroutines. It may be nil.
 	Refused func(client net.Addr)

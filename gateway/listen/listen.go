@@ -29,8 +29,8 @@ type Listeners struct {
 	Recorder *telemetry.Recorder
 }
 
-// Data returns the listener for callers, wrapped according to the configuration at start. signers returns the current certificate
-// authorities of callers.
+// Data wraps l as the listener for callers, with the settings of the configuration at startup. signers returns the current
+// certificate authorities of callers.
 func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Config, signers func() *x509.CertPool) net.Listener {
 	return ls.judged(ctx, ls.encrypted(ls.bounded(ctx, newProxyListener(l, cfg.Balancers), cfg), ofData, signers))
 }
@@ -41,7 +41,7 @@ func (ls *Listeners) Admin(l net.Listener) net.Listener { return ls.encrypted(l,
 // Reserved returns a listener with reserved file descriptors, see [NewReserved].
 func Reserved(l net.Listener) net.Listener { return NewReserved(l, adminReserve) }
 
-// Open returns given if it is not nil, and otherwise a new listener on addr.
+// Open returns the listener given, or a new listener on addr if given is nil.
 func Open(given net.Listener, addr string) (net.Listener, error) {
 	if given != nil {
 		return given, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Audit holds everything that an organisation has against the policies in force. It
-// makes reads only.
+// Audit checks all resources of an organisation against the policies in force. It sends
+// only reads to the platform.
 func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, error) {
 	o := a.Org(org)
 	if o == nil {
@@ -34,7 +34,7 @@ func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	for i, it := range list {
 		ids[i] = it.ID
 	}
-	reason := "the organisation has neither budgets nor isolation: no ledger is kept"
+	reason := "the organisation has no ledger, because neither budgets nor isolation are configured"
 	var owners []ledger.Owner
 	if callers.HasLedger(o) {
 		reason = ""

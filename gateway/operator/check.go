@@ -20,8 +20,8 @@ import (
 // Validator checks a configuration with the engines that interpret it: policies and their parameters, the configuration of Envoy,
 // and admin tokens. Errors contain paths in the configuration file.
 type Validator struct {
-	// Isolate knows which of the organisations' own Rego has been compiled. Warnings skips other Rego. nil is for commands that do
-	// not compile Rego.
+	// Isolate records which of the organisations' own Rego has been compiled. Warnings skips all other Rego. Isolate is nil in
+	// commands that do not compile Rego.
 	Isolate *policies.Isolator
 }
 

@@ -17,7 +17,8 @@ import (
 type Limiters struct {
 	// Limiter enforces quotas.
 	Limiter *ratelimit.Limiter
-	// Guard counts invalid keys of callers by address, Attempts invalid admin tokens.
+	// Guard counts invalid keys of callers by address, and Attempts counts invalid admin
+	// tokens.
 	Guard    *filter.Guard
 	Attempts *ratelimit.AddressLimiter
 	// Shares divides the platform's own rate limit between callers.

@@ -21,7 +21,7 @@ type Coverage struct {
 	// State is the state that policies evaluate: "body", "merged" with the current resource, "as it is" for the current resource,
 	// or "none".
 	State string
-	// Price, Kind and Verb are those of the operation's spec.
+	// Price, Kind and Verb are copied from the operation's spec.
 	Price, Kind, Verb string
 	// Gaps lists the missing rules.
 	Gaps []string

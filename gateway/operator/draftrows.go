@@ -13,8 +13,8 @@ import (
 
 // Draft is a proposed change to the policies of an organisation.
 type Draft struct {
-	// Policies is YAML with the member policies, as in the configuration of an organisation. Its entries replace those in force for
-	// the same policies.
+	// Policies is YAML with the member policies, as in the configuration of an organisation. Its entries replace the entries in
+	// force for the same policies.
 	Policies string `json:"policies,omitempty"`
 	// Rego is one file of a package policies.NAME. It replaces that policy.
 	Rego string `json:"rego,omitempty"`
@@ -38,7 +38,8 @@ type TrialResult struct {
 	Results  []PolicyResult `json:"results"`
 	// Undetermined lists the policies whose verdict depends on masked members.
 	Undetermined []UndeterminedPolicy `json:"undetermined,omitempty"`
-	// Output is the output of print. Covered and Missed are the lines of the draft's Rego that were and were not evaluated.
+	// Output is the output of print. Covered lists the lines of the draft's Rego that were evaluated, and Missed the lines
+	// that were not.
 	Output  []string `json:"output,omitempty"`
 	Covered []int    `json:"covered,omitempty"`
 	Missed  []int    `json:"missed,omitempty"`
@@ -55,7 +56,8 @@ type PolicyResult struct {
 	Field   string `json:"field,omitempty"`
 }
 
-// UndeterminedPolicy is a policy without a verdict. Hidden lists the masked places of the input that it read.
+// UndeterminedPolicy is a policy without a verdict. Hidden lists the masked parts of the input that the
+// policy read.
 type UndeterminedPolicy struct {
 	Policy string   `json:"policy"`
 	Hidden []string `json:"hidden"`
@@ -66,7 +68,8 @@ func (r Drafts) Endpoints() []adminapi.Endpoint {
 	fails := []int{http.StatusConflict, http.StatusUnprocessableEntity} // no log, or limit of time or memory exceeded
 	return []adminapi.Endpoint{
 		{
-			Pattern: "POST /admin/policies/replay", Summary: "Decisions that other policies would have made on recorded calls", AuditsReads: true, Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.replay),
+			Pattern: "POST /admin/policies/replay", Summary: "Differences that a draft of policies would make to recorded calls",
+			AuditsReads: true, Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.replay),
 			Body: reflect.TypeFor[Draft](), ErrorStatuses: fails,
 		},
 		{

@@ -22,7 +22,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// Drafts evaluates changes to policies that are not in force for recorded calls, in child processes.
+// Drafts evaluates drafts of policies for recorded calls, in child processes. A draft is not in
+// force.
 type Drafts struct {
 	Engine func() *policies.Engine
 	// Log writes the decision log of this gateway; see decisions.Decisions.WriteLog.

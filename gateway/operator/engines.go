@@ -40,8 +40,8 @@ type EngineFactory struct {
 // patience limits how long a reload waits for child processes that compile an organisation's own Rego.
 const patience = time.Second
 
-// New returns the engine for a configuration. It starts with the bundles of the engine before, which may be nil. It must not be
-// called concurrently.
+// New returns the engine for a configuration. The engine starts with the bundles of before, the previous engine, which may
+// be nil. New must not be called concurrently.
 func (e *EngineFactory) New(cfg *settings.Config, before *policies.Engine) (*policies.Engine, error) {
 	orgs := make(map[string]policies.Config, len(cfg.Orgs))
 	for _, o := range cfg.Orgs {

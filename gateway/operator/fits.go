@@ -46,11 +46,12 @@ type GPUFit struct {
 type fitting struct {
 	adminapi.OrgParam
 
-	Team adminapi.Team `query:"team" doc:"within the budgets of this team too; absent is those of the organisation alone"`
-	Key  string        `query:"key" doc:"within the budgets of this key and its team too"`
+	Team adminapi.Team `query:"team" doc:"also apply the budgets of this team; default: only the budgets of the organisation"`
+	Key  string        `query:"key" doc:"also apply the budgets of this key and its team"`
 }
 
-// Fitting computes which GPUs fit into remaining budgets. The zero value describes its endpoint.
+// Fitting computes which GPUs fit into remaining budgets. The endpoint of a zero Fitting can be
+// listed but not called.
 type Fitting struct {
 	// Budgets returns the budgets of an organisation, and Prices the price list.
 	Budgets func(ctx context.Context, org string) (at time.Time, list []money.BudgetRow, err error)
@@ -60,11 +61,13 @@ type Fitting struct {
 // Endpoints returns the admin API endpoint that reports which GPUs fit into the budgets of a caller.
 func (from Fitting) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
-		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.fits),
+		Pattern: "GET /admin/spend/fits", Summary: "Hours of each GPU type that fit into the remaining budget",
+		AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.fits),
 		Commands: []adminapi.Command{{
-			Use: "spend fits ORG", Short: "Show how many hours of which GPU fit into the remaining budget", Example: "tollgate spend fits acme --team research",
-			Long: `Divides what is left of the tightest budget by the price of each GPU type. Resources
-that run already use up the same budget: the longer they run, the less fits.`,
+			Use: "spend fits ORG", Short: "Show how many hours of each GPU type fit into the remaining budget",
+			Example: "tollgate spend fits acme --team research",
+			Long: `Divides the smallest remaining budget by the price of each GPU type. Resources that are
+already running use up the same budget: the longer they run, the fewer hours remain.`,
 		}},
 	}}
 }

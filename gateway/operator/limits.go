@@ -15,7 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Limits shows and resets quotas. The zero value can list its endpoints.
+// Limits shows and resets quotas. The endpoints of a zero Limits can be listed but not
+// called.
 type Limits struct {
 	Limiter *ratelimit.Limiter
 	*view.Current

@@ -18,7 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
-// OverviewSources read the parts of an overview. The zero value can list its endpoint.
+// OverviewSources holds the functions that read the parts of an overview. The endpoint of a
+// zero OverviewSources can be listed but not called.
 type OverviewSources struct {
 	// Gateways returns the running gateways, this one first. If it returns an error, the list contains only this gateway.
 	Gateways func(ctx context.Context) ([]Instance, error)
@@ -39,12 +40,12 @@ func (from OverviewSources) Endpoints() []adminapi.Endpoint {
 			Pattern: "GET /admin/overview", Summary: "Entries that need attention: gateways, pending approvals, budgets, refusals, cost of idle resources, drift", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.read),
 			Commands: []adminapi.Command{{
 				Use: "status", Short: "Show what needs attention: gateways, approvals, budgets, refusals, cost of idle resources, drift", Example: "tollgate status\ntollgate status --org acme -o json",
-				Long: `Shows the gateways that share a Redis, with their versions and revisions; requests
-that wait for approval; budgets that are nearly used up; the refusals of today and
-their reasons; the cost of idle resources; and where a ledger may differ from the
-platform. The column undelivered has the records of decisions and changes that a
-receiver has not taken, or that were dropped; the column unserved has the operations of
-the platform's description that the gateway does not know.`,
+				Long: `Shows the gateways that share a Redis, with their versions and revisions; pending
+approval requests; budgets that are nearly used up; today's refusals and their reasons;
+the cost of idle resources; and ledgers that may differ from the platform. The column
+undelivered lists records of decisions and changes that a receiver has not accepted or
+that were dropped. The column unserved lists operations in the platform's description
+that the gateway does not know.`,
 			}},
 		},
 	}
@@ -62,7 +63,8 @@ type Drift struct {
 	Open     int    `json:"open"`
 }
 
-// Overview is the first screen for operators. Each list contains only entries that need attention.
+// Overview summarises the state of the gateways for operators. Each list contains only entries
+// that need attention.
 type Overview struct {
 	At time.Time `json:"at"`
 	// Gateways is empty for principals bound to an organisation.

@@ -18,7 +18,8 @@ type PolicyDetails struct {
 	// Title and Description are empty for a policy of the organisation's own Rego.
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
-	// Own reports that the policy is in the organisation's own Rego, Changes that it may change the body of a call.
+	// Own reports whether the policy is in the organisation's own Rego. Changes reports whether the policy may
+	// change the body of a call.
 	Own     bool `json:"own,omitempty"`
 	Changes bool `json:"changes,omitempty"`
 	// InForce lists the configured entries of the policy. It is empty for a policy that is not in force.
@@ -32,7 +33,7 @@ type PolicyDetails struct {
 type PolicyEntry struct {
 	adminapi.Entry
 
-	// Approvable reports that operators may approve single calls which the policy denies.
+	// Approvable reports whether operators may approve single calls that the policy denies.
 	Approvable bool           `json:"approvable,omitempty"`
 	Params     map[string]any `json:"params,omitempty"`
 }
@@ -43,7 +44,7 @@ type PolicyParameter struct {
 	Description string `json:"description"`
 	Type        string `json:"type"`
 	Required    bool   `json:"required,omitempty"`
-	// Default is nil for a parameter without one.
+	// Default is nil for a parameter without a default.
 	Default any `json:"default,omitempty"`
 }
 
@@ -52,15 +53,16 @@ type PolicyList struct {
 	Policies []PolicyDetails `json:"policies"`
 }
 
-// Policies describes the policies of organisations to operators. The zero value describes its row.
+// Policies describes the policies of organisations to operators. The endpoint of a zero Policies
+// can be listed but not called.
 type Policies struct{ *view.Current }
 
-// policySelection says which policies are described.
+// policySelection holds the parameters that select the policies to describe.
 type policySelection struct {
 	adminapi.OrgParam
 
 	Policy string `query:"policy" doc:"only this policy"`
-	All    bool   `query:"all" doc:"also policies of the library that are not in force"`
+	All    bool   `query:"all" doc:"include policies of the library that are not in force"`
 }
 
 // Endpoints returns the admin API endpoint that describes policies.
@@ -94,7 +96,7 @@ func (d Policies) list(_ context.Context, _ adminapi.Principal, p policySelectio
 	return out, nil
 }
 
-// add returns the description of a policy in the list, which has each policy once.
+// add returns the description of a policy in the list. It adds the policy if it is missing.
 func (l *PolicyList) add(name string, library []compiler.Policy) *PolicyDetails {
 	i := slices.IndexFunc(l.Policies, func(x PolicyDetails) bool { return x.Policy == name })
 	if i < 0 {
@@ -103,7 +105,7 @@ func (l *PolicyList) add(name string, library []compiler.Policy) *PolicyDetails 
 	return &l.Policies[i]
 }
 
-// policyEntry returns an entry of the configuration as it is answered.
+// policyEntry converts an entry of the configuration for a response.
 func policyEntry(e *policies.Entry) PolicyEntry {
 	return PolicyEntry{
 		Entry: adminapi.Entry{
@@ -113,7 +115,8 @@ func policyEntry(e *policies.Entry) PolicyEntry {
 	}
 }
 
-// describePolicy returns the description of a policy. One that is not in the library is of the organisation's own Rego.
+// describePolicy returns the description of a policy. A policy that is not in the library belongs to the organisation's
+// own Rego.
 func describePolicy(name string, library []compiler.Policy) PolicyDetails {
 	out := PolicyDetails{Policy: name, InForce: []PolicyEntry{}, Parameters: []PolicyParameter{}}
 	i := slices.IndexFunc(library, func(x compiler.Policy) bool { return x.Name == name })

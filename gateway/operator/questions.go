@@ -22,7 +22,7 @@ import (
 // ExplainRequest describes a request whose outcome is to be predicted. It names the caller; no secret is needed, because only reads
 // are sent.
 type ExplainRequest struct {
-	// Method and Target are those of the request line. Target may include a query.
+	// Method and Target belong to the request line. Target may include a query.
 	Method, Target string
 	// Header holds relevant headers, such as Content-Type. If it is not set and there is a body, the content type is JSON.
 	Header http.Header
@@ -30,7 +30,7 @@ type ExplainRequest struct {
 	// Key is the ID of a configured key. Org is its organisation; it can be omitted if only one organisation has a key with that
 	// ID.
 	Org, Key string
-	// Team and Roles are those of a caller without a key.
+	// Team and Roles describe a caller without a key.
 	Team  string
 	Roles []identity.Role
 }

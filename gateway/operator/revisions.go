@@ -151,7 +151,8 @@ func orNone(text []byte) []byte {
 	return text
 }
 
-// shown returns the configuration in the form in which it is compared, or the part of an organisation, or nil if there is none.
+// shown returns the text of a configuration for a comparison, or the part of an organisation. It returns nil if the
+// organisation is not configured.
 func shown(cfg *settings.Config, org string) ([]byte, error) {
 	text, err := cfg.Show("")
 	if err != nil {

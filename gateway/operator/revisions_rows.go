@@ -12,7 +12,7 @@ import (
 type ActiveConfig struct {
 	Revision string    `json:"revision"`
 	Loaded   time.Time `json:"loaded"`
-	// Org is the organisation whose part it is, or "" for the whole configuration.
+	// Org is the organisation that the part belongs to, or "" for the whole configuration.
 	Org string `json:"org,omitempty"`
 	// YAML is the configuration without secrets.
 	YAML string `json:"yaml"`
@@ -52,26 +52,26 @@ func (r *Revisions) Endpoints() []adminapi.Endpoint {
 			Pattern: "GET /admin/config", Summary: "Configuration in force as YAML, without secrets", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.inForce),
 			Commands: []adminapi.Command{{
 				Use: "config show", Short: "Show the configuration in force as YAML, without secrets", Example: "tollgate config show\ntollgate config show --org acme",
-				Long: `Shows the configuration that the gateway works by, with its defaults, its revision
-and when it was loaded. Secrets show where they come from; the digests of keys and
-tokens are masked. With --org it is the section of the organisation.`,
+				Long: `Shows the configuration in force with its defaults, its revision, and the time when it
+was loaded. Secrets are replaced by their sources; the digests of keys and tokens are
+masked. With --org, shows only the section of the organisation.`,
 			}},
 		},
 		{
 			Pattern: "GET /admin/config/revisions", Summary: "Earlier configurations", Role: adminapi.Admin, Handler: adminapi.HandlerFor(r.revisions),
 			Commands: []adminapi.Command{{
 				Use: "config revisions", Short: "List the configurations that were in force on any gateway", Example: "tollgate config revisions",
-				Long: `Lists the configurations that were in force at any gateway that shares the store,
-the latest first. The latest 50 are kept for a year, without secrets.`,
+				Long: `Lists the configurations that were in force on any gateway that shares the store,
+newest first. The newest 50 are stored for a year, without secrets.`,
 			}},
 		},
 		{
 			Pattern: "GET /admin/config/diff", Summary: "Differences between the configuration in force and another", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.diff), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
 			Commands: []adminapi.Command{{
 				Use: "config diff", Short: "Compare the configuration in force with an earlier revision or the file", Example: "tollgate config diff\ntollgate config diff --with file",
-				Long: `Compares the configuration in force with the revision before it, with any that
-"tollgate config revisions" lists, or with the file as it is now at the gateway that
-is asked: so you see what a reload changes, or the fault that prevents it.`,
+				Long: `Compares the configuration in force with the previous revision, with a revision listed
+by "tollgate config revisions", or with the current file of the queried gateway. The
+comparison with the file shows what a reload would change, or the fault that prevents it.`,
 			}},
 		},
 	}

@@ -69,8 +69,8 @@ const (
 type searched struct {
 	adminapi.OptionalOrg
 
-	Text  string `query:"q,required" max:"200" doc:"part of an ID or name; of a decision the whole ID"`
-	Limit int    `query:"limit" min:"1" max:"100" default:"20" doc:"how many matches at most"`
+	Text  string `query:"q,required" max:"200" doc:"part of an ID or name, or the complete ID of a decision"`
+	Limit int    `query:"limit" min:"1" max:"100" default:"20" doc:"maximum number of matches"`
 }
 
 // Endpoints returns the admin API endpoint that searches resources, keys, teams, decisions and policies.
@@ -176,7 +176,7 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 		}
 	}
 	if _, off := errors.AsType[adminapi.BadRequestError](err); err != nil && !off {
-		out.Unknown = append(out.Unknown, "resources of "+t.ID+": the shared store does not answer")
+		out.Unknown = append(out.Unknown, "resources of "+t.ID+": shared store unavailable")
 	}
 	return out
 }
@@ -197,7 +197,7 @@ func (from Search) decision(ctx context.Context, s adminapi.Principal, id, org s
 		return out
 	}
 	if err != nil {
-		return SearchResults{Unknown: []string{"decisions: the shared store does not answer"}}
+		return SearchResults{Unknown: []string{"decisions: shared store unavailable"}}
 	}
 	return SearchResults{Results: []SearchResult{{Kind: FoundDecision, ID: x.DecisionID, Org: x.Caller.Org, Team: x.Caller.Team, Detail: x.Operation + ", " + string(x.Verdict), rank: 3}}}
 }

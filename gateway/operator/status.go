@@ -34,8 +34,8 @@ type Report struct {
 	Restart []string `json:"restart,omitempty"`
 	// Refused lists the rejected files of organisations; the last valid configuration of each stays in force.
 	Refused []settings.RejectedFile `json:"refused,omitempty"`
-	// Policies lists the status of the organisations' policies, and Envoys that of the Envoy groups. The caller of Report sets
-	// both.
+	// Policies lists the status of the organisations' policies, and Envoys the status of the Envoy groups. The caller of
+	// Report sets both.
 	Policies []PolicyStatus      `json:"policies,omitempty"`
 	Envoys   []envoy.GroupStatus `json:"envoys,omitempty"`
 }

@@ -123,8 +123,8 @@ func (g *Gate) Acquire(ctx context.Context, name string, p Priority) (*Slot, err
 	return w.slot, nil
 }
 
-// Pause marks the request as waiting for something outside the gateway. Each Pause must be followed by a Resume. A slot with several pauses
-// resumes with the last one.
+// Pause marks the request as waiting for something outside the gateway. Each Pause must be followed by a Resume. A slot with several
+// pauses resumes when the last pause ends.
 func (s *Slot) Pause() {
 	if s == nil {
 		return

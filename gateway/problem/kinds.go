@@ -86,7 +86,7 @@ var kinds = map[Kind]row{
 	UpstreamRefused:        {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},
 	Brownout:               {http.StatusServiceUnavailable, "Service Unavailable", "a legacy API is in a scheduled brownout; see Retry-After"},
 	Overloaded:             {http.StatusServiceUnavailable, "Service Unavailable", "the gateway is overloaded, or too many connections or large bodies of the run interface are open; see Retry-After"},
-	Internal:               {http.StatusInternalServerError, "Internal Server Error", "an internal error of the gateway; the log has the cause under the request id"},
+	Internal:               {http.StatusInternalServerError, "Internal Server Error", "an internal error of the gateway; the log contains the cause under the request id"},
 }
 
 // Status returns the HTTP status of the kind, or 500 for an unknown kind.

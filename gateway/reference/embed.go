@@ -14,7 +14,7 @@ import (
 var assets embed.FS
 
 // Path is the path of the page, AccessPath the path of the data about the reader's key, and RunPath the path of the run
-// interface's description, if that is served.
+// interface's description, if the run interface is served.
 const (
 	Path       = "/docs"
 	AccessPath = "/docs/access"

@@ -47,7 +47,7 @@ const AnyMethod = "*"
 // Match is the result of matching a request.
 type Match struct {
 	Route *Route
-	// Params contains the decoded path parameters, nil if it uses no lists.
+	// Params contains the decoded path parameters. It is nil if the path has no parameters.
 	Params map[string]string
 }
 

@@ -32,7 +32,8 @@ type Operation struct {
 	Tag string
 	// Query, PathParams and Headers hold the parameters in the order of the description.
 	Query, PathParams, Headers []Parameter
-	// HasBody reports whether the operation accepts a JSON body, BodyRequired whether it requires one.
+	// HasBody reports whether the operation accepts a JSON body, and BodyRequired whether it requires
+	// a body.
 	HasBody, BodyRequired bool
 	// Mutates is true for every method except GET.
 	Mutates bool

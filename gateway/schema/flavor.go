@@ -37,8 +37,9 @@ func checkFlavorSize(body map[string]any, report reporter) {
 	}
 }
 
-// CanonicalBody returns a body with a single spelling for each value: CPU flavors have no size, because vcpuCount holds
-// it. It does not modify its argument, which it returns if no change is needed. The body must have passed CheckRules.
+// CanonicalBody returns a body with a single spelling for each value: the names of CPU flavors contain no size, because
+// vcpuCount holds the size. It does not modify doc, and returns doc if no change is needed. The body must have passed
+// CheckRules.
 func CanonicalBody(doc any) any {
 	body, ok := doc.(map[string]any)
 	if !ok {

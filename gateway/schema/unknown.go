@@ -17,7 +17,7 @@ type vocabulary struct {
 	// parameters holds the query parameters.
 	parameters map[string]bool
 	// places holds the first segments of paths and, for the run interface, the segments after an endpoint's id. within
-	// holds the other segments, by the first one.
+	// holds the other segments, by the first segment.
 	places map[string]bool
 	within map[string]map[string]bool
 }
@@ -159,8 +159,8 @@ func wordsOf(name string) []string {
 func folded(words []string) string { return strings.Join(words, "") }
 
 // IsUnknownMember reports whether a member of the operation's body is unrelated to the description: no schema has a
-// member of that name in any spelling (gpu, GPU, gpus), and no word of it is a member of a request body (gpu_count,
-// extraEnv).
+// member of that name in any spelling (gpu, GPU, gpus), and no word of the name is a member of a request body
+// (gpu_count, extraEnv).
 func (op *Operation) IsUnknownMember(member string) bool {
 	return op.body != nil && op.document.names().isUnknown(member)
 }

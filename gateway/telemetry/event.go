@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Outcome is the outcome of an exchange.
+// Outcome classifies the result of an exchange.
 type Outcome string
 
 // Outcomes.
@@ -62,7 +62,8 @@ type Event struct {
 	Labels string
 	// PolicyRevision is the revision of the policies that decided.
 	PolicyRevision string
-	// LimitSource names what decided on the rate limit. Degraded is set if the shared store was unavailable.
+	// LimitSource names the component that decided about the rate limit. Degraded is set if the shared store
+	// was unavailable.
 	LimitSource string
 	Degraded    bool
 	// Hourly is the price of the requested resource in USD per hour.

@@ -4,8 +4,7 @@ import (
 	"fmt"
 )
 
-// Must returns v and panics if err is not nil. It is meant for the creation of instruments and the registration of callbacks, whose
-// arguments are constants.
+// Must returns v, or panics if err is not nil. Use it to create instruments and to register callbacks with constant arguments.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(fmt.Sprintf("metrics: %v", err))

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Source is something the gateway reads periodically: the configuration, an organisation's bundle or price list, the keys of
-// issuers, or the keys created at run time.
+// Source is an input that the gateway reads periodically: the configuration, an organisation's bundle or price list, the
+// keys of issuers, or the keys created at run time.
 type Source struct {
 	// Kind and Org identify the source. Org is empty for a source of all organisations.
 	Kind, Org string

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Apply sets how trace contexts are handled from now on.
+// Apply replaces the settings for trace contexts.
 func (r *Recorder) Apply(c settings.TraceContext) { r.contexts.Store(&c) }
 
 // WithRemoteParent returns ctx with the trace context from a trusted header.

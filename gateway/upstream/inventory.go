@@ -21,7 +21,8 @@ type Listed struct {
 	Record map[string]any
 }
 
-// Inventory lists all resources of the given kinds with their amounts for the given plan. See Records for known.
+// Inventory lists all resources of the given kinds with their amounts for the given plan. The parameter known is
+// described at Records.
 func (c *Account) Inventory(ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]ledger.PlatformResource, error) {
 	all, err := c.Resources(ctx, org, plan, kinds, known, prices)
 	if err != nil {

@@ -22,7 +22,8 @@ const (
 // completely.
 var ErrPagination = errors.New("incomplete list")
 
-// pagination returns the pagination member of a page. next is the cursor of the next page, "" on the last page.
+// pagination returns the pagination member of a page. next is the cursor of the next page, or "" on the last
+// page.
 func pagination(next string) string {
 	if next == "" {
 		return `"pagination":{"nextCursor":null,"hasNextPage":false}`
@@ -32,9 +33,10 @@ func pagination(next string) string {
 
 // Page is one page of a list (reference platform-v2-growth, section 1). Its parts are slices of the page's text.
 type Page struct {
-	// Items are the items of the list, nil if the page has no list.
+	// Items holds the items of the list, or nil if the page has no list.
 	Items [][]byte
-	// Paged reports whether the page has a pagination member. Next is the cursor of the next page, "" on the last page.
+	// Paged reports whether the page has a pagination member. Next is the cursor of the next page, or "" on the last
+	// page.
 	Paged bool
 	Next  string
 
@@ -47,8 +49,8 @@ type Page struct {
 }
 
 // PageJoiner joins the pages of a list into one page with all items. Pages must be added in order. Resources may be created and deleted
-// between two pages, so an item that appears on several pages is taken once, by its ID. A platform without pagination returns the whole
-// list as one page without a pagination member. A PageJoiner is not safe for concurrent use.
+// between two pages, so an item that appears on several pages is added once, identified by its ID. A platform without pagination
+// returns the whole list as one page without a pagination member. A PageJoiner is not safe for concurrent use.
 type PageJoiner struct {
 	// Member is the name of the member that contains the list.
 	Member string
@@ -62,8 +64,8 @@ type PageJoiner struct {
 	cursors map[string]struct{}
 }
 
-// Add adds the next page and returns the cursor of the page after it, "" if the list is complete. It retains text. All errors are
-// ErrUnreachable; if the page itself is readable they are ErrPagination too.
+// Add adds the next page and returns the cursor of the page after it, or "" if the list is complete. It retains text. All errors
+// wrap ErrUnreachable; if the page itself is readable, they also wrap ErrPagination.
 func (p *PageJoiner) Add(text []byte) (cursor string, err error) {
 	pg, err := ReadPage(p.Member, text)
 	if p.pages++; err == nil {

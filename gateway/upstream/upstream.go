@@ -30,7 +30,7 @@ var (
 	ErrUnreachable = errors.New("upstream: no response")
 	// ErrTimeout means that the response was not received in time.
 	ErrTimeout = errors.New("upstream: timeout")
-	// ErrUnsent means that nothing of the request was sent. It is returned together with one of the other errors.
+	// ErrUnsent means that no part of the request was sent. It is wrapped together with another of these errors.
 	ErrUnsent = errors.New("upstream: not sent")
 	// ErrCredential means that an organisation has no credential, or that the platform rejected it.
 	ErrCredential = errors.New("upstream: credential refused")
@@ -44,12 +44,13 @@ type Config struct {
 	Timeout time.Duration
 	// ConnectTimeout limits dialling and the TLS handshake.
 	ConnectTimeout time.Duration
-	// MaxIdle is the maximum number of idle connections. The fallback keeps as many for each credential.
+	// MaxIdle is the maximum number of idle connections. In the fallback, the limit applies to each
+	// credential.
 	MaxIdle int
-	// Connections limits the number of open connections; 0 means no limit. Requests wait for a free connection. The fallback opens as many
-	// for each credential.
+	// Connections limits the number of open connections; 0 means no limit. Requests wait for a free connection. In the fallback, the
+	// limit applies to each credential.
 	Connections int
-	// Proxy is the URL of the proxy, "" to use the environment.
+	// Proxy is the URL of the proxy, or "" to use the proxy set in the environment.
 	Proxy string
 	// Duplex permits successful responses that begin before their request has been sent.
 	Duplex bool

@@ -33,13 +33,13 @@ func New(now func() time.Time) *Current { return &Current{now: now} }
 // Now returns the current time of the gateway's clock.
 func (c *Current) Now() time.Time { return c.now() }
 
-// Load returns the view in force, nil before the first Set.
+// Load returns the view in force, or nil before the first Set.
 func (c *Current) Load() *View { return c.view.Load() }
 
 // Set puts a view in force.
 func (c *Current) Set(v *View) { c.view.Store(v) }
 
-// Config returns the configuration in force, nil before the first Set.
+// Config returns the configuration in force, or nil before the first Set.
 func (c *Current) Config() *settings.Config {
 	if v := c.Load(); v != nil {
 		return v.Config
@@ -47,7 +47,8 @@ func (c *Current) Config() *settings.Config {
 	return nil
 }
 
-// Org returns an organisation including keys created at run time, nil if it is unknown.
+// Org returns an organisation including keys created at run time, or nil if the
+// organisation is unknown.
 func (c *Current) Org(id string) *settings.Org {
 	if v := c.Load(); v != nil {
 		return v.Orgs[id]
@@ -55,7 +56,7 @@ func (c *Current) Org(id string) *settings.Org {
 	return nil
 }
 
-// Zone returns the time zone of an organisation, UTC if the organisation is unknown.
+// Zone returns the time zone of an organisation, or UTC if the organisation is unknown.
 func (c *Current) Zone(org string) ledger.Zone {
 	if o := c.Org(org); o != nil {
 		return o.Zone

@@ -140,8 +140,8 @@ type event struct {
 	Data      any       `json:"data"`
 }
 
-// Send delivers an event of a kind that happened at a time. It returns when the event was delivered or all attempts failed. A receiver
-// that gets an event twice sees the same ID. The error is a [backoff.RetryAfterError] if the receiver has requested a pause.
+// Send delivers an event with the given type and time. It returns when the event was delivered or all attempts failed. A receiver that
+// gets an event twice sees the same ID. The error is a [backoff.RetryAfterError] if the receiver has requested a pause.
 func (s *Sender) Send(ctx context.Context, id, kind string, at time.Time, data any) error {
 	body, err := s.format.body(event{Type: kind, Timestamp: at, Data: data})
 	if err != nil {

@@ -23,7 +23,7 @@ type inputError struct{ text string }
 
 func (b *inputError) Error() string { return b.text }
 
-// ErrSlow is returned if a call exceeds the time limit of its endpoint.
+// ErrSlow is returned for a call that exceeds the time limit of its endpoint.
 var ErrSlow = errors.New("no result in time")
 
 // job is the platform's response about a job.

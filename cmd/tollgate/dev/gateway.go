@@ -36,7 +36,7 @@ func (r *RefusalError) Error() string {
 	text := fmt.Sprintf("%s (%d)", cmp.Or(r.Detail, http.StatusText(r.Status)), r.Status)
 	judged := r.Status == http.StatusForbidden || r.Status == http.StatusPaymentRequired
 	if judged && r.Approval == nil && r.Decision != "" {
-		text += "; it cannot be approved as it is: 'tollgate explain " + r.Decision + "' tells an operator more"
+		text += "; the call cannot be approved: for details, an operator can run 'tollgate explain " + r.Decision + "'"
 	}
 	return text
 }

@@ -153,13 +153,13 @@ func (p *Project) finish() {
 	names, paths := map[string]*Endpoint{}, map[string]*Endpoint{}
 	for _, e := range p.Endpoints {
 		if other := names[e.Config.Name]; other != nil && e.Config.Name != "" {
-			p.Faults = append(p.Faults, e.fault("the name %s is taken by %s:%d", e.Config.Name, other.File, other.Line))
+			p.Faults = append(p.Faults, e.fault("the name %s is already used by %s:%d", e.Config.Name, other.File, other.Line))
 		}
 		names[e.Config.Name] = e
 		for _, r := range p.routesOf(e) {
 			key := r.Method + " " + parameter.ReplaceAllString(r.Path, "{}")
 			if other := paths[key]; other != nil {
-				text := fmt.Sprintf("%s %s is a route of %s:%d already", r.Method, r.Path, other.File, other.Line)
+				text := fmt.Sprintf("%s %s is already a route of %s:%d", r.Method, r.Path, other.File, other.Line)
 				p.Faults = append(p.Faults, Fault{e.File, r.Function.Line, r.Function.Column, text})
 			}
 			paths[key] = e

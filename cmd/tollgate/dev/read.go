@@ -187,18 +187,18 @@ func (p *Project) entry(d *described, line, column int) {
 	c := &d.Config
 	switch {
 	case (c.ID == "") == (c.Image == ""):
-		fault("an endpoint of this file requires an image or an id, and not both")
+		fault("an endpoint of this file requires either an image or an id")
 	case !endpointName.MatchString(e.name()):
 		fault("an endpoint requires a name of letters, digits, ., _ and -")
 	case len(c.GPU) > 0 && len(c.CPU) > 0:
-		fault("cpu and gpu exclude each other")
+		fault("cpu and gpu cannot be combined")
 	case len(c.Workers) != 2 || c.Workers[0] < 0 || c.Workers[1] < max(c.Workers[0], 1):
-		fault("workers: want the least and the most, which is 1 at least")
+		fault("workers: want a minimum and a maximum of at least 1")
 	}
 	for _, written := range d.Routes {
 		parts := route.FindStringSubmatch(written)
 		if parts == nil {
-			fault("routes: %q is no route such as GET /models", written)
+			fault("routes: %q is not a route such as GET /models", written)
 			continue
 		}
 		e.Functions = append(e.Functions, &Function{Name: written, Line: line, Column: column, Method: parts[1], Path: parts[2]})

@@ -26,11 +26,12 @@ type Options struct {
 	Listener net.Listener
 	// Reload makes the server follow changes of the directory.
 	Reload Switch
-	// Provision creates all endpoints at the start.
+	// Provision makes the server create all endpoints at startup.
 	Provision Switch
-	// Remove deletes the endpoints of the session at its end.
+	// Remove makes the server delete the endpoints of the session at its end.
 	Remove Switch
-	// Ask is read for a confirmation before many endpoints are created. If nil, Agreed decides.
+	// Ask is the input for the confirmation that is requested before many endpoints are
+	// created. If Ask is nil, Agreed decides.
 	Ask    *bufio.Reader
 	Agreed Switch
 	Logger *slog.Logger
@@ -54,7 +55,7 @@ func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 		return err
 	}
 	if ip, err := netip.ParseAddr(o.Host); o.Host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		s.say("Warning: %s is not loopback. This server asks for no key: who reaches it rents on yours.", o.Host)
+		s.say("Warning: %s is not loopback. The server requires no key: anyone who can reach it can rent resources with your key.", o.Host)
 	}
 	s.greet(p, hosts[0])
 	if o.Provision {
@@ -144,7 +145,7 @@ func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger
 		now := inputsOf(p.Dir)
 		next, err := s.python.Read(ctx, p.Dir)
 		if err != nil {
-			s.say("The project cannot be read, and stays as it was: %v", err)
+			s.say("Cannot read the project, keeping the previous version: %v", err)
 			return now
 		}
 		server.Serve(next)

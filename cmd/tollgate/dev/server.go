@@ -45,7 +45,7 @@ func NewServer(s *Session, p *Project, hosts []string) (*Server, error) {
 	return server, nil
 }
 
-// Serve replaces the project. Calls in progress keep the previous one.
+// Serve replaces the project. Calls in progress continue with the previous project.
 func (s *Server) Serve(p *Project) {
 	s.now.Store(&site{project: p, routes: p.Routes(), openapi: openAPI(p)})
 }
@@ -82,7 +82,7 @@ func Hosts(host string, addr net.Addr) ([]string, error) {
 // from other web pages, including reads, because a route may create resources.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
-		fail(w, http.StatusMisdirectedRequest, fmt.Sprintf("this server answers for %s alone", strings.Join(s.hosts, ", ")))
+		fail(w, http.StatusMisdirectedRequest, fmt.Sprintf("unknown host: the server only accepts %s", strings.Join(s.hosts, ", ")))
 		return
 	}
 	site := s.now.Load()
@@ -104,7 +104,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPayload))
 	if err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a body has at most %d MiB", maxPayload>>20))
+		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("body exceeds %d MiB", maxPayload>>20))
 		return
 	}
 	s.call(w, r, site, route, args, body)
@@ -141,10 +141,10 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request, site *site, all
 	}
 	if len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		fail(w, http.StatusMethodNotAllowed, "this path is for "+strings.Join(allowed, ", "))
+		fail(w, http.StatusMethodNotAllowed, "path only supports "+strings.Join(allowed, ", "))
 		return
 	}
-	text := "no route; /openapi.json has those that there are"
+	text := "no route for this path; /openapi.json lists all routes"
 	unserved := func(f Fault) bool { return concerns(f) && strings.HasPrefix(f.Text, "not served") }
 	if i := slices.IndexFunc(site.project.Notices, unserved); i >= 0 {
 		text = site.project.Notices[i].Error()
@@ -261,7 +261,7 @@ func write(w http.ResponseWriter, code int, value any) {
 	if err := e.Encode(value); err != nil {
 		code = http.StatusBadGateway
 		out.Reset()
-		out.WriteString(`{"error":"the result is no JSON"}`)
+		out.WriteString(`{"error":"the result is not JSON"}`)
 	}
 	w.WriteHeader(code)
 	_, _ = w.Write(out.Bytes())

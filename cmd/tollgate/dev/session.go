@@ -175,12 +175,12 @@ func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string)
 	case err != nil:
 		return "", err
 	case there && entry.Kind != e.kind():
-		s.say("%s%s is of another kind now: it is removed and made anew", livePrefix, e.name())
+		s.say("%s%s has a different kind now: deleting and recreating the endpoint", livePrefix, e.name())
 		if err := s.Remove(ctx, e.name()); err != nil {
 			return "", err
 		}
 	case there && entry.Digest == digest && (entry.Hourly > 0 || s.set.MaxUSD == 0): // a limit requires a price
-		s.say("%s%s is there already, as configured", livePrefix, e.name())
+		s.say("%s%s already exists with this configuration", livePrefix, e.name())
 		s.rent(e.name(), entry)
 		return entry.ID, nil
 	case there:
@@ -203,7 +203,7 @@ func (s *Session) standing(ctx context.Context, name string) (*Entry, bool, erro
 		return nil, false, nil
 	}
 	if entry.ID == "" {
-		s.say("%s%s: an earlier create was cut off; asking what became of it", livePrefix, name)
+		s.say("%s%s: an earlier create was interrupted; checking its outcome", livePrefix, name)
 		if _, err := s.submit(ctx, name, entry); err != nil {
 			return nil, false, err
 		}
@@ -246,7 +246,7 @@ func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body ma
 			return s.create(ctx, e, &Entry{Digest: entry.Digest, Kind: entry.Kind}, body)
 		}
 	}
-	s.say("%s%s is made: %s", livePrefix, e.name(), entry.ID)
+	s.say("%s%s created: %s", livePrefix, e.name(), entry.ID)
 	s.rent(e.name(), entry)
 	return entry.ID, nil
 }
@@ -288,7 +288,7 @@ func (s *Session) update(ctx context.Context, e *Endpoint, entry *Entry, body ma
 		return err
 	}
 	entry.Hourly = q.hourly
-	s.say("%s%s is changed: %s", livePrefix, e.name(), entry.ID)
+	s.say("%s%s changed: %s", livePrefix, e.name(), entry.ID)
 	s.rent(e.name(), entry)
 	return s.state.put(s.gateway.URL, e.name(), entry)
 }
@@ -297,7 +297,7 @@ func (s *Session) update(ctx context.Context, e *Endpoint, entry *Entry, body ma
 func (s *Session) Remove(ctx context.Context, name string) error {
 	entry, there, err := s.standing(ctx, name)
 	if err == nil && entry == nil {
-		err = errors.New("this directory has no such endpoint at this gateway")
+		err = errors.New("the directory has no such endpoint at this gateway")
 	}
 	if err == nil && there {
 		err = s.gateway.remove(ctx, entry.ID)

@@ -193,7 +193,7 @@ func TestMaxUSD(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Guard(ctx) }()
-	until(t, "the removal", func() bool { return strings.Contains(d.console.String(), "live-q is removed") })
+	until(t, "the removal", func() bool { return strings.Contains(d.console.String(), "live-q removed") })
 	d.wants(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`, 402, "--max-usd")
 	cancel()
 	if err := <-ended; err != nil || s.endpoints(t) != "" {
@@ -276,7 +276,7 @@ func TestAutoProvisionAsks(t *testing.T) {
 		t.Errorf("no: %v; endpoints %q", err, s.endpoints(t))
 	}
 	out, stop = s.run(t, dir, dev.Options{Provision: true, Ask: bufio.NewReader(strings.NewReader("y\n")), Remove: true})
-	until(t, "the provisioning", func() bool { return strings.Count(out.String(), " is made: ") == 6 })
+	until(t, "the provisioning", func() bool { return strings.Count(out.String(), " created: ") == 6 })
 	if err := stop(); err != nil || s.endpoints(t) != "" {
 		t.Errorf("%v; endpoints %q\n%s", err, s.endpoints(t), out)
 	}
@@ -288,12 +288,12 @@ func TestRunFollowsFiles(t *testing.T) {
 	s := newStack(t, "")
 	dir := write(t, map[string]string{"q.py": queue})
 	out, stop := s.run(t, dir, dev.Options{Reload: true, Provision: true})
-	until(t, "the start", func() bool { return strings.Contains(out.String(), "is made: ") })
+	until(t, "the start", func() bool { return strings.Contains(out.String(), " created: ") })
 	put(t, dir, "c.py", classes)
 	until(t, "the change", func() bool { return strings.Contains(out.String(), "Reloaded: 3 routes.") })
 	put(t, dir, "c.py", "def (")
 	until(t, "the fault", func() bool { return strings.Contains(out.String(), "c.py:1:5: invalid syntax") })
-	if err := stop(); err != nil || !strings.Contains(out.String(), "is still there: at most 1.109 USD an hour") {
+	if err := stop(); err != nil || !strings.Contains(out.String(), "still exists: at most 1.109 USD an hour") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

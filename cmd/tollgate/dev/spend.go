@@ -31,7 +31,7 @@ func (s *Session) dropLabel() {
 	s.set.User = ""
 	s.mu.Unlock()
 	if dropped {
-		s.say("The organisation takes no label dev from this key: what is rented has none.")
+		s.say("Label dev omitted: the organisation does not allow it for this key.")
 	}
 }
 
@@ -47,7 +47,7 @@ func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, b
 		return q, err
 	}
 	if !q.priced {
-		s.say("%s%s: the gateway knows no price for it, with workers %d", livePrefix, e.name(), e.Config.Workers[1])
+		s.say("%s%s: the gateway has no price for this endpoint, with workers %d", livePrefix, e.name(), e.Config.Workers[1])
 		return q, s.room(e, q)
 	}
 	line := []string{fmt.Sprintf("%s%s: at most %.4g USD an hour, %.2f a month, with workers %d", livePrefix, e.name(), q.hourly, q.monthly, e.Config.Workers[1])}
@@ -85,7 +85,11 @@ func (s *Session) room(e *Endpoint, q quote) error {
 
 // overError returns the refusal after the limit of the session was reached.
 func (s *Session) overError() error {
-	return &RefusalError{Status: http.StatusPaymentRequired, Detail: fmt.Sprintf("this session may have cost the %.4g USD of --max-usd: no more endpoints are rented", s.set.MaxUSD)}
+	return &RefusalError{
+		Status: http.StatusPaymentRequired,
+		Detail: fmt.Sprintf("the cost of the session may have reached the %.4g USD of --max-usd: no more endpoints are rented",
+			s.set.MaxUSD),
+	}
 }
 
 // rental is an endpoint of the session with its maximum cost.
@@ -145,7 +149,7 @@ func (s *Session) Guard(ctx context.Context) error {
 			s.mu.Lock()
 			s.over = true
 			s.mu.Unlock()
-			s.say("This session may have cost the %.4g USD of --max-usd: its endpoints are removed.", s.set.MaxUSD)
+			s.say("The cost of the session may have reached the %.4g USD of --max-usd: removing its endpoints.", s.set.MaxUSD)
 			wait = removePatience
 			if s.RemoveAll(ctx) {
 				continue
@@ -175,7 +179,7 @@ func (s *Session) RemoveAll(ctx context.Context) bool {
 			all = false
 			continue
 		}
-		s.say("%s%s is removed", livePrefix, name)
+		s.say("%s%s removed", livePrefix, name)
 	}
 	return all
 }
@@ -188,13 +192,13 @@ func (s *Session) ListRemaining() {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.rented)) {
-		r, cost := s.rented[name], "its price is not known"
+		r, cost := s.rented[name], "price unknown"
 		if r.hourly > 0 {
 			cost = fmt.Sprintf("at most %.4g USD an hour while its workers run", r.hourly)
 		}
-		s.say("%s%s (%s) is still there: %s.", livePrefix, name, r.id, cost)
+		s.say("%s%s (%s) still exists: %s.", livePrefix, name, r.id, cost)
 	}
 	if len(s.rented) > 0 {
-		s.say("'tollgate dev undeploy --all' removes it; 'tollgate dev --rm' does so at its end.")
+		s.say("To remove them, run 'tollgate dev undeploy --all'. To remove endpoints at the end of a session, use 'tollgate dev --rm'.")
 	}
 }

@@ -56,7 +56,7 @@ func TestConcurrentEstimatesWithoutTheLabel(t *testing.T) {
 	group.Go(func() { d.wants(t, "POST", "/p/runsync", `{"input":{"text":"a"}}`, 200, "aa") })
 	group.Wait()
 	said := d.console.String()
-	for text, want := range map[string]int{"at most 1.109 USD an hour": 2, "at most 0 USD": 0, "no label dev": 1, "--max-usd has": 2} {
+	for text, want := range map[string]int{"at most 1.109 USD an hour": 2, "at most 0 USD": 0, "Label dev omitted": 1, "--max-usd has": 2} {
 		if got := strings.Count(said, text); got != want {
 			t.Errorf("the console has %q %d times, want %d:\n%s", text, got, want, said)
 		}
@@ -90,7 +90,7 @@ func TestEndpointsWithoutAPrice(t *testing.T) {
 	d := s.serve(t, dir, func(set *dev.Settings) { set.User = "" }) // without a bound
 	d.wants(t, "POST", "/q/runsync", input, 200, "aa")
 	d.ListRemaining()
-	if said := d.console.String(); strings.Contains(said, "0 USD") || !strings.Contains(said, "the gateway knows no price") || !strings.Contains(said, "its price is not known") {
+	if said := d.console.String(); strings.Contains(said, "0 USD") || !strings.Contains(said, "the gateway has no price") || !strings.Contains(said, "price unknown") {
 		t.Errorf("console:\n%s", said)
 	}
 	s.serve(t, dir, bounded).wants(t, "POST", "/q/runsync", input, 402, "--max-usd requires a price")

@@ -26,7 +26,8 @@ type State struct {
 type Entry struct {
 	// ID is the platform's ID, or "" until the response of the create is known.
 	ID string `json:"id,omitempty"`
-	// Key, Labels and Body are the create request. Sending it again does not create a second endpoint.
+	// Key, Labels and Body make up the create request. Sending the request again does not create a
+	// second endpoint.
 	Key    string          `json:"key"`
 	Labels string          `json:"labels,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"`
@@ -37,7 +38,7 @@ type Entry struct {
 	Kind   string `json:"kind"`
 	// Hourly is the maximum cost per hour in USD.
 	Hourly float64 `json:"hourly"`
-	// Emulated endpoints disappear with their gateway.
+	// Emulated is true for an endpoint that disappears with its gateway.
 	Emulated bool      `json:"emulated,omitempty"`
 	Made     time.Time `json:"made"`
 }

@@ -46,7 +46,7 @@ type Param struct {
 	Required  bool
 	// Repeatable is set if the parameter may be given more than once.
 	Repeatable bool
-	// Default is the value if the parameter is absent; "" stands for the zero value.
+	// Default is the value if the parameter is absent. "" means the zero value.
 	Default string
 	// OneOf lists the allowed values, or is nil if any value is allowed.
 	OneOf []string

@@ -62,7 +62,8 @@ type Command struct {
 	Fixed map[string]string
 }
 
-// Subject is what an endpoint is about. It limits principals bound to an organisation.
+// Subject is the subject of an endpoint. It determines which calls are permitted to
+// principals bound to an organisation.
 type Subject int
 
 const (
@@ -86,8 +87,8 @@ type Handler struct {
 // NoContent is the response type of endpoints that respond with 204.
 type NoContent struct{}
 
-// Writer is the response type of endpoints that do not respond with JSON; their ContentType is set. It is called once. An error
-// before the first byte results in an error response.
+// Writer is the response type of endpoints that do not respond with JSON, whose ContentType is set. A Writer is called once. An
+// error before the first byte results in an error response.
 type Writer func(w io.Writer) error
 
 // NoParams is the parameter type of endpoints without parameters.

@@ -10,7 +10,7 @@ import (
 
 // Invoker calls endpoints on behalf of principals. [Direct] and admin.Guard implement it.
 type Invoker interface {
-	// Invoke has the contract of [Endpoint.Invoke] of r.
+	// Invoke calls r; see [Endpoint.Invoke].
 	Invoke(ctx context.Context, r *Endpoint, s Principal, values url.Values, body []byte) (any, error)
 }
 
@@ -28,7 +28,7 @@ type Table struct {
 	by        Invoker
 }
 
-// NewTable returns a Table of the given endpoints, which by calls.
+// NewTable returns a Table of the given endpoints. Calls are made with by.
 func NewTable(list []Endpoint, by Invoker) *Table {
 	r := &Table{make(map[string]*Endpoint, len(list)), by}
 	for i := range list {
@@ -41,7 +41,7 @@ func NewTable(list []Endpoint, by Invoker) *Table {
 func (r *Table) Endpoint(pattern string) *Endpoint { return r.endpoints[pattern] }
 
 // Call calls the endpoint with a pattern as principal s. The response must be an A or a *A; Call panics for any other type. values
-// are the parameters, including those in the path, and body is the request body. The errors are those of [Endpoint.Invoke].
+// are the parameters, including those in the path, and body is the request body. Call returns the errors of [Endpoint.Invoke].
 func Call[A any](ctx context.Context, rows *Table, pattern string, s Principal, values url.Values, body []byte) (answer A, err error) {
 	r := rows.Endpoint(pattern)
 	if r == nil {

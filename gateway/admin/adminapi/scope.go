@@ -35,7 +35,8 @@ func (Role) Values() []string {
 type Principal struct {
 	// Name identifies the operator in the audit log.
 	Name string
-	// Anonymous is set if the principal uses the shared token or none. Such principals state their name for each record.
+	// Anonymous is set if the principal uses the shared token or no token. Such a principal states its name for each
+	// record.
 	Anonymous bool
 	Roles     []Role
 	// Org is the organisation that the principal is bound to, or "".
@@ -162,7 +163,8 @@ func (s Principal) TeamProblem(org, id string) string {
 	return UnknownName(what, id, slices.Compact(ids))
 }
 
-// UnknownName returns "" if name is known. Otherwise it returns a message with the nearest name and all known ones.
+// UnknownName returns "" if name is known. Otherwise it returns a message with the nearest known name and all known
+// names.
 func UnknownName(what, name string, known []string) string {
 	if slices.Contains(known, name) {
 		return ""
@@ -172,7 +174,7 @@ func UnknownName(what, name string, known []string) string {
 		text += ", did you mean " + quoted(near) + "?"
 	}
 	if len(known) == 0 {
-		return text + "; there is none"
+		return text + "; none exists"
 	}
 	return text + "; known: " + strings.Join(known, ", ")
 }

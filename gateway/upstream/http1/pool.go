@@ -59,7 +59,8 @@ func (p *pool) pop(to destination) *conn {
 	return c
 }
 
-// put keeps a connection. If the limit is reached, it closes the one that has been idle longest.
+// put adds a connection to the pool. If the limit is reached, it closes the connection that has
+// been idle longest.
 func (p *pool) put(c *conn, limit int, timeout time.Duration) {
 	c.since = time.Now()
 	p.mu.Lock()

@@ -19,7 +19,7 @@ import (
 
 // Errors of RoundTrip, wrapped with their causes.
 var (
-	// ErrUnsent means that nothing of the request reached the server.
+	// ErrUnsent means that no part of the request reached the server.
 	ErrUnsent = errors.New("not sent")
 	// ErrMalformed means that the response is malformed or ambiguous.
 	ErrMalformed = errors.New("malformed response")
@@ -30,7 +30,7 @@ var (
 // Transport is an http.RoundTripper for http and https URLs. Its fields must not be changed after the first use. It is safe for concurrent
 // use.
 type Transport struct {
-	// DialContext opens connections and must limit the time for that; required.
+	// DialContext opens connections and must limit the time to do so. It is required.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLSClientConfig is used for https; nil uses the default configuration. ServerName, if empty, and NextProtos are set by the Transport.
 	TLSClientConfig *tls.Config
@@ -39,7 +39,8 @@ type Transport struct {
 	TLSHandshakeTimeout, ResponseHeaderTimeout time.Duration
 	// MaxConns limits the number of open connections; 0 means no limit. Requests wait for a connection until their context ends.
 	MaxConns int
-	// MaxIdle is the maximum number of idle connections, IdleTimeout their maximum idle time.
+	// MaxIdle is the maximum number of idle connections, and IdleTimeout their maximum idle
+	// time.
 	MaxIdle     int
 	IdleTimeout time.Duration
 	// Duplex permits responses with a status below 400 that begin before their request has been written. Otherwise they are errors.
