@@ -82,9 +82,10 @@ func (c *Calls) New(caller *identity.Caller, call Call) *Exchange {
 	return ex
 }
 
-// Run executes a call and adds it to the record of the request. It returns the decoded body of the response, or nil; with read,
+// Run executes a call and adds it to the record of the request. It returns the decoded body of the response, or nil; with Read,
 // objects in it are *strictjson.Node. Intents of calls that end after the request are Undelivered.
-func (c *Calls) Run(ctx context.Context, ex *Exchange, read bool) (body any, err error) {
+func (c *Calls) Run(ctx context.Context, ex *Exchange) (body any, err error) {
+	read := ex.Translation.lists == &c.lists // set by New
 	chain, done := ex.pipeline.Chain, func() {}
 	if chain.run(ctx, ex, partCall) {
 		done = chain.Dispatch(ctx, ex)
