@@ -49,9 +49,9 @@ type Call struct {
 	Operation *schema.Operation
 	Params    map[string]string
 	Query     url.Values
-	// Body is the decoded body, nil for none.
+	// Body is the decoded body, or nil.
 	Body any
-	// Template is the template whose values are in the body, nil for none.
+	// Template is the template whose values are in the body, or nil.
 	Template *TemplateOrigin
 	// Read reports that the translator only reads the response, so that its lists count against the memory limit.
 	Read bool
@@ -82,9 +82,10 @@ func (c *Calls) New(caller *identity.Caller, call Call) *Exchange {
 	return ex
 }
 
-// Run executes a call and adds it to the record of the request. It returns the decoded body of the response, nil for none; with read,
+// Run executes a call and adds it to the record of the request. It returns the decoded body of the response, or nil; with Read,
 // objects in it are *strictjson.Node. Intents of calls that end after the request are Undelivered.
-func (c *Calls) Run(ctx context.Context, ex *Exchange, read bool) (body any, err error) {
+func (c *Calls) Run(ctx context.Context, ex *Exchange) (body any, err error) {
+	read := ex.Translation.lists == &c.lists // set by New
 	chain, done := ex.pipeline.Chain, func() {}
 	if chain.run(ctx, ex, partCall) {
 		done = chain.Dispatch(ctx, ex)

@@ -85,7 +85,7 @@ func (c *caller) Call(ctx context.Context, r *translate.Request) (*translate.Res
 	row, _ := operation.Lookup(op.ID)
 	if row.Verb != operation.VerbCreate {
 		call.Read = r.Read
-		return c.run(ctx, c.calls.New(who, call), r.Read)
+		return c.run(ctx, c.calls.New(who, call))
 	}
 	call.Fingerprint, call.StopAt, call.TerminateAt = r.FingerprintText, r.StopAt, r.TerminateAt
 	ex := c.calls.New(who, call)
@@ -96,9 +96,9 @@ func (c *caller) Call(ctx context.Context, r *translate.Request) (*translate.Res
 	return c.create(ctx, ex, r.OnLateSuccess)
 }
 
-// run executes a call. read reports that the translator only reads the response.
-func (c *caller) run(ctx context.Context, ex *filter.Exchange, read bool) (*translate.Response, error) {
-	body, err := c.calls.Run(ctx, ex, read)
+// run executes a call.
+func (c *caller) run(ctx context.Context, ex *filter.Exchange) (*translate.Response, error) {
+	body, err := c.calls.Run(ctx, ex)
 	row, _ := operation.Lookup(ex.Operation.ID)
 	switch {
 	case ex.Event.Refusal == string(problem.OutcomeUnknown):
@@ -127,7 +127,7 @@ func (c *caller) create(ctx context.Context, ex *filter.Exchange, onLateSuccess 
 	ended, outlived := make(chan reply, 1), make(chan bool, 1)
 	row, _ := operation.Lookup(ex.Operation.ID)
 	ex.Ports.Background.Go(func() {
-		made, err := c.run(ctx, ex, false)
+		made, err := c.run(ctx, ex)
 		ended <- reply{made, err}
 		if <-outlived && err == nil && made.OK() && onLateSuccess != nil {
 			onLateSuccess(context.WithoutCancel(ctx), made)

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Brownout is a scheduled period in which calls to legacy dialects are refused, so that their users notice the planned
+// Brownout is a scheduled period of refused calls to legacy dialects, so that their users notice the planned
 // shutdown. If Daily is zero, it is a single window from From to Until. Otherwise it recurs daily, and From and Until are
 // optional bounds on the recurrence.
 type Brownout struct {

@@ -117,7 +117,7 @@ func (c GraphQL) Validate() error {
 func (l *Legacy) KnownName() string { return cmp.Or(l.Brand, l.DerivedName()) }
 
 // DerivedName returns the name of the registered domain of the platform's address, in letters and digits: AcmeCloud for
-// api.acme-cloud.co.uk. It returns "" for IP addresses and for names outside the public suffix list, such as those of a private network.
+// api.acme-cloud.co.uk. It returns "" for IP addresses and for names outside the public suffix list, such as names of a private network.
 func (l *Legacy) DerivedName() string {
 	host := strings.ToLower(l.Host)
 	suffix, icann := publicsuffix.PublicSuffix(host)

@@ -13,7 +13,7 @@ type Config struct {
 	// is<Brand> of templates: a letter followed by letters and digits. If it is empty, Derived and the names that callers
 	// of the organisation use apply.
 	Brand string
-	// Derived is the name that the platform's address suggests, "" if there is none.
+	// Derived is the name that the platform's address suggests, or "".
 	Derived string
 	// Deprecated and Sunset are the dates of the Deprecation and Sunset headers, as YYYY-MM-DD. An empty Sunset omits the
 	// header.

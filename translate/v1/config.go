@@ -8,7 +8,7 @@ import (
 
 // Config holds the settings of the v1 dialect. Use DefaultConfig as a base, because the zero value ends every request at once.
 type Config struct {
-	// Budget is the maximum duration of a request; v1 clients give up after 30 s. VolumeBudget is that of a request about
+	// Budget is the maximum duration of a request; v1 clients give up after 30 s. VolumeBudget is the maximum for
 	// network volumes, whose clients give up after 10 s.
 	Budget, VolumeBudget time.Duration
 	// Legacy holds the settings that both dialects share.
