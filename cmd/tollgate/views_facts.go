@@ -81,15 +81,21 @@ func budgetsPage(l *money.BudgetList, _ asked) page {
 func fitsPage(f *operator.Fits, _ asked) page {
 	p := page{said: []string{"No budget limits the cost of a period.", ""}}
 	if f.Left != "" {
-		p.said[0] = dollars(f.Left) + " USD left: " + f.Budget + "."
-	}
-	s := sheet{{"gpu", "cloud", "usd/h", "hours", "at once"}}
-	for _, g := range f.GPUs {
-		var atOnce any = ""
-		if g.AtOnce != nil {
-			atOnce = *g.AtOnce
+		p.said[0] = dollars(f.Left) + " USD left: " + f.Budget
+		if f.Resets != nil {
+			p.said[0] += ", resets " + f.Resets.Format("2006-01-02 15:04 MST")
 		}
-		s.add(g.GPU, g.Cloud, usd(g.PerHour), g.Hours, atOnce)
+		p.said[0] += "."
+	}
+	of := func(n *int64) any {
+		if n == nil {
+			return ""
+		}
+		return *n
+	}
+	s := sheet{{"gpu", "cloud", "usd/h", "hours", "at once", "until reset"}}
+	for _, g := range f.GPUs {
+		s.add(g.GPU, g.Cloud, usd(g.PerHour), g.Hours, of(g.AtOnce), of(g.UntilReset))
 	}
 	p.sheets = []sheet{s}
 	return p

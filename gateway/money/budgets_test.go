@@ -83,6 +83,8 @@ func TestPreviousPeriod(t *testing.T) {
 		{day(10, 0), day(20, 0), day(0, 0), day(10, 0)},
 		{day(20, 0), day(29, 16), day(10, 0), day(19, 16)},
 		{day(29, 10), day(29, 16), day(29, 4), day(29, 10)},
+		{day(28, 15), day(29, 16), day(27, 14), day(28, 15)}, // 24 hours, rounded outwards
+		{day(27, 15), day(29, 15), day(25, 15), day(27, 15)},
 	} {
 		got := before(&ledger.Query{From: tt.from, To: tt.to}, now)
 		if !got.From.Equal(tt.wantFrom) || !got.To.Equal(tt.wantTo) {

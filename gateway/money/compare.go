@@ -73,11 +73,11 @@ func (m *Money) compareRow() adminapi.Endpoint {
 	}
 }
 
-// before returns the query of the previous period at the time now. It starts earlier by the length of the range, rounded up to whole days
-// if the range is longer than a day.
+// before returns the query of the previous period at the time now. It starts earlier by the length of the range. If the range is longer
+// than two days, the length is rounded up to whole days, so that the same hours of days are compared.
 func before(q *ledger.Query, now time.Time) *ledger.Query {
 	p, length := *q, q.To.Sub(q.From)
-	if day := ledger.Daily.Length(); length > day { // compare the same hours of earlier days
+	if day := ledger.Daily.Length(); length > 2*day {
 		length = (length + day - 1) / day * day
 	}
 	end := ledger.Hourly.Start(now).Add(time.Hour)

@@ -1,6 +1,7 @@
 package money
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -15,6 +16,9 @@ import (
 type IdleList struct {
 	At        *time.Time     `json:"at"`
 	Resources []IdleResource `json:"resources"`
+	// Minutes is the time without work after which a running resource is idle, and Action is the action on idle resources.
+	Minutes int64         `json:"minutes"`
+	Action  ledger.Action `json:"action"`
 }
 
 // IdleResource is a resource that costs money without doing work. Without a team and a key it belongs to the organisation.
@@ -34,6 +38,8 @@ type Idle struct {
 	Since  time.Time `json:"since"`
 	// PerMonth is the current monthly cost of the resource, in USD.
 	PerMonth string `json:"perMonth"`
+	// Cost is the cost since then at the current rate, in USD.
+	Cost string `json:"cost"`
 	// Kept is the end of the resource's snooze, and StopAt the time of its planned stop.
 	Kept   *time.Time `json:"kept,omitempty"`
 	StopAt *time.Time `json:"stopAt,omitempty"`
@@ -106,7 +112,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 	for i := range state.Resources {
 		owners[state.Resources[i].ID] = state.Resources[i].Owner
 	}
-	out := &IdleList{At: timeOf(at), Resources: []IdleResource{}}
+	out := &IdleList{At: timeOf(at), Resources: []IdleResource{}, Minutes: int64(o.Idle.For.Minutes()), Action: cmp.Or(o.Idle.Action, ledger.ActionList)}
 	for _, r := range list {
 		owner, exists := owners[r.ID]
 		if !exists {
@@ -114,7 +120,7 @@ func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
 		}
 		out.Resources = append(out.Resources, IdleResource{
 			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: owner.Team, Key: owner.Key,
-			Idle: Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn), Kept: timeOf(r.SnoozedUntil), StopAt: timeOf(r.StopAt)},
+			Idle: Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn), Cost: usd(int64(m.deps.Now().Sub(r.Since).Hours() * float64(r.Burn))), Kept: timeOf(r.SnoozedUntil), StopAt: timeOf(r.StopAt)},
 		})
 	}
 	return out, nil

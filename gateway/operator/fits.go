@@ -21,6 +21,8 @@ type Fits struct {
 	// Left is the smallest remaining budget for accrued cost, in USD, and Budget is its name. Both are absent if no such budget applies.
 	Left   string `json:"left,omitempty"`
 	Budget string `json:"budget,omitempty"`
+	// Resets is when that budget resets. It is absent for a budget in total.
+	Resets *time.Time `json:"resets,omitempty"`
 	// PerHour is the hourly cost that can be added to the running resources, in USD. It is absent if no hourly budget applies.
 	PerHour string `json:"perHour,omitempty"`
 	// GPUs lists the GPU types with a known price, the longest running time first.
@@ -35,11 +37,14 @@ type GPUFit struct {
 	Cloud string `json:"cloud"`
 	// PerHour is the price of one GPU, in USD.
 	PerHour string `json:"perHour"`
-	// Hours is how long one GPU can run. It is absent if no budget for accrued cost applies.
+	// Hours is how long one GPU can run until the budget is used up or resets. It is absent if no budget for accrued cost applies.
 	Hours string `json:"hours,omitempty"`
 	// AtOnce is the number of GPUs that can run concurrently within hourly budgets and GPU count budgets. It is absent if no such budget
 	// applies.
 	AtOnce *int64 `json:"atOnce,omitempty"`
+	// UntilReset is the number of GPUs that can run concurrently from now until the budget resets. It is absent if the budget does not
+	// reset.
+	UntilReset *int64 `json:"untilReset,omitempty"`
 }
 
 // fitting holds the parameters that identify a caller.
@@ -66,8 +71,9 @@ func (from Fitting) Endpoints() []adminapi.Endpoint {
 		Commands: []adminapi.Command{{
 			Use: "spend fits ORG", Short: "Show how many hours of each GPU type fit into the remaining budget",
 			Example: "tollgate spend fits acme --team research",
-			Long: `Divides the smallest remaining budget by the price of each GPU type. Resources that are
-already running use up the same budget: the longer they run, the fewer hours remain.`,
+			Long: `Divides the smallest remaining budget by the price of each GPU type, up to the time at
+which that budget resets. Resources that are already running use up the same budget: the
+longer they run, the fewer hours remain.`,
 		}},
 	}}
 }
@@ -81,9 +87,7 @@ func (from Fitting) fits(ctx context.Context, _ adminapi.Principal, p fitting) (
 	if err != nil {
 		return nil, adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "the price list of the platform is not available"}
 	}
-	out := fit(p.budgets(list), prices.GPUs())
-	out.At = at
-	return out, nil
+	return fit(p.budgets(list), prices.GPUs(), at), nil
 }
 
 // budgets returns the budgets that apply to the caller.
@@ -99,10 +103,10 @@ func (p *fitting) budgets(list []money.BudgetRow) []money.BudgetRow {
 	})
 }
 
-// fit divides the remaining budgets by GPU prices.
-func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
+// fit divides the remaining budgets at the time now by GPU prices.
+func fit(budgets []money.BudgetRow, gpus []catalog.GPU, now time.Time) *Fits {
 	left, perHour, count := math.Inf(1), math.Inf(1), math.Inf(1)
-	out := &Fits{GPUs: []GPUFit{}}
+	out := &Fits{At: now, GPUs: []GPUFit{}}
 	for i := range budgets {
 		b := &budgets[i]
 		n := adminapi.Decimal(b.Left)
@@ -115,9 +119,13 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
 			count = min(count, n)
 		case ledger.CeilingName(ledger.PerDay), ledger.CeilingName(ledger.PerWeek), ledger.CeilingName(ledger.PerMonth), ledger.CeilingName(ledger.PerQuarter), ledger.CeilingName(ledger.InTotal):
 			if n < left {
-				left, out.Left, out.Budget = n, b.Left, b.Scope+", "+b.Name
+				left, out.Left, out.Budget, out.Resets = n, b.Left, b.Scope+", "+b.Name, b.Ends
 			}
 		}
+	}
+	hours := math.Inf(1)
+	if out.Resets != nil {
+		hours = max(0, out.Resets.Sub(now).Hours())
 	}
 	for i := range gpus {
 		price, cloud := cheapest(&gpus[i])
@@ -127,16 +135,26 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
 		usd := adminapi.Decimal(price.String())
 		f := GPUFit{GPU: gpus[i].ID, Name: gpus[i].Name, Cloud: cloud, PerHour: price.String()}
 		if !math.IsInf(left, 1) {
-			f.Hours = strconv.FormatFloat(math.Floor(left/usd*10)/10, 'f', 1, 64)
+			f.Hours = strconv.FormatFloat(math.Floor(min(left/usd, hours)*10)/10, 'f', 1, 64)
 		}
-		if most := min(math.Floor(perHour/usd), count); !math.IsInf(most, 1) {
-			n := int64(most)
-			f.AtOnce = &n
+		most := min(perHour/usd, count)
+		f.AtOnce = whole(most)
+		if out.Resets != nil {
+			f.UntilReset = whole(min(most, left/(usd*max(hours, 1))))
 		}
 		out.GPUs = append(out.GPUs, f)
 	}
 	slices.SortStableFunc(out.GPUs, func(a, b GPUFit) int { return cmp.Compare(adminapi.Decimal(a.PerHour), adminapi.Decimal(b.PerHour)) })
 	return out
+}
+
+// whole rounds n down to an integer, except for errors of floating-point division. It returns nil if n is infinite.
+func whole(n float64) *int64 {
+	if math.IsInf(n, 1) {
+		return nil
+	}
+	i := int64(n + 1e-9)
+	return &i
 }
 
 // cheapest returns the lowest price of a GPU type and the cloud that offers it. The price is 0 if it is unknown.

@@ -3,6 +3,7 @@ package operator
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -38,7 +39,7 @@ func TestGPUsThatFit(t *testing.T) {
 		{fitting{Team: "research"}, "0", "team research, per_month", "0.0", "0.0", 7},
 		{fitting{Key: "ann"}, "0", "team research, per_month", "0.0", "0.0", 7},
 	} {
-		got := fit(tt.p.budgets(someBudgets()), gpus)
+		got := fit(tt.p.budgets(someBudgets()), gpus, time.Time{})
 		if len(got.GPUs) != 2 || got.GPUs[0].GPU != "L4" || got.GPUs[0].Cloud != "community" {
 			t.Fatalf("%+v: %+v", tt.p, got.GPUs)
 		}
@@ -50,7 +51,43 @@ func TestGPUsThatFit(t *testing.T) {
 			t.Errorf("%+v: %+v, at once %d; want %+v", tt.p, got, atOnce, tt)
 		}
 	}
-	if got := fit(nil, gpus); got.Left != "" || got.GPUs[0].Hours != "" || got.GPUs[0].AtOnce != nil {
+	if got := fit(nil, gpus, time.Time{}); got.Left != "" || got.GPUs[0].Hours != "" || got.GPUs[0].AtOnce != nil {
 		t.Errorf("without budgets: %+v", got)
+	}
+}
+
+// A budget limits how long GPUs run only until it resets.
+func TestGPUsThatFitUntilTheReset(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 29, 22, 0, 0, 0, time.UTC)
+	reset := now.Add(26 * time.Hour)
+	budget := func(name, left string, ends *time.Time) money.BudgetRow {
+		return money.BudgetRow{Scope: "organisation", Kind: "organisation", Budget: money.Budget{Name: name, Left: left}, Ends: ends}
+	}
+	gpus := []catalog.GPU{
+		{ID: "L4", Secure: catalog.Offer{Offered: true, Price: catalog.Price{Known: true, PerHour: 400_000}}},
+		{ID: "H200", Secure: catalog.Offer{Offered: true, Price: catalog.Price{Known: true, PerHour: 4_000_000}}},
+	}
+	for _, tt := range []struct {
+		budgets   []money.BudgetRow
+		l4, h200  string
+		nl4, h2no int64
+	}{
+		{[]money.BudgetRow{budget("per_month", "52", &reset)}, "26.0", "13.0", 5, 0},
+		{[]money.BudgetRow{budget("per_month", "52", &reset), budget("gpus", "2", nil)}, "26.0", "13.0", 2, 0},
+		{[]money.BudgetRow{budget("per_month", "52", &reset), budget("per_hour", "1.2", nil)}, "26.0", "13.0", 3, 0},
+		{[]money.BudgetRow{budget("total", "52", nil)}, "130.0", "13.0", -1, -1},
+	} {
+		got := fit(tt.budgets, gpus, now)
+		count := func(n *int64) int64 {
+			if n == nil {
+				return -1
+			}
+			return *n
+		}
+		l4, h200 := got.GPUs[0], got.GPUs[1]
+		if l4.Hours != tt.l4 || h200.Hours != tt.h200 || count(l4.UntilReset) != tt.nl4 || count(h200.UntilReset) != tt.h2no {
+			t.Errorf("%+v: %+v %+v, want %+v", tt.budgets, l4, h200, tt)
+		}
 	}
 }

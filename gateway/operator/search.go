@@ -169,9 +169,11 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 		}
 		if len(out.Results) == 0 { // the resource may have been deleted
 			var costs *money.Costs
-			if costs, err = from.Costs(ctx, t.ID, past(m.given, now)); err == nil && len(costs.Rows) > 0 {
-				c := &costs.Rows[0]
-				add(SearchResult{Kind: FoundResource, ID: c.Resource, Name: c.Name, Team: c.Team, Detail: strings.TrimSpace(c.Kind + " " + c.GPU)}, 3)
+			if costs, err = from.Costs(ctx, t.ID, past(now)); err == nil {
+				for i := range costs.Rows {
+					c := &costs.Rows[i]
+					add(SearchResult{Kind: FoundResource, ID: c.Resource, Name: c.Name, Team: c.Team, Detail: strings.TrimSpace("not running, " + c.Kind + " " + c.GPU)}, m.rank(c.Resource, c.Name))
+				}
 			}
 		}
 	}
@@ -181,12 +183,11 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 	return out
 }
 
-// past returns the query for the costs of a resource in the last 30 days.
-func past(id string, now time.Time) *ledger.Query {
+// past returns the query for the costs of all resources in the last 30 days.
+func past(now time.Time) *ledger.Query {
 	to := ledger.Daily.Start(now).AddDate(0, 0, 1)
 	return &ledger.Query{
-		From: to.AddDate(0, 0, -30), To: to, Bucket: ledger.Total, By: []ledger.Dimension{ledger.ByResource, ledger.ByTeam, ledger.ByKey},
-		Where: map[ledger.Dimension][]string{ledger.ByResource: {id}},
+		From: to.AddDate(0, 0, -30), To: to, Bucket: ledger.Total, By: []ledger.Dimension{ledger.ByResource, ledger.ByTeam},
 	}
 }
 

@@ -31,11 +31,8 @@ func searchable() operator.Search {
 			}
 			return &money.Ledger{Resources: []money.Resource{{ID: "k2n5x8", Name: "train", Team: "research", Kind: "pod", GPU: "NVIDIA L4"}, {ID: "p1", Name: "Retrain"}}}, nil
 		},
-		Costs: func(_ context.Context, _ string, q *ledger.Query) (*money.Costs, error) {
-			if q.Where[ledger.ByResource][0] != "Gone1" {
-				return new(money.Costs), nil
-			}
-			return &money.Costs{Rows: []money.Cost{{Resource: "Gone1", Name: "old", Kind: "pod"}}}, nil
+		Costs: func(context.Context, string, *ledger.Query) (*money.Costs, error) {
+			return &money.Costs{Rows: []money.Cost{{Resource: "Gone1", Name: "old", Kind: "pod"}, {Resource: "Gone2", Name: "other", Kind: "pod"}}}, nil
 		},
 		Decision: func(_ context.Context, _ adminapi.Principal, id string) (*explain.Report, error) {
 			if id == "01KBDXV1G0000000000000000A" {
@@ -62,7 +59,8 @@ func TestSearch(t *testing.T) {
 		{"q=ann@&org=acme", "", "key train-key", ""},
 		{"q=gpu_c&org=acme", "", "policy gpu_count", ""},
 		{"q=Gone1&org=acme", "", "resource Gone1", ""},
-		{"q=gone1&org=acme", "", "", ""},
+		{"q=old&org=acme", "", "resource Gone1", ""},
+		{"q=gone&org=acme", "", "resource Gone1, resource Gone2", ""},
 		{"q=01kbdxv1g0000000000000000a&org=acme", "", "decision 01KBDXV1G0000000000000000A", ""},
 		{"q=01KBDXV1G0000000000000000A&org=globex", "", "", "resources of globex"},
 		{"q=01KBDXV1G0000000000000000B&org=acme", "", "", ""},
