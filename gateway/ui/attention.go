@@ -28,17 +28,15 @@ type item struct {
 	Text        string
 	When        *when
 	Forms       []form
+	// Next is a link to the page of the decision. It may be nil.
+	Next *button
 }
 
 // attentionSize is the maximum number of entries.
 const attentionSize = 5
 
-// snoozeRow and the following are endpoints for actions that are performed in place.
-const (
-	snoozeRow = "POST /admin/spend/snooze"
-	grantRow  = "POST /admin/approvals/grant"
-	denyRow   = "POST /admin/approvals/deny"
-)
+// snoozeRow is the endpoint of the action that is performed in place.
+const snoozeRow = "POST /admin/spend/snooze"
 
 // newAttention lists problems first, then approval requests, then idle resources, the most expensive first.
 func newAttention(v *visit, f *overviewFacts) (a attention) {
@@ -83,8 +81,7 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 	return out
 }
 
-// approvalItem returns the entry of an approval request, with Approve and Deny. If the principal is anonymous, the decision is recorded
-// under the name that the gateway assigns to anonymous principals.
+// approvalItem returns the entry of an approval request. It links to the request, which shows what an approval permits.
 func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)
 	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Summary, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
@@ -93,16 +90,7 @@ func approvalItem(v *visit, a *approval.PendingApproval) item {
 		x.Text += " · " + amount(a.USD) + " per " + a.Per
 	}
 	x.Text += " · expires "
-	for _, answer := range []struct{ pattern, action, button string }{{grantRow, "approvals/grant", "Approve"}, {denyRow, "approvals/deny", "Deny"}} {
-		if v.may(answer.pattern) {
-			f := v.post(answer.action, a.ID, answer.button)
-			f.Main = answer.pattern == grantRow
-			if v.scope.Anonymous {
-				f.Hidden = append(f.Hidden, hiddenField{"by", v.scope.Name})
-			}
-			x.Forms = append(x.Forms, f)
-		}
-	}
+	x.Next = &button{Title: "Review", Path: x.Path}
 	return x
 }
 
@@ -112,13 +100,13 @@ func idleItems(v *visit, list []money.IdleResource) (out []item) {
 	slices.SortStableFunc(list, func(a, b money.IdleResource) int { return cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)) })
 	for i := range list {
 		r := &list[i]
-		x := item{Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)), Text: amount(r.PerMonth) + " per month · " + words(r.Reason) + " for " + age(v.now(), r.Since)}
+		x := item{Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)), Text: idleReason(r.Reason) + " for " + age(v.now(), r.Since) + " · " + amount(r.Cost) + " so far, " + amount(r.PerMonth) + " per month if it stays idle"}
 		if r.Team != "" {
 			x.Text += " · " + r.Team
 		}
 		if v.may(snoozeRow) {
-			f := v.post(strings.TrimPrefix(snoozeRow, "POST /admin/"), r.ID, "Snooze 24 h")
-			f.Hidden = append(f.Hidden, hiddenField{"for", "24h"})
+			f := v.post(strings.TrimPrefix(snoozeRow, "POST /admin/"), r.ID, "Snooze 7 days")
+			f.Hidden = append(f.Hidden, hiddenField{"for", "7d"})
 			x.Forms = []form{f}
 		}
 		out = append(out, x)

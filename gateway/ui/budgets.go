@@ -66,16 +66,17 @@ func loadBudgets(v *visit) (any, int, string) {
 	)
 	d.Filters = v.filters(
 		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
-		field{Name: "search", Label: "Team or key", Type: "search"},
+		field{Name: "search", Label: "Search", Type: "search", Placeholder: "Team or key"},
 	)
 	d.Chips = v.chips(d.Filters)
-	for _, t := range []tab{{Title: "All", Path: ""}, {Title: "At risk", Path: atRisk}, {Title: "By share", Path: byShare}} {
+	for _, t := range []tab{{Title: "All", Path: ""}, {Title: "At risk", Path: atRisk}, {Title: "By share used", Path: byShare}} {
 		d.tabs = append(d.tabs, tab{Title: t.Title, Path: v.With("view", t.Path, "cursor", ""), Here: view == t.Path})
 	}
 	if !d.Budgets.OK() {
 		return d, d.Budgets.Status, d.Budgets.Fault
 	}
 	d.Table = budgetTable(v, &d.Budgets.Is, view == "")
+	d.Table.Empty = (&listing{Chips: d.Chips}).empty(v, d.Table.Empty)
 	d.fits(v, &used.Is)
 	return d, 0, ""
 }
@@ -139,11 +140,11 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 		{Key: "limit", Title: "Limit", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Limit)) }},
 		{Key: "forecast", Title: "Forecast", Number: true, Cell: func(b *money.BudgetRow) cell {
 			if b.Forecast == nil {
-				return cell{}
+				return textCell("–")
 			}
 			return textCell(amount(b.Forecast.Expected), amount(b.Forecast.Low)+" to "+amount(b.Forecast.High))
 		}},
-		{Key: "exhausted", Title: "Runs out", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
+		{Key: "exhausted", Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
 	}
 	spec := tableSpec[money.BudgetRow]{
 		Name: "budgets", Caption: "Budgets", Columns: columns,
@@ -156,7 +157,7 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 			}
 			return v.Link("cost", "range", monthToDate)
 		},
-		Empty: empty{Icon: "wallet", Title: "No budgets", Text: "Budgets of the organisation, its teams and keys appear here: set budget in the configuration. Remove filters if you expected some."},
+		Empty: empty{Icon: "wallet", Title: "No budgets", Text: "Budgets of the organisation, its teams and keys appear here. Set budget in the configuration."},
 	}
 	if list.Next != "" {
 		spec.Next = v.With("cursor", list.Next)
@@ -167,7 +168,7 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 	return newTable(v, rows, spec)
 }
 
-// runsOut shows the time at which a budget runs out.
+// runsOut shows whether and when a budget runs out.
 func runsOut(v *visit, b *money.BudgetRow) cell {
 	switch limit := decimal(b.Limit); {
 	case limit > 0 && decimal(b.Used)+decimal(b.Reserved) >= limit:
@@ -179,9 +180,13 @@ func runsOut(v *visit, b *money.BudgetRow) cell {
 		}
 		return cell{Status: &status{levelWarn, day}}
 	case b.Ends != nil:
-		return cell{Status: &status{levelGood, "Within budget"}, Sub: "until " + b.Ends.In(v.zone()).Format("2 Jan 15:04")}
+		c := cell{Status: &status{levelGood, "Within budget"}, Sub: "resets " + b.Ends.In(v.zone()).Format("2 Jan 15:04")}
+		if b.AtRisk() {
+			c.Status = &status{levelWarn, "Near limit"}
+		}
+		return c
 	}
-	return cell{}
+	return textCell("–")
 }
 
 // inTree moves the budgets of keys below the budgets of their teams.
@@ -218,7 +223,7 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 	switch {
 	case f.Left != "":
 		scope, name, _ := strings.Cut(f.Budget, ", ")
-		d.FitsText = fmt.Sprintf("%s remain in the tightest budget: %s, %s.", amount(f.Left), scope, words(name))
+		d.FitsText = fmt.Sprintf("%s remain in the tightest budget (%s, %s).", amount(f.Left), scope, words(name))
 	default:
 		d.FitsText = "No budget for a day, week, month, quarter or in total applies."
 	}
@@ -237,9 +242,12 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 	}
 	hours := func(g *operator.GPUFit) cell {
 		if g.Hours == "" {
-			return textCell("no limit")
+			return textCell("No limit")
 		}
 		n := decimal(g.Hours)
+		if g.UntilReset != nil && *g.UntilReset > 0 {
+			return textCell("Until the reset", g.Hours+" h")
+		}
 		if n >= 72 {
 			return textCell(chart.Requests.Format(n)+" h", fmt.Sprintf("%.0f days", n/24))
 		}
@@ -249,15 +257,15 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 		Name: "fits", Caption: "GPU hours that fit into the remaining budget", Whole: true,
 		Columns: []column[operator.GPUFit]{
 			{Title: "GPU", Cell: func(g *operator.GPUFit) cell { return textCell(g.GPU) }},
-			{Title: "Price", Number: true, Cell: func(g *operator.GPUFit) cell { return textCell(amount(g.PerHour)+"/h", g.Cloud) }},
+			{Title: "Lowest price", Number: true, Cell: func(g *operator.GPUFit) cell { return textCell(amount(g.PerHour)+" per hour", g.Cloud+" cloud") }},
 			{Title: "One GPU runs for", Number: true, Cell: hours},
-			{Title: "At once", Number: true, Cell: func(g *operator.GPUFit) cell {
-				if g.AtOnce == nil {
-					return textCell("no limit")
+			{Title: "GPUs at once", Number: true, Cell: func(g *operator.GPUFit) cell {
+				if n := cmp.Or(g.UntilReset, g.AtOnce); n != nil {
+					return textCell(count(*n))
 				}
-				return textCell(strconv.FormatInt(*g.AtOnce, 10))
+				return textCell("No limit")
 			}},
 		},
-		Empty: empty{Icon: "wallet", Title: "No limit", Text: "Choose a team that has a budget to see how many hours of which GPU fit."},
+		Empty: empty{Icon: "wallet", Title: "No limit", Text: "A budget of the organisation, or of the team that is chosen above, limits how many hours of which GPU fit."},
 	})
 }

@@ -34,8 +34,12 @@ type costData struct {
 }
 
 // Head implements headed.
-func (d costData) Head(*frame) head {
-	return head{Title: "Cost explorer", Parents: d.parents, Actions: d.actions}
+func (d costData) Head(f *frame) head {
+	h := head{Title: "Cost explorer", Parents: d.parents, Actions: d.actions}
+	if len(d.Chips) == 1 && (f.Query("team") != "" || f.Query("key") != "") {
+		h.Title = "Cost of " + strings.ToLower(d.Chips[0].Label) + " " + d.Chips[0].Value
+	}
+	return h
 }
 
 // costFilters are the parameters that filter costs.
@@ -71,17 +75,13 @@ func costQuery(v *visit) url.Values {
 	return q
 }
 
-// earlier returns the query for the period of the same length before the range, in whole days if buckets are days.
-func earlier(v *visit, q url.Values) url.Values {
-	out := maps.Clone(q)
-	days := int(math.Ceil(v.period.To.Sub(v.period.From).Hours() / 24))
-	from := v.period.From.AddDate(0, 0, -days)
-	if v.period.Bucket() == "hour" {
-		from = v.period.From.Add(v.period.From.Sub(v.period.To)).Truncate(time.Hour)
+// before returns the costs by bucket of the period that the costs are compared with.
+func (d *costData) before(v *visit, q url.Values) (out part[money.Costs]) {
+	c := &d.Compared.Is
+	if !d.Compared.OK() || c.Unknown != "" {
+		return out
 	}
-	out.Set("from", from.UTC().Truncate(time.Hour).Format(time.RFC3339))
-	out.Set("to", q.Get("from"))
-	return out
+	return ask[money.Costs](v, history, with(q, "bucket", v.period.Bucket(), "from", c.PreviousFrom.Format(time.RFC3339), "to", c.PreviousTo.Format(time.RFC3339)))
 }
 
 // with returns a copy of a query with additional parameters.
@@ -106,11 +106,21 @@ func costExplorer(v *visit) (any, int, string) {
 	}
 	together(
 		func() { d.Costs = ask[money.Costs](v, history, with(q, "by", d.by, "bucket", bucket)) },
-		func() { before = ask[money.Costs](v, history, with(earlier(v, q), "bucket", bucket)) },
-		func() { d.Compared = ask[money.Comparison](v, compareRow, list) },
+		func() {
+			d.Compared = ask[money.Comparison](v, compareRow, list)
+			before = d.before(v, q)
+		},
 		func() { forecasts = ask[money.Forecasts](v, forecastRow, nil) },
 	)
 	d.Filters = costFilterForm(v)
+	for i := range forecasts.Is.Scopes {
+		if key, ok := strings.CutPrefix(forecasts.Is.Scopes[i].Scope, "key "); ok {
+			d.Filters.Fields[1].suggest(key)
+		}
+	}
+	for i := range d.Compared.Is.Rows {
+		d.Filters.Fields[3].suggest(d.Compared.Is.Rows[i].GPU)
+	}
 	d.Chips = v.chips(d.Filters)
 	if !d.Costs.OK() {
 		return d, d.Costs.Status, d.Costs.Fault
@@ -188,22 +198,43 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	total, previous := decimal(d.Compared.Is.Total), decimal(d.Compared.Is.Previous)
 	than := "the previous period"
 	sum := tile{Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than), Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
+	from, since := v.period.From, ""
+	if first := d.first(); !first.IsZero() {
+		from, since = first, ", since "+first.Format("2 Jan")
+		sum.Note = "No cost recorded before " + first.Format("2 Jan 2006")
+	}
 	if d.Compared.Is.Unknown != "" {
 		sum.Note = "The previous period is no longer kept"
 	}
-	hours := max(1, v.period.To.Sub(v.period.From).Hours())
-	days := max(1, hours/24)
-	tiles := []tile{sum, {Label: "Average per day", Value: usdOf(total / days), Note: fmt.Sprintf("over %.0f days", math.Ceil(days))}}
-	if days <= 2 {
-		tiles[1] = tile{Label: "Average per hour", Value: usdOf(total / hours), Note: fmt.Sprintf("over %.0f hours", math.Ceil(hours))}
+	hours := max(1, v.period.To.Sub(from).Hours())
+	tiles := []tile{sum, {Label: "Average per day", Value: usdOf(total / max(1, hours/24)), Note: fmt.Sprintf("over %.1f days", max(1, hours/24)) + since}}
+	if hours <= 48 {
+		tiles[1] = tile{Label: "Average per hour", Value: usdOf(total / hours), Note: fmt.Sprintf("over %.0f hours", hours) + since}
 	}
 	if f != nil {
-		tiles = append(tiles,
-			tile{Label: "Burn rate now", Value: amount(f.PerHour), Unit: "per hour", Note: usdOf(decimal(f.PerHour)*hoursPerMonth) + " a month at this rate"},
-			tile{Label: "Month to date", Value: amount(f.ThisMonth), Note: "Forecast " + amount(f.Month.Expected) + " (" + amount(f.Month.Low) + " to " + amount(f.Month.High) + ")", Path: v.Link("budgets")},
-		)
+		tiles = append(tiles, tile{Label: "Burn rate now", Value: amount(f.PerHour), Unit: "per hour", Note: usdOf(decimal(f.PerHour)*hoursPerMonth) + " per month at this rate"}, monthOf(v, f))
 	}
 	return tiles
+}
+
+// monthOf shows the cost of a scope this month with its forecast, compared with the monthly budget of the scope.
+func monthOf(v *visit, f *money.Forecast) tile {
+	t := tile{Label: "Month to date", Value: amount(f.ThisMonth), Note: "Forecast " + amount(f.Month.Expected) + " (" + amount(f.Month.Low) + " to " + amount(f.Month.High) + ")", Path: v.Link("budgets", "team", v.Query("team"))}
+	for i := range f.Budgets {
+		if b := &f.Budgets[i]; b.Name == "per_month" {
+			full := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), decimal(f.Month.Expected))
+			t.Bar, t.Unit, t.Note = &full, "of "+amount(b.Limit), "Forecast "+amount(f.Month.Expected)
+		}
+	}
+	return t
+}
+
+// first returns the start of the first bucket with costs if the previous period has none. Otherwise it returns the zero time.
+func (d *costData) first() time.Time {
+	if rows := d.Costs.Is.Rows; len(rows) > 0 && d.Compared.OK() && d.Compared.Is.Unknown == "" && decimal(d.Compared.Is.Previous) == 0 {
+		return rows[0].Start
+	}
+	return time.Time{}
 }
 
 // groups returns links to the other groupings.
@@ -227,8 +258,8 @@ func (d *costData) links(v *visit, q url.Values) {
 	file := v.r.URL.Query()
 	file.Set("org", v.org)
 	d.actions = []button{
-		{Title: "CSV", Icon: "download", Path: v.path + "cost.csv?" + file.Encode()},
-		{Title: "FOCUS", Icon: "download", Path: v.path + "focus.csv?" + file.Encode()},
+		{Title: "Download CSV", Icon: "download", Path: v.path + "cost.csv?" + file.Encode()},
+		{Title: "Download FOCUS", Icon: "download", Path: v.path + "focus.csv?" + file.Encode()},
 	}
 }
 
@@ -249,7 +280,10 @@ func (d *costData) table(v *visit) table {
 		{Key: "share", Title: "Share", Cell: func(c *money.ComparedCost) cell { return cell{Share: shareOf(c.Percent / 100)} }},
 		{Key: "previous", Title: "Previous period", Number: true, Param: "previous", Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.Previous)) }},
 		{Key: "change", Title: "Change", Number: true, Param: "difference", Cell: func(c *money.ComparedCost) cell {
-			if decimal(c.Previous) <= 0 && decimal(c.USD) > 0 && d.Compared.Is.Unknown == "" {
+			switch {
+			case !d.first().IsZero():
+				return textCell("–")
+			case decimal(c.Previous) <= 0 && decimal(c.USD) > 0 && d.Compared.Is.Unknown == "":
 				return textCell("New")
 			}
 			return cell{Change: changeOf(decimal(c.USD), decimal(c.Previous), "the previous period")}
@@ -261,10 +295,9 @@ func (d *costData) table(v *visit) table {
 	}
 	return newTable(v, rows, tableSpec[money.ComparedCost]{
 		Name: "costs", Caption: "Cost by " + groupTitle(d.by), Columns: columns, Next: v.older("cursor", d.Compared.Is.Next), Prev: v.newest("cursor"), Path: func(c *money.ComparedCost) string { return d.drill(v, c) },
-		Empty: empty{
-			Icon: "chart", Title: "No cost in this period", Text: "Choose a longer time range, or remove filters. Costs appear here an instant after the first resource is rented through the gateway.",
-			Code: &code{"call", "curl -X POST $GATEWAY/v2/pods -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{\"name\":\"first\",\"image\":\"acme/train:3\",\"gpu\":{\"id\":\"NVIDIA L4\",\"count\":1}}'"},
-		},
+		Empty: (&listing{Chips: d.Chips}).empty(v, empty{
+			Icon: "chart", Title: "No cost in this period", Text: "Choose a longer time range. Costs appear here as soon as a resource is created through the gateway. Create one:", Code: firstCall(),
+		}),
 	})
 }
 

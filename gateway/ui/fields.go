@@ -40,6 +40,13 @@ type field struct {
 	ID string
 }
 
+// suggest adds a value to the suggestions, unless it is empty or among them.
+func (f *field) suggest(value string) {
+	if value != "" && !slices.Contains(f.Suggest, value) {
+		f.Suggest = append(f.Suggest, value)
+	}
+}
+
 // option is one value of a select or a group of checkboxes.
 type option struct {
 	Value, Title string

@@ -30,13 +30,14 @@ func unconfirmed(action string, form url.Values) *confirmation {
 	id, scope := form.Get("id"), cmp.Or(form.Get("scope"), "the organisation")
 	switch action {
 	case "keys/revoke":
-		c.Button, c.Text = "Revoke key "+id, "Every call with the key "+id+" is refused from now on. This cannot be undone."
+		c.Button, c.Text = "Revoke key "+id, "Every request with the key "+id+" is denied from now on. This cannot be undone."
 	case "keys/rotate":
-		c.Button, c.Text = "Rotate key "+id, "The key "+id+" gets another secret, which is shown once. The old secret ends after "+cmp.Or(form.Get("overlap"), "the default time")+"."
+		c.Button, c.Text = "Rotate key "+id, "The key "+id+" gets a new secret, which is shown once. The old secret ends after "+cmp.Or(form.Get("overlap"), "the default time")+"."
 	case "resources/stop":
 		c.Button, c.Text = "Stop "+id, "The pod stops, and its GPU is released. It can be started again while the platform has a free GPU of its type."
 	case "limits/reset":
-		c.Button, c.Text = "Empty the windows of "+scope, "The calls that "+scope+" has made so far no longer count against its limits. This cannot be undone."
+		scope = strings.Replace(scope, ":", " ", 1)
+		c.Button, c.Text = "Reset all rate limits of "+scope, "The requests that "+scope+" has made so far no longer count against its limits. This cannot be undone."
 	case "spend/holds/release":
 		c.Button, c.Text = "Release reservation "+id, "The cost of reservation "+id+" no longer counts against any budget, even if its resource exists. This cannot be undone."
 	default:

@@ -69,7 +69,7 @@ func TestDestructiveActionsAreConfirmed(t *testing.T) {
 	}
 	revoke := url.Values{"org": {"acme"}, "id": {"batch"}, "back": {"/ui/keys?org=acme&search=batch"}}
 	status, _, body := p.post(c.URL+"/ui/keys/revoke", revoke)
-	if status != http.StatusOK || !strings.Contains(body, "Every call with the key batch is refused from now on. This cannot be undone.") || !strings.Contains(body, `href="/ui/keys?org=acme&amp;search=batch">Cancel</a>`) {
+	if status != http.StatusOK || !strings.Contains(body, "Every request with the key batch is denied from now on. This cannot be undone.") || !strings.Contains(body, `href="/ui/keys?org=acme&amp;search=batch">Cancel</a>`) {
 		t.Fatalf("the confirmation: %d %s", status, body)
 	}
 	if _, _, list := p.get(c.URL + "/ui/keys?org=acme&search=batch"); !strings.Contains(list, `<span class="status good">`) {

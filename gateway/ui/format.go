@@ -81,8 +81,11 @@ func short(text string) string {
 func words(text string) string { return strings.NewReplacer("_", " ", "-", " ").Replace(text) }
 
 // title returns an identifier as words, starting with a capital letter.
-func title(text string) string {
-	letters := []rune(words(text))
+func title(text string) string { return upper(words(text)) }
+
+// upper returns a text that starts with a capital letter.
+func upper(text string) string {
+	letters := []rune(text)
 	if len(letters) == 0 {
 		return ""
 	}

@@ -59,7 +59,7 @@ func hostileCost() map[string]any {
 	v, list, idle, holds := hostileVisit("resources"), of[money.ResourceList](), of[money.IdleList](), of[money.HoldList]()
 	one := oneResource{id: hostile, name: hostile, Costs: hostileCosts(), Requests: of[decisions.List](), Idle: &idle.Is.Resources[0]}
 	one.Chart = costChart(v, "cost", &one.Costs.Is, "team")
-	one.describe(v, &list.Is.Resources[0])
+	one.describe(v, &list.Is.Resources[0], &idle.Is)
 	one.Calls = requestTable(v, filled[[]explain.Summary]().([]explain.Summary))
 	found := of[operator.SearchResults]()
 	resources := resourceData{List: list, Idle: idle, Filters: costFilterForm(v), Table: resourceTable(v, &list.Is, idleByID(&idle.Is))}

@@ -47,7 +47,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	s, err := c.people.enter(r, token, false)
 	if refused, ok := errors.AsType[admin.TokenError](err); ok {
 		retryAfter(w, refused.Wait)
-		c.loginPage(w, r, refused.Status, refused.Reason)
+		c.loginPage(w, r, refused.Status, upper(refused.Reason))
 		return
 	}
 	next := c.local(r.FormValue("next"))

@@ -110,9 +110,20 @@ func myIdentity(v *visit, me *selfservice.Me) []fact {
 		facts = append(facts, fact{"Expires", v.whenCell(me.Until)})
 	}
 	if g := me.Grants; g != nil {
-		facts = append(facts, fact{"May approve", textCell(amount(g.PerHour)+" per hour", amount(g.PerRun)+" per run")})
+		facts = append(facts, fact{"May approve", textCell("Calls up to "+amount(g.PerHour)+" per hour", "runs up to "+amount(g.PerRun)+" each")})
 	}
 	return facts
+}
+
+// myMonth shows the cost this month compared with the first monthly budget, or nil without such a budget.
+func myMonth(v *visit, list []reference.Budget) *tile {
+	i := slices.IndexFunc(list, func(b reference.Budget) bool { return b.Name == "per_month" && b.Left != "" })
+	if i < 0 {
+		return nil
+	}
+	b := &list[i]
+	full := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
+	return &tile{Label: "Month to date", Value: amount(b.Used), Unit: "of " + amount(b.Limit), Bar: &full, Note: title(b.Scope), Path: v.Link("cost", "range", monthToDate)}
 }
 
 // myTiles returns tiles for the hourly cost of the caller's resources, the cost of idle resources, pending approval requests and denied
@@ -137,12 +148,16 @@ func myTiles(v *visit, f *myFacts) []tile {
 	if len(f.denied.Is.Decisions) == countedDenials {
 		denied += "+"
 	}
-	return []tile{
+	tiles := []tile{
 		{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: plural(len(f.resources.Is.Resources), "resource"), Path: v.Link("resources"), Fault: f.resources.Fault},
 		{Label: "Idle", Value: usdOf(waste), Unit: "per month", Note: plural(idle, "idle resource"), Path: v.Link("resources"), Fault: f.resources.Fault},
 		{Label: "Pending approvals", Value: strconv.Itoa(pending), Note: plural(len(f.requests.Is.Approvals), "recent request"), Path: v.Link("approvals"), Fault: f.requests.Fault},
 		{Label: "Denied, 7 days", Value: denied, Note: "requests of " + ownSubject(v), Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault},
 	}
+	if t := myMonth(v, f.me.Is.Budgets); t != nil && waste == 0 {
+		tiles[1] = *t
+	}
+	return tiles
 }
 
 // ownSubject describes the owner of the records that the caller sees.
@@ -168,7 +183,7 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 		}
 		a.Items = append(a.Items, item{
 			Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources"),
-			Text: amount(r.Idle.PerMonth) + " per month · " + words(r.Idle.Reason) + " for " + age(v.now(), r.Idle.Since), Forms: ownActions(v, r),
+			Text: idleReason(r.Idle.Reason) + " for " + age(v.now(), r.Idle.Since) + " · " + amount(r.Idle.Cost) + " so far, " + amount(r.Idle.PerMonth) + " per month if it stays idle", Forms: ownActions(v, r),
 		})
 	}
 	if n := len(a.Items) - attentionSize; n > 0 {
@@ -253,7 +268,7 @@ func ownDenied(v *visit, list []explain.Summary) table {
 		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
 			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Key) }},
-			{Title: "Reason", Cell: func(s *explain.Summary) cell { return cell{Text: cmp.Or(s.Reason, words(s.Refusal)), Clamp: true} }},
+			{Title: "Reason", Cell: reasonCell},
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
 		Empty: empty{Icon: "check", Title: "No denials in the last 7 days", Text: "Denied requests appear here, with the reason and what would have to change."},
@@ -335,7 +350,7 @@ func ownRequests(v *visit, list *decisions.List) listing {
 			{Key: "outcome", Title: "Outcome", Cell: func(s *explain.Summary) cell { return statusCell(string(s.Verdict)) }},
 			{Key: "key", Title: "Key", Cell: func(s *explain.Summary) cell { return textCell(s.Key) }},
 			{Key: "status", Title: "Status", Number: true, Cell: func(s *explain.Summary) cell { return textCell(statusCode(s.Status)) }},
-			{Key: "reason", Title: "Reason", Cell: func(s *explain.Summary) cell { return cell{Text: s.Reason, Clamp: true} }},
+			{Key: "reason", Title: "Reason", Cell: reasonCell},
 			{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
 		Empty: l.empty(v, empty{Icon: "list", Title: "No requests in this period", Text: "Requests with your key appear here, with their outcome. Choose a longer time range, or make one:", Code: firstCall()}),

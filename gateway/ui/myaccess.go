@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
@@ -15,7 +16,9 @@ import (
 type ownRequest struct {
 	selfservice.Decision
 
-	Facts   []fact
+	Facts []fact
+	// Asked is the request for approval, or nil if there is none.
+	Asked   *selfservice.Request
 	parents []link
 }
 
@@ -30,11 +33,28 @@ func myDecision(v *visit) (any, int, string) {
 	if !x.OK() {
 		return nil, x.Status, x.Fault
 	}
-	return newOwnRequest(v, &x.Is), 0, ""
+	d := newOwnRequest(v, &x.Is)
+	if d.Approval != "" {
+		list := own[ownApprovals](v, "approvals", nil).Is.Approvals
+		if i := slices.IndexFunc(list, func(r selfservice.Request) bool { return r.ID == d.Approval }); i >= 0 {
+			d.Asked = &list[i]
+		}
+	}
+	return d, 0, ""
+}
+
+// Approved describes what an approved request for approval permits.
+func (v *visit) Approved(r *selfservice.Request) string {
+	return "Approved until " + moment(v.When(r.Until).At) + ". Send the same request again."
 }
 
 func newOwnRequest(v *visit, d *selfservice.Decision) ownRequest {
 	x := ownRequest{Decision: *d, parents: []link{{Title: "Requests", Path: v.Link("requests")}}}
+	x.Detail = withoutAdvice(x.Detail)
+	x.ToPass = slices.DeleteFunc(slices.Clone(x.ToPass), func(line string) bool { return x.Approval != "" && strings.HasPrefix(line, "or have it approved") })
+	for i := range x.Calls {
+		x.Calls[i].Detail = withoutAdvice(x.Calls[i].Detail)
+	}
 	x.Facts = []fact{
 		{"Time", v.whenCell(d.Time)},
 		{"Key", textCell(d.Key)},
@@ -110,7 +130,10 @@ func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
 			c.Answer += ": " + a.Reason
 		}
 		if a.MaxUSD != "" {
-			c.Answer += " (at most " + amount(a.MaxUSD) + ")"
+			c.Answer += " (at most " + amount(a.MaxUSD) + " per " + string(r.Per) + ")"
+		}
+		if r.State == approval.Granted {
+			c.Answer += ". " + v.Approved(r)
 		}
 	}
 	c.Forms = answerForms(v, r)
@@ -121,8 +144,8 @@ func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
 func answerForms(v *visit, r *selfservice.Request) (out []form) {
 	if r.MayGrant {
 		f := v.post("approvals/grant", r.ID, "Approve",
-			field{Name: "for", Label: "Valid for", Value: "1h"}, field{Name: "max_usd", Label: "At most USD", Type: "number", Placeholder: r.USD, Required: r.USD == ""},
-			field{Name: "reason", Label: "Reason", Max: 500, Wide: true})
+			field{Name: "for", Label: "Valid for", Value: "1h"}, field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: r.USD, Required: r.USD == ""},
+			field{Name: "reason", Label: "Note, shown to the caller (optional)", Max: 500, Wide: true})
 		f.Main = true
 		out = append(out, f)
 	}

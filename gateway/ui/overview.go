@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
@@ -155,12 +156,14 @@ func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	b := &f.budgets.Is.Budgets[i]
 	limit := decimal(b.Limit)
 	full := newBar(limit, decimal(b.Used), decimal(b.Reserved), expected)
-	t.Bar, t.Note = &full, usdOf(expected)+" forecast of "+usdOf(limit)
+	t.Bar, t.Note = &full, "Forecast "+usdOf(expected)+" of "+usdOf(limit)
 	switch {
 	case b.Percent >= 100:
 		t.Status = &status{levelBad, "Used up"}
 	case b.UsedUp != "":
 		t.Status = &status{levelWarn, "Runs out " + dayOf(b.UsedUp)}
+	case b.AtRisk():
+		t.Status = &status{levelWarn, "Near limit"}
 	default:
 		t.Status = &status{levelGood, "On track"}
 	}
@@ -230,7 +233,7 @@ func overviewBudgets(v *visit, list []money.BudgetRow) table {
 				return cell{Bar: &used, Sub: strconv.Itoa(b.Percent) + "% of " + budgetAmount(b.Name, b.Limit)}
 			}},
 			{Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
-			{Title: "Runs out", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
+			{Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
 		},
 		Empty: empty{Icon: "wallet", Title: "No budgets yet", Text: "Budgets of the organisation, its teams and keys appear here, those that run out first. Set one under budget in the configuration."},
 	})
@@ -242,11 +245,23 @@ func deniedTable(v *visit, list []explain.Summary) table {
 		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
 			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, callerText(s.Key, s.Team)) }},
-			{Title: "Reason", Cell: func(s *explain.Summary) cell { return cell{Text: cmp.Or(s.Reason, words(s.Refusal)), Clamp: true} }},
+			{Title: "Reason", Cell: reasonCell},
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
 		Empty: empty{Icon: "check", Title: "No denials in the last 24 hours", Text: "Requests that a policy, a budget or a rate limit denies appear here, with the reason."},
 	})
+}
+
+// withoutAdvice returns the reason of a denial without the advice on how to request approval, which the console replaces by links.
+func withoutAdvice(reason string) string {
+	reason, _, _ = strings.Cut(reason, "; to request approval, ")
+	reason, _, _ = strings.Cut(reason, "; an operator can approve ")
+	return reason
+}
+
+// reasonCell shows the reason of a denial.
+func reasonCell(s *explain.Summary) cell {
+	return cell{Text: cmp.Or(withoutAdvice(s.Reason), words(s.Refusal)), Clamp: true}
 }
 
 // callerText returns the name of a key and its team.

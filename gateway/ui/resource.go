@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -20,6 +21,9 @@ type oneResource struct {
 	Tiles  []tile
 	Snooze *form
 	Adopt  *form
+	// Stop is the call that stops the resource, and nil if it cannot be stopped. Handling describes what happens to idle resources.
+	Stop     *code
+	Handling string
 	// Requests lists the requests that refer to the resource.
 	Requests part[decisions.List]
 	Calls    table
@@ -61,15 +65,15 @@ func loadResource(v *visit) (any, int, string) {
 		return nil, http.StatusNotFound, "No resource has the ID " + id + ", and none has had costs in this period."
 	}
 	d.Idle = idleByID(&idles.Is)[id]
-	d.Chart = costChart(v, "cost", &d.Costs.Is, "team")
+	d.Chart = costChart(v, "cost", &d.Costs.Is, "resource")
 	d.Chart.Title = "Cost"
-	d.describe(v, r)
+	d.describe(v, r, &idles.Is)
 	d.Calls = requestTable(v, d.Requests.Is.Decisions)
 	return d, 0, ""
 }
 
 // describe sets the facts about a resource. If r is nil, the resource no longer exists, and the facts come from its costs.
-func (d *oneResource) describe(v *visit, r *money.Resource) {
+func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList) {
 	gone := r == nil
 	if gone {
 		c := &d.Costs.Is.Rows[len(d.Costs.Is.Rows)-1]
@@ -98,20 +102,37 @@ func (d *oneResource) describe(v *visit, r *money.Resource) {
 	add("Created", v.whenCell(r.Since))
 	add("Labels", textCell(pairs(r.Labels)))
 	if r.Decision != "" {
-		add("Created by", linkCell("Request "+short(r.Decision), v.Link("requests/"+url.PathEscape(r.Decision))))
+		add("Created by", linkCell("View request", v.Link("requests/"+url.PathEscape(r.Decision))))
 	}
 	if r.Key != "" {
-		d.actions = append(d.actions, button{Title: "Requests of this key", Icon: "list", Path: v.Link("requests", "key", r.Key)})
+		d.actions = append(d.actions, button{Title: "Requests of key " + r.Key, Icon: "list", Path: v.Link("requests", "key", r.Key)})
 	}
 	total := decimal(d.Costs.Is.Total)
 	d.Tiles = []tile{{Label: "Cost, " + strings.ToLower(v.period.Label()), Value: usdOf(total)}}
 	if !gone {
-		d.Tiles = append([]tile{{Label: "Cost now", Value: amount(r.Takes.PerHour), Unit: "per hour", Note: amount(month(r.Takes.PerHour)) + " a month"}}, d.Tiles...)
+		d.Tiles = append([]tile{{Label: "Burn rate now", Value: amount(r.Takes.PerHour), Unit: "per hour", Note: amount(month(r.Takes.PerHour)) + " per month at this rate"}}, d.Tiles...)
 	}
 	if d.Idle != nil {
-		d.Tiles = append(d.Tiles, tile{Label: "Monthly waste", Value: amount(d.Idle.PerMonth), Note: state.Sub})
+		d.Tiles = append(d.Tiles, tile{Label: "Idle cost so far", Value: amount(d.Idle.Cost), Note: state.Sub + ", " + amount(d.Idle.PerMonth) + " per month if it stays idle"})
 	}
 	d.change(v, r, gone)
+	if !gone && r.Kind == "pod" && decimal(r.Takes.PerHour) > 0 {
+		d.Stop = &code{"call that stops the pod", `curl -X POST "$TOLLGATE_URL/v2/pods/` + url.PathEscape(r.ID) + `/action" \
+  -H "Authorization: Bearer $TOLLGATE_KEY" \
+  -H "Content-Type: application/json" \
+  -d '{"action": "stop"}'`}
+	}
+	if d.Idle != nil {
+		d.Handling = handling(list)
+	}
+}
+
+// handling describes how an organisation detects and handles idle resources.
+func handling(l *money.IdleList) string {
+	return "A running resource is idle after " + lasting(time.Duration(l.Minutes)*time.Minute) + " without work. " + map[string]string{
+		"stop": "An alert is sent, and idle pods are stopped after a notice.", "notify": "An alert is sent. Nothing is stopped automatically.",
+		"list": "Nothing is stopped automatically.",
+	}[string(l.Action)]
 }
 
 // change adds the forms that change a resource.
@@ -124,7 +145,7 @@ func (d *oneResource) change(v *visit, r *money.Resource, gone bool) {
 		d.Snooze = &f
 	}
 	if teams := v.Teams(); len(teams) > 0 {
-		f := v.post(adoptAction, r.ID, "Change owner", field{Name: "team", Label: "Team", Type: "select", Options: chosenOf(teams, r.Team)})
+		f := v.post(adoptAction, r.ID, "Change owner", field{Name: "team", Label: "New owner (team)", Type: "select", Options: chosenOf(teams, r.Team)})
 		d.Adopt = &f
 	}
 }

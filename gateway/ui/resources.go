@@ -19,7 +19,7 @@ const (
 
 // resourceTabs returns the tabs of the resource pages.
 func resourceTabs(v *visit, here string) (list []tab) {
-	for _, t := range []struct{ title, page, row string }{{"Running", "resources", resourceRow}, {"Reservations", "reservations", holdRow}} {
+	for _, t := range []struct{ title, page, row string }{{"Resources", "resources", resourceRow}, {"Reservations", "reservations", holdRow}} {
 		if v.may(t.row) {
 			list = append(list, tab{Title: t.title, Path: v.Link(t.page), Here: t.page == here})
 		}
@@ -49,7 +49,7 @@ func (d resourceData) text() string {
 	if !d.List.OK() {
 		return ""
 	}
-	return plural(d.List.Is.All, "resource") + ", " + amount(d.List.Is.PerHour) + " per hour, " + amount(month(d.List.Is.PerHour)) + " a month"
+	return plural(d.List.Is.All, "resource") + ", " + amount(d.List.Is.PerHour) + " per hour, " + amount(month(d.List.Is.PerHour)) + " per month at this rate"
 }
 
 // Notes describes problems of the ledger.
@@ -86,15 +86,19 @@ func loadResources(v *visit) (any, int, string) {
 		func() { d.Idle = ask[money.IdleList](v, idle, nil) },
 	)
 	d.Filters = v.filters(
-		field{Name: "search", Label: "Search", Type: "search", Placeholder: "ID, name, team or key"},
+		field{Name: "search", Label: "Search", Type: "search", Placeholder: "ID, name, key"},
 		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
 		field{Name: "kind", Label: "Kind", Type: "select", Options: kinds("All kinds")}, field{Name: "gpu", Label: "GPU type"}, field{Name: "label", Label: "Label", Placeholder: "name=value"},
 	)
+	for i := range d.List.Is.Resources {
+		d.Filters.Fields[3].suggest(d.List.Is.Resources[i].GPU)
+	}
 	d.Chips = v.chips(d.Filters)
 	if v.may(reconcileRow) {
-		d.actions = []button{{Title: "Compare with the platform", Icon: "refresh", Post: v.path + "spend/reconcile", Hidden: []hiddenField{{"org", v.org}, {"back", v.Here()}}}}
+		d.actions = []button{{Title: "Check for drift", Icon: "refresh", Post: v.path + "spend/reconcile", Hidden: []hiddenField{{"org", v.org}, {"back", v.Here()}}}}
 	}
 	d.Table = resourceTable(v, &d.List.Is, idleByID(&d.Idle.Is))
+	d.Table.Empty = (&listing{Chips: d.Chips}).empty(v, d.Table.Empty)
 	return d, d.List.Status, d.List.Fault
 }
 
@@ -107,14 +111,14 @@ func resourceTable(v *visit, list *money.ResourceList, idle map[string]*money.Id
 		{Key: "gpu", Title: "GPU", Cell: func(r *money.Resource) cell { return textCell(r.GPU, r.DataCenter) }},
 		{Key: "since", Title: "Created", Param: "newest", Cell: func(r *money.Resource) cell { return v.whenCell(r.Since) }},
 		{Key: "hour", Title: "Per hour", Number: true, Param: "cost", Cell: func(r *money.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
-		{Key: "month", Title: "Per month", Number: true, Cell: func(r *money.Resource) cell { return textCell(amount(month(r.Takes.PerHour))) }},
+		{Key: "month", Title: "Per month at this rate", Number: true, Cell: func(r *money.Resource) cell { return textCell(amount(month(r.Takes.PerHour))) }},
 		{Key: "labels", Title: "Labels", Off: true, Cell: func(r *money.Resource) cell { return textCell(pairs(r.Labels)) }},
 		{Title: "", Cell: func(r *money.Resource) cell { return actionsCell(v, r.ID, r.Team, idle[r.ID] != nil) }},
 	}
 	return newTable(v, list.Resources, tableSpec[money.Resource]{
 		Name: "resources", Caption: "Resources that count against budgets", Columns: columns, Next: v.older("cursor", list.Next), Prev: v.newest("cursor"),
 		Path:  func(r *money.Resource) string { return v.Link("resources/" + url.PathEscape(r.ID)) },
-		Empty: empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes rented through the gateway appear here. Remove filters if you expected some."},
+		Empty: empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes rented through the gateway appear here while they cost money. The cost explorer lists deleted resources."},
 	})
 }
 
@@ -196,7 +200,7 @@ func actionsCell(v *visit, id, team string, isIdle bool) cell {
 		c.Forms = append(c.Forms, snoozeForm(v, id))
 	}
 	if teams := v.Teams(); len(teams) > 0 && len(teams) <= rowTeams {
-		c.Forms = append(c.Forms, v.post(adoptAction, id, "Change owner", field{Name: "team", Label: "Team", Type: "select", Options: chosenOf(teams, team)}))
+		c.Forms = append(c.Forms, v.post(adoptAction, id, "Change owner", field{Name: "team", Label: "New owner (team)", Type: "select", Options: chosenOf(teams, team)}))
 	}
 	if len(c.Forms) == 0 {
 		return cell{}
@@ -224,7 +228,7 @@ type reservationData struct {
 
 // Head implements headed.
 func (d reservationData) Head(*frame) head {
-	return head{Title: "Reservations", Text: "Amounts held for calls in flight, and for calls whose outcome is unknown.", Tabs: d.tabs}
+	return head{Title: "Reservations", Text: "Amounts held for calls in flight, and for calls whose outcome is unknown. The next hour of running resources, which budgets also reserve, is not listed.", Tabs: d.tabs}
 }
 
 func loadReservations(v *visit) (any, int, string) {
@@ -268,7 +272,7 @@ type idleData struct {
 func (d idleData) Head(*frame) head {
 	text := "Resources that cost money and do no work."
 	if at := d.List.Is.At; at != nil {
-		text += " Checked " + moment(at) + "."
+		text += " " + handling(&d.List.Is) + " Checked " + moment(at) + "."
 	}
 	return head{Title: "Idle", Text: text}
 }
@@ -279,7 +283,7 @@ func loadIdle(v *visit) (any, int, string) {
 		d.Table.Empty = empty{Icon: "moon", Title: "Idle detection is off", Text: "Set idle.for of the organisation to find resources that cost money and do no work.", Code: &code{"configuration", "orgs:\n  - id: " + v.org + "\n    idle: {for: 1h}"}}
 		return d, 0, ""
 	}
-	waste, snoozed, n := 0.0, 0, 0
+	waste, cost, snoozed, n := 0.0, 0.0, 0, 0
 	for i := range d.List.Is.Resources {
 		r := &d.List.Is.Resources[i]
 		if r.Kept != nil {
@@ -287,9 +291,10 @@ func loadIdle(v *visit) (any, int, string) {
 			continue
 		}
 		waste += decimal(r.PerMonth)
+		cost += decimal(r.Cost)
 		n++
 	}
-	d.Tiles = []tile{{Label: "Monthly waste", Value: usdOf(waste), Note: plural(n, "idle resource")}, {Label: "Snoozed", Value: count(int64(snoozed)), Note: "not counted as waste"}}
+	d.Tiles = []tile{{Label: "Idle cost so far", Value: usdOf(cost), Note: plural(n, "idle resource")}, {Label: "If it stays idle", Value: usdOf(waste), Unit: "per month"}, {Label: "Snoozed", Value: count(int64(snoozed)), Note: "not counted as idle cost"}}
 	d.Table = idleTable(v, d.List.Is.Resources)
 	return d, d.List.Status, d.List.Fault
 }
@@ -302,10 +307,10 @@ func idleTable(v *visit, list []money.IdleResource) table {
 		Name: "idle", Caption: "Idle resources", Whole: true,
 		Columns: []column[money.IdleResource]{
 			{Key: "resource", Title: "Resource", Cell: func(r *money.IdleResource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
-			{Key: "state", Title: "State", Cell: func(r *money.IdleResource) cell { return idleCell(v, &r.Idle) }},
+			{Key: "state", Title: "State", Compare: byTime(func(r *money.IdleResource) time.Time { return r.Since }), Cell: func(r *money.IdleResource) cell { return idleCell(v, &r.Idle) }},
 			{Key: "owner", Title: "Owner", Compare: byText(func(r *money.IdleResource) string { return r.Team + " " + r.Key }), Cell: func(r *money.IdleResource) cell { return ownerCell(r.Team, r.Key) }},
-			{Key: "since", Title: "Idle since", Compare: byTime(func(r *money.IdleResource) time.Time { return r.Since }), Cell: func(r *money.IdleResource) cell { return v.whenCell(r.Since) }},
-			{Key: "waste", Title: "Monthly waste", Number: true, Compare: byAmount(func(r *money.IdleResource) string { return r.PerMonth }), Cell: func(r *money.IdleResource) cell { return textCell(amount(r.PerMonth)) }},
+			{Key: "cost", Title: "Cost so far", Number: true, Compare: byAmount(func(r *money.IdleResource) string { return r.Cost }), Cell: func(r *money.IdleResource) cell { return textCell(amount(r.Cost)) }},
+			{Key: "waste", Title: "Per month if it stays idle", Number: true, Compare: byAmount(func(r *money.IdleResource) string { return r.PerMonth }), Cell: func(r *money.IdleResource) cell { return textCell(amount(r.PerMonth)) }},
 			{Title: "", Cell: func(r *money.IdleResource) cell {
 				if !mayKeep {
 					return cell{}

@@ -34,7 +34,7 @@ func TestLogin(t *testing.T) {
 	if status, _, body := p.get(c.URL + header.Get("Location")); status != http.StatusOK || !strings.Contains(body, `value="/ui/keys?org=acme"`) || strings.Contains(body, "<nav") {
 		t.Errorf("the login page: %d %s", status, body)
 	}
-	if status, _, body := p.post(c.URL+"/ui/login", url.Values{"token": {"token_nobody"}}); status != http.StatusUnauthorized || !strings.Contains(body, "an admin token is required") {
+	if status, _, body := p.post(c.URL+"/ui/login", url.Values{"token": {"token_nobody"}}); status != http.StatusUnauthorized || !strings.Contains(body, "An admin token is required") {
 		t.Errorf("a wrong token: %d %s", status, body)
 	}
 	status, header, _ = p.post(c.URL+"/ui/login", url.Values{"token": {" token_vera\n"}, "next": {"/ui/keys?org=acme"}})

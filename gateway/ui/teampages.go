@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"net/url"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
@@ -36,6 +37,7 @@ func (v *visit) given(names ...string) url.Values {
 // mySpendData holds the data of the page about a caller's costs.
 type mySpendData struct {
 	Costs  part[money.Costs]
+	Tiles  []tile
 	Chart  chart.Chart
 	Groups []tab
 	Table  table
@@ -49,6 +51,7 @@ func mySpend(v *visit) (any, int, string) {
 		d.Groups = append(d.Groups, tab{Title: g.title, Path: v.With("by", g.by, "page", ""), Here: g.by == by})
 	}
 	if d.Costs.OK() {
+		d.Tiles = []tile{{Label: "Total, " + strings.ToLower(v.period.Label()), Value: amount(d.Costs.Is.Total)}}
 		d.Chart = costChart(v, "cost", &d.Costs.Is, by)
 		d.Table = ownCosts(v, &d.Costs.Is, by)
 	}

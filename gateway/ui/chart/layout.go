@@ -240,7 +240,7 @@ func (c *Chart) xTicks() (ticks []xTick) {
 		if x > 95 {
 			anchor = "end"
 		} else if x < 3 {
-			anchor = "start"
+			anchor, x = "start", float64(i)*step
 		}
 		ticks = append(ticks, xTick{X: number(x) + "%", Label: label, Anchor: anchor, Minor: len(ticks)%2 == 1})
 	}
