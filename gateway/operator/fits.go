@@ -21,7 +21,7 @@ type Fits struct {
 	// Left is the smallest remaining budget for accrued cost, in USD, and Budget is its name. Both are absent if no such budget applies.
 	Left   string `json:"left,omitempty"`
 	Budget string `json:"budget,omitempty"`
-	// Resets is when that budget resets. It is absent for a budget in total.
+	// Resets is the time of the next reset of that budget. It is absent for a budget in total.
 	Resets *time.Time `json:"resets,omitempty"`
 	// PerHour is the hourly cost that can be added to the running resources, in USD. It is absent if no hourly budget applies.
 	PerHour string `json:"perHour,omitempty"`

@@ -229,7 +229,7 @@ func monthOf(v *visit, f *money.Forecast) tile {
 	return t
 }
 
-// first returns the start of the first bucket with costs if the previous period has none. Otherwise it returns the zero time.
+// first returns the start of the first bucket with costs if the previous period has no costs. Otherwise it returns the zero time.
 func (d *costData) first() time.Time {
 	if rows := d.Costs.Is.Rows; len(rows) > 0 && d.Compared.OK() && d.Compared.Is.Unknown == "" && decimal(d.Compared.Is.Previous) == 0 {
 		return rows[0].Start

@@ -1,7 +1,5 @@
 package ui
 
-import "strings"
-
 // listing is a page with a form of filters, the active filters, and a table: template "listing".
 type listing struct {
 	// About is the header of the page. The zero value shows only the page title.
@@ -28,7 +26,7 @@ func (l *listing) empty(v *visit, otherwise empty) empty {
 	if len(l.Chips) == 0 {
 		return otherwise
 	}
-	return empty{Icon: "filter", Title: "No matches", Text: "Nothing in this list matches the filters.", Next: &button{Title: "Clear filters", Path: v.Link(strings.TrimPrefix(v.Path(), v.path))}}
+	return empty{Icon: "filter", Title: "No matches", Text: "Nothing in this list matches the filters.", Next: &button{Title: "Clear filters", Path: v.Link(v.Path()[len(v.path):])}}
 }
 
 // older returns the address of older entries with the given cursor parameter, or "" if next is empty.

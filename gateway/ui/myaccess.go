@@ -17,7 +17,7 @@ type ownRequest struct {
 	selfservice.Decision
 
 	Facts []fact
-	// Asked is the request for approval, or nil if there is none.
+	// Asked is the request for approval, or nil without one.
 	Asked   *selfservice.Request
 	parents []link
 }

@@ -130,8 +130,7 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 // handling describes how an organisation detects and handles idle resources.
 func handling(l *money.IdleList) string {
 	return "A running resource is idle after " + lasting(time.Duration(l.Minutes)*time.Minute) + " without work. " + map[string]string{
-		"stop": "An alert is sent, and idle pods are stopped after a notice.", "notify": "An alert is sent. Nothing is stopped automatically.",
-		"list": "Nothing is stopped automatically.",
+		"stop": "Pods are stopped after a notice.", "notify": "An alert is sent.", "list": "Nothing is stopped automatically.",
 	}[string(l.Action)]
 }
 
