@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func (d approvalAlert) sentence(string) string {
 		what += ", " + d.Summary
 	}
 	if d.USD != "" {
-		what += fmt.Sprintf(", at most %s USD per %s", d.USD, d.Per)
+		what += fmt.Sprintf(", at most %s per %s", dollars(json.Number(d.USD)), d.Per)
 	}
 	reasons := make([]string, len(d.Refusals))
 	for i, r := range d.Refusals {

@@ -18,6 +18,8 @@ type Alert struct {
 	// organisation has no receiver and the alert was only logged.
 	Delivered bool   `json:"delivered"`
 	Failure   string `json:"failure,omitempty"`
+	// Text describes the event in sentences. It is absent for alerts of earlier versions.
+	Text string `json:"text,omitempty"`
 	// Data is the data of the event.
 	Data json.RawMessage `json:"data"`
 }

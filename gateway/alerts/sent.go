@@ -35,6 +35,7 @@ func (t *Alerts) record(ctx context.Context, org string, a Alert, data any, fail
 	if !t.isNew(a.ID, failure != nil) {
 		return
 	}
+	a.Text = describe(a.Kind, data)
 	a.Data = telemetry.Must(json.Marshal(data))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()

@@ -2,8 +2,11 @@ package alerts
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"math"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,13 +24,7 @@ type linker interface{ links() []webhook.Link }
 // message returns the data of an alert with its description for people: sentences, the links of the alert, and a link to the console
 // page of its subject.
 func message(c *settings.Config, org, kind string, data any) webhook.Message {
-	s := webhook.Message{Data: data}
-	switch d := data.(type) {
-	case describer:
-		s.Text = d.sentence(kind)
-	case *Weekly:
-		s.Text = d.Text()
-	}
+	s := webhook.Message{Data: data, Text: describe(kind, data)}
 	if l, ok := data.(linker); ok {
 		s.Links = l.links()
 	}
@@ -35,6 +32,17 @@ func message(c *settings.Config, org, kind string, data any) webhook.Message {
 		s.Links = append(s.Links, webhook.Link{Title: "Open the console", URL: consolePage(c, org, kind)})
 	}
 	return s
+}
+
+// describe returns the description of an alert for people, or "".
+func describe(kind string, data any) string {
+	switch d := data.(type) {
+	case describer:
+		return d.sentence(kind)
+	case *Weekly:
+		return d.Text()
+	}
+	return ""
 }
 
 // consolePage returns the URL of the console page for alerts of a kind.
@@ -48,6 +56,15 @@ func consolePage(c *settings.Config, org, kind string) string {
 
 // formatTime formats a time for people.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// dollars formats an amount in USD with cents, or with all its digits below one cent.
+func dollars(usd json.Number) string {
+	n, err := usd.Float64()
+	if err != nil || n != 0 && math.Abs(n) < 0.01 {
+		return "$" + usd.String()
+	}
+	return "$" + strconv.FormatFloat(n, 'f', 2, 64)
+}
 
 // resourceName returns the kind of a resource, its name if it has one, and its ID.
 func resourceName(kind, name, id string) string {
@@ -73,16 +90,16 @@ func (d ownedResource) String() string {
 }
 
 func (d budgetAlert) sentence(kind string) string {
-	unit := ""
+	used := fmt.Sprintf("%s of %s used", d.Used, d.Limit)
 	for i := range ledger.Ceilings {
 		if ledger.CeilingName(i) == d.Budget && ledger.IsMoney(i) {
-			unit = " USD"
+			used = fmt.Sprintf("%s of %s used", dollars(d.Used), dollars(d.Limit))
 		}
 	}
-	used := fmt.Sprintf("%s of %s%s used", d.Used, d.Limit, unit)
-	budget := fmt.Sprintf("The budget %s of %s in %s", d.Budget, d.Scope, d.Org)
+	name := strings.ReplaceAll(d.Budget, "_", " ")
+	budget := fmt.Sprintf("The budget %s of %s in %s", name, d.Scope, d.Org)
 	if d.Scope == (ledger.Scope{Kind: ledger.KindOrg}).String() {
-		budget = fmt.Sprintf("The budget %s of %s", d.Budget, d.Org)
+		budget = fmt.Sprintf("The budget %s of %s", name, d.Org)
 	}
 	switch kind {
 	case "budget.threshold":
@@ -103,21 +120,18 @@ func (d budgetAlert) sentence(kind string) string {
 }
 
 func (d unusualAlert) sentence(string) string {
-	return fmt.Sprintf("Costs of %s in %s in the hour from %s: %s USD so far, usually %s USD.", d.Scope, d.Org, formatTime(d.Hour), d.Spent,
-		d.Usual)
+	return fmt.Sprintf("Costs of %s in %s in the hour from %s: %s so far, usually %s.", d.Scope, d.Org, formatTime(d.Hour), dollars(d.Spent), dollars(d.Usual))
 }
 
 func (d unmanaged) sentence(string) string {
-	return fmt.Sprintf("The %s in %s was created outside the gateway. It costs %s USD per hour.",
-		resourceName(string(d.Kind), d.Name, d.Resource), d.Org, d.PerHour)
+	return fmt.Sprintf("The %s in %s was created outside the gateway. It costs %s per hour.", resourceName(string(d.Kind), d.Name, d.Resource), d.Org, dollars(d.PerHour))
 }
 
 func (d drift) sentence(kind string) string {
 	if kind == "resource.removed" {
-		return fmt.Sprintf("%s was removed outside the gateway. It cost %s USD per hour.", d.ownedResource, d.Before)
+		return fmt.Sprintf("%s was removed outside the gateway. It cost %s per hour.", d.ownedResource, dollars(d.Before))
 	}
-	return fmt.Sprintf("%s was changed outside the gateway. It costs %s USD per hour, and cost %s before.", d.ownedResource, d.PerHour,
-		d.Before)
+	return fmt.Sprintf("%s was changed outside the gateway. It costs %s per hour, and cost %s before.", d.ownedResource, dollars(d.PerHour), dollars(d.Before))
 }
 
 func (d incompleteList) sentence(string) string {
@@ -129,7 +143,7 @@ func (d idleAlert) sentence(kind string) string {
 	if kind == "resource.stopped" {
 		return fmt.Sprintf("%s was stopped: it was %s.", d.ownedResource, idle)
 	}
-	text := fmt.Sprintf("%s is %s and costs %s USD a month.", d.ownedResource, idle, d.PerMonth)
+	text := fmt.Sprintf("%s is %s and costs %s per month.", d.ownedResource, idle, dollars(d.PerMonth))
 	if d.StopAt != nil {
 		text += " It will be stopped at " + formatTime(*d.StopAt) + "."
 	}

@@ -77,6 +77,9 @@ func (w *reporter) dependsOnPrice(ex *filter.Exchange) bool {
 	return err == nil && len(d.Deny) == 0
 }
 
+// OrApprove begins the line of [Report.ToPass] that names the command to approve a request.
+const OrApprove = "or have it approved"
+
 // report returns the report on an exchange.
 func (w *reporter) report(ex *filter.Exchange) *Report {
 	e := ex.Event
@@ -110,7 +113,7 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 	}
 	x.ToPass = toPass(x)
 	if x.Approval != "" {
-		x.ToPass = append(x.ToPass, fmt.Sprintf("or have it approved: tollgate approvals grant %s %s", x.Caller.Org, x.Approval))
+		x.ToPass = append(x.ToPass, OrApprove+fmt.Sprintf(": tollgate approvals grant %s %s", x.Caller.Org, x.Approval))
 	}
 	return x
 }

@@ -55,14 +55,14 @@ func noKeys(v *visit) empty {
 
 func keyColumns(v *visit) []column[callers.Key] {
 	return []column[callers.Key]{
-		{Key: "key", Title: "Key", Param: "id", Cell: func(k *callers.Key) cell { return textCell(k.ID, k.Owner) }},
+		{Key: "key", Title: "Key", Param: "id", Cell: func(k *callers.Key) cell { return textCell(k.ID, cmp.Or(k.Owner, "No owner")) }},
 		{Key: "state", Title: "State", Cell: func(k *callers.Key) cell { return statusCell(k.State) }},
 		{Key: "team", Title: "Team", Cell: func(k *callers.Key) cell { return textCell(k.Team) }},
 		{Key: "roles", Title: "Roles", Cell: func(k *callers.Key) cell { return textCell(roleNames(&k.KeyRecord)) }},
-		{Key: "used", Title: "Last used", Param: "used", Cell: func(k *callers.Key) cell { return v.whenCell(k.Used) }},
-		{Key: "today", Title: "Today", Number: true, Off: true, Cell: func(k *callers.Key) cell { return textCell(amount(k.Today)) }},
-		{Key: "month", Title: "Month to date", Number: true, Param: "spend", Cell: func(k *callers.Key) cell { return textCell(amount(k.ThisMonth)) }},
-		{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenCell(k.Expires) }},
+		{Key: "used", Title: "Last used", Param: "used", Cell: func(k *callers.Key) cell { return v.whenOrNever(k.Used) }},
+		{Key: "today", Title: "Today", Number: true, Off: true, Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.Today, "0"))) }},
+		{Key: "month", Title: "Month to date", Number: true, Param: "spend", Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.ThisMonth, "0"))) }},
+		{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenOrNever(k.Expires) }},
 		{Key: "limits", Title: "Rate limits", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: limitLines(k.Limits)} }},
 		{Key: "budget", Title: "Budgets", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: budgetLines(k.Budget)} }},
 		{Key: "created", Title: "Created", Off: true, Cell: func(k *callers.Key) cell { return v.createdCell(&k.KeyRecord) }},
@@ -145,7 +145,9 @@ func newKeyData(v *visit, k callers.Key) keyData {
 	}
 	if v.may(rotateKey) && !k.Created.IsZero() && k.Revoked.IsZero() {
 		if k.State != "expired" {
-			f := v.post("keys/rotate", k.ID, "Rotate", field{Name: "overlap", Label: "Old secret ends after", Value: "24h", Required: true})
+			f := v.post("keys/rotate", k.ID, "Rotate", field{Name: "overlap", Label: "Old secret ends", Type: "select", Options: []option{
+				{"0s", "Now", false}, {"1h", "In 1 hour", false}, {"24h", "In 24 hours", true}, {"168h", "In 7 days", false},
+			}})
 			d.Rotate = &f
 		}
 		f := v.post("keys/revoke", k.ID, "Revoke")
@@ -158,15 +160,15 @@ func newKeyData(v *visit, k callers.Key) keyData {
 func keyFacts(v *visit, k *callers.Key) []fact {
 	facts := []fact{
 		{"Owner", textCell(cmp.Or(k.Owner, "–"))},
-		{"Team", textCell(cmp.Or(k.Team, "–"))},
+		{"Team", linkCell(cmp.Or(k.Team, "None"), v.Link("keys", "team", k.Team))},
 		{"Roles", textCell(cmp.Or(roleNames(&k.KeyRecord), "–"))},
-		{"Last used", v.whenOr(k.Used, "Not recently")},
-		{"Expires", v.whenOr(k.Expires, "Never")},
+		{"Last used", v.whenOrNever(k.Used)},
+		{"Expires", v.whenOrNever(k.Expires)},
 		{"Created", v.createdCell(&k.KeyRecord)},
-		{"Cost today", textCell(cmp.Or(amount(k.Today), "–"))},
-		{"Month to date", textCell(cmp.Or(amount(k.ThisMonth), "–"))},
-		{"Rate limits", cell{Lines: slices.Concat(limitLines(k.Limits), none(len(k.Limits)))}},
-		{"Budgets", cell{Lines: slices.Concat(budgetLines(k.Budget), none(len(k.Budget)))}},
+		{"Cost today", textCell(amount(cmp.Or(k.Today, "0")))},
+		{"Month to date", textCell(amount(cmp.Or(k.ThisMonth, "0")))},
+		{"Rate limits", cell{Lines: slices.Concat(limitLines(k.Limits), none(len(k.Limits), "rate limits"))}},
+		{"Budgets", cell{Lines: slices.Concat(budgetLines(k.Budget), none(len(k.Budget), "budgets"))}},
 	}
 	if !k.Revoked.IsZero() {
 		revoked := v.whenCell(k.Revoked)
@@ -176,26 +178,50 @@ func keyFacts(v *visit, k *callers.Key) []fact {
 	return facts
 }
 
-// none returns a dash if a list has n = 0 entries.
-func none(n int) []string {
+// none states that a key has no rate limits or budgets of its own if a list has n = 0 entries.
+func none(n int, what string) []string {
 	if n > 0 {
 		return nil
 	}
-	return []string{"–"}
+	return []string{"None of its own: " + what + " of its team and the organisation apply"}
 }
 
-// whenOr returns a cell with the time t, or with the text otherwise if t is zero.
-func (v *visit) whenOr(t any, otherwise string) cell {
+// whenOrNever returns a cell with the time t, or with the word Never if t is zero.
+func (v *visit) whenOrNever(t any) cell {
 	if c := v.whenCell(t); c.When != nil {
 		return c
 	}
-	return textCell(otherwise)
+	return textCell("Never")
 }
 
 // newKeyForm holds the data of the page that creates a key.
 type newKeyForm struct {
 	Form    form
 	parents []link
+}
+
+// fieldGroup is a part of a form with a heading.
+type fieldGroup struct {
+	Title, Hint string
+	Fields      []field
+}
+
+// Groups returns the fields of the form by subject.
+func (d newKeyForm) Groups() []fieldGroup {
+	groups := []fieldGroup{
+		{Title: "Key"},
+		{Title: "Roles", Hint: "By default, a viewer reads, an operator also creates, changes and deletes resources and runs jobs, and an admin does everything " +
+			"(policy roles). A lead also answers approval requests and creates keys of the team. Without a role, the key is an operator."},
+		{Title: "Rate limits"},
+		{Title: "Budgets"},
+	}
+	for i := range d.Form.Fields {
+		x := d.Form.Fields[i]
+		kind, _, _ := strings.Cut(x.Name, ".")
+		g := &groups[max(0, slices.Index([]string{"", "roles", "limit", "budget"}, kind))]
+		g.Fields = append(g.Fields, x)
+	}
+	return groups
 }
 
 // Head implements headed.
@@ -217,14 +243,14 @@ func (v *visit) keyForm(teams, roles []string) form {
 		fields = append(fields, field{Name: "team", Label: "Team", Type: "select", Options: names("No team", teams, "")})
 	}
 	fields = append(fields,
-		field{Name: "owner", Label: "Owner", Max: 200, Placeholder: "person@example.com"}, field{Name: "expires", Label: "Expires", Type: "date"},
+		field{Name: "owner", Label: "Owner", Max: 200, Placeholder: "person@example.com"}, field{Name: "expires", Label: "Expires (00:00 UTC)", Type: "date", Hint: "Empty: never"},
 		field{Name: "roles", Label: "Roles", Type: "checks", Options: options(roles)},
 	)
 	for _, w := range []string{"minute", "hour", "day"} {
-		fields = append(fields, field{Name: "limit." + w, Label: "Requests per " + w, Type: "number", Placeholder: "Unlimited"})
+		fields = append(fields, field{Name: "limit." + w, Label: "Requests per " + w, Type: "number", Placeholder: "No limit of its own"})
 	}
 	for _, b := range []string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total"} {
-		fields = append(fields, field{Name: "budget." + b, Label: "Budget " + words(b) + ", USD", Type: "number", Placeholder: "Unlimited"})
+		fields = append(fields, field{Name: "budget." + b, Label: sentence(words(b)) + ", USD", Type: "number", Placeholder: "No limit of its own"})
 	}
 	f := v.post("keys/create", "", "Create key", fields...)
 	f.Main = true
@@ -240,9 +266,9 @@ func changes(v *visit) (any, int, string) {
 func changeList(v *visit, p *audit.Page) listing {
 	l := v.filtered(
 		field{Name: "by", Label: "Key or operator"}, field{Name: "operation", Label: "Operation"}, field{Name: "resource", Label: "Resource ID or name"},
-		field{Name: "reads", Label: "Reads instead of changes", Type: "checkbox"},
+		field{Name: "reads", Label: "Show", Type: "select", Options: []option{{"", "Changes", false}, {"true", "Reads by operators", false}}},
 	)
-	l.About.Text = "Who changed what, and with which result."
+	l.About.Text = "Who changed what, and with which result, newest first. Each gateway keeps its own audit log: this is the log of the gateway that serves this page."
 	if p.Incomplete != "" {
 		l.Notes = append(l.Notes, note{levelInfo, p.Incomplete})
 	}
@@ -254,20 +280,25 @@ func changeList(v *visit, p *audit.Page) listing {
 		Name: "audit", Caption: "Changes in " + v.org + ", newest first", Columns: changeColumns(v), Next: v.older("before", next), Prev: v.newest("before"),
 		Empty: l.empty(v, empty{Icon: "book", Title: "No changes in this period", Text: "Creates, deletes and other changes appear here, with the key or operator that made them. Choose a longer time range to see older ones."}),
 	})
-	l.Hint = "Each gateway keeps its own audit log. This is the log of the gateway that serves this page."
 	return l
 }
 
 func changeColumns(v *visit) []column[audit.Change] {
 	return []column[audit.Change]{
-		{Key: "time", Title: "Time", Cell: func(c *audit.Change) cell { return v.whenCell(c.Time) }},
+		{Key: "time", Title: "Time", Cell: func(c *audit.Change) cell { return v.exactCell(c.Time) }},
 		{Key: "by", Title: "By", Cell: func(c *audit.Change) cell {
-			return textCell(cmp.Or(callerText(c.Key, c.Team), c.Who), present(c.Subject, c.Peer)...)
+			return textCell(cmp.Or(callerText(c.Key, c.Team), actor(c)), present(c.Subject)...)
 		}},
-		{Key: "operation", Title: "Operation", Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) }},
+		{Key: "action", Title: "Action", Cell: func(c *audit.Change) cell { return actionCell(v, c) }},
 		{Key: "resource", Title: "Resource", Cell: func(c *audit.Change) cell {
-			return textCell(cmp.Or(c.Name, c.Resource), present(resourceID(c), c.Labels)...)
+			out := textCell(cmp.Or(c.Name, c.Resource), present(resourceID(c), c.Labels)...)
+			if c.Resource != "" {
+				out.Path = v.Link("resources/" + url.PathEscape(c.Resource))
+			}
+			return out
 		}},
+		{Key: "operation", Title: "Operation", Off: true, Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) }},
+		{Key: "address", Title: "Address", Off: true, Cell: func(c *audit.Change) cell { return textCell(c.Peer) }},
 		{Key: "cost", Title: "Cost per hour", Number: true, Off: true, Cell: func(c *audit.Change) cell { return textCell(amount(c.PerHour.String())) }},
 		{Key: "result", Title: "Result", Cell: func(c *audit.Change) cell { return resultCell(c) }},
 		{Key: "request", Title: "Request", Cell: func(c *audit.Change) cell {
@@ -290,14 +321,12 @@ func resourceID(c *audit.Change) string {
 
 // resultCell shows the status of a change and the outcome of its call to the platform.
 func resultCell(c *audit.Change) cell {
-	s := status{levelGood, strconv.Itoa(c.Status)}
+	s := status{levelGood, "Done"}
 	switch {
 	case c.Status == 0 && c.Ended.IsZero():
 		s = status{levelWarn, "In progress"}
-	case c.Status == 0:
-		s = status{levelGood, "Done"}
 	case c.Status >= http.StatusBadRequest:
-		s.Level = levelBad
+		s = status{levelBad, "Failed, " + strconv.Itoa(c.Status)}
 	}
 	carried := c.Carried
 	if carried == "answered" {

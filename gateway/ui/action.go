@@ -36,6 +36,10 @@ func (c *Console) action(r *adminapi.Endpoint) func(v *visit) {
 		}
 		values := maps.Clone(form)
 		values.Del(confirmedField)
+		if name == "approvals/deny" { // its button submits the conditions of an approval, too
+			values.Del("for")
+			values.Del("max_usd")
+		}
 		if r.Pattern == createKey {
 			values = keyForm(values)
 		}

@@ -6,14 +6,24 @@ import (
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // approvalData holds the data of the approval inbox.
-type approvalData struct{ approval.List }
+type approvalData struct {
+	approval.List
+
+	// Budgets are the budgets of the organisation.
+	Budgets []money.BudgetRow
+}
 
 func loadApprovals(v *visit) (any, int, string) {
 	list := ask[approval.List](v, approvalList, nil)
-	return approvalData{list.Is}, list.Status, list.Fault
+	d := approvalData{List: list.Is}
+	if v.may(budgetRow) && len(d.Approvals) > 0 {
+		d.Budgets = ask[money.BudgetList](v, budgetRow, url.Values{"limit": {"1000"}}).Is.Budgets
+	}
+	return d, list.Status, list.Fault
 }
 
 // isPending reports whether a request is waiting for approval.
@@ -75,14 +85,23 @@ func (approvalData) Price(r approval.Record) string {
 // Facts returns the details of a request.
 func (d approvalData) Facts(f *frame, r approval.Record) []fact {
 	out := []fact{
-		{"Requested by", cell{Text: r.Key, Path: f.Link("keys/" + url.PathEscape(r.Key)), Sub: r.Team}},
-		{"Requested", f.whenCell(r.Asked)},
+		{"Requested by", cell{Text: r.Key, Path: f.Link("keys/" + url.PathEscape(r.Key)), Sub: teamName(r.Team)}},
+		{"Requested", f.exactCell(r.Asked)},
+	}
+	room := cell{}
+	for i := range d.Budgets {
+		if b := &d.Budgets[i]; b.Kind == "team" && b.ID == r.Team && !countBudget(b.Name) {
+			room.Lines = append(room.Lines, amount(b.Left)+" of "+amount(b.Limit)+" "+words(b.Name))
+		}
+	}
+	if len(room.Lines) > 0 {
+		out = append(out, fact{"Remaining budget of team " + r.Team, room})
 	}
 	if r.State == approval.Pending || r.State == approval.Granted {
 		out = append(out, fact{"Expires", endCell(f.visit, r.Until)})
 	}
 	if a := r.Answer; a != nil {
-		out = append(out, fact{"Answered by", cell{Text: a.By, Sub: a.Reason}}, fact{"Answered", f.whenCell(a.At)})
+		out = append(out, fact{"Answered by", cell{Text: a.By, Sub: a.Reason}}, fact{"Answered", f.exactCell(a.At)})
 		if a.MaxUSD != "" {
 			out = append(out, fact{"Price limit", textCell(amount(a.MaxUSD))})
 		}
@@ -90,38 +109,48 @@ func (d approvalData) Facts(f *frame, r approval.Record) []fact {
 	return out
 }
 
-// Approve returns the form that approves a pending request, or nil if the principal lacks the permission. Its first field is required if
-// the principal has no name.
-func (d approvalData) Approve(f *frame, r approval.Record) *form {
-	if !f.Can(grantApproval) || !f.isPending(&r) {
-		return nil
-	}
-	x := f.post("approvals/grant", r.ID, "Approve", answerFields(f, "Reason", "Kept in the audit log.",
-		field{Name: "for", Label: "Valid for", Value: "1h", Hint: "At most 7d."},
-		field{Name: "max_usd", Label: "Price limit, USD", Type: "number", Placeholder: r.USD, Hint: "Empty is the price of the request."})...)
-	x.Main = true
-	return &x
+// answerForm approves or denies an approval request.
+type answerForm struct {
+	form
+
+	// Conditions are the fields that only an approval has, and Deny is the address of the button that denies the request.
+	Conditions []field
+	Deny       string
+	// Effect describes the effect of an approval without further conditions.
+	Effect string
 }
 
-// Deny returns the form that denies a request, or revokes an unused approval. It returns nil if the principal lacks the permission.
-func (d approvalData) Deny(f *frame, r approval.Record) *form {
-	if !f.Can(denyApproval) || !f.isPending(&r) && r.State != approval.Granted {
+// Answer returns the form that approves or denies a pending request, or revokes an unused approval. It returns nil if the principal lacks the
+// permission. A principal without a name has to enter one.
+func (d approvalData) Answer(f *frame, r approval.Record) *answerForm {
+	pending := f.isPending(&r)
+	if !f.Can(grantApproval) || !f.Can(denyApproval) || !pending && r.State != approval.Granted {
 		return nil
 	}
-	x := f.post("approvals/deny", r.ID, "Deny", answerFields(f, "Reason", "The caller sees it.")...)
-	if r.State == approval.Granted {
-		x.Button = "Revoke approval"
-	}
-	x.Danger = true
-	return &x
-}
-
-// answerFields returns the fields of a form that approves or denies a request.
-func answerFields(f *frame, label, hint string, more ...field) []field {
-	var out []field
+	var fields []field
 	if f.Unnamed() {
-		out = append(out, field{Name: "by", Label: "Your name", Required: true, Max: 100})
+		fields = append(fields, field{Name: "by", Label: "Your name", Required: true, Max: 100})
 	}
-	out = append(out, more...)
-	return append(out, field{Name: "reason", Label: label, Hint: hint, Max: 500, Wide: true})
+	fields = append(fields, field{Name: "reason", Label: "Reason, optional", Hint: "Kept in the audit log. The caller sees the reason of a denial.", Max: 500, Wide: true})
+	if !pending {
+		x := answerForm{form: f.post("approvals/deny", r.ID, "Revoke approval", fields...)}
+		x.Danger = true
+		return &x
+	}
+	price := ""
+	if r.USD != "" {
+		price = ", for at most " + d.Price(r)
+	}
+	n := len(fields)
+	fields = append(fields,
+		field{Name: "for", Label: "Valid for", Value: "1h", Hint: "Such as 30m, 1h or 2d; at most 7d."},
+		field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: usd(r.USD), Hint: "Leave it empty for the price of the request."})
+	action := "approvals/grant"
+	if f.Failed("approvals/deny", r.ID) {
+		action = "approvals/deny"
+	}
+	x := answerForm{form: f.post(action, r.ID, "Approve", fields...), Deny: f.path + "approvals/deny"}
+	x.Post, x.Main, x.Fields, x.Conditions = f.path+"approvals/grant", true, x.Fields[:n], x.Fields[n:]
+	x.Effect = "The caller can send the same request once within 1 hour" + price + "."
+	return &x
 }

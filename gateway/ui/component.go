@@ -86,6 +86,8 @@ func shownAs(state string) string {
 		return "Would deny"
 	case "excepted":
 		return "Exempted"
+	case "granted":
+		return "Approved"
 	}
 	return title(state)
 }
@@ -240,10 +242,17 @@ func newSpark(values []float64, label string) *spark {
 }
 
 // when shows a time relative to now, with the exact time as its title: template "when".
-type when struct{ At, Now time.Time }
+// If Full is set, it shows the date and time instead.
+type when struct {
+	At, Now time.Time
+	Full    bool
+}
 
 // Text formats the time relative to Now, such as "5 min ago" or "in 3 h".
 func (w when) Text() string {
+	if w.Full {
+		return w.At.Format(map[bool]string{true: "2 Jan 15:04:05", false: "2 Jan 2006 15:04:05"}[w.At.Year() == w.Now.Year()])
+	}
 	switch d := w.Now.Sub(w.At); {
 	case d <= -time.Minute:
 		return "in " + lasting(-d)

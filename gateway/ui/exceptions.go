@@ -20,7 +20,7 @@ func loadExceptions(v *visit) (any, int, string) {
 // Head returns the header, with a tab for each kind of exception in use.
 func (d exceptionData) Head(f *frame) head {
 	kind := f.Query("kind")
-	h := head{Title: "Exceptions", Text: "Rules that are lifted until a time. They end by themselves."}
+	h := head{Title: "Exceptions", Text: "Temporary exceptions to policies, budgets and idle handling. They expire automatically."}
 	if len(d.Exceptions) == 0 {
 		return h
 	}
@@ -73,7 +73,7 @@ func exceptionTable(f *frame, list []alerts.Exception) table {
 			}},
 			{Key: "rule", Title: "Rule", Compare: byText(func(x *alerts.Exception) string { return x.About }), Cell: func(x *alerts.Exception) cell { return textCell(x.About) }},
 			{Key: "for", Title: "Applies to", Cell: func(x *alerts.Exception) cell { return textCell(x.For) }},
-			{Key: "by", Title: "Granted by", Compare: byText(func(x *alerts.Exception) string { return x.By }), Cell: func(x *alerts.Exception) cell { return textCell(x.By) }},
+			{Key: "by", Title: "Approved by", Compare: byText(func(x *alerts.Exception) string { return x.By }), Cell: func(x *alerts.Exception) cell { return textCell(x.By) }},
 			{Key: "reason", Title: "Reason", Cell: func(x *alerts.Exception) cell { return textCell(x.Reason) }},
 			{Key: "ends", Title: "Ends", Compare: byTime(func(x *alerts.Exception) time.Time { return x.Until }), Cell: func(x *alerts.Exception) cell { return endCell(f.visit, x.Until) }},
 		},
@@ -93,10 +93,10 @@ func exceptionPath(f *frame, x *alerts.Exception) string {
 	return ""
 }
 
-// endCell shows an expiry time, with a warning during the last day.
+// endCell shows an expiry time, with a warning during the last hour.
 func endCell(v *visit, until time.Time) cell {
 	c := v.whenCell(until)
-	if left := until.Sub(v.now()); left > 0 && left < 24*time.Hour {
+	if left := until.Sub(v.now()); left > 0 && left < time.Hour {
 		c.Status = &status{levelWarn, "Ends soon"}
 	}
 	return c

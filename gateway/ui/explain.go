@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
@@ -14,6 +16,8 @@ import (
 type dryRun struct {
 	Asked  operator.ExplainBody
 	Report *explain.Report
+	// Keys are the IDs of keys to choose from.
+	Keys []string
 }
 
 // Head returns the header.
@@ -29,10 +33,29 @@ func (d dryRun) Fields() []field {
 	}
 	return []field{
 		{Name: "method", ID: "method", Label: "Method", Type: "select", Options: methods},
-		{Name: "path", ID: "path", Label: "Path", Value: d.Asked.Path, Placeholder: "/v2/pods", Required: true, Wide: true},
-		{Name: "key", ID: "key", Label: "Key ID of the caller", Value: d.Asked.Key, Required: true},
-		{Name: "body", ID: "body", Label: "Body", Type: "textarea", Rows: 10, Value: d.Asked.Body, Wide: true, Hint: "Request bodies are not kept. Paste the body of the request."},
+		{Name: "path", ID: "path", Label: "Path", Value: cmp.Or(d.Asked.Path, "/v2/pods"), Required: true, Wide: true},
+		{Name: "key", ID: "key", Label: "Key ID of the caller", Value: d.Asked.Key, Required: true, Suggest: d.Keys},
+		{Name: "body", ID: "body", Label: "Body", Type: "textarea", Rows: max(4, min(12, strings.Count(d.Asked.Body, "\n")+2)), Value: d.Asked.Body, Wide: true, Hint: d.hint()},
 	}
+}
+
+// hint explains an empty body.
+func (d dryRun) hint() string {
+	switch {
+	case d.Asked.Body != "" || d.Report != nil:
+		return ""
+	case d.Asked.Path != "":
+		return "The body of the recorded request is not kept. Paste it here."
+	}
+	return `For example {"name": "train", "image": "ubuntu", "gpu": {"id": "NVIDIA L4", "count": 1}}`
+}
+
+// Result returns the result as a status: invalid requests are not denials.
+func (d dryRun) Result() status {
+	if s := d.Report.Status; s == http.StatusBadRequest || s == http.StatusUnprocessableEntity {
+		return status{levelBad, "Invalid request"}
+	}
+	return statusOf(d.Report.Verdict)
 }
 
 // View returns the result in the form of a request's page, or nil before the evaluation.
@@ -40,7 +63,7 @@ func (d dryRun) View() *requestData {
 	if d.Report == nil {
 		return nil
 	}
-	return &requestData{Report: *d.Report}
+	return &requestData{Report: *d.Report, Sent: d.Asked.Body}
 }
 
 // asked returns the hypothetical request from the parameters of a page or form.
@@ -50,11 +73,22 @@ func (v *visit) asked() operator.ExplainBody {
 }
 
 // blank shows the form of a dry run, prefilled from the address.
-func blank(v *visit) (any, int, string) { return dryRun{Asked: v.asked()}, 0, "" }
+func blank(v *visit) (any, int, string) { return v.dryRun(), 0, "" }
+
+// dryRun returns the hypothetical request before its evaluation.
+func (v *visit) dryRun() dryRun {
+	d := dryRun{Asked: v.asked()}
+	if v.may(keyRow) {
+		for _, k := range ask[callers.List](v, keyRow, nil).Is.Keys {
+			d.Keys = append(d.Keys, k.ID)
+		}
+	}
+	return d
+}
 
 // explain shows the result of a hypothetical request. The request is neither sent to the platform nor counted.
 func (c *Console) explain(v *visit) {
-	d := dryRun{Asked: v.asked()}
+	d := v.dryRun()
 	text, err := json.Marshal(d.Asked)
 	if err != nil {
 		v.fail(http.StatusBadRequest, err.Error())

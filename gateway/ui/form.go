@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
@@ -27,17 +28,18 @@ const confirmedField = "confirmed"
 // unconfirmed returns the confirmation that an action requires, or nil if it requires none or is already confirmed.
 func unconfirmed(action string, form url.Values) *confirmation {
 	c := confirmation{Fields: form}
-	id, scope := form.Get("id"), cmp.Or(form.Get("scope"), "the organisation")
+	id, scope := form.Get("id"), scopeName(form.Get("scope"))
 	switch action {
 	case "keys/revoke":
 		c.Button, c.Text = "Revoke key "+id, "Every request with the key "+id+" is denied from now on. This cannot be undone."
 	case "keys/rotate":
-		c.Button, c.Text = "Rotate key "+id, "The key "+id+" gets a new secret, which is shown once. The old secret ends after "+cmp.Or(form.Get("overlap"), "the default time")+"."
+		c.Button, c.Text = "Rotate key "+id, "The key "+id+" gets a new secret, which is shown once. "+oldSecret(form.Get("overlap"))
 	case "resources/stop":
 		c.Button, c.Text = "Stop "+id, "The pod stops, and its GPU is released. It can be started again while the platform has a free GPU of its type."
 	case "limits/reset":
 		scope = strings.Replace(scope, ":", " ", 1)
-		c.Button, c.Text = "Reset all rate limits of "+scope, "The requests that "+scope+" has made so far no longer count against its limits. This cannot be undone."
+		c.Button = "Reset all rate limits of " + scope
+		c.Text = "All windows are emptied: minute, hour and day. The requests of " + scope + " so far no longer count against its limits. This cannot be undone."
 	case "spend/holds/release":
 		c.Button, c.Text = "Release reservation "+id, "The cost of reservation "+id+" no longer counts against any budget, even if its resource exists. This cannot be undone."
 	default:
@@ -47,6 +49,18 @@ func unconfirmed(action string, form url.Values) *confirmation {
 		return nil
 	}
 	return &c
+}
+
+// oldSecret describes the end of a rotated secret. overlap is a duration, or "" for the default.
+func oldSecret(overlap string) string {
+	d, err := time.ParseDuration(overlap)
+	switch {
+	case overlap == "" || err != nil:
+		return "The old secret ends after " + cmp.Or(overlap, "the default time") + "."
+	case d == 0:
+		return "The old secret ends now: requests that use it are denied."
+	}
+	return "The old secret ends in " + lasting(d) + "."
 }
 
 // confirm shows the confirmation of a form.

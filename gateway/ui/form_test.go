@@ -28,7 +28,7 @@ func TestNoticesAreOfActions(t *testing.T) {
 			if status != http.StatusSeeOther || header.Get("Location") != "/ui/limits?org=acme" {
 				t.Fatalf("%d to %q: %s", status, header.Get("Location"), body)
 			}
-			const want = `<span>The windows of team:research are empty.</span>`
+			const want = `<span>All rate limits of team research are reset.</span>`
 			if _, _, body := p.get(c.URL + "/ui/limits?org=acme"); !strings.Contains(body, want) {
 				t.Errorf("no %s in %s", want, body)
 			}

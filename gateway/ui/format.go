@@ -92,6 +92,12 @@ func upper(text string) string {
 	return strings.ToUpper(string(letters[:1])) + string(letters[1:])
 }
 
+// sentence returns a text with a capital letter at the beginning.
+func sentence(text string) string {
+	letters := []rune(text)
+	return strings.ToUpper(string(letters[:min(1, len(letters))])) + string(letters[min(1, len(letters)):])
+}
+
 // plural formats a number with a noun, such as 1 request or 2 requests.
 func plural(n int, noun string) string {
 	if n == 1 {
@@ -148,6 +154,25 @@ func lasting(d time.Duration) string {
 		}
 	}
 	return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
+}
+
+// lastingFully formats a duration in its two largest units, such as 2 h 29 min.
+func lastingFully(d time.Duration) string {
+	if d >= 24*time.Hour && d%(24*time.Hour) >= time.Hour {
+		return lasting(d) + " " + lasting(d%(24*time.Hour))
+	}
+	if d < 24*time.Hour && d >= time.Hour && d%time.Hour >= time.Minute {
+		return lasting(d) + " " + lasting(d%time.Hour)
+	}
+	return lasting(d)
+}
+
+// smallPercent formats a fraction as a percentage that is 0 only if the fraction is 0.
+func smallPercent(share float64) string {
+	if share > 0 && share < 0.01 {
+		return "less than 1%"
+	}
+	return percent(share)
 }
 
 // pretty formats a value as indented JSON.

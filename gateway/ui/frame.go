@@ -211,5 +211,5 @@ func (v *visit) When(t any) when {
 	if !at.IsZero() {
 		at = at.In(v.zone())
 	}
-	return when{at, v.now()}
+	return when{At: at, Now: v.now()}
 }

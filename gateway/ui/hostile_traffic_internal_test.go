@@ -8,7 +8,7 @@ import (
 
 func hostileTraffic() map[string]any {
 	requests := filled[requestsData]().(requestsData)
-	requests.Outcomes.Status = 0
+	requests.Outcomes.Status, requests.Uncounted = 0, false
 	return map[string]any{
 		"requests": requests,
 		"request":  filled[requestData](),
@@ -37,7 +37,7 @@ func hostilePolicy() map[string]any {
 	policy.Counts.Status, policy.Latest.Status = 0, 0
 	return map[string]any{
 		"dryrun":     filled[dryRun](),
-		"approvals":  approvalData{approval.List{Approvals: hostileRequests()}},
+		"approvals":  approvalData{List: approval.List{Approvals: hostileRequests()}},
 		"policies":   list,
 		"policy":     policy,
 		"playground": filled[playground](),

@@ -74,9 +74,9 @@ func (d legacyData) Table(f *frame) table {
 			{Key: "key", Title: "Key", Compare: byText(func(c *legacy.Call) string { return c.Key }), Cell: func(c *legacy.Call) cell {
 				return linkCell(c.Key, f.Link("requests", "key", c.Key, "range", last7Days))
 			}},
-			{Key: "operation", Title: "Calls", Cell: func(c *legacy.Call) cell { return textCell(c.Operation, dialectName(c.Dialect)) }},
-			{Key: "instead", Title: "Call instead", Cell: insteadCell},
-			{Key: "count", Title: "Count", Number: true, Compare: func(a, b *legacy.Call) int { return cmp.Compare(a.Count, b.Count) }, Cell: func(c *legacy.Call) cell { return textCell(count(c.Count)) }},
+			{Key: "operation", Title: "Operation", Cell: func(c *legacy.Call) cell { return textCell(c.Operation, dialectName(c.Dialect)) }},
+			{Key: "instead", Title: "Use instead", Cell: insteadCell},
+			{Key: "count", Title: "Calls", Number: true, Compare: func(a, b *legacy.Call) int { return cmp.Compare(a.Count, b.Count) }, Cell: func(c *legacy.Call) cell { return textCell(count(c.Count)) }},
 			{Key: "errors", Title: "Errors", Number: true, Cell: func(c *legacy.Call) cell { return textCell(count(c.Statuses["4xx"] + c.Statuses["5xx"])) }},
 			{Key: "last", Title: "Last call", Compare: byTime(func(c *legacy.Call) time.Time { return c.Last }), Cell: func(c *legacy.Call) cell { return f.whenCell(c.Last) }},
 			{Key: "lost", Title: "Fields without a v2 equivalent", Cell: lostCell},

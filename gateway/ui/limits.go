@@ -36,13 +36,19 @@ func (d limitData) Head(f *frame) head {
 	}
 }
 
-// shown returns the windows of the selected view, the fullest first.
+// shown returns the windows of the selected view by scope, the scope with the fullest window first.
 func (d limitData) shown(f *frame) []operator.Window {
 	list := slices.Clone(d.Windows)
 	if f.Query("view") != "all" {
 		list = slices.DeleteFunc(list, func(w operator.Window) bool { return w.Used == 0 })
 	}
-	slices.SortStableFunc(list, func(a, b operator.Window) int { return cmp.Compare(usedShare(&b), usedShare(&a)) })
+	most := make(map[string]float64)
+	for i := range list {
+		most[list[i].Scope] = max(most[list[i].Scope], usedShare(&list[i]))
+	}
+	slices.SortStableFunc(list, func(a, b operator.Window) int {
+		return cmp.Or(cmp.Compare(most[b.Scope], most[a.Scope]), strings.Compare(a.Scope, b.Scope), cmp.Compare(usedShare(&b), usedShare(&a)))
+	})
 	return list
 }
 
@@ -51,19 +57,28 @@ func usedShare(w *operator.Window) float64 { return float64(w.Used) / float64(ma
 
 // Table returns the windows.
 func (d limitData) Table(f *frame) table {
-	return newTable(f.visit, d.shown(f), tableSpec[operator.Window]{
+	list, last := d.shown(f), ""
+	return newTable(f.visit, list, tableSpec[operator.Window]{
 		Name: "limits", Caption: "Windows of rate limits", Whole: true, Empty: noLimits(f),
 		Columns: []column[operator.Window]{
 			{Key: "scope", Title: "Applies to", Compare: byText(func(w *operator.Window) string { return w.Scope }), Cell: func(w *operator.Window) cell { return limitScope(f.visit, w.Scope) }},
 			{Key: "window", Title: "Window", Cell: func(w *operator.Window) cell { return textCell(title(w.Window)) }},
 			{Key: "state", Title: "Status", Cell: limitState},
-			{Key: "share", Title: "Used", Cell: func(w *operator.Window) cell { x := limitBar(w); return cell{Bar: &x} }},
+			{Key: "share", Title: "Used", Cell: func(w *operator.Window) cell { x := limitBar(w); return cell{Bar: &x, Sub: smallPercent(usedShare(w))} }},
 			{Key: "used", Title: "Requests", Number: true, Compare: func(a, b *operator.Window) int { return cmp.Compare(a.Used, b.Used) }, Cell: func(w *operator.Window) cell { return textCell(count(w.Used)) }},
 			{Key: "limit", Title: "Limit", Number: true, Compare: func(a, b *operator.Window) int { return cmp.Compare(a.Limit, b.Limit) }, Cell: func(w *operator.Window) cell { return textCell(count(w.Limit)) }},
 			{Key: "left", Title: "Remaining", Number: true, Cell: func(w *operator.Window) cell { return textCell(count(w.Remaining)) }},
-			{Key: "reset", Title: "Resets in", Number: true, Cell: func(w *operator.Window) cell { return textCell(lasting(time.Duration(w.ResetSeconds) * time.Second)) }},
+			{Key: "reset", Title: "Resets in", Number: true, Cell: func(w *operator.Window) cell {
+				return textCell(lastingFully(time.Duration(w.ResetSeconds) * time.Second))
+			}},
 			{Key: "leases", Title: "Leased to gateways", Off: true, Cell: leases},
-			{Key: "", Title: "Actions", Cell: func(w *operator.Window) cell { return limitActions(f.visit, w) }},
+			{Key: "", Title: "Actions", Cell: func(w *operator.Window) cell {
+				if w.Scope == last || w.Used == 0 { // a reset empties all windows of the scope
+					return cell{}
+				}
+				last = w.Scope
+				return limitActions(f.visit, w)
+			}},
 		},
 	})
 }
@@ -118,12 +133,17 @@ func leases(w *operator.Window) (c cell) {
 	return c
 }
 
-// limitActions returns the form that resets a window in use.
+// limitActions returns the form that resets all windows of the scope of a window.
 func limitActions(v *visit, w *operator.Window) cell {
-	if !v.Can(resetLimit) || w.Used == 0 {
+	if !v.Can(resetLimit) {
 		return cell{}
 	}
-	f := v.post("limits/reset", "", "Reset")
-	f.Subject, f.Hidden = "all windows of "+w.Scope, append(f.Hidden, hiddenField{"scope", w.Scope})
+	f := v.post("limits/reset", "", "Reset all windows")
+	f.Subject, f.Hidden = "of "+scopeName(w.Scope), append(f.Hidden, hiddenField{"scope", w.Scope})
 	return cell{Forms: []form{f}}
+}
+
+// scopeName describes a scope such as key:ann, or the organisation for an empty scope.
+func scopeName(scope string) string {
+	return cmp.Or(strings.Replace(scope, ":", " ", 1), "the organisation")
 }

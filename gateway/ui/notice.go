@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -77,7 +76,7 @@ func outcome(action string, form url.Values, answer any) string {
 	case "resources/stop":
 		return "Pod " + id + " is stopped."
 	case "limits/reset":
-		return "The windows of " + cmp.Or(form.Get("scope"), "the organisation") + " are empty."
+		return "All rate limits of " + scopeName(form.Get("scope")) + " are reset."
 	case "spend/holds/release":
 		return "Reservation " + id + " is released."
 	case "spend/snooze", "resources/snooze":
@@ -108,9 +107,9 @@ func answered(r *approval.Record) string {
 	}
 	most := ""
 	if r.Answer != nil && r.Answer.MaxUSD != "" {
-		most = fmt.Sprintf(", for at most %s USD per %s", usd(r.Answer.MaxUSD), r.Per)
+		most = fmt.Sprintf(", for at most %s per %s", amount(r.Answer.MaxUSD), r.Per)
 	}
-	return fmt.Sprintf("Request %s is granted: the call may pass once until %s%s.", r.ID, moment(&r.Until), most)
+	return fmt.Sprintf("Approved: %s can send the request once until %s%s. You can revoke the approval under All.", r.Key, moment(&r.Until), most)
 }
 
 // as converts the response of an action to type T. A response of the data listener is decoded from JSON.

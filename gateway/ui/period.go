@@ -135,6 +135,9 @@ func (v *visit) zone() *time.Location {
 // Period returns the time range of the page.
 func (v *visit) Period() period { return v.period }
 
+// ZoneName returns the name of the organisation's time zone for scripts.
+func (f *frame) ZoneName() string { return f.zone().String() }
+
 // Zone returns the name of the page's time zone at the time of the request, such as CET, UTC+1.
 func (f *frame) Zone() string {
 	at := f.now().In(f.zone())

@@ -46,7 +46,7 @@ deny contains msg if {
 	count := input.resource.after.gpu.count
 	print("GPUs:", count)
 	count > 1
-	msg := sprintf("%d GPUs exceed the limit of 1", [count])
+	msg := sprintf("%d GPUs exceed 1", [count])
 }
 `
 
@@ -165,6 +165,9 @@ func (p *playground) replay(v *visit) error {
 
 func (p *playground) try(v *visit) error {
 	trial := operator.Trial{Draft: p.Draft, Decision: p.Decision}
+	if p.Decision == "" && strings.TrimSpace(p.Input) == "" {
+		return adminapi.BadRequestError{Reason: "enter the decision ID of a request, or paste an input under Input of the policies"}
+	}
 	if p.Decision == "" {
 		in := json.NewDecoder(strings.NewReader(p.Input))
 		in.UseNumber()
@@ -304,14 +307,15 @@ func (p playground) Differences(f *frame) table {
 	for i, g := range p.Replayed.Groups {
 		groups[i] = *g
 	}
-	return newTable(f.visit, groups, tableSpec[replay.Group]{
-		Name: "replay", Caption: "Results of the replay", Columns: []column[replay.Group]{
-			{Title: "Difference", Cell: func(g *replay.Group) cell { return textCell(title(string(g.Kind))) }},
-			{Title: "Requests", Number: true, Cell: func(g *replay.Group) cell { return textCell(count(int64(g.Calls))) }},
-			{Title: "Policies", Cell: func(g *replay.Group) cell { return countLines(g.Policies) }},
-			{Title: "Not in the log", Cell: func(g *replay.Group) cell { return countLines(g.Missing) }},
-		},
-	})
+	columns := []column[replay.Group]{
+		{Title: "Difference", Cell: func(g *replay.Group) cell { return textCell(title(string(g.Kind))) }},
+		{Title: "Requests", Number: true, Cell: func(g *replay.Group) cell { return textCell(count(int64(g.Calls))) }},
+		{Title: "Policies", Cell: func(g *replay.Group) cell { return countLines(g.Policies) }},
+	}
+	if slices.ContainsFunc(groups, func(g replay.Group) bool { return len(g.Missing) > 0 }) {
+		columns = append(columns, column[replay.Group]{Title: "Not in the log", Cell: func(g *replay.Group) cell { return countLines(g.Missing) }})
+	}
+	return newTable(f.visit, groups, tableSpec[replay.Group]{Name: "replay", Caption: "Results of the replay", Columns: columns})
 }
 
 // countLines lists names with their counts.
@@ -322,15 +326,15 @@ func countLines[N int | int64](counts map[string]N) (c cell) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		c.Lines = append(c.Lines, name+" "+count(int64(counts[name])))
+		c.Lines = append(c.Lines, name+": "+count(int64(counts[name])))
 	}
 	return c
 }
 
 // SinceField returns the field that selects the time range of a replay.
 func (p playground) SinceField() field {
-	x := field{Name: "since", ID: "since", Label: "Replay requests of the", Type: "select"}
-	for _, o := range [][2]string{{"24h", "last 24 hours"}, {"7d", "last 7 days"}, {"30d", "last 30 days"}} {
+	x := field{Name: "since", ID: "since", Label: "Replay requests of", Type: "select"}
+	for _, o := range [][2]string{{"24h", "the last 24 hours"}, {"7d", "the last 7 days"}, {"30d", "the last 30 days"}} {
 		x.Options = append(x.Options, option{o[0], o[1], o[0] == p.Since})
 	}
 	return x

@@ -95,7 +95,7 @@ func (d policyData) Head(f *frame) head {
 		{Title: "Existing resources", Path: f.With("held", "1"), Here: d.Held != nil},
 	}}
 	if d.Held != nil {
-		h.Text = "Resources that the policies in force would deny if they were created now. Read from the platform."
+		h.Text = "Resources that the policies in force would deny or warn about if they were created now. Read from the platform."
 	}
 	if f.Can(tryRow) {
 		h.Actions = []button{{Title: "Open playground", Icon: "flask", Path: f.Link("playground")}}
@@ -123,7 +123,7 @@ func (d policyData) Table(f *frame) table {
 		Path:  func(e *policyEffect) string { return f.Link("policies/" + url.PathEscape(e.Policy)) },
 		Muted: func(e *policyEffect) bool { return len(e.InForce) == 0 },
 		Columns: []column[policyEffect]{
-			{Key: "policy", Title: "Policy", Compare: byText(func(e *policyEffect) string { return e.Policy }), Cell: func(e *policyEffect) cell { return textCell(e.Policy, e.Title) }},
+			{Key: "policy", Title: "Policy", Compare: byText(func(e *policyEffect) string { return e.Policy }), Cell: func(e *policyEffect) cell { return textCell(e.Policy, differing(e.Title, e.Policy)...) }},
 			{Key: "mode", Title: "Mode", Cell: modeCell},
 			{Key: "for", Title: "Applies to", Cell: func(e *policyEffect) cell { return appliesCell(e.InForce) }},
 			number("denied", "Denied", func(e *policyEffect) int64 { return e.Denied }),
@@ -131,9 +131,17 @@ func (d policyData) Table(f *frame) table {
 			number("warned", "Warned", func(e *policyEffect) int64 { return e.Warned }),
 			number("exempted", "Exempted", func(e *policyEffect) int64 { return e.Exempted }),
 			changed,
-			{Key: "trend", Title: "Last 30 days", Cell: func(e *policyEffect) cell { return trendCell(e) }},
+			{Key: "trend", Title: "Denied per day", Cell: func(e *policyEffect) cell { return trendCell(e) }},
 		},
 	})
+}
+
+// differing returns the readable title of a policy, or none if it equals the name.
+func differing(heading, name string) []string {
+	if strings.EqualFold(heading, words(name)) {
+		return nil
+	}
+	return present(strings.ReplaceAll(heading, " - ", ": "))
 }
 
 // noPolicies returns the empty state of the list.
@@ -186,7 +194,7 @@ func appliesCell(entries []operator.PolicyEntry) (c cell) {
 		if len(entries) > 1 {
 			line = entries[i].Mode + ": " + line
 		}
-		c.Lines = append(c.Lines, line)
+		c.Lines = append(c.Lines, sentence(line))
 	}
 	return c
 }
@@ -211,14 +219,19 @@ func appliesTo(e *adminapi.Entry) string {
 
 // HeldTable lists existing resources with the results of policies.
 func (d policyData) HeldTable(f *frame) table {
-	return newTable(f.visit, slices.Clone(d.Held.Is.Resources), tableSpec[explain.AuditedResource]{
+	list := slices.DeleteFunc(slices.Clone(d.Held.Is.Resources), func(s explain.AuditedResource) bool { return s.Verdict == explain.Allowed && len(s.Policies) == 0 })
+	none := empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes of the organisation appear here with the policies that they violate."}
+	if n := len(d.Held.Is.Resources); n > 0 {
+		none = empty{Icon: "check", Title: "No violations", Text: "All existing resources meet the policies in force: " + plural(n, "resource") + " checked."}
+	}
+	return newTable(f.visit, list, tableSpec[explain.AuditedResource]{
 		Name: "held", Caption: "Existing resources and the results of policies", Whole: true,
-		Empty: empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes of the organisation appear here with the policies that they violate."},
+		Empty: none,
 		Path:  func(s *explain.AuditedResource) string { return f.Link("resources/" + url.PathEscape(s.ID)) },
 		Columns: []column[explain.AuditedResource]{
 			{Key: "resource", Title: "Resource", Cell: func(s *explain.AuditedResource) cell { return textCell(cmp.Or(s.Name, s.ID), s.Kind, s.ID) }},
-			{Key: "owner", Title: "Owner", Compare: byText(func(s *explain.AuditedResource) string { return s.Team }), Cell: func(s *explain.AuditedResource) cell { return textCell(s.Team, s.Key) }},
-			{Key: "cost", Title: "Cost per month", Number: true, Compare: byAmount(func(s *explain.AuditedResource) string { return s.USDPerMonth }), Cell: func(s *explain.AuditedResource) cell { return textCell(amount(s.USDPerMonth)) }},
+			{Key: "owner", Title: "Owner", Compare: byText(func(s *explain.AuditedResource) string { return s.Team }), Cell: func(s *explain.AuditedResource) cell { return textCell(s.Team, "key "+s.Key) }},
+			{Key: "cost", Title: "Per month", Number: true, Compare: byAmount(func(s *explain.AuditedResource) string { return s.USDPerMonth }), Cell: func(s *explain.AuditedResource) cell { return textCell(amount(s.USDPerMonth)) }},
 			{Key: "result", Title: "Result", Compare: byText(func(s *explain.AuditedResource) string { return string(s.Verdict) }), Cell: func(s *explain.AuditedResource) cell { return statusCell(string(s.Verdict)) }},
 			{Key: "policies", Title: "Policies", Cell: heldPolicies},
 		},

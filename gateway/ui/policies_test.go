@@ -46,7 +46,7 @@ func TestModes(t *testing.T) {
 	if got := modeOf(nil); got.Word != "Not in force" {
 		t.Errorf("no entry is %q", got.Word)
 	}
-	if diff := cmp.Diff([]string{"shadow: team ml, ops, except role admin", "enforce: everyone"}, appliesCell([]operator.PolicyEntry{shadow, enforce}).Lines); diff != "" {
+	if diff := cmp.Diff([]string{"Shadow: team ml, ops, except role admin", "Enforce: everyone"}, appliesCell([]operator.PolicyEntry{shadow, enforce}).Lines); diff != "" {
 		t.Errorf("applies to (-want +got):\n%s", diff)
 	}
 }

@@ -233,30 +233,41 @@ func paramValue(p *setParam) cell {
 	if !p.Set {
 		return cell{Text: "default"}
 	}
+	c := cell{}
+	all := func(lines []string, n int) {
+		if n > maxListed {
+			c.Details, c.Menu = strings.Join(lines, "\n"), "Show all "+count(int64(n))
+		}
+	}
 	switch value := p.Value.(type) {
 	case []any:
-		return cell{Lines: listed(value)}
+		c.Lines = listed(value, maxListed)
+		all(listed(value, len(value)), len(value))
+		return c
 	case map[string]any:
-		c := cell{}
+		var lines []string
+		most := 0
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			if list, isList := value[key].([]any); isList {
-				c.Lines = append(c.Lines, key+": "+strings.Join(listed(list), ", "))
+				c.Lines = append(c.Lines, key+": "+strings.Join(listed(list, maxListed), ", "))
+				lines, most = append(append(lines, key+":"), listed(list, len(list))...), max(most, len(list))
 				continue
 			}
 			c.Lines = append(c.Lines, key+": "+jsonText(value[key]))
 		}
+		all(lines, most)
 		return c
 	}
 	return codeCell(jsonText(p.Value))
 }
 
-// listed formats the first items of a list and the number of further items.
-func listed(list []any) (out []string) {
-	for _, item := range list[:min(len(list), maxListed)] {
+// listed formats the first items of a list, at most the given number, and the number of further items.
+func listed(list []any, most int) (out []string) {
+	for _, item := range list[:min(len(list), most)] {
 		text, _ := item.(string)
 		out = append(out, cmp.Or(text, jsonText(item)))
 	}
-	if more := len(list) - maxListed; more > 0 {
+	if more := len(list) - most; more > 0 {
 		out = append(out, "and "+count(int64(more))+" more")
 	}
 	return out
@@ -280,6 +291,9 @@ func (d policyPage) Requests(f *frame) table {
 		return slices.Contains([]string{"resource", "price", "latency", "status"}, c.Key)
 	})
 	for i := range columns {
+		if columns[i].Key == "reason" { // the page's title names the policy
+			columns[i].Cell = func(s *explain.Summary) cell { return textCell(strings.TrimPrefix(reasonOf(s), d.Policy+": ")) }
+		}
 		columns[i].Key = ""
 	}
 	return newTable(f.visit, d.Latest.Is.Decisions, tableSpec[explain.Summary]{

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"html/template"
@@ -52,7 +53,12 @@ func functions(base string) template.FuncMap {
 		"codeOf": func(label, text string) *code { return &code{label, text} }, "escape": url.PathEscape,
 		"list":  func(items ...string) []string { return items },
 		"asset": func(name string) string { return base + asset(name) },
-		"both":  func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
+		"logTime": func(text string) string {
+			at, _ := time.Parse(time.RFC3339Nano, text) // an invalid time is shown as it is
+			return cmp.Or(moment(at), text)
+		},
+		"sentence": sentence,
+		"both":     func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,8 @@ type requestData struct {
 
 	// Pending is the approval request of a denied request, or nil.
 	Pending *approval.Record
+	// Sent is the body of a dry run.
+	Sent string
 }
 
 func loadRequest(v *visit) (any, int, string) {
@@ -48,6 +51,9 @@ func (d requestData) Head(f *frame) head {
 	if d.Own != nil {
 		return h
 	}
+	if d.Pending != nil && f.isPending(d.Pending) {
+		h.Actions = append(h.Actions, button{Title: "Review approval", Icon: "inbox", Path: f.Link("approvals") + "#" + d.Approval, Main: true})
+	}
 	if f.Can(explainRow) {
 		h.Actions = append(h.Actions, d.dryRun(f))
 	}
@@ -70,6 +76,9 @@ func (d requestData) dryRun(f *frame) button {
 
 // body returns the request body if it is stored with an approval request, or "" otherwise.
 func (d requestData) body() string {
+	if d.Sent != "" {
+		return d.Sent
+	}
 	if d.Pending == nil || len(d.Pending.Body) == 0 {
 		return ""
 	}
@@ -83,7 +92,7 @@ const maxAddress = 6000
 func (d requestData) Facts(f *frame) []fact {
 	s := d.Summary()
 	out := []fact{
-		{"Time", f.whenCell(d.Time)},
+		{"Time", f.exactCell(d.Time)},
 		{"Status", textCell(number0(d.Status), words(d.Refusal))},
 		{"Latency", textCell(cmp.Or(millis(d.DurationMs), "–"), platformTime(d.PlatformMs))},
 		{"Price", textCell(cmp.Or(perHour(s.USDPerHour), "–"))},
@@ -91,10 +100,16 @@ func (d requestData) Facts(f *frame) []fact {
 		{"Team", linkCell(d.Caller.Team, f.Link("requests", "team", d.Caller.Team))},
 		{"Roles", textCell(strings.Join(d.Caller.Roles, ", "))},
 		{"Resource", cell{Text: s.Resource, Code: true, Path: f.Link("resources/" + url.PathEscape(s.Resource))}},
-		{"API", textCell(cmp.Or(dialectName(d.Dialect), title(d.Dialect)))},
+		{"API", textCell(cmp.Or(dialectName(d.Dialect), d.Dialect))},
 		{"Request ID", codeCell(d.RequestID)},
 		{"Decision ID", codeCell(d.DecisionID)},
 		{"Configuration", codeCell(short(d.Revision))},
+	}
+	switch d.DecisionID {
+	case d.RequestID:
+		out = slices.DeleteFunc(out, func(x fact) bool { return x.Label == "Decision ID" })
+	case "": // a dry run, which was not sent
+		out = slices.DeleteFunc(out, func(x fact) bool { return x.Label == "Time" || x.Label == "Latency" })
 	}
 	return slices.DeleteFunc(out, func(x fact) bool { return x.Text == "" && x.When == nil })
 }
@@ -104,7 +119,7 @@ func platformTime(ms float64) string {
 	if ms == 0 {
 		return ""
 	}
-	return millis(ms) + " at the platform"
+	return millis(ms) + " waiting for the platform"
 }
 
 // perHour formats an hourly price. It returns "" for an empty price.
@@ -141,7 +156,11 @@ func (d requestData) Curl() *code {
 	} else {
 		b.WriteString("curl ")
 	}
-	fmt.Fprintf(&b, "\"$TOLLGATE_URL\"%s \\\n  -H \"Authorization: Bearer $TOLLGATE_KEY\"", quoted(d.Path))
+	at := `"$TOLLGATE_URL"` + quoted(d.Path)
+	if plainPath.MatchString(d.Path) {
+		at = `"$TOLLGATE_URL` + d.Path + `"`
+	}
+	fmt.Fprintf(&b, "%s \\\n  -H \"Authorization: Bearer $TOLLGATE_KEY\"", at)
 	switch body := d.body(); {
 	case body != "":
 		b.WriteString(" \\\n  --json " + quoted(compact(body)))
@@ -150,6 +169,9 @@ func (d requestData) Curl() *code {
 	}
 	return &code{"curl command", b.String()}
 }
+
+// plainPath matches paths that need no quoting within double quotes in a shell.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9/_.~?=&%:,-]+$`)
 
 // quoted quotes a text as a single shell word.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
@@ -169,6 +191,12 @@ func (d requestData) Sections() []callSection {
 	first := callSection{Stages: d.Stages}
 	if len(d.Calls) == 1 && d.Calls[0].Path == d.Path {
 		first.Call, first.Stages = &d.Calls[0], slices.Concat(d.Stages, d.Calls[0].Stages)
+		for i := range first.Stages {
+			x := &first.Stages[i]
+			if x.Name == "dispatch" && d.PlatformMs > 0 {
+				x.Notes = append(slices.Clone(x.Notes), "of which "+platformTime(d.PlatformMs))
+			}
+		}
 		return []callSection{first}
 	}
 	out := []callSection{first}
@@ -204,12 +232,12 @@ func (s callSection) Policies(f *frame) table {
 
 // Budgets returns the budgets with their amounts before and after the call.
 func (s callSection) Budgets(f *frame) table {
-	if s.Call == nil {
+	if s.Call == nil || !slices.ContainsFunc(s.Call.Budgets, func(b explain.BudgetCheck) bool { return decimal(b.Needs) != 0 }) {
 		return table{}
 	}
 	return newTable(f.visit, s.Call.Budgets, tableSpec[explain.BudgetCheck]{
 		Name: "budgets", Caption: "Budgets before and after the request", Columns: []column[explain.BudgetCheck]{
-			{Title: "Budget", Cell: func(b *explain.BudgetCheck) cell { return textCell(b.Scope, words(b.Budget)) }},
+			{Title: "Budget", Cell: func(b *explain.BudgetCheck) cell { return textCell(title(b.Scope), words(b.Budget)) }},
 			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { x := checkBar(b); return cell{Bar: &x} }},
 			{Title: "Before", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, before(b))) }},
 			{Title: "Request", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell("+" + ofBudget(b, b.Needs)) }},
@@ -222,6 +250,66 @@ func (s callSection) Budgets(f *frame) table {
 			}},
 		},
 	})
+}
+
+// Why explains the denial: the rule and the causes that the timeline states. It leaves the approval to [requestData.Approved].
+func (d requestData) Why() string {
+	text := []string{strings.TrimSuffix(ruleOf(d.Detail), ".")}
+	for _, s := range d.Sections() {
+		for _, x := range s.Stages {
+			for _, n := range x.Notes {
+				if x.Result == "refused" && n != d.Detail && (d.Status == http.StatusBadRequest || d.Status == http.StatusUnprocessableEntity) {
+					text = append(text, strings.TrimPrefix(n, "because: "))
+				}
+			}
+		}
+	}
+	return strings.Join(text, ": ")
+}
+
+// Approved describes the state of the approval request of a denied request, or returns "" if it has none.
+func (d requestData) Approved(f *frame) string {
+	r := d.Pending
+	switch {
+	case d.Approval == "":
+		return ""
+	case r == nil:
+		return "The approval request has expired. The caller can send the request again to request approval."
+	case r.State == approval.Pending:
+		return "Or approve the request before " + moment(f.When(r.Until).At) + "."
+	case r.Answer == nil:
+		return ""
+	case r.State == approval.Granted:
+		return "Approved by " + r.Answer.By + " until " + moment(f.When(r.Until).At) + ": the caller has to send the same request again."
+	case r.State == approval.Used:
+		return "The request was approved by " + r.Answer.By + ", and has passed since."
+	}
+	return "The approval was denied by " + r.Answer.By + strings.TrimSuffix(": "+r.Answer.Reason, ": ") + "."
+}
+
+// Changes lists the changes that would make the request pass. For policies, it names the field.
+func (d requestData) Changes() (out []string) {
+	var listed []string // lines of ToPass that out replaces
+	for i := range d.Calls {
+		for _, p := range d.Calls[i].Policies {
+			line := p.Message + " (policy " + p.Policy + ")."
+			if p.Field != "" {
+				line = "Change " + strings.ReplaceAll(strings.TrimPrefix(p.Field, "/"), "/", ".") + ": " + line
+			}
+			if line = sentence(line); p.Verdict == "denies" && !slices.Contains(out, line) {
+				out, listed = append(out, line), append(listed, p.Policy+": "+p.Message)
+			}
+		}
+	}
+	for _, line := range d.ToPass {
+		if line == d.Detail {
+			line = d.Why()
+		}
+		if !slices.ContainsFunc(append(listed, explain.OrApprove), func(s string) bool { return strings.HasPrefix(line, s) }) {
+			out = append(out, sentence(ruleOf(line)))
+		}
+	}
+	return out
 }
 
 // before returns the used and reserved amount of a budget before the call.
@@ -289,7 +377,10 @@ func (s callSection) Timeline() (out []timelineRow) {
 
 // stageRow returns the row of a stage. total is the length of the timeline in milliseconds.
 func stageRow(x *explain.Stage, total float64) timelineRow {
-	r := timelineRow{Title: stageName(x.Name), Result: statusOf(x.Result), Notes: x.Notes}
+	r := timelineRow{Title: stageName(x.Name), Result: statusOf(x.Result)}
+	for _, n := range x.Notes {
+		r.Notes = append(r.Notes, ruleOf(n))
+	}
 	if total > 0 {
 		r.Took, r.X, r.Width = millis(max(x.Ms, 0.001)), coordinate(100*x.StartMs/total), coordinate(max(0.5, 100*x.Ms/total))
 	}
@@ -314,7 +405,7 @@ func summedUp(stages []explain.Stage, total float64) []timelineRow {
 	}
 	first, last := &stages[0], &stages[len(stages)-1]
 	sum := stageRow(&explain.Stage{Result: "passed", StartMs: first.StartMs, Ms: last.StartMs + last.Ms - first.StartMs}, total)
-	sum.Title = plural(len(stages), "stage")
+	sum.Title = plural(len(stages), "quick stage")
 	for i := range stages {
 		sum.Inner = append(sum.Inner, stageRow(&stages[i], total))
 	}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"html/template"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
@@ -17,8 +19,12 @@ import (
 type requestsData struct {
 	decisions.List
 
-	// Outcomes holds the counts in the page's time range.
+	// Outcomes holds the counts in the page's time range. It is empty if Uncounted is set.
 	Outcomes part[decisions.OutcomeCounts]
+	// Uncounted reports that the list has a filter that the counts lack.
+	Uncounted bool
+	// Approvals maps decision IDs to pending approval requests.
+	Approvals map[string]string
 	// Full reports that the list reached the requested length, so there may be older entries.
 	Full bool
 }
@@ -33,13 +39,34 @@ func loadRequests(v *visit) (any, int, string) {
 		q.Set("limit", strconv.Itoa(mostListed))
 	}
 	var list part[decisions.List]
+	d.Uncounted = slices.ContainsFunc([]string{"key", "operation", "policy", "resource", "own", "refused"}, func(name string) bool { return q.Has(name) })
 	together(
 		func() { list = ask[decisions.List](v, decisionList, q) },
-		func() { d.Outcomes = v.outcomes() },
+		func() {
+			if !d.Uncounted {
+				d.Outcomes = v.outcomes()
+			}
+		},
+		func() { d.Approvals = v.pendingApprovals() },
 	)
 	d.List = list.Is
 	d.Full = strconv.Itoa(len(d.Decisions)) == cmp.Or(q.Get("limit"), "50")
 	return d, list.Status, list.Fault
+}
+
+// pendingApprovals maps the decision IDs of denied requests to their pending approval requests.
+func (v *visit) pendingApprovals() map[string]string {
+	out := make(map[string]string)
+	if !v.may(approvalList) {
+		return out
+	}
+	list := ask[approval.List](v, approvalList, nil).Is.Approvals
+	for i := range list {
+		if v.isPending(&list[i]) {
+			out[list[i].Decision] = list[i].ID
+		}
+	}
+	return out
 }
 
 // mostListed is the maximum number of requests on a page, regardless of its address.
@@ -73,7 +100,12 @@ func (v *visit) outcomes() part[decisions.OutcomeCounts] {
 }
 
 // filterFields returns the filters of the page. The first visible fields are always shown.
-func (requestsData) filterFields(f *frame) (fields []field, visible int) {
+func (d requestsData) filterFields(f *frame) (fields []field, visible int) {
+	var keys, operations, policies []string // suggestions
+	for i := range d.Decisions {
+		s := &d.Decisions[i]
+		keys, operations, policies = append(keys, s.Key), append(operations, s.Operation), slices.Concat(policies, s.Denied, s.Warned)
+	}
 	outcomes := []option{{Value: "", Title: "All outcomes"}}
 	for _, o := range []string{explain.OutcomeAllowed, explain.OutcomeDenied, explain.OutcomeThrottled, explain.OutcomeFailed} {
 		outcomes = append(outcomes, option{Value: o, Title: title(o)})
@@ -81,12 +113,18 @@ func (requestsData) filterFields(f *frame) (fields []field, visible int) {
 	return []field{
 		{Name: "outcome", Label: "Outcome", Type: "select", Options: outcomes},
 		{Name: "team", Label: "Team", Type: "select", Options: names("All teams", f.Teams(), "")},
-		{Name: "key", Label: "Key", Placeholder: "Key ID"},
-		{Name: "operation", Label: "Operation", Placeholder: "createPod"},
-		{Name: "policy", Label: "Policy", Placeholder: "gpu_count"},
+		{Name: "key", Label: "Key", Placeholder: "Key ID", Suggest: distinct(keys)},
+		{Name: "operation", Label: "Operation", Placeholder: "All operations", Suggest: distinct(operations)},
+		{Name: "policy", Label: "Policy", Placeholder: "All policies", Suggest: distinct(policies)},
 		{Name: "resource", Label: "Resource", Placeholder: "Resource ID"},
-		{Name: "own", Label: "Gateway actions only", Type: "checkbox"},
+		{Name: "own", Label: "Stopped or changed by the gateway itself", Type: "checkbox"},
 	}, 4
+}
+
+// distinct returns the different non-empty texts in order.
+func distinct(texts []string) []string {
+	slices.Sort(texts)
+	return present(slices.Compact(texts)...)
 }
 
 // Filters returns the form that filters the list.
@@ -152,14 +190,27 @@ func (d requestsData) Histogram(f *frame) template.HTML {
 			series[j].Values = append(series[j].Values, float64(value))
 		}
 	}
+	if only := f.Query("outcome"); only != "" {
+		c.Title = title(only) + " requests" + strings.TrimPrefix(c.Title, "Requests by outcome")
+		series = slices.DeleteFunc(series, func(s chart.Series) bool { return s.Name != title(only) })
+	}
 	c.Series = series
 	return c.HTML()
 }
 
 // Table returns the table of requests.
 func (d requestsData) Table(f *frame) table {
+	columns := requestColumns(f.visit)
+	i := slices.IndexFunc(columns, func(c column[explain.Summary]) bool { return c.Key == "reason" })
+	columns[i].Cell = func(s *explain.Summary) cell {
+		c := textCell(reasonOf(s))
+		if id := d.Approvals[s.DecisionID]; id != "" {
+			c.Links = []button{{Title: "Review approval", Path: f.Link("approvals") + "#" + id}}
+		}
+		return c
+	}
 	spec := tableSpec[explain.Summary]{
-		Name: "requests", Caption: "Requests, newest first", Columns: requestColumns(f.visit),
+		Name: "requests", Caption: "Requests, newest first", Columns: columns,
 		Path: func(s *explain.Summary) string { return f.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Live: f.LiveAddress(), Keyed: true, Empty: d.empty(f),
 	}
@@ -175,7 +226,7 @@ func (d requestsData) Table(f *frame) table {
 // requestColumns returns the columns of request lists.
 func requestColumns(v *visit) []column[explain.Summary] {
 	return []column[explain.Summary]{
-		{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
+		{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		{Key: "outcome", Title: "Outcome", Cell: outcomeCell},
 		{Key: "operation", Title: "Operation", Cell: func(s *explain.Summary) cell { return textCell(operationName(s.Operation), dialectName(s.Dialect)) }},
 		{Key: "caller", Title: "Caller", Cell: func(s *explain.Summary) cell { return textCell(s.Key, teamName(s.Team)) }},
@@ -209,18 +260,21 @@ func reasonOf(s *explain.Summary) string {
 	if s.Own != nil {
 		return s.Own.Did
 	}
-	text, _, approvable := strings.Cut(s.Reason, "; this can be approved")
+	text, _, _ := strings.Cut(ruleOf(s.Reason), " (allowed: ")
 	if letters := []rune(text); len(letters) > maxShortReason {
 		text = string(letters[:maxShortReason]) + "…"
-	}
-	if approvable {
-		text += " (can be approved)"
 	}
 	return text
 }
 
+// ruleOf returns the detail of a refusal without the advice for the caller on how to request approval.
+func ruleOf(detail string) string {
+	rule, _, _ := strings.Cut(detail, approval.Advice)
+	return rule
+}
+
 // maxShortReason is the maximum length of a reason in a list, in characters. The page of the request shows the full reason.
-const maxShortReason = 110
+const maxShortReason = 160
 
 // teamName returns the name of a team, or "" for an empty ID.
 func teamName(id string) string {

@@ -2,7 +2,9 @@ package ui
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,7 +69,7 @@ func newGatewayData(v *visit, o *operator.Overview, r *operator.Report, envoys p
 	})
 	d.Groups = newTable(v, envoys.Is.Groups, tableSpec[envoy.GroupStatus]{
 		Name: "groups", Caption: "Groups of Envoys", Columns: groupColumns(v), Whole: true,
-		Empty: empty{Icon: "network", Title: "No Envoy groups", Text: "Envoys that this gateway configures appear here once envoy.groups names their group."},
+		Empty: empty{Icon: "network", Title: "No Envoy groups", Text: "Set envoy.groups to have this gateway configure Envoys. They appear here."},
 	})
 	d.Nodes = newTable(v, envoys.Is.Nodes, tableSpec[envoy.Node]{Name: "nodes", Caption: "Envoys connected to this gateway", Columns: nodeColumns(v), Whole: true})
 	return d
@@ -169,6 +171,8 @@ type configData struct {
 	Diff *part[operator.ConfigDiff]
 	// Lines holds the lines of Diff.
 	Lines []diffLine
+	// First reports that no earlier configuration is known.
+	First bool
 	// Against names the configuration to compare with.
 	Against   string
 	Revisions table
@@ -222,6 +226,9 @@ func newConfigData(v *visit, c *operator.ActiveConfig, diff part[operator.Config
 	if view == viewInForce {
 		return d
 	}
+	if view == viewChanges && with == "" && len(revisions) == 1 {
+		d.First = true
+	}
 	d.Diff, d.Lines = &diff, diffLines(diff.Is.Diff)
 	switch {
 	case view == viewFile:
@@ -229,7 +236,7 @@ func newConfigData(v *visit, c *operator.ActiveConfig, diff part[operator.Config
 	case with != "":
 		d.Against = "revision " + short(with)
 	}
-	d.Revisions = newTable(v, revisions, tableSpec[operator.Revision]{Name: "revisions", Caption: "Configurations that were in force, latest first", Columns: revisionColumns(v), Whole: true})
+	d.Revisions = newTable(v, revisions, tableSpec[operator.Revision]{Name: "revisions", Caption: "Configurations that were in force, latest first", Columns: revisionColumns(v, c.Revision), Whole: true})
 	return d
 }
 
@@ -252,13 +259,17 @@ func diffLines(text string) (out []diffLine) {
 	return out
 }
 
-func revisionColumns(v *visit) []column[operator.Revision] {
+// revisionColumns returns the columns of the list of revisions. The one in force has no link, because it cannot be compared with itself.
+func revisionColumns(v *visit, current string) []column[operator.Revision] {
 	return []column[operator.Revision]{
 		{Key: "revision", Title: "Revision", Cell: func(r *operator.Revision) cell {
+			if r.Revision == current {
+				return cell{Text: short(r.Revision), Code: true, Sub: "in force"}
+			}
 			return cell{Text: short(r.Revision), Code: true, Path: v.With("with", r.Revision)}
 		}},
 		{Key: "loaded", Title: "In force since", Cell: func(r *operator.Revision) cell { return v.whenCell(r.Loaded) }},
-		{Key: "gateway", Title: "First loaded by", Cell: func(r *operator.Revision) cell { return textCell(r.Gateway, present(r.Version)...) }},
+		{Key: "gateway", Title: "First loaded by", Cell: func(r *operator.Revision) cell { return textCell(r.Gateway, "version "+cmp.Or(r.Version, "unknown")) }},
 	}
 }
 
@@ -269,7 +280,15 @@ func loadAlerts(v *visit) (any, int, string) {
 
 // alertPage returns the page that lists alerts.
 func alertPage(v *visit, list *alerts.AlertList) listing {
-	l := v.filtered(field{Name: "kind", Label: "Kind", Placeholder: "budget.threshold", Suggest: []string{"budget.threshold", "budget.stopped", "spend.unusual", "resource.idle", "resource.stopped", "resource.unowned", "approval.requested", "exception.expiring"}})
+	kinds := []option{{"", "All alerts", false}}
+	for k := range strings.FieldsSeq("budget.threshold budget.over budget.stopped spend.unusual resource.idle resource.stopped resource.unowned " +
+		"resource.changed resource.removed approval.requested exception.expiring report.weekly") {
+		kinds = append(kinds, option{k, title(strings.ReplaceAll(k, ".", " ")), false})
+	}
+	l := v.filtered(field{Name: "kind", Label: "Kind", Type: "select", Options: kinds})
+	if slices.ContainsFunc(list.Alerts, func(a alerts.Alert) bool { return !a.Delivered && a.Failure == "" }) {
+		l.Notes = append(l.Notes, note{levelWarn, "Nobody was notified of the alerts with the status Logged only. Configure a receiver under alerts.webhook of the organisation to have alerts delivered."})
+	}
 	l.Table = newTable(v, list.Alerts, tableSpec[alerts.Alert]{
 		Name: "alerts", Caption: "Alerts of " + v.org + ", newest first", Columns: alertColumns(v), Next: v.older("cursor", list.Next), Prev: v.newest("cursor"),
 		Empty: l.empty(v, empty{Icon: "bell", Title: "No alerts in this period", Text: "Budgets that reach a threshold, unusual spend, idle resources and expiring exceptions appear here, whether or not a receiver is configured under alerts."}),
@@ -279,11 +298,66 @@ func alertPage(v *visit, list *alerts.AlertList) listing {
 
 func alertColumns(v *visit) []column[alerts.Alert] {
 	return []column[alerts.Alert]{
-		{Key: "kind", Title: "Alert", Cell: func(a *alerts.Alert) cell { return textCell(title(strings.ReplaceAll(a.Kind, ".", " ")), a.Kind) }},
-		{Key: "time", Title: "Time", Cell: func(a *alerts.Alert) cell { return v.whenCell(a.At) }},
+		{Key: "alert", Title: "Alert", Cell: func(a *alerts.Alert) cell {
+			kind := title(strings.ReplaceAll(a.Kind, ".", " "))
+			if a.Text == "" {
+				return cell{Text: kind, Path: alertPath(v, a)}
+			}
+			return cell{Text: a.Text, Path: alertPath(v, a), Sub: kind}
+		}},
+		{Key: "severity", Title: "Severity", Cell: func(a *alerts.Alert) cell { return cell{Status: alertSeverity(a)} }},
+		{Key: "at", Title: "Time", Cell: func(a *alerts.Alert) cell { return v.exactCell(a.At) }},
 		{Key: "delivery", Title: "Delivery", Cell: func(a *alerts.Alert) cell { return deliveryCell(a) }},
-		{Key: "details", Title: "Details", Cell: func(a *alerts.Alert) cell { return cell{Details: cmp.Or(pretty(a.Data), "{}"), Menu: "Details"} }},
+		{Key: "details", Title: "Details", Cell: func(a *alerts.Alert) cell { return cell{Details: cmp.Or(pretty(a.Data), "{}"), Menu: "Data"} }},
 	}
+}
+
+// alertSubject holds the fields of an alert's data that identify its subject.
+type alertSubject struct {
+	Scope    string `json:"scope"`
+	Percent  int    `json:"percent"`
+	Resource string `json:"resource"`
+	Approval string `json:"approval"`
+}
+
+// subjectOf returns the subject of an alert. Its fields are empty for data of an unknown form.
+func subjectOf(a *alerts.Alert) (s alertSubject) {
+	_ = json.Unmarshal(a.Data, &s)
+	return s
+}
+
+// alertPath returns the address of the page of an alert's subject.
+func alertPath(v *visit, a *alerts.Alert) string {
+	s := subjectOf(a)
+	kind, _, _ := strings.Cut(a.Kind, ".")
+	switch {
+	case kind == "budget":
+		team, isTeam := strings.CutPrefix(s.Scope, "team ")
+		if !isTeam {
+			team = ""
+		}
+		return v.Link("budgets", "team", team)
+	case kind == "approval":
+		return v.Link("approvals", "view", "all") + "#" + url.PathEscape(s.Approval)
+	case kind == "resource" && s.Resource != "":
+		return v.Link("resources/" + url.PathEscape(s.Resource))
+	}
+	page := map[string]string{"spend": "cost", "report": "cost", "resource": "resources", "exception": "exceptions"}[kind]
+	if page == "" {
+		return ""
+	}
+	return v.Link(page)
+}
+
+// alertSeverity rates an alert.
+func alertSeverity(a *alerts.Alert) *status {
+	switch s := subjectOf(a); {
+	case a.Kind == "budget.over", a.Kind == "budget.stopped", a.Kind == "budget.threshold" && s.Percent >= 100, strings.HasPrefix(a.Kind, "ledger."):
+		return &status{levelBad, "Critical"}
+	case strings.HasPrefix(a.Kind, "approval."), strings.HasPrefix(a.Kind, "report."), a.Kind == "budget.threshold" && s.Percent < 80:
+		return &status{levelInfo, "Info"}
+	}
+	return &status{levelWarn, "Warning"}
 }
 
 // deliveryCell shows whether a receiver accepted an alert.

@@ -261,6 +261,16 @@ func (v *visit) whenCell(t any) cell {
 	return cell{}
 }
 
+// exactCell returns a cell with a date and time, and below it the time relative to now. It is empty for a zero time.
+func (v *visit) exactCell(t any) cell {
+	c := v.whenCell(t)
+	if c.When != nil {
+		c.Sub = c.When.Text()
+		c.When.Full = true
+	}
+	return c
+}
+
 // byText and the following functions compare rows by a field, for use in columns.
 func byText[T any](of func(*T) string) func(a, b *T) int {
 	return func(a, b *T) int { return strings.Compare(of(a), of(b)) }

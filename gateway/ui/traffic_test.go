@@ -50,6 +50,23 @@ func TestRequestPage(t *testing.T) {
 	}
 }
 
+// The chart of requests follows the page's filters by outcome and team, and is left out for filters that the counts lack.
+func TestTheChartFollowsTheFilters(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "vera")
+	c.pod(t, "3")
+	for query, want := range map[string]string{
+		"": "Requests by outcome", "outcome=denied": "Denied requests", "team=research": "Requests by outcome, team research",
+		"key=ann": "There is no chart for these filters", "policy=gpu_count": "There is no chart for these filters",
+	} {
+		_, _, page := p.get(c.URL + "/ui/requests?" + query)
+		if chart := strings.Contains(page, `id="outcomes`); !strings.Contains(page, want) || chart != !strings.Contains(want, "no chart") {
+			t.Errorf("%s: chart %t, want %q: %s", query, chart, want, page)
+		}
+	}
+}
+
 // The page of a policy has its parameters, its effect by team and an example. Policies that an organisation does not have are not found.
 func TestPolicyPage(t *testing.T) {
 	t.Parallel()

@@ -58,10 +58,10 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1449},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10364},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10396},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6079},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4394},
-		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2871},
+		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2872},
 		{"callers", []string{"gateway/identity"}, 1896},
 		{"Envoy", []string{"gateway/extproc/..."}, 516},
 		{"leaves of the gateway", []string{
@@ -70,8 +70,8 @@ func Budgets() []Budget {
 		}, 9458},
 		{"explanations, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4793},
-		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 7690},
+		}, 4794},
+		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8160},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 465},
 		{"policies", []string{"policies/..."}, 14378},
 		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8892},

@@ -225,8 +225,7 @@ func addAdvice(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
 		p.Detail += "; an operator can approve this call: make the call to request approval"
 		return
 	default:
-		p.Detail += fmt.Sprintf("; to request approval, ask an operator to run 'tollgate approvals grant %s %s', then repeat the call",
-			ex.Caller.Org, r.ID)
+		p.Detail += approval.Advice + fmt.Sprintf("ask an operator to run 'tollgate approvals grant %s %s', then repeat the call", ex.Caller.Org, r.ID)
 	}
 	p.Approval = &problem.Approval{ID: r.ID, State: string(r.State), Until: r.Until}
 }

@@ -29,24 +29,26 @@
     return small;
   };
   const dialects = { v1: "v1 API", graphql: "GraphQL API", run: "Run API", chat: "Chat API" };
+  const clock = new Intl.DateTimeFormat("en-US", { timeZone: bar.dataset.zone, hourCycle: "h23", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
   const time = (at) => {
     const element = document.createElement("time");
     element.dateTime = at;
+    const parts = Object.fromEntries(clock.formatToParts(new Date(at)).map((p) => [p.type, p.value]));
+    element.textContent = `${parts.day} ${parts.month} ${parts.hour}:${parts.minute}:${parts.second}`;
     element.title = `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
-    element.textContent = "just now";
     return element;
   };
   const cents = (usd) => `$${Number(usd).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: Number(usd) < 0.005 ? 6 : 2 })}`;
   const millis = (ms) => (ms < 0.1 ? `${Math.max(1, Math.round(ms * 1000))} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
   const brief = (reason) => {
-    const [text, approvable] = reason.split("; this can be approved");
-    return `${text.length > 110 ? `${text.slice(0, 110)}…` : text}${approvable ? " (can be approved)" : ""}`;
+    const text = reason.split("; to request approval, ")[0].split(" (allowed: ")[0];
+    return text.length > 160 ? `${text.slice(0, 160)}…` : text;
   };
 
   // What each column shows of a request.
   const columns = {
-    time: (d) => [time(d.time)],
+    time: (d) => [time(d.time), line("just now")],
     outcome: (d) => [badges[d.own ? "own" : d.outcome]?.cloneNode(true) ?? d.outcome ?? "", ...(d.dry ? [line("Dry run")] : [])],
     operation: (d) => [d.operation === "unmatched" ? "Unknown operation" : d.operation, line(dialects[d.dialect] ?? "")],
     caller: (d) => [d.key ?? "", line(d.team ? `team ${d.team}` : "")],
