@@ -30,7 +30,7 @@ func TestAuditWords(t *testing.T) {
 			"Not signed in", "Reset rate limits of key ann", "",
 		},
 		{audit.Change{Record: audit.Record{Operation: "deletePod", Kind: "pod", Verb: "delete"}}, "", "Deleted pod", "deletePod"},
-		{audit.Change{Record: audit.Record{Who: "ada", Operation: "POST /admin/later", Query: "x=1"}}, "ada", "POST /admin/later", "x: 1"},
+		{audit.Change{Record: audit.Record{Who: "ada", Operation: "GET /admin/orgs", Query: "x=1"}}, "ada", "GET /admin/orgs", "x: 1"},
 	} {
 		c := actionCell(v, &tt.change)
 		if diff := cmp.Diff([]string{tt.by, tt.what, tt.sub}, []string{actor(&tt.change), c.Text, c.Sub}); diff != "" {

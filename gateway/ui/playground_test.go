@@ -43,7 +43,7 @@ func TestPlayground(t *testing.T) {
 	form.Set("do", "replay")
 	form.Set("since", "7d")
 	status, page = root.draft(t, c, form)
-	for _, want := range []string{"1 recorded request</strong> evaluated again", `Newly denied</th>`, `class="n">1</td>`, `<div>mine 1</div>`, "/ui/requests/" + id, "With the draft: mine &lt;i&gt;no&lt;/i&gt;"} {
+	for _, want := range []string{"1 recorded request</strong> evaluated again", `Newly denied</th>`, `class="n">1</td>`, `<div>mine: 1</div>`, "/ui/requests/" + id, "With the draft: mine: &lt;i&gt;no&lt;/i&gt;"} {
 		if status != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("a draft that is rehearsed: %d without %q: %s", status, want, page)
 		}

@@ -165,7 +165,7 @@ func TestLeadsGrantOnTheirPages(t *testing.T) {
 	if status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/approvals" {
 		t.Fatalf("grant: %d to %q: %s", status, header.Get("Location"), body)
 	}
-	if _, _, body := lead.get(c.URL + header.Get("Location")); !strings.Contains(body, "Answered by lena") || !strings.Contains(body, "is granted: the call may pass once until ") {
+	if _, _, body := lead.get(c.URL + header.Get("Location")); !strings.Contains(body, "Answered by lena") || !strings.Contains(body, "can send the request once until ") {
 		t.Errorf("the page after the grant: %s", body)
 	}
 	if status, answer := c.call(t, http.MethodPost, "/v2/pods", "key_of_ann", threeGPUs); status != http.StatusCreated {
