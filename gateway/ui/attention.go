@@ -35,8 +35,12 @@ type item struct {
 // attentionSize is the maximum number of entries.
 const attentionSize = 5
 
-// snoozeRow is the endpoint of the action that is performed in place.
-const snoozeRow = "POST /admin/spend/snooze"
+// Endpoints of the actions that are performed in place.
+const (
+	grantRow  = "POST /admin/approvals/grant"
+	denyRow   = "POST /admin/approvals/deny"
+	snoozeRow = "POST /admin/spend/snooze"
+)
 
 // newAttention lists problems first, then approval requests, then idle resources, the most expensive first.
 func newAttention(v *visit, f *overviewFacts) (a attention) {
@@ -81,7 +85,8 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 	return out
 }
 
-// approvalItem returns the entry of an approval request. It links to the request, which shows what an approval permits.
+// approvalItem returns the entry of an approval request, with Approve and Deny. If the principal is anonymous, the decision is recorded
+// under the name that the gateway assigns to anonymous principals.
 func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)
 	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Summary, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
@@ -90,7 +95,16 @@ func approvalItem(v *visit, a *approval.PendingApproval) item {
 		x.Text += " · " + amount(a.USD) + " per " + a.Per
 	}
 	x.Text += " · expires "
-	x.Next = &button{Title: "Review", Path: x.Path}
+	for _, answer := range []struct{ pattern, action, button string }{{grantRow, "approvals/grant", "Approve"}, {denyRow, "approvals/deny", "Deny"}} {
+		if v.may(answer.pattern) {
+			f := v.post(answer.action, a.ID, answer.button)
+			f.Main = answer.pattern == grantRow
+			if v.scope.Anonymous {
+				f.Hidden = append(f.Hidden, hiddenField{"by", v.scope.Name})
+			}
+			x.Forms = append(x.Forms, f)
+		}
+	}
 	return x
 }
 
