@@ -280,7 +280,7 @@ func (h *house) grantAndPass(t *testing.T, b *tab) {
 	click(t, b, `form[action="/ui/approvals/grant"] summary`)
 	b.do(t, chromedp.SendKeys(chromedp.CSS(`form[action="/ui/approvals/grant"] input[name="reason"]`), "the demo on Monday"))
 	click(t, b, `form[action="/ui/approvals/grant"] button`)
-	shows(t, b, "may pass once")
+	shows(t, b, "can send the request once")
 	visit(t, b, "All", `location.search.includes("view=all")`)
 	shows(t, b, "Answered by")
 	shows(t, b, "the demo on Monday")
