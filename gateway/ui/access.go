@@ -59,10 +59,10 @@ func keyColumns(v *visit) []column[callers.Key] {
 		{Key: "state", Title: "State", Cell: func(k *callers.Key) cell { return statusCell(k.State) }},
 		{Key: "team", Title: "Team", Cell: func(k *callers.Key) cell { return textCell(k.Team) }},
 		{Key: "roles", Title: "Roles", Cell: func(k *callers.Key) cell { return textCell(roleNames(&k.KeyRecord)) }},
-		{Key: "used", Title: "Last used", Param: "used", Cell: func(k *callers.Key) cell { return v.whenOrNever(k.Used) }},
+		{Key: "used", Title: "Last used", Param: "used", Cell: func(k *callers.Key) cell { return v.whenOr(k.Used, "No recent use") }},
 		{Key: "today", Title: "Today", Number: true, Off: true, Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.Today, "0"))) }},
 		{Key: "month", Title: "Month to date", Number: true, Param: "spend", Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.ThisMonth, "0"))) }},
-		{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenOrNever(k.Expires) }},
+		{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenOr(k.Expires, "Never") }},
 		{Key: "limits", Title: "Rate limits", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: limitLines(k.Limits)} }},
 		{Key: "budget", Title: "Budgets", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: budgetLines(k.Budget)} }},
 		{Key: "created", Title: "Created", Off: true, Cell: func(k *callers.Key) cell { return v.createdCell(&k.KeyRecord) }},
@@ -162,8 +162,8 @@ func keyFacts(v *visit, k *callers.Key) []fact {
 		{"Owner", textCell(cmp.Or(k.Owner, "–"))},
 		{"Team", linkCell(cmp.Or(k.Team, "None"), v.Link("keys", "team", k.Team))},
 		{"Roles", textCell(cmp.Or(roleNames(&k.KeyRecord), "–"))},
-		{"Last used", v.whenOrNever(k.Used)},
-		{"Expires", v.whenOrNever(k.Expires)},
+		{"Last used", v.whenOr(k.Used, "No recent use")},
+		{"Expires", v.whenOr(k.Expires, "Never")},
 		{"Created", v.createdCell(&k.KeyRecord)},
 		{"Cost today", textCell(amount(cmp.Or(k.Today, "0")))},
 		{"Month to date", textCell(amount(cmp.Or(k.ThisMonth, "0")))},
@@ -186,12 +186,12 @@ func none(n int, what string) []string {
 	return []string{"None of its own: " + what + " of its team and the organisation apply"}
 }
 
-// whenOrNever returns a cell with the time t, or with the word Never if t is zero.
-func (v *visit) whenOrNever(t any) cell {
+// whenOr returns a cell with the time t, or with the text otherwise if t is zero.
+func (v *visit) whenOr(t any, otherwise string) cell {
 	if c := v.whenCell(t); c.When != nil {
 		return c
 	}
-	return textCell("Never")
+	return textCell(otherwise)
 }
 
 // newKeyForm holds the data of the page that creates a key.

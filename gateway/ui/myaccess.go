@@ -184,7 +184,7 @@ func teamKeyList(v *visit, list []teamKey) (l listing) {
 			{Key: "state", Title: "State", Cell: func(k *teamKey) cell { return statusCell(k.State) }},
 			{Key: "roles", Title: "Roles", Cell: func(k *teamKey) cell { return textCell(roleNames(&k.KeyRecord)) }},
 			{Key: "used", Title: "Last used", Cell: func(k *teamKey) cell { return v.whenCell(k.Used) }},
-			{Key: "expires", Title: "Expires", Cell: func(k *teamKey) cell { return v.whenOrNever(k.Expires) }},
+			{Key: "expires", Title: "Expires", Cell: func(k *teamKey) cell { return v.whenOr(k.Expires, "Never") }},
 			{Key: "limits", Title: "Rate limits", Cell: func(k *teamKey) cell { return cell{Lines: limitLines(k.Limits)} }},
 			{Key: "budget", Title: "Budgets", Cell: func(k *teamKey) cell { return cell{Lines: budgetLines(k.Budget)} }},
 			{Key: "created", Title: "Created", Off: true, Cell: func(k *teamKey) cell { return v.createdCell(&k.KeyRecord) }},

@@ -106,10 +106,10 @@ func (d requestData) Facts(f *frame) []fact {
 		{"Configuration", codeCell(short(d.Revision))},
 	}
 	switch d.DecisionID {
-	case d.RequestID:
-		out = slices.DeleteFunc(out, func(x fact) bool { return x.Label == "Decision ID" })
 	case "": // a dry run, which was not sent
 		out = slices.DeleteFunc(out, func(x fact) bool { return x.Label == "Time" || x.Label == "Latency" })
+	case d.RequestID:
+		out = slices.DeleteFunc(out, func(x fact) bool { return x.Label == "Decision ID" })
 	}
 	return slices.DeleteFunc(out, func(x fact) bool { return x.Text == "" && x.When == nil })
 }
