@@ -25,7 +25,7 @@ func retired() map[string]string {
 		"decisions.service.batch":          constant,
 		"decisions.service.delay":          constant,
 		"decisions.service.timeout":        constant,
-		"envoy.ratelimit":                  "remove it: there is no rate limit service any more, only calls through the gateway are counted",
+		"envoy.ratelimit":                  "remove it: the rate limit service was removed; only calls through the gateway are counted",
 		"graphql.create_budget":            constant,
 		"graphql.limits":                   constant,
 		"issuers[].refresh":                constant,

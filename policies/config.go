@@ -24,7 +24,7 @@ func Validate(c *Config) error {
 	return errors.Join(append(errs, lifted(c, nil, scope)...)...)
 }
 
-// Check returns an error for each team, key and role in c that does not exist. The errors have the same form as those of Validate.
+// Check returns an error for each team, key and role in c that does not exist. The errors have the same form as the errors of Validate.
 func Check(c *Config, known Names) error {
 	errs := compiler.CheckNames(c.Policies, known)
 	for i, x := range c.Exceptions {

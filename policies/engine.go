@@ -27,7 +27,7 @@ type Deps struct {
 	// Logger logs bundle failures and recoveries; nil disables logging.
 	Logger *slog.Logger
 	// Previous is the engine that this one replaces. If a policy directory no longer contains a policy that Previous had in force,
-	// it is rejected. nil means there is no previous engine.
+	// it is rejected. nil means that this is the first engine.
 	Previous *Engine
 	// OnChange, if not nil, is called after a new bundle takes effect.
 	OnChange func()

@@ -33,7 +33,7 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 const (
-	// idle is the time Run waits if there are no bundles.
+	// idle is the time Run waits if no organisation has a bundle.
 	idle = time.Hour
 	// polls is the number of bundles polled in parallel.
 	polls = 4

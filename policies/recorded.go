@@ -120,7 +120,7 @@ func (o *undetermined) mutations(d *Decision) {
 	}
 }
 
-// drop removes the verdict of a policy from d. It allocates new slices because those of d may be shared.
+// drop removes the verdict of a policy from d. It allocates new slices because the slices of d may be shared.
 func drop(d *Decision, policy string) {
 	d.Deny = slices.DeleteFunc(slices.Clone(d.Deny), func(v Violation) bool { return v.Policy == policy })
 	d.Mutate = slices.DeleteFunc(slices.Clone(d.Mutate), func(m Mutation) bool { return m.Policy == policy })

@@ -16,7 +16,7 @@ type Deps struct {
 	// Store keeps facts that v2 does not return; nil keeps nothing. Responses remain valid without it but are less exact.
 	Store Store
 	// LedgerTypes returns, by resource id, the GPU types under which the ledger has counted the cost of pods and
-	// endpoints since a time. It omits resources unknown to the ledger. Nil means that there is no ledger.
+	// endpoints since a time. It omits resources unknown to the ledger. Nil means that the gateway runs without a ledger.
 	LedgerTypes func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
 	// Catalog is the shared cache of catalog responses; nil gives each dialect its own.
 	Catalog *Catalog

@@ -21,7 +21,7 @@ type Key struct {
 //
 // Values are JSON documents, stored unchanged. Implementations are safe for concurrent use and pass storetest.Test.
 type Store interface {
-	// Get returns the value of the key; ok is false if there is none.
+	// Get returns the value of the key; ok is false if the key does not exist.
 	Get(ctx context.Context, key Key) (value json.RawMessage, ok bool, err error)
 	// Put sets the value of the key, which expires after ttl. A ttl of zero means no expiry.
 	Put(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) error

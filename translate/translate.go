@@ -92,7 +92,7 @@ type Incoming struct {
 type Outgoing struct {
 	Status int
 	Header http.Header
-	// ContentType is empty if there is no body.
+	// ContentType is empty without a body.
 	ContentType string
 	// Body is the encoded body, or nil.
 	Body []byte

@@ -132,7 +132,7 @@ func AppendTexts(texts []string, v any, path ...string) []string {
 	return texts
 }
 
-// Whole returns the number at path, rounded down. It returns 0 if there is none or it exceeds 2^53.
+// Whole returns the number at path, rounded down. It returns 0 if the number is missing or exceeds 2^53.
 func Whole(v any, path ...string) int64 {
 	v, r, name := above(v, path)
 	var f float64

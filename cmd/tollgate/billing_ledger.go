@@ -33,7 +33,7 @@ func (b *billing) group(c *money.Cost) string {
 }
 
 // allot assigns bills to groups by the costs in the ledger: an amount is divided in proportion to the resource's costs in the same bucket
-// or, if there are none, in the whole range. Amounts of resources that are missing in the ledger have no group, or an unknown GPU type.
+// or, without such costs, in the whole range. Amounts of resources that are missing in the ledger have no group, or an unknown GPU type.
 func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, error) {
 	rows, err := b.history(ctx, bills)
 	if err != nil {

@@ -21,7 +21,7 @@ type (
 	number string
 	// share is a percentage. On a terminal it is also drawn as a bar.
 	share int
-	// status is an HTTP status, or 0 if there is none.
+	// status is an HTTP status, or 0 without a status.
 	status int
 )
 

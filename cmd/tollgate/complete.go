@@ -139,7 +139,7 @@ func keyNames(cmd *cobra.Command, begun string) ([]string, cobra.ShellCompDirect
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// askBriefly decodes the gateway's response into answer. It leaves answer unchanged if there is no response.
+// askBriefly decodes the gateway's response into answer. It leaves answer unchanged if no response arrives.
 func askBriefly(cmd *cobra.Command, target string, answer any) {
 	base, err := cmd.Flags().GetString("admin")
 	if err != nil {

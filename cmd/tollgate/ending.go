@@ -11,7 +11,7 @@ import (
 // margin is the additional time after which a command is terminated.
 const margin = time.Second
 
-// ending terminates the process if a command does not return in time after a signal. It takes no locks and waits for nothing, so no other
+// ending terminates the process if a command does not return in time after a signal. It takes no locks and never waits, so no other
 // part of the program can delay it.
 type ending struct {
 	allowed atomic.Int64 // a time.Duration

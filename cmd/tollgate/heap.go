@@ -63,7 +63,7 @@ func afterCollection(f func()) {
 }
 
 // memoryLimit returns the smallest memory limit in bytes of this process's control group and its ancestors (cgroups(7)), read from files
-// below root. ok is false if there is no limit.
+// below root. ok is false without a limit.
 func memoryLimit(root string) (least int64, ok bool) {
 	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {

@@ -41,7 +41,7 @@ func newTransport(d *net.Dialer, c *tls.Config) *http.Transport {
 	}
 }
 
-// proxyOf returns the proxy for u, or nil if there is none. Loopback addresses never use a proxy.
+// proxyOf returns the proxy for u, or nil if u is reached directly. Loopback addresses never use a proxy.
 func proxyOf(u *url.URL) (*url.URL, error) { return httpproxy.FromEnvironment().ProxyFunc()(u) }
 
 // UsesProxy reports whether u is reached through a proxy of the environment. The proxy then resolves the host name.

@@ -32,7 +32,7 @@ type plan struct {
 	elem   *plan // of pointers, lists and maps
 	key    *plan // of maps
 	fields []*field
-	shown  []int // index of the field of type *TextCache of a struct, nil if it has none
+	shown  []int // index of the field of type *TextCache of a struct, nil without such a field
 	// parts is the set of types in the type, including itself.
 	parts map[reflect.Type]bool
 }
@@ -68,7 +68,7 @@ const (
 	Restart = "restart"
 )
 
-// reloaded returns the reload tag of the field, or section if it has none.
+// reloaded returns the reload tag of the field, or section if the field has no tag.
 func (f *field) reloaded(section string) string { return cmp.Or(f.reload, section) }
 
 type form uint8

@@ -88,7 +88,7 @@ func (s Secret) Reveal() string {
 	return *s.value
 }
 
-// Reference returns the name of the environment variable or the path of the file. Both are empty if there is no reference.
+// Reference returns the name of the environment variable or the path of the file. Both are empty without a reference.
 func (s Secret) Reference() (env, file string) { return s.env, s.file }
 
 // Source describes the reference: "environment variable NAME", "file PATH", or the empty string.

@@ -21,7 +21,7 @@ type Setting struct {
 	Default string
 	// Required is true if the setting cannot be omitted.
 	Required bool
-	// Reload is Live or Restart, from the tag of the setting or its section, or "" if there is no tag.
+	// Reload is Live or Restart, from the tag of the setting or its section, or "" without a tag.
 	Reload string
 }
 

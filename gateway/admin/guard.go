@@ -221,7 +221,7 @@ func (g *Guard) watch(ctx context.Context, r *adminapi.Endpoint, s adminapi.Prin
 	}
 }
 
-// peerOf returns the remote address of a request, or the zero Addr if it has none.
+// peerOf returns the remote address of a request, or the zero Addr if the request lacks an address.
 func peerOf(r *http.Request) netip.Addr {
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return addr.Addr().Unmap()

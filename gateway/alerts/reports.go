@@ -73,7 +73,7 @@ func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due t
 		return
 	}
 	if _, none := errors.AsType[adminapi.BadRequestError](err); none {
-		return // without budgets there is nothing to report
+		return // without budgets, the report would be empty
 	}
 	t.Logger.WarnContext(ctx, "weekly report failed", "org", o.ID, "team", team, "due", due, "error", err.Error())
 	if err := t.Sent.Drop(context.WithoutCancel(ctx), o.ID, id); err != nil {

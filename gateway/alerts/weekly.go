@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
-// Weekly is the report of seven days for an organisation or a team. Its figures equal those of the spend and cost views. Amounts are in
+// Weekly is the report of seven days for an organisation or a team. Its figures equal the figures of the spend and cost views. Amounts are in
 // USD.
 type Weekly struct {
 	Org  string `json:"org"`
@@ -159,7 +159,7 @@ func (w *Weekly) addMostExpensive(costs *money.Costs) {
 	}
 }
 
-// addBudgets adds the current budgets, except those of keys.
+// addBudgets adds the current budgets, except key budgets.
 func (w *Weekly) addBudgets(l *money.Ledger) {
 	for _, b := range l.Scopes {
 		kind, _, _ := strings.Cut(b.Scope, " ")

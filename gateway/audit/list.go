@@ -121,7 +121,7 @@ func behindLine(f *os.File, seq int64) int64 {
 	}
 	text := make([]byte, 2*maxLine)
 	return block * int64(sort.Search(int(info.Size()/block)+1, func(i int) bool {
-		n, _ := f.ReadAt(text, int64(i)*block) // if there is no line at this position, continue after it
+		n, _ := f.ReadAt(text, int64(i)*block) // if no line starts at this position, continue after it
 		_, rest, _ := bytes.Cut(text[:n], []byte("\n"))
 		for text := range bytes.SplitSeq(rest, []byte("\n")) {
 			if known, err := lineOf(text); err == nil {

@@ -174,7 +174,7 @@ type keyParams struct {
 type rotateParams struct {
 	keyParams
 
-	Overlap adminapi.Duration `query:"overlap,required" doc:"time for which existing secrets remain valid, such as 24h"`
+	Overlap adminapi.Duration `query:"overlap,required" doc:"how long existing secrets remain valid, such as 24h"`
 }
 
 // rotate gives a key a new secret, which the response contains. The existing secrets remain valid for the overlap.

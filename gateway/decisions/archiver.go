@@ -99,7 +99,7 @@ func (a *archiver) reset() {
 	}
 }
 
-// find returns the archived report of a decision of the organisations, or nil if there is none or it was written by an incompatible
+// find returns the archived report of a decision of the organisations, or nil if the archive lacks it or it was written by an incompatible
 // version.
 func (a *archiver) find(ctx context.Context, orgs []string, id string) (*explain.Report, error) {
 	text, err := a.store.Find(ctx, orgs, id)

@@ -13,7 +13,7 @@ import (
 )
 
 // Merge holds JSON merge patches (RFC 7396) for the resources of a group, by resource name. Use them for Envoy features that have no
-// setting. Field names are those of Envoy's protocol buffers, in snake_case.
+// setting. Field names follow Envoy's protocol buffers, in snake_case.
 type Merge struct{ Listeners, Clusters map[string]any }
 
 // PatchError is an invalid merge patch.

@@ -92,7 +92,7 @@ func (s *Server) observe(m metric.Meter) error {
 	if err != nil {
 		return err
 	}
-	ready, err := m.Int64ObservableGauge("tollgate.envoy.gateways", metric.WithDescription("Gateways to which Envoys send requests."))
+	ready, err := m.Int64ObservableGauge("tollgate.envoy.gateways", metric.WithDescription("Gateways that receive requests from Envoys."))
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func Validate(c *settings.Config) error {
 	}
 	errs.If(c.Envoy.Listen == "", "groups", "need envoy.listen, the address that their Envoys connect to")
 	if addr := c.AdvertisedAddr(); !addr.IsValid() || addr.IsUnspecified() && (c.Redis.Embedded || strings.HasPrefix(c.Redis.URL.Reveal(), "unix:")) {
-		errs = append(errs, fault.Errorf("advertise", "is required: the IP address at which Envoys reach this gateway cannot be derived from listen or Redis"))
+		errs = append(errs, fault.Errorf("advertise", "is required: the IP address that Envoys connect to cannot be derived from listen or Redis"))
 	}
 	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {
 		errs.If(pair != nil && newPeer(c, pair).Name == "", "groups", "need a DNS name in the certificate of %s", path)

@@ -60,7 +60,7 @@ type Certificates struct {
 	Required bool
 }
 
-// NewAuthorities returns the Authorities of a valid configuration, or nil if there are no authorities. teams maps
+// NewAuthorities returns the Authorities of a valid configuration, or nil for an empty list. teams maps
 // organisations to their teams.
 func NewAuthorities(c Certificates, teams map[string][]string) (*Authorities, error) {
 	list := c.Authorities

@@ -138,7 +138,7 @@ func (l *boundedListener) enter(addr netip.Addr) (ok, full bool) {
 	return l.within.enter(network(addr), most, mostOf)
 }
 
-// addressOf returns the IP address of a peer, or the zero Addr if it has none, as with a Unix socket.
+// addressOf returns the IP address of a peer, or the zero Addr if the peer lacks one, as with a Unix socket.
 func addressOf(peer net.Addr) netip.Addr {
 	ap, err := netip.ParseAddrPort(peer.String())
 	if err != nil {

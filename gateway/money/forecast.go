@@ -58,7 +58,7 @@ func (m *Money) forecast(ctx context.Context, _ adminapi.Principal, p forecastin
 	return forecasts, nil
 }
 
-// Forecast estimates the costs of an organisation's scopes. Its errors are those of [Money.Show].
+// Forecast estimates the costs of an organisation's scopes. It returns the same errors as [Money.Show].
 func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
 	o, err := m.check(org)
 	if err != nil {

@@ -72,7 +72,7 @@ func (d Policies) Endpoints() []adminapi.Endpoint {
 	}}
 }
 
-// list describes the policies in the order of the configuration, then those of the library that are not in force.
+// list describes the policies in the order of the configuration, then the library policies that are not in force.
 func (d Policies) list(_ context.Context, _ adminapi.Principal, p policySelection) (*PolicyList, error) {
 	if d.Org(string(p.Org)) == nil {
 		return nil, adminapi.ErrUnknownOrg

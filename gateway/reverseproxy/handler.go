@@ -107,7 +107,7 @@ type deadline struct {
 	patience time.Duration
 }
 
-// Some ResponseWriters do not support deadlines; those of network connections do.
+// Some ResponseWriters do not support deadlines; ResponseWriters of network connections do.
 func (d *deadline) set() {
 	if d.patience > 0 {
 		_ = http.NewResponseController(d.w).SetReadDeadline(time.Now().Add(d.patience))

@@ -43,7 +43,7 @@ type Operation struct {
 	// SuccessStatus is the lowest 2xx status in the description.
 	SuccessStatus int
 
-	body       *validator // nil if there is no body
+	body       *validator // nil without a body
 	document   *document
 	defaults   *defaultTree
 	bodyRules  []bodyRule

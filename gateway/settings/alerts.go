@@ -14,14 +14,14 @@ import (
 
 // Alerts configures which alerts are sent, when, and to which receivers.
 type Alerts struct {
-	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget at which an alert is sent, each once per budget period (once a day for a budget without a period); if absent, 50, 80 and 100" unit:"percent"`
+	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget that trigger an alert, each once per budget period (once a day for a budget without a period); if absent, 50, 80 and 100" unit:"percent"`
 	Unusual    ledger.Unusual `yaml:"unusual" doc:"alerts about hours that cost many times the usual amount"`
 	Exceptions time.Duration  `yaml:"exceptions" doc:"time before the end of a policy exception at which an alert is sent, once; 0 means 72h"`
 	Webhook    webhook.Config `yaml:"webhook" doc:"webhook that receives alerts, in addition to the log and metrics; without url, none"`
 
 	Report Report `yaml:"report" doc:"weekly report on the organisation and on each team, sent to the webhook and written to the directory spend.reports"`
 
-	SnoozeSecret strictyaml.Secret `yaml:"snooze_secret" doc:"key that signs the links in idle notices with HMAC-SHA256, at least 24 bytes and used for nothing else; each leads to a page that can keep the resource for 24h. Requires public_url. Without a key, notices contain no links"`
+	SnoozeSecret strictyaml.Secret `yaml:"snooze_secret" doc:"key that signs the links in idle notices with HMAC-SHA256, at least 24 bytes and not used elsewhere; each leads to a page that can keep the resource for 24h. Requires public_url. Without a key, notices contain no links"`
 }
 
 // minSnoozeSecret is the minimum length of snooze_secret in bytes.
@@ -41,7 +41,7 @@ func (a *Alerts) Validate() error {
 
 // Report sets the time of weekly reports. The zero Report disables them.
 type Report struct {
-	Weekday Weekday `yaml:"weekday" doc:"weekday on which the report about the previous seven days is created; if empty, no reports are created"`
+	Weekday Weekday `yaml:"weekday" doc:"weekday of the report about the previous seven days; if empty, no reports are created"`
 	Hour    int     `yaml:"hour" doc:"hour of the report, 0 to 23 in UTC"`
 }
 

@@ -33,7 +33,7 @@ import (
 // the configuration is reloaded ("live") or only after a restart ("restart"). A reload tag also applies to the settings below it.
 type Config struct {
 	Listen    string `yaml:"listen" doc:"address of the data listener, which serves callers" reload:"restart"`
-	PublicURL string `yaml:"public_url" doc:"URL at which callers reach this gateway, scheme and host only; endpoint records contain it in place of the platform's run interface" reload:"live"`
+	PublicURL string `yaml:"public_url" doc:"URL of this gateway for callers, scheme and host only; endpoint records contain it in place of the platform's run interface" reload:"live"`
 
 	Contact string `yaml:"contact" doc:"contact for help with refusals, such as '#gpu-platform' or an address; every refusal contains it and, if public_url and console are set, a link to the decision. If empty, refusals contain neither" reload:"live"`
 
@@ -102,7 +102,7 @@ type Admin struct {
 	Admins []AdminAccount    `yaml:"admins" doc:"operators, each with a name, a token and roles" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"TLS of the admin listener" reload:"restart"`
 
-	URL string `yaml:"url" doc:"URL at which operators reach the admin listener, scheme and host only; links in alerts lead to its console. If empty, links for approvers lead to My team, provided that public_url is set" reload:"live"`
+	URL string `yaml:"url" doc:"URL of the admin listener for operators, scheme and host only; links in alerts lead to its console. If empty, links for approvers lead to My team, provided that public_url is set" reload:"live"`
 
 	Console bool `yaml:"console" doc:"serve the operators' console at /ui; beyond loopback it requires admin.tls" reload:"restart"`
 

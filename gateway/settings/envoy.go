@@ -13,7 +13,7 @@ import (
 
 // Envoy configures the listeners for Envoy proxies and the configuration served to them.
 type Envoy struct {
-	Listen string    `yaml:"listen" doc:"address of the gRPC server for Envoy, which serves ext_proc, configuration (xDS) and health checks; if empty, there is none. Beyond loopback it requires tls" reload:"restart"`
+	Listen string    `yaml:"listen" doc:"address of the gRPC server for Envoy, which serves ext_proc, configuration (xDS) and health checks; if empty, it does not run. Beyond loopback it requires tls" reload:"restart"`
 	TLS    MutualTLS `yaml:"tls" doc:"mutual TLS between Envoy and the gRPC server" reload:"restart"`
 	XDS    XDS       `yaml:"xds" doc:"configuration served to Envoys, see tollgate envoy"`
 }
@@ -35,7 +35,7 @@ func (t MutualTLS) NeedsRestart(old any) bool {
 
 // XDS configures the discovery service (xDS) for Envoys.
 type XDS struct {
-	Advertise  netip.Addr    `yaml:"advertise" doc:"IP address at which Envoys reach this gateway; if empty, the address of listen or, if that is 0.0.0.0 or [::], the local address of the connection to Redis" reload:"restart"`
+	Advertise  netip.Addr    `yaml:"advertise" doc:"IP address of this gateway for Envoys; if empty, the address of listen or, if that is 0.0.0.0 or [::], the local address of the connection to Redis" reload:"restart"`
 	Zone       string        `yaml:"zone" doc:"zone of this gateway, a short name that is also used for groups" reload:"restart"`
 	Gateways   []PeerGateway `yaml:"gateways" doc:"other gateways, if the gateways do not share a Redis" reload:"live"`
 	PlatformCA string        `yaml:"platform_ca" doc:"file on Envoy's machine with the certificate authorities of the platform, for groups with topology ext_proc, and of an OTLP receiver without ca" reload:"live"`

@@ -17,8 +17,8 @@ import (
 type Legacy struct {
 	Answers    AnswerMode `yaml:"answers" doc:"'faithful' reproduces the actual behaviour of the legacy APIs, which their clients expect; 'strict' follows their descriptions. See docs/v1.md"`
 	Brand      string     `yaml:"brand" doc:"the platform's name in identifiers of clients, such as the parameter include<Brand>Templates and the member is<Brand> of templates. Letters and digits. Empty uses the name of the registered domain of platform.base_url (Acme for rest.acme.io) and the names that callers of the organisation use; isPlatform if there is none"`
-	Deprecated string     `yaml:"deprecated" doc:"date on which the legacy APIs were deprecated, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
-	Sunset     string     `yaml:"sunset" doc:"date on which the translation may end, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty omits the header"`
+	Deprecated string     `yaml:"deprecated" doc:"deprecation date of the legacy APIs, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
+	Sunset     string     `yaml:"sunset" doc:"earliest end date of the translation, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty omits the header"`
 	// Host is the host of the platform's address.
 	Host string `yaml:"-"`
 

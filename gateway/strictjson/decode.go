@@ -148,7 +148,7 @@ func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
 // unquote decodes the quoted string raw.
 func unquote(raw []byte) (string, error) {
 	plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
-	return unsafe.String(unsafe.SliceData(plain), len(plain)), err //nolint:gosec // plain is used for nothing else
+	return unsafe.String(unsafe.SliceData(plain), len(plain)), err //nolint:gosec // plain is not used elsewhere
 }
 
 func (d *decoder) object(depth int) (any, *SyntaxError) {

@@ -153,7 +153,7 @@ func costFilterForm(v *visit) form {
 	)
 }
 
-// forecastFor returns the forecast of the organisation, team or key that a query selects, or nil if there is no forecast for its filters.
+// forecastFor returns the forecast of the organisation, team or key that a query selects, or nil if its filters have no forecast.
 func forecastFor(q url.Values, scopes []money.Forecast) *money.Forecast {
 	scope, filters := "organisation", 0
 	for _, name := range costFilters {

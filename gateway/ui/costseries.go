@@ -126,7 +126,7 @@ func distinguish(groups []groupSum) {
 	}
 }
 
-// bucketOf returns the bucket length of the rows in costs, or the requested length if there are no rows.
+// bucketOf returns the bucket length of the rows in costs, or the requested length for an empty list.
 func bucketOf(costs *money.Costs, asked string) string {
 	if len(costs.Rows) == 0 {
 		return asked

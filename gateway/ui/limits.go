@@ -86,7 +86,7 @@ func (d limitData) Table(f *frame) table {
 // noLimits returns the empty state of the page.
 func noLimits(f *frame) empty {
 	return empty{
-		Icon: "gauge", Title: "No limit is in use", Text: "Limits appear here with what is left of them once a caller with a limit has sent a request:",
+		Icon: "gauge", Title: "No limit is in use", Text: "Limits appear here with their remaining calls once a caller with a limit has sent a request:",
 		Code: &code{"request", sampleCall}, Next: &button{Title: "Show all limits", Path: f.With("view", "all")},
 	}
 }

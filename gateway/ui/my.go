@@ -238,7 +238,7 @@ func ownBudgets(v *visit, list []reference.Budget) table {
 			{Title: "Remaining", Number: true, Cell: func(b *reference.Budget) cell { return known(b, b.Left) }},
 			{Title: "Resets", Cell: func(b *reference.Budget) cell { return v.whenCell(b.Ends) }},
 		},
-		Empty: empty{Icon: "wallet", Title: "No budgets", Text: "No budget applies to you. Budgets of your key, team and organisation appear here, with what is left."},
+		Empty: empty{Icon: "wallet", Title: "No budgets", Text: "No budget applies to you. Budgets of your key, team and organisation appear here, with the remaining amounts."},
 	})
 }
 

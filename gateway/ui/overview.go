@@ -225,7 +225,7 @@ func overviewChart(v *visit, costs *money.Costs, scope *money.Forecast) chart.Ch
 // overviewBudgets lists the budgets that will run out first.
 func overviewBudgets(v *visit, list []money.BudgetRow) table {
 	return newTable(v, list[:min(overviewRows, len(list))], tableSpec[money.BudgetRow]{
-		Name: "budgets", Caption: "Budgets, by the date on which they run out",
+		Name: "budgets", Caption: "Budgets, by the date they run out",
 		Columns: []column[money.BudgetRow]{
 			{Title: "Budget", Cell: func(b *money.BudgetRow) cell { return textCell(title(b.Scope), words(b.Name)) }},
 			{Title: "Used", Cell: func(b *money.BudgetRow) cell {

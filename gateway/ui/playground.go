@@ -297,7 +297,7 @@ func (p playground) Results(f *frame) table {
 			{Title: "Message", Cell: func(s *operator.PolicyResult) cell { return textCell(s.Message) }},
 			{Title: "Field", Cell: func(s *operator.PolicyResult) cell { return codeCell(s.Field) }},
 		},
-		Empty: empty{Title: "No violations", Text: strings.Join(p.Tried.Policies, ", ") + " has nothing against the request."},
+		Empty: empty{Title: "No violations", Text: strings.Join(p.Tried.Policies, ", ") + " allows the request."},
 	})
 }
 

@@ -267,7 +267,7 @@ func (d requestData) Why() string {
 	return strings.Join(text, ": ")
 }
 
-// Approved describes the state of the approval request of a denied request, or returns "" if it has none.
+// Approved describes the state of the approval request of a denied request, or returns "" for a request without one.
 func (d requestData) Approved(f *frame) string {
 	r := d.Pending
 	switch {

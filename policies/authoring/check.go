@@ -61,7 +61,7 @@ func Faults(err error) []*policyconfig.Error {
 	return []*policyconfig.Error{{Message: err.Error()}}
 }
 
-// Join sorts faults by position, removes duplicates, and joins them. It returns nil if there are none.
+// Join sorts faults by position, removes duplicates, and joins them. It returns nil for an empty list.
 func Join(faults []*policyconfig.Error) error {
 	faults = slices.SortedStableFunc(slices.Values(faults), func(a, b *policyconfig.Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Message, b.Message))

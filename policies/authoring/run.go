@@ -32,7 +32,7 @@ func Run(ctx context.Context, dir string, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Compile first: its errors are more precise than those of the runner.
+	// Compile first: its errors are more precise than the runner's errors.
 	if err := w.Compile(); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (r *record) resting(now time.Time, most time.Duration) bool {
 type Status struct {
 	// Org is the ID of the organisation.
 	Org string
-	// Fetched is when the list in use was read, or the zero time if there is none.
+	// Fetched is when the list in use was read, or the zero time before the first list.
 	Fetched time.Time
 	// Err is the error of the last read, or nil.
 	Err error

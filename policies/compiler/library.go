@@ -208,7 +208,7 @@ func newPolicy(name string, m *ast.Module) (*Policy, error) {
 	return p, nil
 }
 
-// closure returns the files that policies need: their own and, transitively, those of imported packages.
+// closure returns the files that policies need: their own and, transitively, the files of imported packages.
 func (l *library) closure(policies []string) []string {
 	seen := map[string]bool{}
 	var need func(name string)

@@ -168,7 +168,7 @@ type watch struct {
 	end      context.CancelCauseFunc
 }
 
-// ready sets the memory limit to the child's current memory plus that of the job.
+// ready sets the memory limit to the child's current memory plus the memory of the job.
 func (w *watch) ready() {
 	if now, ok := private(w.pid); ok {
 		w.bound.Store(now + w.memory)

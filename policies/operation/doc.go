@@ -1,4 +1,4 @@
-// Package operation describes the operations that the gateway knows: the operations of the v2 API and those of the run interface. Each
+// Package operation describes the operations that the gateway knows: the operations of the v2 API and of the run interface. Each
 // operation has one [Spec], which contains its subject, its effect, its price, and the resources that must be read before policies can be
 // evaluated. All differences between operations follow from their specs.
 //

@@ -91,7 +91,7 @@ func Lookup(id string) (row Spec, ok bool) {
 	return row, ok
 }
 
-// All returns the specs in the order of the API's description, followed by those of the run interface. It does not include the
+// All returns the specs in the order of the API's description, followed by the specs of the run interface. It does not include the
 // specs returned by Undescribed.
 func All() []Spec { return slices.Clone(rows) }
 

@@ -11,7 +11,7 @@ type Error struct {
 	Org string
 	// Policy is the policy that contains the fault, if known.
 	Policy string
-	// File, Row and Col are the position of the fault. Row is 0 if there is no line.
+	// File, Row and Col are the position of the fault. Row is 0 if the line is unknown.
 	File     string
 	Row, Col int
 	// Path is the faulty setting below the organisation's configuration, or "" for a fault in Rego. If File is set, Path is the

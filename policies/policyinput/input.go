@@ -27,7 +27,7 @@ type Input struct {
 	Caller Caller
 	// Resource is the resource that the call is about.
 	Resource Resource
-	// Catalog is the organisation's price list, or nil if there is none recent enough to use.
+	// Catalog is the organisation's price list, or nil if no list is recent enough to use.
 	Catalog *catalog.Snapshot
 	// Cost is the highest possible cost of the call.
 	Cost Cost
@@ -41,7 +41,7 @@ type Input struct {
 type Request struct {
 	// Operation is the operationId in the v2 API, or the operation of the run interface (see package operation).
 	Operation string
-	// Method and Path are those of the v2 call. Path is in canonical form.
+	// Method and Path describe the v2 call. Path is in canonical form.
 	Method, Path string
 	// Params maps the names of path parameters to their decoded values.
 	Params map[string]string

@@ -33,7 +33,7 @@ type member struct {
 	key *ast.Term
 	// schema is the JSON Schema of the value without its description.
 	schema object
-	// inner describes the members of the value, or of the values in it; it is nil if there are none.
+	// inner describes the members of the value, or of the values in it; it is nil for values without members.
 	inner *shape
 	// whole is set if inner describes the value itself, a pointer.
 	whole bool

@@ -49,7 +49,7 @@ func Decoded(v any) any {
 	return v
 }
 
-// Lookup returns the value at a path in decoded JSON. ok is false if there is none.
+// Lookup returns the value at a path in decoded JSON. ok is false if the path leads nowhere.
 func Lookup(v any, path []string) (value any, ok bool) {
 	for _, name := range path {
 		switch x := Decoded(v).(type) {

@@ -99,7 +99,7 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 type outcome struct {
 	verdict
 	open    []policies.Undetermined
-	missing []string // why there is no verdict
+	missing []string // why the verdict is missing
 }
 
 // decide decides a call, and decides again if policies change its body.

@@ -29,7 +29,7 @@ func Kinds() []Kind {
 	return []Kind{NewlyDenied, NewlyAllowed, ChangedReasons, ChangedAdvice, Undetermined, Same}
 }
 
-// Reason is a violation, or explains why there is no decision.
+// Reason is a violation, or explains why the decision is missing.
 type Reason struct {
 	Policy  string `json:"policy,omitempty"`
 	Message string `json:"message"`

@@ -116,7 +116,7 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 // tlsFiles are the files named by a URL.
 type tlsFiles struct{ ca, cert, key string }
 
-// load reads the files into c, which may be nil if there are no files.
+// load reads the files into c, which may be nil without files.
 func (f tlsFiles) load(c *tls.Config) error {
 	if (f.cert == "") != (f.key == "") {
 		return errors.New("tls_cert and tls_key must be set together")

@@ -17,7 +17,7 @@ type dataCenter struct {
 	record   any // the catalog record; nil until needed
 }
 
-// full returns the catalog record, or nil if the catalog has none.
+// full returns the catalog record, or nil if the catalog lacks it.
 func (c *dataCenter) full(ctx context.Context, x *exchange) (any, error) {
 	if c.record != nil {
 		return c.record, nil

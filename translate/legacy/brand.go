@@ -16,7 +16,7 @@ const defaultName = "Platform"
 
 var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
-// KnownName returns the platform's name in identifiers, or "" if there is none.
+// KnownName returns the platform's name in identifiers, or "" if it is unknown.
 func (c Config) KnownName() string { return cmp.Or(c.Brand, c.Derived) }
 
 // Name returns KnownName, or a default if that is empty.

@@ -27,13 +27,13 @@ func OptionalOf[T any, M ~map[string]any](input M, name string) Optional[T] {
 // IsSet reports whether the setting is a value or null.
 func (w Optional[T]) IsSet() bool { return w.set }
 
-// Get returns the value; ok is false if there is none.
+// Get returns the value; ok is false if it is not set.
 func (w Optional[T]) Get() (v T, ok bool) { return w.value, w.given }
 
 // Value returns the value, or the zero value.
 func (w Optional[T]) Value() T { return w.value }
 
-// Or returns the value, or other if there is none.
+// Or returns the value, or other if it is not set.
 func (w Optional[T]) Or(other T) T {
 	if w.given {
 		return w.value

@@ -60,7 +60,7 @@ const (
 // choice is one GPU type or CPU flavour in one cloud, with the data centres that it may use.
 type choice struct {
 	id, cloud string
-	// record is the catalog record, or nil if there is none or the catalog cannot be read.
+	// record is the catalog record, or nil if the catalog lacks it or cannot be read.
 	record any
 	level  int
 	// centres lists the data centres; anywhere reports that the choice is not limited to any.

@@ -16,7 +16,7 @@ import (
 type Project struct {
 	// Dir is the absolute path of the directory, without symbolic links.
 	Dir string
-	// Python is the version of the interpreter that read the project, or "" if there is none.
+	// Python is the version of the interpreter that read the project, or "" if no interpreter read it.
 	Python    string
 	Endpoints []*Endpoint
 	// Modules holds the local modules that functions import, by path.

@@ -50,7 +50,7 @@ type Endpoint struct {
 // Command is a command of the command line that calls an endpoint.
 type Command struct {
 	// Use is the command with its arguments, such as "limits show ORG". An uppercase argument is the parameter of that name; KEY is
-	// the parameter key or, if there is none, id. All other parameters are flags.
+	// the parameter key or, if the endpoint lacks it, id. All other parameters are flags.
 	Use string
 	// Short and Long are the help texts. An empty Short means the endpoint's Summary.
 	Short, Long string

@@ -56,7 +56,7 @@ func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []
 	return lifted
 }
 
-// take returns the grant that covers the refusals. If there is none, it creates an approval request and returns nil.
+// take returns the grant that covers the refusals. If no grant covers them, it creates an approval request and returns nil.
 func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
 	if ex.Idempotency != nil && ex.Ports.Intents.MayRepeat(ctx, ex) {
 		return nil // the retry of an allowed call is answered from its idempotency record

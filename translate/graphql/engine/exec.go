@@ -58,7 +58,7 @@ type Result struct {
 // errTooLong stops an execution whose response exceeds its limit.
 var errTooLong = errors.New("response too long")
 
-// Execute runs the resolvers with x. The root fields of a query run concurrently, those of a mutation in order
+// Execute runs the resolvers with x. The root fields of a query run concurrently, and the root fields of a mutation run in order
 // (specification, section 6.2.2).
 func (o *Operation[X]) Execute(ctx context.Context, x X) Result {
 	results := make([]Result, len(o.roots))
