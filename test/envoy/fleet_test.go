@@ -379,7 +379,7 @@ func TestAnEnvoyThatStartsFirst(t *testing.T) {
 // checkUnavailable checks a 503 of Envoy's own, with the id that its request has.
 func checkUnavailable(t *testing.T, a answer, id string) {
 	t.Helper()
-	want := regexp.MustCompile(`^\{"detail":"no gateway answered; [^"]*","request_id":` + id + `,"status":503,"title":"Service Unavailable"\}\n?$`)
+	want := regexp.MustCompile(`^\{"detail":"no gateway responded; [^"]*","request_id":` + id + `,"status":503,"title":"Service Unavailable"\}\n?$`)
 	if a.Status != 503 || !want.MatchString(a.Body) {
 		t.Errorf("answer = %d %s, want 503 and %s", a.Status, a.Body, want)
 	}
