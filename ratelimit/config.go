@@ -63,7 +63,7 @@ type Config struct {
 // FailureConfig is the failure policy for each class of call.
 type FailureConfig struct {
 	Read  Failure `yaml:"read" doc:"policy for calls that change nothing: closed, local or open"`
-	Write Failure `yaml:"write" doc:"policy for calls that change or cost something: closed, local or open; calls that lower cost always pass"`
+	Write Failure `yaml:"write" doc:"policy for calls that change resources or cost money: closed, local or open. Calls that lower cost are always allowed"`
 }
 
 // CommitConfig limits group commit: exact calls that wait at the same time share an exchange.
@@ -77,7 +77,7 @@ type CommitConfig struct {
 
 // LeaseConfig configures leased permits. Only ModeLeased uses it.
 type LeaseConfig struct {
-	Horizon time.Duration `yaml:"horizon" doc:"time covered by a block of permits, at the recent rate of calls. Set 2s if Redis is more than 50 ms away"`
+	Horizon time.Duration `yaml:"horizon" doc:"how long a block of permits lasts at the recent rate of calls. Set it to 2s if the round trip to Redis takes more than 50 ms"`
 
 	// Max is the largest block of one window, in units.
 	Max int64 `yaml:"-"`

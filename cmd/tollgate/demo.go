@@ -61,7 +61,7 @@ in identifiers of the retired interfaces (legacy.brand).`,
 	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081", "address of the admin listener; if the port is in use, the next free one")
 	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of a running emulator to use")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
-	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front, at this address or the next free port")
+	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front of the gateway, listening at this address or on the next free port")
 	cmd.Flags().Lookup("envoy").NoOptDefVal = "127.0.0.1:10000"
 	cmd.Flags().BoolVar(&f.history, "history", false, "start with a week of past calls; cannot be combined with --platform or --redis")
 	return cmd

@@ -78,7 +78,7 @@ envoy.tls.certificate the only other file.`,
 				}
 			}
 			if err != nil {
-				return fmt.Errorf("%w; name the gateways by the first DNS name in that certificate with --server-name", err)
+				return fmt.Errorf("%w; pass the first DNS name in the gateways' certificate with --server-name", err)
 			}
 			b.Token = loaded.Config.Envoy.XDS.Token.Reveal()
 			if b.Admin, err = netip.ParseAddrPort(adminAddress); err != nil {
@@ -109,7 +109,7 @@ envoy.tls.certificate the only other file.`,
 	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or DNS name and port of a gateway's envoy.listen; may be repeated, and a name may resolve to several gateways (default: the gateways in the configuration)")
 	addFiles(cmd, &b.Files)
 	cmd.Flags().StringVar(&serverName, "server-name", "", "first DNS name in the gateways' certificate (default: read from envoy.tls.certificate)")
-	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no limit)")
+	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory limit in bytes; Envoy sheds load as its usage approaches the limit (default: no limit)")
 	return cmd
 }
 

@@ -60,7 +60,7 @@ func (t *Alerts) NewThresholds(notices ledger.NoticeStore, history *ledger.Histo
 	return &Thresholds{
 		Alerts: t, due: &ledger.Alerts{Notices: notices, History: history, Logger: t.Logger},
 		count: telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts",
-			metric.WithDescription("Budgets that reached a threshold, in percent."))),
+			metric.WithDescription("Budgets that reached a threshold. The threshold is a percentage of the budget."))),
 	}
 }
 

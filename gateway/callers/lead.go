@@ -312,7 +312,7 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 // leadChange makes a change and records it in the audit log. It refuses dry runs.
 func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*KeyResponse, error)) (*filter.Response, error) {
 	if !ex.Ports.LeadsMayManage {
-		return nil, problem.BadRequest.New("dry runs are not supported for changes of keys")
+		return nil, problem.BadRequest.New("dry runs are not supported for changes to keys")
 	}
 	seq, err := ex.RecordIntent(audit.Record{
 		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),

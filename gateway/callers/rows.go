@@ -84,7 +84,7 @@ func (o Operators) Endpoints() []adminapi.Endpoint {
 		revoked = o.Keys.Tokens
 	}
 	return append([]adminapi.Endpoint{
-		{Pattern: "GET /admin/keys", Summary: "List the keys of an organisation, including those of the configuration", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(o.list)},
+		{Pattern: "GET /admin/keys", Summary: "List the keys of an organisation, including configured keys", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(o.list)},
 		{Pattern: "POST /admin/keys/create", Summary: "Create a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.create), Status: http.StatusCreated, ErrorStatuses: keyErrorStatuses()},
 		{Pattern: "POST /admin/keys/rotate", Summary: "Rotate the secret of a key", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(o.rotate), ErrorStatuses: keyErrorStatuses()},
 		{

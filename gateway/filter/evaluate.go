@@ -129,7 +129,7 @@ func (f *EvaluatePolicies) decide(ctx context.Context, ex *Exchange) (policies.D
 			return d, err
 		}
 	}
-	return policies.Decision{}, evaluationFailed(fmt.Errorf("policies keep changing the body after %d rounds", maxRounds))
+	return policies.Decision{}, evaluationFailed(fmt.Errorf("policies still change the body after %d rounds", maxRounds))
 }
 
 // replaceBody sets another body, and validates and resolves it like the caller's.

@@ -302,7 +302,7 @@ func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent
 // EndAsync ends the intent after the response has been sent.
 func (d *Tracker) EndAsync(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) {
 	if !d.outbox.add(w.Org, d.Ending(w, d.current(i), e)) {
-		d.logger.Warn("outcome queue full: dropped the outcome of a create; a retry may not find its resource", "org", w.Org, "intent", i.ID)
+		d.logger.Warn("outcome queue is full: dropped the outcome of a create request; a retry may not find the created resource", "org", w.Org, "intent", i.ID)
 	}
 	d.MarkEnded(i, e)
 }

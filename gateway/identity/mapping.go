@@ -28,7 +28,7 @@ type Mapping struct {
 type ClaimNames struct {
 	Org   string `yaml:"org" doc:"claim with the organisation's id, which must be in orgs"`
 	Team  string `yaml:"team" doc:"claim with exactly one team of the organisation"`
-	Roles string `yaml:"roles" doc:"claim with the values that grants maps to roles"`
+	Roles string `yaml:"roles" doc:"claim whose values are mapped to roles by grants"`
 }
 
 // names returns the claims that the mapping reads, by their paths in the configuration.

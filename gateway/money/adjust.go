@@ -51,7 +51,7 @@ type adjusting struct {
 	Team      adminapi.Team `query:"team" doc:"id of the team; without team and key, the organisation is adjusted"`
 	Key       string        `query:"key" doc:"id of the key; also adjusts its team and the organisation"`
 	Reason    string        `query:"reason,required" max:"500" doc:"reason, for the audit log and the history"`
-	RequestID string        `query:"request_id" max:"100" doc:"id of the request, of letters, digits and ._-; repeating an id within 90 days changes nothing; default: a new id"`
+	RequestID string        `query:"request_id" max:"100" doc:"id of the request; may contain letters, digits, '.', '_' and '-'. A request with an id of the last 90 days changes nothing. Default: a new id"`
 }
 
 // adjustRow returns the admin endpoint that adjusts accrued costs.

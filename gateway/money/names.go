@@ -100,7 +100,7 @@ func known(o *settings.Org) func(ledger.Owner) bool {
 type adoptingTeam struct {
 	adminapi.OrgParam
 
-	From adminapi.PastTeam `query:"from_team,required" doc:"id of the team to move from, which may no longer be configured"`
+	From adminapi.PastTeam `query:"from_team,required" doc:"id of the team to move from; the team need not be configured any more"`
 	To   adminapi.Team     `query:"to_team,required" doc:"id of the team to move to"`
 	Key  string            `query:"key" doc:"move only the resources and accrued costs of this key"`
 }

@@ -27,8 +27,8 @@ type Legacy struct {
 
 // V1 configures the v1 interface.
 type V1 struct {
-	Budget       time.Duration `yaml:"budget" doc:"maximum duration of a request; v1 clients give up after 30 s. 1s to 29s"`
-	VolumeBudget time.Duration `yaml:"volume_budget" doc:"maximum duration of a request about network volumes, whose clients give up after 10 s. 1s to budget"`
+	Budget       time.Duration `yaml:"budget" doc:"maximum duration of a request, from 1s to 29s. Clients of v1 give up after 30 s"`
+	VolumeBudget time.Duration `yaml:"volume_budget" doc:"maximum duration of a request for network volumes, from 1s to budget. Clients of these requests give up after 10 s"`
 }
 
 // GraphQL configures the GraphQL interface.

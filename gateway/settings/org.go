@@ -221,7 +221,7 @@ func (h Handling) Forwards() bool { return h == "forward" }
 // Failure overrides the failure policies of the rate limits.
 type Failure struct {
 	Read  ratelimit.Failure `yaml:"read" doc:"calls that change nothing: closed, local or open"`
-	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open; calls that lower cost are always allowed"`
+	Write ratelimit.Failure `yaml:"write" doc:"calls that change resources or cost money: closed, local or open. Calls that lower cost are always allowed"`
 }
 
 // WithDefaults returns the failure policy of each class of calls: the overrides in f, and defaults for all others.

@@ -70,7 +70,7 @@ func gatewayItems(v *visit, o *operator.Overview) (out []item) {
 
 func driftItems(v *visit, o *operator.Overview) (out []item) {
 	for _, d := range o.Drift {
-		x := item{Level: levelWarn, Icon: "server", Title: "The ledger may differ from the platform", Path: v.Link("resources")}
+		x := item{Level: levelWarn, Icon: "server", Title: "The ledger may differ from the platform's records", Path: v.Link("resources")}
 		if !d.Complete {
 			x.Level, x.Title, x.Text = levelBad, "The ledger is incomplete", "Nothing that raises cost is admitted until it is rebuilt. "
 		}

@@ -340,7 +340,7 @@ func (d requestsData) empty(f *frame) empty {
 	}
 	return empty{
 		Icon: "list", Title: "No requests in this time range",
-		Text: "Each request to the gateway appears here with its outcome, the reason, its price and its latency. Choose a longer time range, or send one:",
+		Text: "Each request to the gateway appears here with its outcome, the reason, its price and its latency. Choose a longer time range, or send a request:",
 		Code: &code{"request", sampleCall},
 	}
 }

@@ -13,9 +13,9 @@ import (
 // changes nothing.
 type Prices struct {
 	Discount int64            `yaml:"discount" doc:"discount on the platform's list prices of compute" unit:"percent"`
-	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by GPU type id, for pods in both clouds and for serverless workers. It replaces the list price and is not discounted; the type need not have a list price. 0 means free" unit:"USD"`
-	CPUs     map[string]Money `yaml:"cpus" doc:"price per vCPU and hour by CPU flavour id, with the same rules as gpus" unit:"USD"`
-	Runs     RunPrices        `yaml:"runs" doc:"prices of runs by public model name or endpoint id. They replace the platform's published prices, are reserved against budgets for accrued cost, and are checked by the policy run_cost. 0 means free"`
+	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU per hour, by GPU type ID, for pods in both clouds and for serverless workers. It replaces the list price and is not discounted; the type need not have a list price. 0 means free" unit:"USD"`
+	CPUs     map[string]Money `yaml:"cpus" doc:"price per vCPU per hour, by CPU flavour ID, with the same rules as gpus" unit:"USD"`
+	Runs     RunPrices        `yaml:"runs" doc:"prices of runs, by public model name or endpoint ID. They replace the platform's published prices. Budgets for accrued cost and the policy run_cost use them. 0 means free"`
 }
 
 // Validate checks p and joins the errors it finds, each with its path.

@@ -27,12 +27,12 @@ type Config struct {
 	Retry time.Duration `yaml:"-"`
 }
 
-// Storage holds the storage prices in USD per GB and month (730 hours). An empty rate of network volumes is unknown, and calls that
-// need it are refused. Disks always have a rate; "0" excludes them from prices.
+// Storage holds the storage prices in USD per GB per month (730 hours). If a rate of network volumes is empty, it is unknown, and calls
+// that need it are refused. Disks always have a rate; "0" excludes them from prices.
 type Storage struct {
 	Standard          string `yaml:"standard" doc:"rate of the first 1000 GB of a STANDARD network volume"`
-	StandardAbove     string `yaml:"standard_above" doc:"rate of the part above 1000 GB; empty means the same rate"`
-	HighPerformance   string `yaml:"high_performance" doc:"rate of HIGH_PERFORMANCE network volumes. It differs by data centre: set the highest one you use. The default is the platform's list price at build time"`
+	StandardAbove     string `yaml:"standard_above" doc:"rate of a STANDARD network volume for storage above 1000 GB; if empty, the rate of the first 1000 GB applies"`
+	HighPerformance   string `yaml:"high_performance" doc:"rate of HIGH_PERFORMANCE network volumes. Rates differ by data centre: set the highest rate of the data centres that you use. The default is the platform's list price at build time"`
 	Container         string `yaml:"container" doc:"rate of the container disks of pods, workers and cluster members, billed while they run"`
 	Persistent        string `yaml:"persistent" doc:"rate of persistent storage on the host of a running pod"`
 	PersistentStopped string `yaml:"persistent_stopped" doc:"rate of persistent storage while the pod is stopped"`

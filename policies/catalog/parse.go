@@ -106,7 +106,7 @@ func list(answer any, member string) ([]any, error) {
 	case len(items) == 0:
 		return nil, fmt.Errorf("catalog response has an empty list %q", member)
 	case len(items) > maxEntries:
-		return nil, fmt.Errorf("catalog response has %d entries in %q", len(items), member)
+		return nil, fmt.Errorf("catalog response has too many entries in %[2]q: %[1]d", len(items), member)
 	}
 	return items, nil
 }

@@ -14,19 +14,19 @@ import (
 // RunPrice is the price of runs of one public model or endpoint. Exactly one unit price must be set. The zero RunPrice is an unknown price.
 // Its members have the same names as those of the policy run_cost.
 type RunPrice struct {
-	PerRun         Money `yaml:"usd_per_run" doc:"price of a run" unit:"USD"`
-	PerImage       Money `yaml:"usd_per_image" doc:"price of an image. A run makes one image, or the product of input.num_images, num_outputs, batch_size and n" unit:"USD"`
-	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price of a million pixels of each image. The size is input.width by input.height, input.size, or default_width by default_height" unit:"USD"`
+	PerRun         Money `yaml:"usd_per_run" doc:"price per run" unit:"USD"`
+	PerImage       Money `yaml:"usd_per_image" doc:"price per image. The number of images of a run is the product of input.num_images, input.num_outputs, input.batch_size and input.n; each defaults to 1" unit:"USD"`
+	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"price per million pixels of an image. The image size comes from input.width and input.height, from input.size, or from default_width and default_height" unit:"USD"`
 	DefaultWidth   int64 `yaml:"default_width" doc:"width of an image if the body does not set one" unit:"pixels"`
 	DefaultHeight  int64 `yaml:"default_height" doc:"height of an image if the body does not set one" unit:"pixels"`
-	PerSecond      Money `yaml:"usd_per_second" doc:"price of a second of the result. The length is input.duration or default_seconds" unit:"USD"`
+	PerSecond      Money `yaml:"usd_per_second" doc:"price per second of the result. The length comes from input.duration or default_seconds" unit:"USD"`
 	RoundSeconds   int64 `yaml:"round_seconds" doc:"lengths are rounded up to a multiple of this number" unit:"seconds"`
-	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"price of a thousand characters of input.prompt; a character counts as its number of bytes in UTF-8" unit:"USD"`
-	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price of an hour of execution. The longest execution is policy.executionTimeout of the job, default_seconds, or 600 s" unit:"USD"`
+	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"price per thousand characters of input.prompt. The length is measured in bytes of UTF-8" unit:"USD"`
+	PerHour        Money `yaml:"usd_per_execution_hour" doc:"price per hour of execution. The maximum execution time is the policy.executionTimeout of the job, default_seconds, or 600 s" unit:"USD"`
 	DefaultSeconds int64 `yaml:"default_seconds" doc:"length of the result or of the execution if the body does not set one" unit:"seconds"`
-	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price of a million tokens. The tokens of a run are max_tokens or default_tokens for each choice, and those of the prompt" unit:"USD"`
-	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price of a million prompt tokens, if priced differently" unit:"USD"`
-	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price of a million tokens of the prompt that the model server reports as read from its prompt cache, if different from the price of other prompt tokens" unit:"USD"`
+	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"price per million tokens. A run has the tokens of its prompt, and max_tokens or default_tokens for each choice" unit:"USD"`
+	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"price per million prompt tokens, if it differs" unit:"USD"`
+	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"price per million prompt tokens that the model server reports as read from its prompt cache, if it differs from the price of other prompt tokens" unit:"USD"`
 	DefaultTokens  int64 `yaml:"default_tokens" doc:"tokens of a choice if the body does not limit them" unit:"tokens"`
 
 	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"prices of an image or second by resolution, as written in input.resolution or input.size. None may exceed usd_per_image or usd_per_second, which applies to all other resolutions" unit:"USD"`
@@ -76,7 +76,7 @@ func (r RunPrice) Validate() error {
 	}
 	errs.If((r.PerInput > 0 || r.FreeInput) && r.PerTokens == 0 && !r.Free, "usd_per_million_input_tokens", "requires usd_per_million_tokens")
 	errs.If((r.PerCached > 0 || r.FreeCached) && r.PerTokens == 0 && !r.Free, "usd_per_million_cached_tokens", "requires usd_per_million_tokens")
-	errs.If(r.PerTokens > 0 && r.PerCached > r.prompt(), "usd_per_million_cached_tokens", "must not exceed the price of other prompt tokens, at which runs are reserved")
+	errs.If(r.PerTokens > 0 && r.PerCached > r.prompt(), "usd_per_million_cached_tokens", "must not exceed the price of other prompt tokens, because runs are reserved at that price")
 	for name, n := range map[string]int64{
 		"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens, "round_seconds": r.RoundSeconds,
 		"default_width": r.DefaultWidth, "default_height": r.DefaultHeight,

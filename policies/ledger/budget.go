@@ -18,12 +18,12 @@ type Budget struct {
 	PerWeek    catalog.Money `yaml:"per_week" doc:"cost that accrues in a week of the organisation's zone, from Monday to Sunday (ISO 8601); 0 means no limit" unit:"USD" zero:"omit"`
 	PerMonth   catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 means no limit" unit:"USD" zero:"omit"`
 	PerQuarter catalog.Money `yaml:"per_quarter" doc:"cost that accrues in a calendar quarter of the organisation's zone; 0 means no limit" unit:"USD" zero:"omit"`
-	Total      catalog.Money `yaml:"total" doc:"cost that accrues without a period, such as a grant; the limit is never renewed; 0 means no limit" unit:"USD" zero:"omit"`
-	GPUs       int64         `yaml:"gpus" doc:"GPUs of running pods, of clusters, and of endpoints at their largest number of workers; 0 means no limit" unit:"GPUs" zero:"omit"`
-	Pods       int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 means no limit" unit:"pods" zero:"omit"`
-	Workers    int64         `yaml:"workers" doc:"largest number of workers of all endpoints together; 0 means no limit" unit:"workers" zero:"omit"`
+	Total      catalog.Money `yaml:"total" doc:"cost that accrues in total, for example against a grant; the limit is never renewed; 0 means no limit" unit:"USD" zero:"omit"`
+	GPUs       int64         `yaml:"gpus" doc:"number of GPUs in running pods, clusters and endpoints, where each endpoint counts with its maximum number of workers; 0 means no limit" unit:"GPUs" zero:"omit"`
+	Pods       int64         `yaml:"pods" doc:"number of pods, running or stopped; 0 means no limit" unit:"pods" zero:"omit"`
+	Workers    int64         `yaml:"workers" doc:"maximum number of workers of all endpoints together; 0 means no limit" unit:"workers" zero:"omit"`
 	VolumeGB   int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 means no limit" unit:"GB" zero:"omit"`
-	Sandboxes  int64         `yaml:"sandboxes" doc:"sandboxes that exist and have not ended; 0 means no limit" unit:"sandboxes" zero:"omit"`
+	Sandboxes  int64         `yaml:"sandboxes" doc:"number of sandboxes that have not ended; 0 means no limit" unit:"sandboxes" zero:"omit"`
 	// Approvable is not a limit.
 	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
 }

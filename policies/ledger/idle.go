@@ -17,12 +17,12 @@ import (
 
 // Idle defines the idle resources of an organisation and the action on them. The zero Idle disables idle detection.
 type Idle struct {
-	For       time.Duration `yaml:"for" doc:"time after which a resource without work is idle: a running pod with usage below the thresholds, an endpoint with workers but no job, or a sandbox without activity; at least 1m and twice spend.reconcile; 0 disables idle detection"`
-	GPUBelow  int64         `yaml:"gpu_below" doc:"usage of a pod's busiest GPU below which it is unused; 0 is 5" unit:"percent"`
-	CPUBelow  int64         `yaml:"cpu_below" doc:"usage of a pod's processors below which it is unused; 0 is 10" unit:"percent"`
-	Forgotten time.Duration `yaml:"forgotten" doc:"time after which a stopped pod with storage cost or an unmounted network volume is idle; 0 is 24h"`
+	For       time.Duration `yaml:"for" doc:"how long a resource must be without work before it counts as idle: a running pod with usage below the thresholds, an endpoint with workers but no job, or a sandbox without activity; at least 1m and twice spend.reconcile; 0 disables idle detection"`
+	GPUBelow  int64         `yaml:"gpu_below" doc:"a pod is unused if its busiest GPU is used less than this; 0 means 5" unit:"percent"`
+	CPUBelow  int64         `yaml:"cpu_below" doc:"a pod is unused if its processors are used less than this; 0 means 10" unit:"percent"`
+	Forgotten time.Duration `yaml:"forgotten" doc:"how long a pod with storage cost must be stopped, or a network volume unmounted, before it counts as idle; 0 means 24h"`
 	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also sends an alert, stop also stops pods after a notice, except for pods that are locked, snoozed or without an owner; empty is list. Nothing is deleted"`
-	Notice    time.Duration `yaml:"notice" doc:"minimum time between the delivery of the notice and the stop of a pod; a pod is not stopped before its notice is delivered; 0 is 15m"`
+	Notice    time.Duration `yaml:"notice" doc:"minimum time between the delivery of the notice and the stop of a pod; a pod is not stopped before its notice is delivered; 0 means 15m"`
 }
 
 // Action is the action on idle resources. The zero Action is ActionList.

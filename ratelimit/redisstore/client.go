@@ -188,7 +188,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 	case "redis+cluster", "rediss+cluster":
 		o.IsClusterMode = true
 		if path != "" {
-			return fmt.Errorf("a cluster has no database, got %q", path)
+			return fmt.Errorf("a cluster does not support databases: got %q", path)
 		}
 	case "redis+sentinel", "rediss+sentinel":
 		if path == "" {
@@ -199,7 +199,7 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 		return fmt.Errorf("unknown scheme %q: must be redis, rediss, redis+cluster, rediss+cluster, redis+sentinel, rediss+sentinel or unix", u.Scheme)
 	}
 	if len(hosts) > 1 && o.MasterName == "" && !o.IsClusterMode {
-		return errors.New("several addresses need redis+cluster or redis+sentinel")
+		return errors.New("several addresses require the scheme redis+cluster or redis+sentinel")
 	}
 	port := "6379"
 	if o.MasterName != "" {

@@ -118,7 +118,7 @@ func (s *Store) run(ctx context.Context, e *encoder, group string, ops []ratelim
 	if otherwise && at.epoch <= from.epoch {
 		from.announce = true
 		if at, _, err = s.send(ctx, e, from, nil); err != nil {
-			return fmt.Errorf("announce a loss of data: %w", err)
+			return fmt.Errorf("report the data loss: %w", err)
 		}
 	}
 	if s.watch.lineage.saw(group, at, s.watch.config.Now()) {

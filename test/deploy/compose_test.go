@@ -186,7 +186,7 @@ func TestBootstrapsOfTheManual(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), binary.Path(t), "envoy", "bootstrap", "--gateway", "a:1", "--cert", "c", "--key", "k", "--ca", "a")
 	cmd.Dir, cmd.Env = dir, []string{}
-	const want = "envoy.tls.certificate: file /etc/tollgate.d/envoy/tls.crt: no such file or directory; name the gateways by the first DNS name in that certificate with --server-name"
+	const want = "envoy.tls.certificate: file /etc/tollgate.d/envoy/tls.crt: no such file or directory; pass the first DNS name in the gateways' certificate with --server-name"
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("without a name: %v\n%s\nwant %s", err, out, want)
 	}

@@ -342,7 +342,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys 
 			return r, err
 		}
 	}
-	return reply{}, fmt.Errorf("%w: the clock of Redis jumped", ledger.ErrUnavailable)
+	return reply{}, fmt.Errorf("%w: the Redis clock jumped", ledger.ErrUnavailable)
 }
 
 func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (reply, error) {
