@@ -90,7 +90,7 @@ func TestClicksFromTheOverview(t *testing.T) {
 		{"grant an approval", 1, func(t *testing.T, j *journey) {
 			t.Helper()
 			j.press(t, find("main button", "Approve"))
-			shows(t, j.tab, "may pass once")
+			shows(t, j.tab, "can send the request once")
 		}},
 	} {
 		t.Run(task.name, func(t *testing.T) {

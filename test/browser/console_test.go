@@ -109,7 +109,7 @@ var consolePages = [][2]string{
 	{"/ui/resources", "Resources"},
 	{"/ui/reservations", "Reservations"},
 	{"/ui/idle", "Idle"},
-	{"/ui/search?q=ann", "Results for “ann”"},
+	{"/ui/search?q=an", "Results for “an”"},
 	{"/ui/requests", "Requests"},
 	{"/ui/dry-run", "Dry run"},
 	{"/ui/approvals", "Approvals"},
