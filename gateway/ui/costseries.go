@@ -126,18 +126,13 @@ func distinguish(groups []groupSum) {
 	}
 }
 
-// bucketOf returns the bucket length of the rows in costs, or the requested length for an empty list.
+// bucketOf returns the bucket length of the rows in costs: a month if a row is longer than a day, and otherwise the requested length. The
+// last row can be shorter, because it ends with the range.
 func bucketOf(costs *money.Costs, asked string) string {
-	if len(costs.Rows) == 0 {
-		return asked
+	if len(costs.Rows) > 0 && costs.Rows[0].End.Sub(costs.Rows[0].Start) > 24*time.Hour {
+		return "month"
 	}
-	switch length := costs.Rows[0].End.Sub(costs.Rows[0].Start); {
-	case length <= time.Hour:
-		return "hour"
-	case length <= 24*time.Hour:
-		return "day"
-	}
-	return "month"
+	return asked
 }
 
 // sumsOf returns the cost of each of the last n buckets.

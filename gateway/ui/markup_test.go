@@ -218,6 +218,10 @@ func TestCostsBecomeSeries(t *testing.T) {
 	if sums := sumsOf(costs, "day", 2); len(sums) != 2 || sums[0] != 5 || sums[1] != 0 {
 		t.Errorf("the last two days: %v", sums)
 	}
+	costs.Rows[0].End = costs.Rows[0].Start.Add(9 * time.Minute) // a range that ends in the first day
+	if c := costChart(v, "x", costs, "team"); len(c.Buckets) != 3 {
+		t.Errorf("%d buckets, want 3 days", len(c.Buckets))
+	}
 	if got := groupName(&costs.Rows[9], "team,label:project"); got != "No team, No label project" {
 		t.Errorf("the group of costs without a team: %q", got)
 	}

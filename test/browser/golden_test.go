@@ -45,6 +45,7 @@ func TestThePagesLookAsTheyDid(t *testing.T) {
 // looks compares the page with its picture.
 func looks(t *testing.T, b *tab, name string) {
 	t.Helper()
+	b.until(t, `document.readyState === "complete"`)
 	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		t.Fatal(err)

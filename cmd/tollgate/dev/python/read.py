@@ -78,7 +78,7 @@ class File:
                 raise Fault(node, f"{name}: {f}, not {repr(value)[:60]}") from None
         for one, other in (("cpu", "gpu"), ("id", "image")):
             if one in e["options"] and other in e["options"]:
-                raise Fault(call, f"{one} and {other} exclude each other")
+                raise Fault(call, f"{one} and {other} cannot be combined")
         return e
 
     def finish(self):
