@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/ledger/redisstore"
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -40,15 +41,15 @@ type organisation struct {
 	callers string
 	sent    counter
 	now     time.Time
-	redis   *redis.Client
+	redis   redistest.Conn
 }
 
 // large runs the gateway of a large organisation. None of its decisions is a refusal.
 func large(tb testing.TB, store string) *organisation {
 	tb.Helper()
-	client, ok := world.Redis(tb, store).(*redis.Client)
+	client, ok := world.Redis(tb, store).(redistest.Conn)
 	if !ok {
-		tb.Fatal("not a client of one server")
+		tb.Fatal("a client without hooks")
 	}
 	o := &organisation{redis: client, now: time.Now()}
 	var parts errgroup.Group

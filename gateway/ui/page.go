@@ -81,7 +81,7 @@ func (c *Console) show(v *visit, p *page) {
 		v.org = d.organisation()
 	}
 	if d, ok := data.(interface{ location() string }); ok && status == 0 && d.location() != "" {
-		http.Redirect(v.w, v.r, d.location(), http.StatusSeeOther) //nolint:gosec // a page of the console
+		http.Redirect(v.w, v.r, d.location(), http.StatusSeeOther)
 		return
 	}
 	switch {

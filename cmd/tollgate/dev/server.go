@@ -82,7 +82,7 @@ func Hosts(host string, addr net.Addr) ([]string, error) {
 // from other web pages, including reads, because a route may create resources.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
-		fail(w, http.StatusMisdirectedRequest, fmt.Sprintf("unknown host: the server only accepts %s", strings.Join(s.hosts, ", ")))
+		fail(w, http.StatusMisdirectedRequest, "unknown host: the server only accepts "+strings.Join(s.hosts, ", "))
 		return
 	}
 	site := s.now.Load()
