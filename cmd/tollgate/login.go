@@ -260,7 +260,7 @@ func readLogin(file string) (*login, error) {
 	return l, nil
 }
 
-// storedToken returns the access token of the login, refreshed if expired, or "" if nobody is logged in.
+// storedToken returns the access token of the login, refreshed if expired, or "" without a login.
 func storedToken(ctx context.Context, notes io.Writer) (string, error) {
 	l := new(login) // stays empty if there is no configuration directory
 	if file, err := loginFile(); err == nil {

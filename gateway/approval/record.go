@@ -21,7 +21,7 @@ const (
 	Used State = "used"
 )
 
-// Advice begins the part of a refusal that tells the caller how to request approval.
+// Advice is the start of the sentence in a refusal that explains how to request approval.
 const Advice = "; to request approval, "
 
 // RequestTTL is how long a request waits for an answer, and how long it remains visible after it was denied or used.

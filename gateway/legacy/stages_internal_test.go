@@ -233,20 +233,20 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 	}
 }
 
-// told is a dialect that keeps what it was told of a request.
-type told struct {
+// recorder is a dialect that records the request it receives.
+type recorder struct {
 	shout
 
 	in *translate.Incoming
 }
 
-func (d *told) Serve(_ context.Context, _ string, in *translate.Incoming, _ translate.Caller) *translate.Outgoing {
+func (d *recorder) Serve(_ context.Context, _ string, in *translate.Incoming, _ translate.Caller) *translate.Outgoing {
 	d.in = in
 	return &translate.Outgoing{Status: 504}
 }
 
 func TestTheDialectKnowsTheCaller(t *testing.T) {
-	d := new(told)
+	d := new(recorder)
 	ex := exchange("/v1/pods", nil, nil)
 	ex.Ports.Translators[route.V1] = &translator{dialect: d, lists: filter.NewMemory(1 << 20)}
 	ex.Route, ex.Caller = &route.Route{ID: "createPod"}, &identity.Caller{Org: "acme", Key: "ann"}
@@ -254,7 +254,7 @@ func TestTheDialectKnowsTheCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.in.Account != "acme" || d.in.Caller != "ann" || ex.Response.Status != 504 {
-		t.Errorf("the dialect was told of %q of %q, and its answer has status %d; want ann of acme, 504", d.in.Caller, d.in.Account, ex.Response.Status)
+		t.Errorf("the dialect received a call of %q of %q, and its answer has status %d; want ann of acme, 504", d.in.Caller, d.in.Account, ex.Response.Status)
 	}
 }
 
