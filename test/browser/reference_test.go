@@ -84,12 +84,7 @@ func eval[T any](t *testing.T, b *tab, script string) T {
 // until waits for a script's condition.
 func (b *tab) until(t *testing.T, condition string) {
 	t.Helper()
-	poll := chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(time.Minute))
-	_, err := chromedp.Run(b.ctx, poll)
-	for isNavigation(err) && b.ctx.Err() == nil {
-		_, err = chromedp.Run(b.ctx, poll) // the page led on to another meanwhile
-	}
-	if err != nil {
+	if err := b.poll(condition, time.Minute); err != nil {
 		shown, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText.slice(0, 2000)`))
 		t.Logf("the page shows:\n%s", shown)
 		b.mu.Lock()
@@ -102,12 +97,35 @@ func (b *tab) until(t *testing.T, condition string) {
 func (b *tab) untilOr(t *testing.T, condition, again string) {
 	t.Helper()
 	for range 5 {
-		if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(10*time.Second))); err == nil {
+		if b.poll(condition, 10*time.Second) == nil {
 			return
 		}
 		eval[any](t, b, again)
 	}
 	b.until(t, condition)
+}
+
+// poll evaluates a condition until it holds, for the given time at most. The interval is kept here and not in the page
+// (as chromedp.Poll does), because timers and animation frames of a page do not fire while its scripts are switched off.
+func (b *tab) poll(condition string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(b.ctx, limit)
+	defer cancel()
+	interval := time.NewTicker(20 * time.Millisecond)
+	defer interval.Stop()
+	for {
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+condition+")"))
+		if holds {
+			return nil
+		}
+		if err != nil && !isNavigation(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-interval.C:
+		}
+	}
 }
 
 // isNavigation reports whether the page that a script ran in gave way to another:
