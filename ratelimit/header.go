@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// HeaderSyntax contains the parameter names of the RateLimit fields. The IETF draft may still change (an open proposal renames r and t);
-// support for a new draft needs only another function like [Draft11]. Clients can rely on Retry-After, which is not part of the syntax.
-type HeaderSyntax struct {
+// headerSyntax contains the parameter names of the RateLimit fields. The IETF draft may still change (an open proposal renames r and t);
+// support for a new draft needs only another function like [draft11]. Clients can rely on Retry-After, which is not part of the syntax.
+type headerSyntax struct {
 	// Quota and Window are parameters of RateLimit-Policy.
 	Quota, Window string
 	// Remaining and Reset are parameters of RateLimit.
 	Remaining, Reset string
 }
 
-// Draft11 returns the syntax of draft-ietf-httpapi-ratelimit-headers-11, which the platform also uses.
-func Draft11() HeaderSyntax {
-	return HeaderSyntax{Quota: "q", Window: "w", Remaining: "r", Reset: "t"}
+// draft11 returns the syntax of draft-ietf-httpapi-ratelimit-headers-11, which the platform also uses.
+func draft11() headerSyntax {
+	return headerSyntax{Quota: "q", Window: "w", Remaining: "r", Reset: "t"}
 }
 
 // Header fields in Go's canonical form, which avoids the conversion.
@@ -27,13 +27,13 @@ const (
 	headerRetryAfter = "Retry-After"
 )
 
-// WriteHeaders sets RateLimit and RateLimit-Policy in the syntax of [Draft11], and Retry-After if d is a refusal. It sets nothing for
+// WriteHeaders sets RateLimit and RateLimit-Policy in the syntax of [draft11], and Retry-After if d is a refusal. It sets nothing for
 // an exempt caller.
-func (d *Decision) WriteHeaders(h http.Header) { Draft11().Write(h, d) }
+func (d *Decision) WriteHeaders(h http.Header) { draft11().Write(h, d) }
 
 // Write sets the headers for d in h, as RFC 9651 lists with one member per window. Times are whole seconds, rounded up, so that a
 // client that waits that long does not retry too early.
-func (y HeaderSyntax) Write(h http.Header, d *Decision) {
+func (y headerSyntax) Write(h http.Header, d *Decision) {
 	if len(d.Windows) > 0 {
 		var buf [192]byte
 		b := buf[:0]
@@ -56,13 +56,13 @@ func (y HeaderSyntax) Write(h http.Header, d *Decision) {
 // RetryAfterSeconds returns RetryAfter for the Retry-After header, in whole seconds, rounded up, and at least 1.
 func (d *Decision) RetryAfterSeconds() int64 { return max(1, seconds(d.RetryAfter)) }
 
-func (y HeaderSyntax) appendPolicy(b []byte, i int, w *Window) []byte {
+func (y headerSyntax) appendPolicy(b []byte, i int, w *Window) []byte {
 	b = appendName(b, i, w.Name)
 	b = appendParam(b, y.Quota, w.Limit)
 	return appendParam(b, y.Window, int64(w.Size/time.Second))
 }
 
-func (y HeaderSyntax) appendState(b []byte, i int, w *Window) []byte {
+func (y headerSyntax) appendState(b []byte, i int, w *Window) []byte {
 	b = appendName(b, i, w.Name)
 	b = appendParam(b, y.Remaining, w.Remaining)
 	return appendParam(b, y.Reset, seconds(w.Reset))

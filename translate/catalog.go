@@ -52,8 +52,8 @@ type Failure struct {
 	Err      error
 }
 
-// NewCatalog returns an empty cache.
-func NewCatalog() *Catalog {
+// newCatalog returns an empty cache.
+func newCatalog() *Catalog {
 	entries, err := lru.NewLRU[string, catalogEntry](catalogEntries, nil)
 	if err != nil {
 		panic("catalog cache size: " + err.Error())

@@ -102,8 +102,8 @@ func TestEachRunsAllButFewAtOnce(t *testing.T) {
 		done.Add(1)
 		now.Add(-1)
 	})
-	if done.Load() != 50 || most.Load() > MaxParallel {
-		t.Errorf("%d of 50 ran, %d at once, want all and at most %d", done.Load(), most.Load(), MaxParallel)
+	if done.Load() != 50 || most.Load() > maxParallel {
+		t.Errorf("%d of 50 ran, %d at once, want all and at most %d", done.Load(), most.Load(), maxParallel)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestCatalog(t *testing.T) {
 		calls = append(calls, r.Operation+"?"+r.Query.Encode())
 		return &Response{Status: status, Body: map[string]any{"gpus": []any{map[string]any{"id": "a"}}, "dataCenters": []any{map[string]any{"id": "d"}}}}, nil
 	})
-	catalog := NewCatalog()
+	catalog := newCatalog()
 	dialogue := func(account string) *Client {
 		return NewClient(Deps{Now: c.now, Sleep: c.sleep}, caller, &Incoming{Account: account}, 0)
 	}

@@ -39,7 +39,7 @@ func (d Deps) WithDefaults() Deps {
 		d.LedgerTypes = func(context.Context, string, []string, time.Time) (map[string]string, error) { return nil, nil }
 	}
 	if d.Catalog == nil {
-		d.Catalog = NewCatalog()
+		d.Catalog = newCatalog()
 	}
 	d.Logger = cmp.Or(d.Logger, slog.New(slog.DiscardHandler))
 	return d

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// JSONAppender is a response value that encodes itself, without an intermediate map.
-type JSONAppender interface {
+// jsonAppender is a response value that encodes itself, without an intermediate map.
+type jsonAppender interface {
 	AppendTo(buf []byte) ([]byte, error)
 }
 
@@ -39,7 +39,7 @@ func AppendJSON(buf []byte, v any) ([]byte, error) {
 		}
 	case Record:
 		return AppendMembers(buf, v, nil, nil)
-	case JSONAppender:
+	case jsonAppender:
 		return v.AppendTo(buf)
 	}
 	return appendOther(buf, v)

@@ -6,7 +6,7 @@ import (
 )
 
 func TestMachines(t *testing.T) {
-	c := NewCatalog()
+	c := newCatalog()
 	check := func(gpu string, count, memory, vcpus int64) {
 		t.Helper()
 		if m, v := c.SmallestMachine(gpu, count); m != memory || v != vcpus {

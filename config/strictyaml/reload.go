@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Restarter is implemented by sections for which only some changes require a restart.
-type Restarter interface {
+// restarter is implemented by sections for which only some changes require a restart.
+type restarter interface {
 	// NeedsRestart reports whether replacing old, which has the same type, requires a restart.
 	NeedsRestart(old any) bool
 }
@@ -24,7 +24,7 @@ func NeedRestart(old, next any) []string {
 }
 
 func needRestart(pl *plan, old, next reflect.Value, path, reload string) []string {
-	if r, ok := reflect.TypeAssert[Restarter](next); ok && reload == Restart {
+	if r, ok := reflect.TypeAssert[restarter](next); ok && reload == Restart {
 		if r.NeedsRestart(old.Interface()) {
 			return []string{path}
 		}

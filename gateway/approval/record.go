@@ -29,7 +29,7 @@ const RequestTTL = 24 * time.Hour
 
 // Limits of pending requests.
 const (
-	MaxPending       = 1000 // per organisation
+	maxPending       = 1000 // per organisation
 	MaxPendingCaller = 50   // per key
 )
 
@@ -99,8 +99,8 @@ func (r *Record) Covers(refusals []Refusal) bool {
 	return true
 }
 
-// Sort sorts requests, newest first.
-func Sort(list []Record) {
+// sort sorts requests, newest first.
+func sort(list []Record) {
 	slices.SortFunc(list, func(a, b Record) int { return b.Asked.Compare(a.Asked) })
 }
 

@@ -48,7 +48,7 @@ func (a Service) list(ctx context.Context, _ adminapi.Principal, p adminapi.OrgP
 	for i, e := range entries {
 		list[i] = *e.Record
 	}
-	Sort(list)
+	sort(list)
 	return List{Approvals: list}, nil
 }
 

@@ -30,8 +30,8 @@ const (
 	// Intent is written before a change, Result after it.
 	Intent Phase = "intent"
 	Result Phase = "result"
-	// Loaded is written when a configuration takes effect.
-	Loaded Phase = "loaded"
+	// loaded is written when a configuration takes effect.
+	loaded Phase = "loaded"
 	// Read is written when an admin reads records of callers.
 	Read Phase = "read"
 )
@@ -194,9 +194,9 @@ func (l *Log) Result(of int64, r Record) error {
 	return err
 }
 
-// Loaded writes that a configuration took effect.
+// loaded writes that a configuration took effect.
 func (l *Log) Loaded(revision string) error {
-	_, err := l.write(Loaded, 0, Record{Revision: revision})
+	_, err := l.write(loaded, 0, Record{Revision: revision})
 	return err
 }
 

@@ -92,8 +92,8 @@ func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation
 	for i := range o.Keys {
 		ids[o.Keys[i].ID] = true
 	}
-	t, err := CompileTenant(cfg, o, s.deps.API, s.deps.Runs)
-	return organisation{tenant: t, plan: SpendingPlan(o), ids: ids}, err
+	t, err := compileTenant(cfg, o, s.deps.API, s.deps.Runs)
+	return organisation{tenant: t, plan: spendingPlan(o), ids: ids}, err
 }
 
 // with returns callers updated to the currently known keys created at run time. It copies each map once, however many

@@ -23,8 +23,8 @@ const (
 	maxOverlap = 90 * 24 * time.Hour
 )
 
-// KeyResponse is the response to creating or rotating a key. It is the only response that contains the secret.
-type KeyResponse struct {
+// keyResponse is the response to creating or rotating a key. It is the only response that contains the secret.
+type keyResponse struct {
 	Secret string             `json:"secret,omitempty"`
 	Key    settings.KeyRecord `json:"key"`
 }
@@ -61,7 +61,7 @@ func taken(org, id string) error {
 
 // createKey creates a key on behalf of by. Its secret is random unless a digest is given. The id of a revoked or expired
 // key can be reused.
-func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*KeyResponse, error) {
+func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*keyResponse, error) {
 	created := s.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
 	if k.Digest == (identity.Digest{}) && len(k.Digests) == 0 {
@@ -110,7 +110,7 @@ func keysUnavailable(err error) error {
 }
 
 // changeKey replaces the known record of a key in the store and applies the change here.
-func (s *Keys) changeKey(ctx context.Context, org string, m runtimeKey, secret string) (*KeyResponse, error) {
+func (s *Keys) changeKey(ctx context.Context, org string, m runtimeKey, secret string) (*keyResponse, error) {
 	m.checkFault()
 	done, err := s.keyring.Swap(ctx, org, &m)
 	switch {
@@ -122,7 +122,7 @@ func (s *Keys) changeKey(ctx context.Context, org string, m runtimeKey, secret s
 		return nil, problem.KeyConflict.Newf("another request has created or changed key %q; check it and try again", m.ID)
 	}
 	s.deps.Apply(s.with)
-	return &KeyResponse{Secret: secret, Key: m.record()}, nil
+	return &keyResponse{Secret: secret, Key: m.record()}, nil
 }
 
 // madeKey returns a key that can be changed at run time.
@@ -145,7 +145,7 @@ func noKey(org, id string) error {
 }
 
 // rotateKey gives a key an additional secret.
-func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap time.Duration) (*KeyResponse, error) {
+func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap time.Duration) (*keyResponse, error) {
 	now := s.deps.Now().UTC().Truncate(time.Second)
 	switch {
 	case overlap < 0 || overlap > maxOverlap:

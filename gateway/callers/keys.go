@@ -41,7 +41,7 @@ type Deps struct {
 func New(prefix settings.Prefix, deps Deps) *Keys {
 	return &Keys{
 		deps: deps, keyring: newKeyring(prefix, &deps), seen: identity.NewUsedKeys(),
-		Tokens: NewTokens(prefix, deps),
+		Tokens: newTokens(prefix, deps),
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 // maxClasses is the maximum number of classes that may contain one operation.
 const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 
-// CompileTenant converts a configured organisation to the form that the filter chain uses. Errors have paths below the
+// compileTenant converts a configured organisation to the form that the filter chain uses. Errors have paths below the
 // organisation.
-func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
+func compileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
 		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.WithDefaults(cfg.Limits.Failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class),
@@ -75,7 +75,7 @@ func Labels(o *settings.Org, k *settings.Key) []ledger.LabelRule {
 // LedgerPlan returns the spending plan of an organisation, or nil if it needs no ledger. It needs one for budgets,
 // isolation, labels, detection of idle resources, or detection of unusual spending.
 func LedgerPlan(o *settings.Org) *ledger.Plan {
-	if p := SpendingPlan(o); needsLedger(o) || p.Limited() {
+	if p := spendingPlan(o); needsLedger(o) || p.Limited() {
 		return p
 	}
 	return nil
@@ -86,8 +86,8 @@ func needsLedger(o *settings.Org) bool {
 	return o.Isolation.Applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0
 }
 
-// SpendingPlan returns the spending plan of an organisation, whether or not it needs a ledger.
-func SpendingPlan(o *settings.Org) *ledger.Plan {
+// spendingPlan returns the spending plan of an organisation, whether or not it needs a ledger.
+func spendingPlan(o *settings.Org) *ledger.Plan {
 	teams, keys := make(map[string]ledger.Budget, len(o.Teams)), make(map[string]ledger.Budget, len(o.Keys)+len(o.RuntimeKeys))
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
@@ -147,7 +147,7 @@ func inFlight(o *settings.Org, org *ledger.Budget, teams map[string]ledger.Budge
 }
 
 // HasLedger reports whether an organisation has a ledger.
-func HasLedger(o *settings.Org) bool { return needsLedger(o) || SpendingPlan(o).Limited() }
+func HasLedger(o *settings.Org) bool { return needsLedger(o) || spendingPlan(o).Limited() }
 
 // changesBodies reports whether the policies of an organisation may modify bodies: library policies that do, and any
 // policy of its own.

@@ -38,8 +38,8 @@ type Tokens struct {
 	mu sync.Mutex // held while revocations are passed to the issuers
 }
 
-// NewTokens returns a Tokens whose Redis keys begin with prefix.
-func NewTokens(prefix settings.Prefix, deps Deps) *Tokens {
+// newTokens returns a Tokens whose Redis keys begin with prefix.
+func newTokens(prefix settings.Prefix, deps Deps) *Tokens {
 	return &Tokens{
 		deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger),
 		known: store.NewReplica(deps.Redis, prefix.Tokens(), store.ReplicaConfig[*RevokedToken]{
@@ -115,9 +115,9 @@ func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 }
 
 // list returns the revoked tokens, oldest first.
-func (t *Tokens) list(ctx context.Context, _ adminapi.Principal, _ adminapi.NoParams) (RevocationList, error) {
+func (t *Tokens) list(ctx context.Context, _ adminapi.Principal, _ adminapi.NoParams) (revocationList, error) {
 	if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {
-		return RevocationList{}, err
+		return revocationList{}, err
 	}
 	var list []RevokedToken
 	for _, r := range t.known.Of(allTokens).All() {
@@ -126,7 +126,7 @@ func (t *Tokens) list(ctx context.Context, _ adminapi.Principal, _ adminapi.NoPa
 	slices.SortFunc(list, func(a, b RevokedToken) int {
 		return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Issuer+a.Token+a.Subject, b.Issuer+b.Token+b.Subject))
 	})
-	return RevocationList{list}, nil
+	return revocationList{list}, nil
 }
 
 // revoke revokes the token with a given jti, or all tokens issued to a subject so far.

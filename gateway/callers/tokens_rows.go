@@ -19,8 +19,8 @@ type RevokedToken struct {
 	Until time.Time `json:"until"`
 }
 
-// RevocationList is a list of revoked tokens, oldest first.
-type RevocationList struct {
+// revocationList is a list of revoked tokens, oldest first.
+type revocationList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 

@@ -20,7 +20,7 @@ func revokers(t *testing.T, now *time.Time) (server *miniredis.Miniredis, a, b *
 	t.Helper()
 	server = miniredis.RunT(t)
 	tokens := func() *Tokens {
-		return NewTokens("t:", Deps{
+		return newTokens("t:", Deps{
 			Redis: redistest.Once(t, server.Addr()), Logger: slog.New(slog.DiscardHandler), Current: view.New(func() time.Time { return *now }), Streams: new(filter.Streams),
 		})
 	}
@@ -64,7 +64,7 @@ func TestRevocationsSpread(t *testing.T) {
 	expect("elsewhere", b, "6f1c9a")
 	server.FlushAll()
 	expect("after a loss", a, "6f1c9a")
-	expect("after a loss, at a new gateway", NewTokens("t:", b.deps), "6f1c9a")
+	expect("after a loss, at a new gateway", newTokens("t:", b.deps), "6f1c9a")
 	now = next.Until
 	expect("in the end", b)
 }

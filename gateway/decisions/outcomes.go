@@ -18,27 +18,27 @@ import (
 
 // Outcomes of requests, the keys of the counts.
 const (
-	// OutcomeAllowed counts requests that the gateway let pass and that ended with a status below 500.
-	OutcomeAllowed = "allowed"
-	// OutcomeDenied counts requests that the gateway rejected, except for rate limits and failures of the gateway.
-	OutcomeDenied = "denied"
-	// OutcomeThrottled counts requests that exceeded a rate limit or were shed under overload.
-	OutcomeThrottled = "throttled"
-	// OutcomeFailed counts requests that ended with a status of 500 or above.
-	OutcomeFailed = "failed"
+	// outcomeAllowed counts requests that the gateway let pass and that ended with a status below 500.
+	outcomeAllowed = "allowed"
+	// outcomeDenied counts requests that the gateway rejected, except for rate limits and failures of the gateway.
+	outcomeDenied = "denied"
+	// outcomeThrottled counts requests that exceeded a rate limit or were shed under overload.
+	outcomeThrottled = "throttled"
+	// outcomeFailed counts requests that ended with a status of 500 or above.
+	outcomeFailed = "failed"
 )
 
 // outcomeOf returns the outcome of the exchange that e reports.
 func outcomeOf(e *telemetry.Event) string {
 	switch kind := problem.Kind(e.Refusal); {
 	case kind == problem.RateLimited || kind == problem.Overloaded:
-		return OutcomeThrottled
+		return outcomeThrottled
 	case e.Status >= http.StatusInternalServerError:
-		return OutcomeFailed
+		return outcomeFailed
 	case kind != "":
-		return OutcomeDenied
+		return outcomeDenied
 	}
-	return OutcomeAllowed
+	return outcomeAllowed
 }
 
 // slotLength is the length of the smallest bucket of outcome counts.
@@ -173,13 +173,13 @@ type OutcomeCount struct {
 // add adds n requests with the given outcome. It ignores outcomes that a later version may have stored.
 func (c *OutcomeCount) add(outcome string, n int64) {
 	switch outcome {
-	case OutcomeAllowed:
+	case outcomeAllowed:
 		c.Allowed += n
-	case OutcomeDenied:
+	case outcomeDenied:
 		c.Denied += n
-	case OutcomeThrottled:
+	case outcomeThrottled:
 		c.Throttled += n
-	case OutcomeFailed:
+	case outcomeFailed:
 		c.Failed += n
 	}
 }
@@ -259,7 +259,7 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p c
 		to = s.Now
 	}
 	from := time.Time(p.Since)
-	if oldest := s.Now.Add(-Retention); from.Before(oldest) {
+	if oldest := s.Now.Add(-retention); from.Before(oldest) {
 		from = oldest
 	}
 	from = p.start(from, zone)

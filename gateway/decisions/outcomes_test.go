@@ -15,10 +15,10 @@ import (
 func TestOutcomesAreClassified(t *testing.T) {
 	t.Parallel()
 	for want, events := range map[string][]telemetry.Event{
-		OutcomeAllowed:   {{Status: 200}, {Status: 404}, {Status: http.StatusTooManyRequests}, {}},
-		OutcomeDenied:    {{Status: 403, Refusal: string(problem.Forbidden)}, {Status: 400, Refusal: string(problem.Invalid)}, {Status: 403, Refusal: string(problem.BudgetExceeded)}},
-		OutcomeThrottled: {{Status: 429, Refusal: string(problem.RateLimited)}, {Status: 503, Refusal: string(problem.Overloaded)}},
-		OutcomeFailed:    {{Status: 502, Refusal: string(problem.UpstreamFailed)}, {Status: 500}},
+		outcomeAllowed:   {{Status: 200}, {Status: 404}, {Status: http.StatusTooManyRequests}, {}},
+		outcomeDenied:    {{Status: 403, Refusal: string(problem.Forbidden)}, {Status: 400, Refusal: string(problem.Invalid)}, {Status: 403, Refusal: string(problem.BudgetExceeded)}},
+		outcomeThrottled: {{Status: 429, Refusal: string(problem.RateLimited)}, {Status: 503, Refusal: string(problem.Overloaded)}},
+		outcomeFailed:    {{Status: 502, Refusal: string(problem.UpstreamFailed)}, {Status: 500}},
 	} {
 		for _, e := range events {
 			if got := outcomeOf(&e); got != want {

@@ -38,7 +38,7 @@ type counted struct {
 
 func (d *Decisions) policyCounts(ctx context.Context, s adminapi.Principal, p counted) (*PolicyCounts, error) {
 	from := time.Time(p.Since)
-	if oldest := s.Now.Add(-Retention); from.Before(oldest) {
+	if oldest := s.Now.Add(-retention); from.Before(oldest) {
 		from = oldest
 	}
 	out := &PolicyCounts{From: from.UTC().Truncate(time.Hour), To: s.Now.UTC(), Counts: []PolicyCount{}}

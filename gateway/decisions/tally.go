@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
-// Retention is how long Redis stores the counts.
-const Retention = 30 * 24 * time.Hour
+// retention is how long Redis stores the counts.
+const retention = 30 * 24 * time.Hour
 
 // CountKey identifies a count: a policy's verdict on calls by a team in one hour.
 type CountKey struct {
@@ -25,7 +25,7 @@ type CountStore struct{ hours, days store.Hashes }
 
 // NewCountStore returns a CountStore whose keys start with prefix. It does not dial.
 func NewCountStore(client store.Client, prefix string) *CountStore {
-	return &CountStore{store.Hashes{Client: client, Prefix: prefix, TTL: Retention + time.Hour}, store.Hashes{Client: client, Prefix: prefix, TTL: dayRetention}}
+	return &CountStore{store.Hashes{Client: client, Prefix: prefix, TTL: retention + time.Hour}, store.Hashes{Client: client, Prefix: prefix, TTL: dayRetention}}
 }
 
 // hourOf returns the key for an hour of an organisation.

@@ -91,7 +91,7 @@ func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway
 	if !ready { // a configured peer may be this gateway
 		gateways = slices.DeleteFunc(gateways, func(other Gateway) bool { return other == self })
 	}
-	if err := f.Server.SetGateways(SortGateways(gateways)); err != nil {
+	if err := f.Server.SetGateways(sortGateways(gateways)); err != nil {
 		return err
 	}
 	f.Server.SetReports(others)

@@ -123,7 +123,7 @@ func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	if !c.AdvertisedAddr().IsUnspecified() {
 		known = append(known, Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen), Zone: c.Envoy.XDS.Zone})
 	}
-	return groups[i], SortGateways(known), nil
+	return groups[i], sortGateways(known), nil
 }
 
 // runPaths matches the paths of jobs and chat. REST API paths that also match are handled by the HTTP listener with the same result.

@@ -51,11 +51,11 @@ func SendHeartbeat(ctx context.Context, registry *store.Registry, self Gateway, 
 			others = append(others, heard.Report)
 		}
 	}
-	return SortGateways(ready), others, nil
+	return sortGateways(ready), others, nil
 }
 
-// SortGateways sorts gateways and removes duplicates.
-func SortGateways(gateways []Gateway) []Gateway {
+// sortGateways sorts gateways and removes duplicates.
+func sortGateways(gateways []Gateway) []Gateway {
 	gateways = slices.Clone(gateways)
 	slices.SortFunc(gateways, func(a, b Gateway) int { return cmp.Compare(a.String(), b.String()) })
 	return slices.Compact(gateways)

@@ -40,8 +40,8 @@ type DryRun struct {
 	Offline bool
 }
 
-// ErrOffline is the reason why an offline run does not read.
-var ErrOffline = errors.New("offline explanations do not read from the platform")
+// errOffline is the reason why an offline run does not read.
+var errOffline = errors.New("offline explanations do not read from the platform")
 
 // Run predicts the outcome of a request by caller.
 func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Report, error) {

@@ -42,7 +42,7 @@ type readOnlyLedger struct{ *DryRun }
 // Show returns the ledger of an organisation.
 func (k readOnlyLedger) Show(ctx context.Context, org string) (ledger.State, error) {
 	if k.Offline {
-		return ledger.State{}, ErrOffline
+		return ledger.State{}, errOffline
 	}
 	return k.Ledger.Store.Show(ctx, org)
 }

@@ -63,7 +63,7 @@ func (w *reporter) outcome(ex *filter.Exchange) outcome {
 
 // unknown reports whether the outcome depends on facts that were not read.
 func (w *reporter) unknown(ex *filter.Exchange) bool {
-	return errors.Is(ex.Event.Cause, ErrOffline) || slices.ContainsFunc(ex.Calls, w.unknown) || w.dependsOnPrice(ex)
+	return errors.Is(ex.Event.Cause, errOffline) || slices.ContainsFunc(ex.Calls, w.unknown) || w.dependsOnPrice(ex)
 }
 
 // dependsOnPrice reports whether policies deny a call only because its price was not read.
@@ -133,7 +133,7 @@ func (w *reporter) call(ex *filter.Exchange) Call {
 		case ex.Event.Priced:
 			c.USDPerHour, c.Basis = in.Cost.Hourly.String(), in.Cost.Basis
 		case w.dry != nil && w.dry.Offline && !in.Cost.Known:
-			c.Basis = "unknown: " + ErrOffline.Error()
+			c.Basis = "unknown: " + errOffline.Error()
 		case in.Cost.Reason != "":
 			c.Basis = "unknown: " + in.Cost.Reason
 		}
@@ -176,8 +176,8 @@ func (w *reporter) stages(ex *filter.Exchange, names []string, offset int) []Sta
 	}
 	how := w.outcome(ex)
 	switch {
-	case how.verdict == Unknown && errors.Is(e.Cause, ErrOffline):
-		at.Result, at.Notes = resultUnknown, append(at.Notes, ErrOffline.Error())
+	case how.verdict == Unknown && errors.Is(e.Cause, errOffline):
+		at.Result, at.Notes = resultUnknown, append(at.Notes, errOffline.Error())
 	case e.Refusal != "" && at.Name == e.Stage:
 		at.Result = resultRefused
 		at.Notes = append(at.Notes, e.Detail)

@@ -42,7 +42,7 @@ func (s *sender) Send(ctx context.Context, ex *filter.Exchange) (done func(), er
 	case !ex.Out.Buffered, s.Offline && ex.PassesListThrough():
 		return done, answer(ex, ex.Operation.SuccessStatus, map[string]any{}) // nothing reads this body
 	case s.Offline:
-		return nil, ErrOffline
+		return nil, errOffline
 	}
 	return s.Pipeline.Ports.Sender.Send(ctx, ex)
 }

@@ -13,7 +13,7 @@ import (
 var hopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 	"Authorization", "Cookie", "Set-Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "X-Forwarded-Client-Cert",
-	"Content-Length", HeaderDecision, HeaderWarning, HeaderMutation, HeaderUnknown, HeaderIgnored,
+	"Content-Length", headerDecision, HeaderWarning, HeaderMutation, headerUnknown, headerIgnored,
 }
 
 // endToEnd returns the headers that are forwarded with an opaque message.
@@ -39,7 +39,7 @@ func buildOpaqueRequest(ex *Exchange) error {
 	for _, name := range ex.Body.removedHeaders {
 		delete(out.Header, name)
 	}
-	out.Header.Set(HeaderRequestID, ex.RequestID)
+	out.Header.Set(headerRequestID, ex.RequestID)
 	if out.Tunnel = wantsWebSocket(in); out.Tunnel {
 		upgrade(out.Header)
 	}

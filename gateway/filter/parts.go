@@ -213,8 +213,8 @@ type RunReport struct {
 	Failed bool
 }
 
-// MaxJobID is the length in bytes below which a job ID is known to be complete.
-const MaxJobID = 256
+// maxJobID is the length in bytes below which a job ID is known to be complete.
+const maxJobID = 256
 
 // HasID reports whether the response contains a complete job ID. The receiver may be nil.
-func (r *RunReport) HasID() bool { return r != nil && r.ID != "" && len(r.ID) < MaxJobID }
+func (r *RunReport) HasID() bool { return r != nil && r.ID != "" && len(r.ID) < maxJobID }

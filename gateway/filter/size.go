@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// MaxBody is the platform's limit for REST bodies in bytes (reference platform-v2, section 1.3), which the gateway enforces too.
-const MaxBody = 102400
+// maxBody is the platform's limit for REST bodies in bytes (reference platform-v2, section 1.3), which the gateway enforces too.
+const maxBody = 102400
 
 // stageSize is the name of both stages that limit the size of bodies.
 const stageSize = "limit size"
@@ -30,9 +30,9 @@ func (LimitSize) Response(_ context.Context, ex *Exchange) error {
 	if source == nil || ex.In.Length >= 0 || ex.Dialect.IsRun() {
 		return nil
 	}
-	switch _, err := io.CopyN(io.Discard, source, MaxBody+1); {
+	switch _, err := io.CopyN(io.Discard, source, maxBody+1); {
 	case err == nil:
-		return tooLarge(MaxBody)
+		return tooLarge(maxBody)
 	case !errors.Is(err, io.EOF):
 		ex.In.Truncated = true
 		return bodyTruncated()
@@ -120,14 +120,14 @@ func (ex *Exchange) Opaque() bool {
 func (ex *Exchange) BodyLimit() int64 {
 	switch {
 	case !ex.Dialect.IsRun():
-		return MaxBody
+		return maxBody
 	case ex.Operation == nil:
 		return operation.MaxBody
 	}
 	if row, _ := operation.Lookup(ex.Operation.ID); row.MaxBody > 0 {
 		return row.MaxBody
 	}
-	return MaxBody
+	return maxBody
 }
 
 const (

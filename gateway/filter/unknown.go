@@ -24,11 +24,11 @@ type Unknown struct {
 
 // Response headers about parts of the request that the API description does not contain (RFC 9651).
 const (
-	// HeaderUnknown lists the parts that were sent to the platform: a dictionary with body members as JSON Pointers and query parameters by
+	// headerUnknown lists the parts that were sent to the platform: a dictionary with body members as JSON Pointers and query parameters by
 	// name, or the key read for a forwarded GET.
-	HeaderUnknown = "X-Tollgate-Unknown"
-	// HeaderIgnored lists the query parameters that were dropped, URL-encoded.
-	HeaderIgnored = "X-Tollgate-Ignored"
+	headerUnknown = "X-Tollgate-Unknown"
+	// headerIgnored lists the query parameters that were dropped, URL-encoded.
+	headerIgnored = "X-Tollgate-Ignored"
 )
 
 // maxUnknown limits the undescribed members of one body and the undescribed parameters of one query. At most that many dropped parameters
@@ -118,7 +118,7 @@ func (r RequireRoute) forwardUnknownRead(ex *Exchange) (err error) {
 	return nil
 }
 
-// writeUnknownHeaders sets HeaderUnknown and HeaderIgnored.
+// writeUnknownHeaders sets headerUnknown and headerIgnored.
 func writeUnknownHeaders(ex *Exchange) {
 	header := func(name string, value httpsfv.StructuredFieldValue) {
 		if text, err := httpsfv.Marshal(value); err == nil { // cannot fail: ASCII names
@@ -130,7 +130,7 @@ func writeUnknownHeaders(ex *Exchange) {
 		for _, name := range ex.Event.Ignored {
 			names = append(names, httpsfv.NewItem(name))
 		}
-		header(HeaderIgnored, names)
+		header(headerIgnored, names)
 	}
 	if len(ex.Event.Unknown) == 0 || ex.Sent == NotSent {
 		return
@@ -153,7 +153,7 @@ func writeUnknownHeaders(ex *Exchange) {
 		names.Items = append(names.Items, httpsfv.NewItem(name))
 		told.Add(kind, names)
 	}
-	header(HeaderUnknown, told)
+	header(headerUnknown, told)
 }
 
 // unknownNotes describes the parts of a request that the API description does not contain.

@@ -295,7 +295,7 @@ func TestFate(t *testing.T) {
 			t.Fatal(err)
 		}
 		fate(b, filter.CallerUnknown, "without a lease, to one that has just begun to hear the store")
-		b.lease.since = time.Now().Add(-2 * LeaseDuration)
+		b.lease.since = time.Now().Add(-2 * leaseDuration)
 		fate(b, filter.CallerGone, "without a lease")
 		r.Empty(t)
 		fate(b, filter.CallerUnknown, "when the store has lost every lease")
@@ -341,7 +341,7 @@ func TestComeAndBeside(t *testing.T) {
 
 func TestMaySend(t *testing.T) {
 	a, _, w := desks(redistest.Away(t))
-	a.Track(t.Context(), w, filter.Intent{ID: "1"}, time.Now().Add(-LeaseDuration))
+	a.Track(t.Context(), w, filter.Intent{ID: "1"}, time.Now().Add(-leaseDuration))
 	if a.MaySend("1") {
 		t.Error("it sends without a lease, long after its note")
 	}

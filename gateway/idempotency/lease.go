@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LeaseDuration is the time after its last heartbeat until a gateway is considered dead.
-const LeaseDuration = 5 * time.Second
+// leaseDuration is the time after its last heartbeat until a gateway is considered dead.
+const leaseDuration = 5 * time.Second
 
 // heartbeatInterval is the time between renewals of the lease.
 const heartbeatInterval = time.Second
@@ -27,7 +27,7 @@ type lease struct {
 func (l *lease) renewed(at time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if elapsed(l.last, at) > LeaseDuration/2 || !known {
+	if elapsed(l.last, at) > leaseDuration/2 || !known {
 		l.since = at
 	}
 	l.last = at
@@ -37,7 +37,7 @@ func (l *lease) renewed(at time.Time, known bool) {
 func (l *lease) held(since, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.since.After(since) && elapsed(l.last, now) <= LeaseDuration/2
+	return !l.since.After(since) && elapsed(l.last, now) <= leaseDuration/2
 }
 
 // elapsed returns the time between two times by the monotonic clock or by the wall clock, whichever is longer. The wall clock includes the
@@ -48,7 +48,7 @@ func elapsed(from, to time.Time) time.Duration {
 
 // canDeclareDead reports whether this gateway has seen the store without interruption for at least the lease duration, and may therefore
 // declare others dead.
-func (l *lease) canDeclareDead(now time.Time) bool { return l.held(now.Add(-LeaseDuration), now) }
+func (l *lease) canDeclareDead(now time.Time) bool { return l.held(now.Add(-leaseDuration), now) }
 
 // leases returns the key of the hash that contains the latest heartbeat of each incarnation.
 func (d *Tracker) leases() string { return d.prefix + "gateways" }
@@ -71,7 +71,7 @@ return known`)
 // renewLease sends a heartbeat.
 func (d *Tracker) renewLease(ctx context.Context) error {
 	at := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, LeaseDuration/2)
+	ctx, cancel := context.WithTimeout(ctx, leaseDuration/2)
 	defer cancel()
 	known, err := heartbeatScript.Run(ctx, d.client, []string{d.leases()}, d.Gateway).Int()
 	if err != nil {
@@ -98,11 +98,11 @@ func (d *Tracker) Dead(ctx context.Context, gateway string) (silent time.Duratio
 	}
 	text, known := beats.Val()[1].(string)
 	if !known {
-		return LeaseDuration, true // no heartbeat since this gateway began to watch
+		return leaseDuration, true // no heartbeat since this gateway began to watch
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	silent = clock.Val().Sub(time.UnixMilli(ms))
-	return silent, err == nil && silent > LeaseDuration
+	return silent, err == nil && silent > leaseDuration
 }
 
 // dead reports whether another gateway is known to be dead.

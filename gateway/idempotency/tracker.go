@@ -78,7 +78,7 @@ func (d *Tracker) peers() []string {
 	switch {
 	case d.alive == nil:
 		return nil
-	case time.Since(d.started) < LeaseDuration:
+	case time.Since(d.started) < leaseDuration:
 		return append(d.alive(), unknownPeer)
 	}
 	return d.alive()
@@ -175,7 +175,7 @@ func (d *Tracker) MaySend(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.tracked[id]
-	return h == nil || elapsed(h.noted, time.Now()) <= LeaseDuration/2 || d.lease.held(h.noted, time.Now())
+	return h == nil || elapsed(h.noted, time.Now()) <= leaseDuration/2 || d.lease.held(h.noted, time.Now())
 }
 
 // CallerStatus reports whether the caller of another intent is still connected. If asked is not zero, it asks the gateway that executes the

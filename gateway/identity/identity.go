@@ -122,33 +122,33 @@ func (c *Caller) MarkUsed(now time.Time) {
 // ErrUnknown is returned for every rejected credential, regardless of the reason.
 var ErrUnknown = errors.New("identity: unknown key")
 
-// PeriodError wraps ErrUnknown for a known key outside its validity period. Callers cannot distinguish it from an unknown
+// periodError wraps ErrUnknown for a known key outside its validity period. Callers cannot distinguish it from an unknown
 // key.
-type PeriodError struct {
+type periodError struct {
 	Org, Key string
 	// From and Until are the bounds of the validity period; zero means no bound.
 	From, Until time.Time
 }
 
 // Error names the key and the period.
-func (e *PeriodError) Error() string {
+func (e *periodError) Error() string {
 	return fmt.Sprintf("key %s of %s is accepted %s", e.Key, e.Org, Period(e.From, e.Until))
 }
 
 // Unwrap returns ErrUnknown.
-func (*PeriodError) Unwrap() error { return ErrUnknown }
+func (*periodError) Unwrap() error { return ErrUnknown }
 
-// AddressError wraps ErrUnknown for a known key that is not accepted from the sender's address. Callers cannot
+// addressError wraps ErrUnknown for a known key that is not accepted from the sender's address. Callers cannot
 // distinguish it from an unknown key.
-type AddressError struct{ Org, Key, Peer string }
+type addressError struct{ Org, Key, Peer string }
 
 // Error names the key and the address.
-func (e *AddressError) Error() string {
+func (e *addressError) Error() string {
 	return fmt.Sprintf("key %s of %s is not accepted from %q", e.Key, e.Org, e.Peer)
 }
 
 // Unwrap returns ErrUnknown.
-func (*AddressError) Unwrap() error { return ErrUnknown }
+func (*addressError) Unwrap() error { return ErrUnknown }
 
 // Period describes the time between two instants; zero means no bound.
 func Period(from, until time.Time) string {
@@ -348,9 +348,9 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 	case c == nil:
 		return nil, ErrUnknown
 	case !c.accepted(now):
-		return nil, &PeriodError{Org: c.Org, Key: c.Key, From: c.from, Until: c.Until}
+		return nil, &periodError{Org: c.Org, Key: c.Key, From: c.from, Until: c.Until}
 	case !c.acceptedFrom(from.Peer):
-		return nil, &AddressError{Org: c.Org, Key: c.Key, Peer: from.Peer}
+		return nil, &addressError{Org: c.Org, Key: c.Key, Peer: from.Peer}
 	}
 	return c, nil
 }

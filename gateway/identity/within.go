@@ -24,7 +24,7 @@ func (d *Directory) ContainsKey(text string) bool {
 	if len(text) < minKey {
 		return false
 	}
-	if ContainsGeneratedKey(text) {
+	if containsGeneratedKey(text) {
 		return true
 	}
 	for begin := 0; begin < len(text); begin++ {

@@ -22,8 +22,8 @@ func (t Tokens) plus(o Tokens) Tokens {
 	return Tokens{t.Input + o.Input, t.Output + o.Output, t.Cached + o.Cached, t.Unsplit + o.Unsplit}
 }
 
-// MaxTokens is the largest valid count in a report. A larger count makes the report invalid.
-const MaxTokens = 1 << 31
+// maxTokens is the largest valid count in a report. A larger count makes the report invalid.
+const maxTokens = 1 << 31
 
 // class is the meaning of a member of a usage report.
 type class uint8
@@ -125,7 +125,7 @@ func (r *report) number(c class, name string, token jsontext.Token) {
 // count parses a count. Some servers write integers as 10.0.
 func count(text string) (int64, bool) {
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || n < 0 || n > MaxTokens || n != math.Trunc(n) {
+	if err != nil || n < 0 || n > maxTokens || n != math.Trunc(n) {
 		return 0, false
 	}
 	return int64(n), true

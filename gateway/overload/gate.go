@@ -33,15 +33,15 @@ type Reason uint8
 
 // Reasons for refusing a request.
 const (
-	// TimedOut means that the request waited for the maximum time.
-	TimedOut Reason = iota
-	// QueueFull means that the queue was full.
-	QueueFull
+	// timedOut means that the request waited for the maximum time.
+	timedOut Reason = iota
+	// queueFull means that the queue was full.
+	queueFull
 	reasons = iota
 )
 
 // Reasons returns all reasons.
-func Reasons() []Reason { return []Reason{TimedOut, QueueFull} }
+func Reasons() []Reason { return []Reason{timedOut, queueFull} }
 
 // String returns the name used in metrics.
 func (r Reason) String() string { return [reasons]string{"late", "full"}[r] }
@@ -113,7 +113,7 @@ func (g *Gate) Acquire(ctx context.Context, name string, p Priority) (*Slot, err
 	if w.queue != nil { // otherwise it was admitted or refused at the last moment
 		g.withdraw(w)
 		if errors.Is(err, ErrShed) {
-			g.shed[p][TimedOut]++
+			g.shed[p][timedOut]++
 		}
 		return nil, fmt.Errorf("overload: %w", err)
 	}

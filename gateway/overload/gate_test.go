@@ -105,7 +105,7 @@ func TestWhatLowersCostFindsRoom(t *testing.T) {
 	if _, err := g.Acquire(t.Context(), "a", ReducesCost); !errors.Is(err, ErrShed) {
 		t.Errorf("one more, without a queue: %v, want %v", err, ErrShed)
 	}
-	if got := g.Stats().Shed[ReducesCost][QueueFull]; got != 1 {
+	if got := g.Stats().Shed[ReducesCost][queueFull]; got != 1 {
 		t.Errorf("shed because the queue is full: %d, want 1", got)
 	}
 }
@@ -243,7 +243,7 @@ func TestTheNewestIsFirstWhenTheQueueStands(t *testing.T) {
 		time.Sleep(time.Second)
 		got.Wait()
 		got.expect(t, "a reads first", "a reads fourth")
-		if got := g.Stats().Shed[Read][TimedOut]; got != 2 {
+		if got := g.Stats().Shed[Read][timedOut]; got != 2 {
 			t.Errorf("%d were shed because they waited too long, want 2", got)
 		}
 	})

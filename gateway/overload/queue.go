@@ -54,7 +54,7 @@ func (g *Gate) enqueue(o *org, w *waiter) {
 	if g.waiting > g.limits.Waiting {
 		v := g.victim()
 		g.withdraw(v)
-		g.shed[v.priority][QueueFull]++
+		g.shed[v.priority][queueFull]++
 		close(v.done)
 	}
 }

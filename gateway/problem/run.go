@@ -33,8 +33,8 @@ func (p *Problem) RunJSON() []byte {
 	}{p.Detail, p.extras()})
 }
 
-// Chat is an error in the form that clients of language models expect.
-type Chat struct {
+// chat is an error in the form that clients of language models expect.
+type chat struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
 	Param   *string `json:"param"`
@@ -43,13 +43,13 @@ type Chat struct {
 
 // ChatJSON encodes the problem in the form that clients of language models expect. Its code is the kind of the problem.
 func (p *Problem) ChatJSON() []byte {
-	c := Chat{Message: p.Detail, Type: ChatType(p.Status)}
+	c := chat{Message: p.Detail, Type: ChatType(p.Status)}
 	if p.Kind != "" {
 		code := string(p.Kind)
 		c.Code = &code
 	}
 	return encode(struct {
-		Error Chat `json:"error"`
+		Error chat `json:"error"`
 		extras
 	}{c, p.extras()})
 }

@@ -45,7 +45,7 @@ const (
 const (
 	InOperation = "operation"
 	InQuery     = "query"
-	InHeader    = "header"
+	inHeader    = "header"
 	InBody      = "body"
 	InResponse  = "response"
 	InStatus    = "status"

@@ -171,7 +171,7 @@ func (op *Operation) IsUnknownParameter(name string) bool {
 	return words != nil && !op.document.names().parameters[folded(words)]
 }
 
-// UnknownRead returns an operation that reads a path that neither the API nor the run interface describes. The path is
+// unknownRead returns an operation that reads a path that neither the API nor the run interface describes. The path is
 // either in a collection that the API does not have, or below a resource of a known collection; in the latter case, of is
 // the operation that reads the resource. For any other path, op is nil. Path segments consist of letters, digits, hyphens
 // and underscores; the collection has no digits, which occur in ids. No segment below a resource is another spelling of a
@@ -191,7 +191,7 @@ func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 			return nil, nil
 		}
 	}
-	op = &Operation{ID: UnknownRead, Method: http.MethodGet, Path: path, SuccessStatus: http.StatusOK, undescribed: true}
+	op = &Operation{ID: unknownRead, Method: http.MethodGet, Path: path, SuccessStatus: http.StatusOK, undescribed: true}
 	place := func(a *API, seg string) bool { return a.document.names().places[folded(wordsOf(seg))] }
 	switch first := wordsOf(segments[0]); {
 	case first == nil:
@@ -218,8 +218,8 @@ func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 	return op, of
 }
 
-// UnknownRead is the id of operations that read undescribed paths.
-const UnknownRead = "unknownRead"
+// unknownRead is the id of operations that read undescribed paths.
+const unknownRead = "unknownRead"
 
 // plainQuery validates a query with unknown parameters: each name must be well-formed and occur once.
 func plainQuery(query url.Values) (url.Values, []Violation) {

@@ -74,7 +74,7 @@ func (j *CappedLog) Append(ctx context.Context, lines ...Line) (added int, err e
 			}
 		}
 	}
-	return added, WrapUnavailable(err)
+	return added, wrapUnavailable(err)
 }
 
 // List returns the texts of a list, newest first.
@@ -92,7 +92,7 @@ func (j *CappedLog) Each(ctx context.Context, name, newest, oldest string, visit
 	for {
 		entries, err := j.Client.XRevRangeN(ctx, j.key(name), newest, oldest, linesAtOnce).Result()
 		if err != nil {
-			return WrapUnavailable(err)
+			return wrapUnavailable(err)
 		}
 		for _, e := range entries {
 			newest = "(" + e.ID
@@ -126,7 +126,7 @@ func (j *CappedLog) After(ctx context.Context, name, place string, most int) (li
 func (j *CappedLog) End(ctx context.Context, name string) (place string, err error) {
 	last, err := j.Client.XRevRangeN(ctx, j.key(name), "+", "-", 1).Result()
 	if err != nil || len(last) == 0 {
-		return "0-0", WrapUnavailable(err)
+		return "0-0", wrapUnavailable(err)
 	}
 	return last[0].ID, nil
 }
@@ -136,7 +136,7 @@ func (j *CappedLog) part(name, part string) string { return j.key(name) + "#" + 
 
 // Put stores a text that belongs to a list. It expires after the retention time.
 func (j *CappedLog) Put(ctx context.Context, name, part string, text []byte) error {
-	return WrapUnavailable(j.Client.Set(ctx, j.part(name, part), text, j.Retention).Err())
+	return wrapUnavailable(j.Client.Set(ctx, j.part(name, part), text, j.Retention).Err())
 }
 
 // Get returns a text that belongs to a list, nil if it does not exist.
@@ -145,12 +145,12 @@ func (j *CappedLog) Get(ctx context.Context, name, part string) ([]byte, error) 
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
-	return text, WrapUnavailable(err)
+	return text, wrapUnavailable(err)
 }
 
 // Drop deletes a text that belongs to a list.
 func (j *CappedLog) Drop(ctx context.Context, name, part string) error {
-	return WrapUnavailable(j.Client.Del(ctx, j.part(name, part)).Err())
+	return wrapUnavailable(j.Client.Del(ctx, j.part(name, part)).Err())
 }
 
 // Claim reports whether this is the first claim for part since it was dropped. A claim expires after the retention time.
@@ -159,5 +159,5 @@ func (j *CappedLog) Claim(ctx context.Context, name, part string) (bool, error) 
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
-	return err == nil, WrapUnavailable(err)
+	return err == nil, wrapUnavailable(err)
 }

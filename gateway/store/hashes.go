@@ -29,7 +29,7 @@ func (h *Hashes) Set(ctx context.Context, name string, fields map[string]any) er
 		h.expire(ctx, p, name)
 		return nil
 	})
-	return WrapUnavailable(err)
+	return wrapUnavailable(err)
 }
 
 // SetMax writes numbers to fields of a hash unless the field has a larger value. It is idempotent.
@@ -38,7 +38,7 @@ func (h *Hashes) SetMax(ctx context.Context, name string, fields map[string]int6
 	for field, n := range fields {
 		args = append(args, field, n)
 	}
-	return WrapUnavailable(redis.NewScript(setMaxSource).Run(ctx, h.Client, []string{h.Prefix + name}, args...).Err())
+	return wrapUnavailable(redis.NewScript(setMaxSource).Run(ctx, h.Client, []string{h.Prefix + name}, args...).Err())
 }
 
 // Add increases counters, by name and field.
@@ -52,7 +52,7 @@ func (h *Hashes) Add(ctx context.Context, counts map[string]map[string]int64) er
 		}
 		return nil
 	})
-	return WrapUnavailable(err)
+	return wrapUnavailable(err)
 }
 
 // expire renews the expiry time of a hash.
@@ -64,7 +64,7 @@ func (h *Hashes) expire(ctx context.Context, p redis.Pipeliner, name string) {
 
 // Delete removes a field of a hash.
 func (h *Hashes) Delete(ctx context.Context, name, field string) error {
-	return WrapUnavailable(h.Client.HDel(ctx, h.Prefix+name, field).Err())
+	return wrapUnavailable(h.Client.HDel(ctx, h.Prefix+name, field).Err())
 }
 
 // hashesAtOnce is the number of hashes read in one pipeline.
@@ -82,7 +82,7 @@ func (h *Hashes) Get(ctx context.Context, names ...string) ([]map[string]string,
 			return nil
 		})
 		if err != nil {
-			return nil, WrapUnavailable(err)
+			return nil, wrapUnavailable(err)
 		}
 		for _, cmd := range found {
 			out = append(out, cmd.Val())

@@ -40,7 +40,7 @@ func (r *Registry) run(ctx context.Context, args ...any) (map[string]string, err
 	all := append([]any{r.TTL.Milliseconds()}, args...)
 	list, err := redis.NewScript(heartbeatSource).Run(ctx, r.Client, []string{r.Key}, all...).StringSlice()
 	if err != nil {
-		return nil, WrapUnavailable(err)
+		return nil, wrapUnavailable(err)
 	}
 	members := make(map[string]string, len(list)/2)
 	for i := 0; i+1 < len(list); i += 2 {

@@ -31,8 +31,8 @@ var (
 // Client is a Redis client.
 type Client = redis.Cmdable
 
-// WrapUnavailable wraps an error of a client in ErrUnavailable. It returns nil for nil.
-func WrapUnavailable(err error) error {
+// wrapUnavailable wraps an error of a client in ErrUnavailable. It returns nil for nil.
+func wrapUnavailable(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value 
 		list, err = s.swap.Run(ctx, s.client, keys, args...).Slice()
 	}
 	if err != nil {
-		return Entry[T]{}, false, WrapUnavailable(err)
+		return Entry[T]{}, false, wrapUnavailable(err)
 	}
 	done, have, clock, was, err := parseSwapped(list)
 	if err != nil {
@@ -234,13 +234,13 @@ func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]stri
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, WrapUnavailable(err)
+		return nil, wrapUnavailable(err)
 	}
 	versions := make(map[string]string, len(orgs))
 	for i, reply := range replies {
 		version, err := reply.Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, WrapUnavailable(err)
+			return nil, wrapUnavailable(err)
 		}
 		versions[orgs[i]] = version
 	}
@@ -251,7 +251,7 @@ func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]stri
 func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], error) {
 	keys, err := s.client.ZRange(ctx, s.index(org, index), 0, -1).Result()
 	if err != nil {
-		return nil, WrapUnavailable(err)
+		return nil, wrapUnavailable(err)
 	}
 	entries, err := s.read(ctx, org, keys)
 	return slices.DeleteFunc(entries, func(e Entry[T]) bool { return e.Record == nil }), err // expired ones
@@ -263,7 +263,7 @@ func (s *Store[T]) Entries(ctx context.Context, org, index string) ([]Entry[T], 
 func (s *Store[T]) Changed(ctx context.Context, org, since, until string) (version string, entries []Entry[T], ok bool, err error) {
 	list, err := s.client.LRange(ctx, s.index(org, changes), 0, -1).Result()
 	if err != nil {
-		return "", nil, false, WrapUnavailable(err)
+		return "", nil, false, wrapUnavailable(err)
 	}
 	version, keys := changedKeys(list, since, until)
 	if version == "" {
@@ -309,7 +309,7 @@ func (s *Store[T]) read(ctx context.Context, org string, keys []string) ([]Entry
 	}
 	values, err := s.client.MGet(ctx, keys...).Result()
 	if err != nil {
-		return nil, WrapUnavailable(err)
+		return nil, wrapUnavailable(err)
 	}
 	entries := make([]Entry[T], len(keys))
 	for i, v := range values {

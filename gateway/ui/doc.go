@@ -1,5 +1,5 @@
 // Package ui serves the web consoles: the operators' pages below [Path] on the operators' listener, and the callers' pages, My team, below
-// [TeamPath] on the data listener.
+// [teamPath] on the data listener.
 //
 // A page for operators is a template over responses of the admin API. It calls each endpoint through an [adminapi.Invoker], as the
 // endpoint's route does, so a page shows nothing that the API does not return, and the role of the principal is checked in one place. A

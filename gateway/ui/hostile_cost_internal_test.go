@@ -74,7 +74,7 @@ func hostileCost() map[string]any {
 
 func hostileMySpend() mySpendData {
 	v := hostileVisit("cost")
-	v.r.URL.Path = TeamPath + "cost"
+	v.r.URL.Path = teamPath + "cost"
 	d := mySpendData{Costs: hostileCosts(), Groups: []tab{{Title: hostile, Path: v.Here()}}}
 	d.Chart, d.Table = costChart(v, "cost", &d.Costs.Is, "team"), ownCosts(v, &d.Costs.Is, "team")
 	return d

@@ -18,7 +18,7 @@ import (
 // templates returns the page templates of a console by name. Each template includes the layout and the components. Links in the templates
 // begin with path.
 func templates(path string) map[string]*template.Template {
-	if path == TeamPath {
+	if path == teamPath {
 		return teamTemplates()
 	}
 	return operatorTemplates()
@@ -27,7 +27,7 @@ func templates(path string) map[string]*template.Template {
 //nolint:gochecknoglobals // built once from embedded files
 var (
 	operatorTemplates = sync.OnceValue(func() map[string]*template.Template { return parse(Path) })
-	teamTemplates     = sync.OnceValue(func() map[string]*template.Template { return parse(TeamPath) })
+	teamTemplates     = sync.OnceValue(func() map[string]*template.Template { return parse(teamPath) })
 )
 
 func parse(base string) map[string]*template.Template {

@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// TeamPath is the path of the callers' first page.
-const TeamPath = "/tollgate/ui/"
+// teamPath is the path of the callers' first page.
+const teamPath = "/tollgate/ui/"
 
 // Team holds the dependencies of the callers' pages. All fields are required.
 type Team struct {
@@ -48,12 +48,12 @@ type Answer struct {
 // operators' console.
 func NewTeam(deps Team, sessions *Sessions) *Console {
 	c := &Console{
-		path: TeamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(), people: members{deps}, sessions: sessions,
+		path: teamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(), people: members{deps}, sessions: sessions,
 		now: deps.Now, logger: deps.Logger,
 	}
 	c.serveCommon()
 	for _, a := range acts() {
-		c.mux.HandleFunc("POST "+TeamPath+a.path, c.visited(func(v *visit) { v.act(a) }))
+		c.mux.HandleFunc("POST "+teamPath+a.path, c.visited(func(v *visit) { v.act(a) }))
 	}
 	return c
 }

@@ -18,5 +18,5 @@ func Warnings(c *Config) []error {
 // Config is the configuration of the decision log.
 type Config = policyconfig.DecisionLog
 
-// Service is an HTTP service that receives events.
-type Service = policyconfig.Service
+// service is an HTTP service that receives events.
+type service = policyconfig.Service

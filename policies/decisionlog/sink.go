@@ -53,7 +53,7 @@ func (s fileSink) write(_ context.Context, events [][]byte) error { return s.Wri
 
 // serviceSink sends batches to an HTTP service.
 type serviceSink struct {
-	cfg    Service
+	cfg    service
 	client *http.Client
 }
 

@@ -78,8 +78,8 @@ type AccrualOutcome struct {
 	Accrued
 }
 
-// AccrualStore changes accrued costs. Each method is atomic and safe to repeat.
-type AccrualStore interface {
+// accrualStore changes accrued costs. Each method is atomic and safe to repeat.
+type accrualStore interface {
 	// AdjustAccrual applies an adjustment. The store remembers its ID for [AccrualRetention].
 	AdjustAccrual(ctx context.Context, org string, a *AccrualAdjustment) (AccrualOutcome, error)
 	// MoveAccrual moves accrued costs between teams.

@@ -40,7 +40,7 @@ const (
 	MaxPods
 	MaxWorkers
 	MaxVolumeGB
-	MaxSandboxes
+	maxSandboxes
 	Ceilings
 )
 
@@ -85,14 +85,14 @@ func (b Budget) Validate() error {
 	return errors.Join(errs...)
 }
 
-// DefaultHorizon is the horizon of period budgets if the organisation configures none.
-const DefaultHorizon = Horizon(time.Hour)
+// defaultHorizon is the horizon of period budgets if the organisation configures none.
+const defaultHorizon = Horizon(time.Hour)
 
-// UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use DefaultHorizon instead.
+// UntilPeriodEnd is the Horizon that extends to the end of the period. Budgets without a period use defaultHorizon instead.
 const UntilPeriodEnd Horizon = -1
 
 // Horizon is the assumed remaining duration of running resources when a call is checked against a period budget. The zero value is
-// DefaultHorizon.
+// defaultHorizon.
 type Horizon time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -121,7 +121,7 @@ func (h Horizon) MarshalText() ([]byte, error) {
 }
 
 // Duration returns the horizon as a duration. It must not be called for UntilPeriodEnd.
-func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, DefaultHorizon)) }
+func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, defaultHorizon)) }
 
 // ms returns the horizon in milliseconds, at a time within a period that ends at end.
 func (h Horizon) ms(now, end int64) int64 {
@@ -129,7 +129,7 @@ func (h Horizon) ms(now, end int64) int64 {
 		return max(0, end-now)
 	}
 	if h == UntilPeriodEnd {
-		h = DefaultHorizon
+		h = defaultHorizon
 	}
 	return max(0, min(h.Duration().Milliseconds(), end-now))
 }

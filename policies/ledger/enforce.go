@@ -24,12 +24,12 @@ type Order string
 
 // Orders of stopping resources.
 const (
-	Newest        Order = "newest"
-	MostExpensive Order = "most_expensive"
+	newest        Order = "newest"
+	mostExpensive Order = "most_expensive"
 )
 
 // Values returns the orders.
-func (Order) Values() []string { return []string{string(Newest), string(MostExpensive)} }
+func (Order) Values() []string { return []string{string(newest), string(mostExpensive)} }
 
 // defaultNotice is the notice period if the organisation configures none.
 const defaultNotice = 15 * time.Minute
@@ -271,7 +271,7 @@ func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 func (p *pass) ordered(list []*Record, order Order) []*Record {
 	list = slices.DeleteFunc(list, func(r *Record) bool { return !p.found[r.ID].Stoppable })
 	slices.SortFunc(list, func(a, b *Record) int {
-		if order == MostExpensive {
+		if order == mostExpensive {
 			return cmp.Or(cmp.Compare(p.found[b.ID].Amounts[Burn], p.found[a.ID].Amounts[Burn]), cmp.Compare(a.ID, b.ID))
 		}
 		return cmp.Or(cmp.Compare(p.found[a.ID].Age, p.found[b.ID].Age), cmp.Compare(a.ID, b.ID))

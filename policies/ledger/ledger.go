@@ -64,9 +64,9 @@ type Quote struct {
 	Tightest *Ceiling
 }
 
-// ErrAlreadySettled means that a hold ended before its reservation was made, because the reservation took longer than the call could
+// errAlreadySettled means that a hold ended before its reservation was made, because the reservation took longer than the call could
 // wait.
-var ErrAlreadySettled = errors.New("ledger: the hold was settled before its reservation")
+var errAlreadySettled = errors.New("ledger: the hold was settled before its reservation")
 
 var errLostAgain = fmt.Errorf("%w: the ledger was lost again during its rebuild", ErrUnavailable)
 
@@ -102,7 +102,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 		case OtherOwner:
 			r.Owner = out.Owner
 		case Settled:
-			return Quote{}, ErrAlreadySettled
+			return Quote{}, errAlreadySettled
 		case Repeated:
 			return Quote{}, ErrRepeated
 		case IntentsLost:

@@ -30,9 +30,9 @@ func NeedsOf(id string, body map[string]any) Needs {
 	return n
 }
 
-// Defaults returns body with the platform's defaults for absent members. If the body names a template, members that the template
+// defaults returns body with the platform's defaults for absent members. If the body names a template, members that the template
 // supplies are left out. Operations without defaults return body itself.
-func Defaults(id string, body map[string]any) map[string]any {
+func defaults(id string, body map[string]any) map[string]any {
 	row, _ := operation.Lookup(id)
 	if row.Verb != operation.VerbCreate {
 		return body
@@ -82,7 +82,7 @@ func Create(id string, body, template map[string]any) (map[string]any, error) {
 
 // createPlain is Create for a body without a template.
 func createPlain(id string, body object) (object, error) {
-	out := Defaults(id, body)
+	out := defaults(id, body)
 	if !hasAny(body, commandMembers()) {
 		return out, nil
 	}

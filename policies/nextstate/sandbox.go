@@ -19,5 +19,5 @@ func createSandbox(id string, body, template object) (object, error) {
 	if env != nil {
 		out["env"] = env
 	}
-	return Defaults(id, out), nil
+	return defaults(id, out), nil
 }

@@ -125,7 +125,7 @@ func (w *AccessTracer) Touched(paths ...[]string) []string {
 func (w *AccessTracer) pointers(seen map[int]bool) []string {
 	var out []string
 	for _, i := range slices.Sorted(maps.Keys(seen)) {
-		out = append(out, JoinPointer(w.hidden[i]))
+		out = append(out, joinPointer(w.hidden[i]))
 	}
 	return out
 }

@@ -24,8 +24,8 @@ func SplitPointer(p string) ([]string, error) {
 	return parts, nil
 }
 
-// JoinPointer returns the RFC 6901 pointer with the given reference tokens.
-func JoinPointer(path []string) string {
+// joinPointer returns the RFC 6901 pointer with the given reference tokens.
+func joinPointer(path []string) string {
 	var b strings.Builder
 	for _, name := range path {
 		b.WriteByte('/')

@@ -8,7 +8,7 @@ import (
 // Kind classifies a call by the difference between the recorded and the new decision.
 type Kind string
 
-// Kinds, most severe first.
+// kinds, most severe first.
 const (
 	// NewlyDenied calls were allowed and would be denied.
 	NewlyDenied Kind = "newly_denied"
@@ -24,8 +24,8 @@ const (
 	Same Kind = "same"
 )
 
-// Kinds returns the kinds in the order of reports.
-func Kinds() []Kind {
+// kinds returns the kinds in the order of reports.
+func kinds() []Kind {
 	return []Kind{NewlyDenied, NewlyAllowed, ChangedReasons, ChangedAdvice, Undetermined, Same}
 }
 
@@ -111,7 +111,7 @@ func (r *Report) Changed() bool {
 
 func newReport() *Report {
 	r := &Report{Revisions: map[string]string{}}
-	for _, k := range Kinds() {
+	for _, k := range kinds() {
 		r.Groups = append(r.Groups, &Group{Kind: k, Policies: map[string]int{}, Missing: map[string]int{}, callers: map[Caller]int{}})
 	}
 	return r

@@ -10,12 +10,12 @@ import (
 
 // Names used in reports in place of a caller's text.
 const (
-	// FieldInvalid stands for a request whose root fields cannot be determined.
-	FieldInvalid = "invalid"
-	// FieldUnknown stands for a root field that this interface has never had.
-	FieldUnknown = "unknown"
-	// FieldIntrospection stands for __schema, __type and __typename.
-	FieldIntrospection = "introspection"
+	// fieldInvalid stands for a request whose root fields cannot be determined.
+	fieldInvalid = "invalid"
+	// fieldUnknown stands for a root field that this interface has never had.
+	fieldUnknown = "unknown"
+	// fieldIntrospection stands for __schema, __type and __typename.
+	fieldIntrospection = "introspection"
 )
 
 // maxFieldNames is the maximum number of distinct root fields reported for one request.
@@ -26,7 +26,7 @@ const maxFieldNames = 16
 func (a *API) Fields(in *translate.Incoming) []string {
 	r, f := readRequest(in)
 	if f != nil {
-		return []string{FieldInvalid}
+		return []string{fieldInvalid}
 	}
 	roots, _ := a.engine.Roots(r)
 	return a.asked(roots)
@@ -42,7 +42,7 @@ func (a *API) asked(roots []engine.RootField) []string {
 		}
 	}
 	if len(names) == 0 {
-		return []string{FieldInvalid}
+		return []string{fieldInvalid}
 	}
 	return names
 }
@@ -50,12 +50,12 @@ func (a *API) asked(roots []engine.RootField) []string {
 // known returns the name of a root field, or one of the constants above if the interface does not have the field.
 func (a *API) known(name string) string {
 	if strings.HasPrefix(name, "__") {
-		return FieldIntrospection
+		return fieldIntrospection
 	}
 	if _, gone := unsupportedReason(name); gone || a.engine.HasRoot(name) {
 		return name
 	}
-	return FieldUnknown
+	return fieldUnknown
 }
 
 // Successors lists the v2 operations that replace a root field, most important first. It returns nil if v2 has no

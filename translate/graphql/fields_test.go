@@ -34,14 +34,14 @@ func TestFields(t *testing.T) {
 		"a mutation":            {query("mutation { podStop(input: {podId: \"x\"}) { id } }"), []string{"podStop"}},
 		"gone":                  {query("mutation { secretCreate(input: {a: 1}) { id } }"), []string{"secretCreate"}},
 		"the named operation":   {map[string]any{"query": "query a { myself { id } } query b { gpuTypes { id } }", "operationName": "b"}, []string{"gpuTypes"}},
-		"introspection":         {query("{ __schema { types { name } } __typename }"), []string{FieldIntrospection}},
-		"words of the caller's": {query("{ evil1 { a } evil2 { a } }"), []string{FieldUnknown}},
-		"fragments in a circle": {query("{ ...a } fragment a on Query { ...a }"), []string{FieldInvalid}},
-		"no document":           {map[string]any{}, []string{FieldInvalid}},
-		"not a document":        {query("{"), []string{FieldInvalid}},
-		"no such operation":     {map[string]any{"query": "query a { myself { id } }", "operationName": "b"}, []string{FieldInvalid}},
-		"a batch":               {[]any{query("{ myself { id } }")}, []string{FieldInvalid}},
-		"no body":               {nil, []string{FieldInvalid}},
+		"introspection":         {query("{ __schema { types { name } } __typename }"), []string{fieldIntrospection}},
+		"words of the caller's": {query("{ evil1 { a } evil2 { a } }"), []string{fieldUnknown}},
+		"fragments in a circle": {query("{ ...a } fragment a on Query { ...a }"), []string{fieldInvalid}},
+		"no document":           {map[string]any{}, []string{fieldInvalid}},
+		"not a document":        {query("{"), []string{fieldInvalid}},
+		"no such operation":     {map[string]any{"query": "query a { myself { id } }", "operationName": "b"}, []string{fieldInvalid}},
+		"a batch":               {[]any{query("{ myself { id } }")}, []string{fieldInvalid}},
+		"no body":               {nil, []string{fieldInvalid}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := a.Fields(&translate.Incoming{Body: tc.body, HasBody: true})

@@ -57,9 +57,9 @@ func (s *Session) PublicTemplates(ctx context.Context, source string) ([]any, er
 	return s.catalog(ctx, "listPublicTemplates", "templates", url.Values{"source": {source}})
 }
 
-// ByPrice returns catalog records sorted by the price at path, cheapest first. Records with equal prices keep their
+// byPrice returns catalog records sorted by the price at path, cheapest first. Records with equal prices keep their
 // order.
-func ByPrice(records []any, path ...string) []any {
+func byPrice(records []any, path ...string) []any {
 	sorted := slices.Clone(records)
 	slices.SortStableFunc(sorted, func(a, b any) int {
 		return cmp.Compare(number(a, path...), number(b, path...))
@@ -111,7 +111,7 @@ func (s *Session) Flavours(ctx context.Context, w *FlavourInput, product, price 
 		fit = slices.DeleteFunc(fit, func(f any) bool {
 			return translate.Text(f, "availability") == "NONE" || number(f, "ramGbPerVcpu")*float64(w.VCPUs) < float64(w.MemoryGB)
 		})
-		fit = ByPrice(fit, "price", price)
+		fit = byPrice(fit, "price", price)
 		return IDs(fit[:min(len(fit), most)]), records, nil
 	}
 	for _, id := range given {

@@ -56,19 +56,19 @@ func (w *Container) WriteUpdate(b, now v2.Container) {
 
 func (w *Container) splitCommand() bool { return w.Entrypoint.IsSet() || w.Cmd.IsSet() }
 
-// DefaultPath is the default mount path of volumes.
-const DefaultPath = "/workspace"
+// defaultPath is the default mount path of volumes.
+const defaultPath = "/workspace"
 
 // mountPath returns the mount path of the persistent volume, or the default path.
-func mountPath(c v2.Container) string { return cmp.Or(c.PersistentPath(), DefaultPath) }
+func mountPath(c v2.Container) string { return cmp.Or(c.PersistentPath(), defaultPath) }
 
-// MinVolumeGB is the minimum size of a v2 volume in GB.
-const MinVolumeGB = 10
+// minVolumeGB is the minimum size of a v2 volume in GB.
+const minVolumeGB = 10
 
 // volumeSize raises a size to the minimum, with a warning.
 func (s *Session) volumeSize(field string, gb int64) int64 {
-	if gb < MinVolumeGB {
+	if gb < minVolumeGB {
 		s.Warn(field, s.Quirks.RaisedSize)
 	}
-	return max(gb, MinVolumeGB)
+	return max(gb, minVolumeGB)
 }

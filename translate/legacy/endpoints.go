@@ -105,7 +105,7 @@ func TemplateIDOf(endpoint string, note translate.EndpointNote) string {
 	if note.TemplateID != "" {
 		return note.TemplateID
 	}
-	return VirtualPrefix + endpoint
+	return virtualPrefix + endpoint
 }
 
 // unbind removes the stored link from an endpoint to its template.

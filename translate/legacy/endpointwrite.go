@@ -142,7 +142,7 @@ func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointInpu
 // clients send because they write back what they read.
 func (e *endpointWrite) followsAnother(id string) bool {
 	template := e.w.TemplateID.Value()
-	return template != "" && template != VirtualPrefix+id
+	return template != "" && template != virtualPrefix+id
 }
 
 func (e *endpointWrite) change(ctx context.Context, id string) error {
@@ -184,7 +184,7 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 	e.note.TemplateID = id
 	switch {
 	case IsVirtual(id):
-		t, err := e.Template(ctx, ReferencedTemplate("read template", id), id)
+		t, err := e.Template(ctx, referencedTemplate("read template", id), id)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 		e.origin = t.Origin()
 		name = cmp.Or(name, t.Name())
 	case id != "" && creating && name == "":
-		t, err := e.Template(ctx, ReferencedTemplate("read template", id), id)
+		t, err := e.Template(ctx, referencedTemplate("read template", id), id)
 		if err != nil {
 			return err
 		}

@@ -146,7 +146,7 @@ func (s *Session) defaultPools(ctx context.Context) (pools, error) {
 		return pools{}, err
 	}
 	var ids []string
-	for _, t := range ByPrice(types, "price", "serverless") {
+	for _, t := range byPrice(types, "price", "serverless") {
 		if translate.Text(t, "availability") != "NONE" {
 			ids = append(ids, translate.Text(t, "pool"))
 		}

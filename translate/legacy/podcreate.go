@@ -164,7 +164,7 @@ func (c *podCreate) readTemplate(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	c.template, err = c.Session.Template(ctx, ReferencedTemplate("read template", c.want.Template), c.want.Template)
+	c.template, err = c.Session.Template(ctx, referencedTemplate("read template", c.want.Template), c.want.Template)
 	return err
 }
 
@@ -183,13 +183,13 @@ func (c *podCreate) mount(ctx context.Context, b v2.Pod) error {
 		}
 		return nil
 	case size > 0:
-		b.SetPersistent(c.volumeSize("volumeInGb", size), textOr(c.want.MountPath, DefaultPath))
+		b.SetPersistent(c.volumeSize("volumeInGb", size), textOr(c.want.MountPath, defaultPath))
 		return nil
 	case c.want.Template == "" || c.inline, !c.want.VolumeGB.IsSet() && !c.template.Note.NoVolume && path == "":
 		return nil
 	}
 	var err error
-	c.template, err = c.Session.Template(ctx, ReferencedTemplate("read template", c.want.Template), c.want.Template)
+	c.template, err = c.Session.Template(ctx, referencedTemplate("read template", c.want.Template), c.want.Template)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (c *podCreate) mountNetwork(ctx context.Context, b v2.Pod) error {
 		}
 		c.want.DataCenters = []string{centre}
 	}
-	b.SetNetworkVolume(c.want.NetworkVolume, textOr(c.want.MountPath, DefaultPath))
+	b.SetNetworkVolume(c.want.NetworkVolume, textOr(c.want.MountPath, defaultPath))
 	return nil
 }
 
@@ -275,7 +275,7 @@ func (c *podCreate) missing(detail string) (Noun, string) {
 
 // made completes a create after the pod exists. Failures from here on are only warnings.
 func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) CreatedPod {
-	note := NewPodNote(sent)
+	note := newPodNote(sent)
 	note.TemplateID = c.want.Template
 	note.InjectedEnv = c.injected(ctx, pod)
 	if c.want.Locked {

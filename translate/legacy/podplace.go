@@ -240,7 +240,7 @@ func (c *podCreate) cheapest(types []any) []string {
 	fit := slices.DeleteFunc(slices.Clone(types), func(t any) bool {
 		return !translate.Flag(t, cloud) || translate.Whole(t, "maxCount", cloud) < c.want.Count || translate.Text(t, "availability") == "NONE"
 	})
-	fit = ByPrice(fit, "price", cloud)
+	fit = byPrice(fit, "price", cloud)
 	return IDs(fit[:min(len(fit), maxDefaultTypes)])
 }
 

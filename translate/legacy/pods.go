@@ -69,7 +69,7 @@ func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]transla
 	for _, body := range listed {
 		p := v2.PodOf(body)
 		if _, seen := notes[p.ID()]; !seen && p.ID() != "" && p.Status() != v2.StatusTerminated {
-			fresh[p.ID()] = NewPodNote(p)
+			fresh[p.ID()] = newPodNote(p)
 			notes[p.ID()] = fresh[p.ID()]
 		}
 	}
@@ -172,8 +172,8 @@ func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	return s.act(ctx, purpose, id, Restart)
 }
 
-// NewPodNote returns a note for a pod without one, because billing needs its GPU type after its deletion.
-func NewPodNote(p v2.Pod) translate.PodNote {
+// newPodNote returns a note for a pod without one, because billing needs its GPU type after its deletion.
+func newPodNote(p v2.Pod) translate.PodNote {
 	note := translate.PodNote{GPUTypeID: p.GPU(), GPUCount: p.GPUCount()}
 	if p.IsCPU() {
 		note.GPUTypeID = CPUType

@@ -96,8 +96,8 @@ func (s *Session) changeMount(w *PodInput, b, now v2.Pod) error {
 	case have == 0:
 	case sized && size == 0:
 		return invalid("", "volume cannot be removed from an existing pod")
-	case sized && size < MinVolumeGB && size != have:
-		return invalid("volumeInGb", "must be at least %d", MinVolumeGB)
+	case sized && size < minVolumeGB && size != have:
+		return invalid("volumeInGb", "must be at least %d", minVolumeGB)
 	default:
 		size, path = cmp.Or(size, have), cmp.Or(path, now.PersistentPath())
 		if size != have || path != now.PersistentPath() {

@@ -13,9 +13,9 @@ import (
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// VirtualPrefix is the prefix of the ids of virtual templates. A virtual template exists only in the translation; it
+// virtualPrefix is the prefix of the ids of virtual templates. A virtual template exists only in the translation; it
 // represents the settings of an endpoint whose template is unknown.
-const VirtualPrefix = "ept_"
+const virtualPrefix = "ept_"
 
 // Template is a template together with its stored note and the id that the caller uses.
 type Template struct {
@@ -27,7 +27,7 @@ type Template struct {
 }
 
 // IsVirtual reports whether id is the id of a virtual template.
-func IsVirtual(id string) bool { return strings.HasPrefix(id, VirtualPrefix) }
+func IsVirtual(id string) bool { return strings.HasPrefix(id, virtualPrefix) }
 
 // TemplateInput holds a caller's settings of a template.
 type TemplateInput struct {
@@ -50,8 +50,8 @@ func (w *TemplateInput) note(n *translate.TemplateNote) {
 	}
 }
 
-// ReferencedTemplate returns the Purpose for reading a template that the caller's body refers to.
-func ReferencedTemplate(verb, id string) Purpose {
+// referencedTemplate returns the Purpose for reading a template that the caller's body refers to.
+func referencedTemplate(verb, id string) Purpose {
 	return Purpose{Verb: verb, Noun: NounTemplate, BodyID: id}
 }
 
@@ -71,7 +71,7 @@ func (s *Session) ResolveTemplate(ctx context.Context, id string) string {
 
 // Template reads one template. It derives a virtual template from its endpoint.
 func (s *Session) Template(ctx context.Context, purpose Purpose, id string) (Template, error) {
-	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
+	if endpoint, ok := strings.CutPrefix(id, virtualPrefix); ok {
 		body, err := s.Read(ctx, purpose, "getEndpoint", endpoint)
 		if err != nil {
 			return Template{}, err
@@ -94,7 +94,7 @@ func (t Template) realID() string {
 // VirtualTemplate returns an endpoint's settings as a template.
 func VirtualTemplate(endpoint any, note translate.EndpointNote) Template {
 	e := v2.EndpointOf(endpoint)
-	id := VirtualPrefix + e.ID()
+	id := virtualPrefix + e.ID()
 	t := Template{Template: e.AsTemplate(id), KnownAs: id}
 	if note.TemplateName != "" {
 		t.SetName(note.TemplateName)
@@ -176,7 +176,7 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateInput) (Templat
 	case size > 0 && (b.Serverless() || b.Category() == "CPU"):
 		s.WarnLost("volumeInGb", s.Quirks.NoVolume)
 	case size > 0:
-		b.SetPersistent(s.volumeSize("volumeInGb", size), textOr(w.MountPath, DefaultPath))
+		b.SetPersistent(s.volumeSize("volumeInGb", size), textOr(w.MountPath, defaultPath))
 	}
 	purpose := NounTemplate.Purpose("create")
 	if id := b.Registry(); id != "" {
@@ -202,7 +202,7 @@ func textOr(w Optional[string], other string) string {
 // UpdateTemplate updates a template, or the endpoint of a virtual template. Settings that the input omits stay unchanged.
 func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateInput) (Template, error) {
 	purpose := NounTemplate.Purpose("update")
-	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
+	if endpoint, ok := strings.CutPrefix(id, virtualPrefix); ok {
 		return s.updateVirtual(ctx, purpose, endpoint, w)
 	}
 	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}

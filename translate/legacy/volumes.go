@@ -59,8 +59,8 @@ func (s *Session) UpdateVolume(ctx context.Context, id string, w *VolumeInput) (
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
-	if size, ok := w.SizeGB.Get(); ok && size < MinVolumeGB {
-		return nil, invalid("size", "must be at least %d", MinVolumeGB)
+	if size, ok := w.SizeGB.Get(); ok && size < minVolumeGB {
+		return nil, invalid("size", "must be at least %d", minVolumeGB)
 	}
 	w.SizeGB.Apply(b.SetSize)
 	p := patch{purpose: NounVolume.Purpose("update"), read: "getNetworkVolume", update: "updateNetworkVolume", id: id}

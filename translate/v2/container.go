@@ -11,7 +11,7 @@ import (
 type Container struct{ Object }
 
 // ContainerOf returns a view of the container settings of a decoded body.
-func ContainerOf(body any) Container { return Container{ObjectOf(body)} }
+func ContainerOf(body any) Container { return Container{objectOf(body)} }
 
 // Image returns the container image.
 func (c Container) Image() string { return c.text("image") }

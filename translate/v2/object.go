@@ -13,8 +13,8 @@ type Object struct {
 	record translate.Record
 }
 
-// ObjectOf returns a view of a decoded body.
-func ObjectOf(body any) Object {
+// objectOf returns a view of a decoded body.
+func objectOf(body any) Object {
 	if r, ok := body.(translate.Record); ok {
 		return Object{record: r}
 	}

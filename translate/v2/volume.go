@@ -6,7 +6,7 @@ import "github.com/tollgate-dev/tollgate/translate"
 type NetworkVolume struct{ Object }
 
 // NetworkVolumeOf returns a view of a decoded network volume.
-func NetworkVolumeOf(body any) NetworkVolume { return NetworkVolume{ObjectOf(body)} }
+func NetworkVolumeOf(body any) NetworkVolume { return NetworkVolume{objectOf(body)} }
 
 // NewNetworkVolume returns an empty body to write to.
 func NewNetworkVolume() NetworkVolume { return NetworkVolume{NewObject()} }

@@ -23,8 +23,8 @@ type inputError struct{ text string }
 
 func (b *inputError) Error() string { return b.text }
 
-// ErrSlow is returned for a call that exceeds the time limit of its endpoint.
-var ErrSlow = errors.New("no result in time")
+// errSlow is returned for a call that exceeds the time limit of its endpoint.
+var errSlow = errors.New("no result in time")
 
 // job is the platform's response about a job.
 type job struct {
@@ -77,7 +77,7 @@ func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawM
 	case err != nil:
 		return "", nil, err
 	case done.Status == "TIMED_OUT", done.Status == "FAILED" && done.took() >= r.Endpoint.patience():
-		return done.ID, nil, fmt.Errorf("%w: the platform ended the job; execution_timeout_ms of the endpoint allows %s", ErrSlow, r.Endpoint.patience())
+		return done.ID, nil, fmt.Errorf("%w: the platform ended the job; execution_timeout_ms of the endpoint allows %s", errSlow, r.Endpoint.patience())
 	case done.Status != "COMPLETED":
 		text, _ := done.Error.(string)
 		return done.ID, nil, &failure{cmp.Or(text, "the job is "+done.Status)}
@@ -173,7 +173,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 	}
 	raw, err = json.Marshal(request)
 	if len(raw) > maxPayload {
-		return nil, &RefusalError{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a call may have at most %d MiB, including its source", maxPayload>>20)}
+		return nil, &refusalError{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a call may have at most %d MiB, including its source", maxPayload>>20)}
 	}
 	return raw, err
 }
@@ -239,7 +239,7 @@ func (s *Session) attempt(ctx context.Context, p *Project, e *Endpoint, call fun
 			return err
 		}
 		err = s.timed(ctx, e, id, call)
-		if status(err) != http.StatusNotFound || errors.Is(err, ErrSlow) || again || e.Config.ID != "" {
+		if status(err) != http.StatusNotFound || errors.Is(err, errSlow) || again || e.Config.ID != "" {
 			return err
 		}
 		s.forget(e.name(), id)
@@ -261,14 +261,14 @@ func (s *Session) timed(ctx context.Context, e *Endpoint, id string, call func(c
 		case <-time.After(quiet):
 		}
 		if s.ready(ctx, e, id) != nil {
-			cancel(fmt.Errorf("%w: no worker within %s", ErrSlow, s.set.Cold))
+			cancel(fmt.Errorf("%w: no worker within %s", errSlow, s.set.Cold))
 			return
 		}
 		select {
 		case <-ended:
 		case <-ctx.Done():
 		case <-time.After(e.patience()):
-			cancel(fmt.Errorf("%w: %s from the first ready worker; execution_timeout_ms of the endpoint allows more", ErrSlow, e.patience()))
+			cancel(fmt.Errorf("%w: %s from the first ready worker; execution_timeout_ms of the endpoint allows more", errSlow, e.patience()))
 		}
 	}()
 	err := call(ctx, id)
@@ -332,7 +332,7 @@ func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.Ra
 		case <-time.After(pace):
 			err = s.gateway.call(ctx, http.MethodGet, base+"/status/"+url.PathEscape(j.ID), nil, nil, &j)
 			if status(err) == http.StatusNotFound {
-				return &j, fmt.Errorf("%w: the platform no longer has job %s", ErrSlow, j.ID)
+				return &j, fmt.Errorf("%w: the platform no longer has job %s", errSlow, j.ID)
 			}
 		}
 	}

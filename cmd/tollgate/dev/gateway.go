@@ -24,15 +24,15 @@ type Gateway struct {
 	HTTP *http.Client
 }
 
-// RefusalError is a response with an error status.
-type RefusalError struct {
+// refusalError is a response with an error status.
+type refusalError struct {
 	Status   int
 	Detail   string
 	Approval *struct{ ID string }
 	Decision string
 }
 
-func (r *RefusalError) Error() string {
+func (r *refusalError) Error() string {
 	text := fmt.Sprintf("%s (%d)", cmp.Or(r.Detail, http.StatusText(r.Status)), r.Status)
 	judged := r.Status == http.StatusForbidden || r.Status == http.StatusPaymentRequired
 	if judged && r.Approval == nil && r.Decision != "" {
@@ -43,7 +43,7 @@ func (r *RefusalError) Error() string {
 
 // status returns the HTTP status of a refusal, or 0 for any other error.
 func status(err error) int {
-	if r, ok := errors.AsType[*RefusalError](err); ok {
+	if r, ok := errors.AsType[*refusalError](err); ok {
 		return r.Status
 	}
 	return 0
@@ -93,7 +93,7 @@ func (g *Gateway) send(ctx context.Context, method, path string, header http.Hea
 	return &answer{status: res.StatusCode, header: res.Header, body: raw}, nil
 }
 
-// call is like send with JSON bodies. An error status is returned as a *RefusalError.
+// call is like send with JSON bodies. An error status is returned as a *refusalError.
 func (g *Gateway) call(ctx context.Context, method, path string, header http.Header, body, into any) error {
 	var raw []byte
 	if body != nil {
@@ -131,23 +131,23 @@ func allowedOnce(detail string) string {
 }
 
 // refusalOf parses a problem document of the REST API, or an error of the run interface.
-func refusalOf(a *answer) *RefusalError {
+func refusalOf(a *answer) *refusalError {
 	var said struct {
-		RefusalError
+		refusalError
 		Error  any
 		Errors []string
 	}
 	if json.Unmarshal(a.body, &said) != nil {
 		said.Detail = shortened(strings.TrimSpace(string(a.body)))
 	}
-	said.RefusalError.Status, said.Detail = a.status, allowedOnce(said.Detail)
+	said.refusalError.Status, said.Detail = a.status, allowedOnce(said.Detail)
 	if text, ok := said.Error.(string); ok {
 		said.Detail = cmp.Or(said.Detail, text)
 	}
 	if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity { // all other statuses have everything in the detail
 		said.Detail = strings.TrimSpace(said.Detail + " " + strings.Join(said.Errors, "; "))
 	}
-	return &said.RefusalError
+	return &said.refusalError
 }
 
 // record holds the members read from an endpoint.
@@ -199,7 +199,7 @@ type quote struct {
 	// labels is the value of the labels header used for the estimate.
 	labels string
 	// refusal is the predicted refusal. Its Status is 0 if the change is permitted.
-	refusal RefusalError
+	refusal refusalError
 }
 
 type budget struct {
@@ -225,7 +225,7 @@ func (g *Gateway) estimate(ctx context.Context, method, path string, header http
 	if err := g.call(ctx, method, path, header, body, &e); err != nil {
 		return q, err
 	}
-	q.refusal = RefusalError{Status: e.Status, Detail: allowedOnce(e.Detail)}
+	q.refusal = refusalError{Status: e.Status, Detail: allowedOnce(e.Detail)}
 	q.priced = len(e.Calls) > 0
 	for _, c := range e.Calls {
 		if c.Cost.Hourly == nil {

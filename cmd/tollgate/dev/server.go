@@ -233,7 +233,7 @@ func (s *Server) failed(w http.ResponseWriter, err error) {
 		code = http.StatusBadRequest
 	case isA[*failure](err):
 		code = http.StatusInternalServerError
-	case errors.Is(err, ErrSlow):
+	case errors.Is(err, errSlow):
 		code = http.StatusGatewayTimeout
 	case isA[Fault](err):
 		code = http.StatusServiceUnavailable

@@ -74,7 +74,7 @@ func (s *Session) room(e *Endpoint, q quote) error {
 	case !q.priced && q.refusal.Status != 0:
 		return &q.refusal
 	case !q.priced:
-		return &RefusalError{Status: http.StatusPaymentRequired, Detail: "--max-usd requires a price, but the gateway has no price for this endpoint: nothing was rented"}
+		return &refusalError{Status: http.StatusPaymentRequired, Detail: "--max-usd requires a price, but the gateway has no price for this endpoint: nothing was rented"}
 	}
 	if rate += q.hourly - s.rented[e.name()].hourly; rate > 0 {
 		lasts := time.Duration(min(left/rate, 1e5) * float64(time.Hour)).Round(time.Second)
@@ -85,7 +85,7 @@ func (s *Session) room(e *Endpoint, q quote) error {
 
 // overError returns the refusal after the limit of the session was reached.
 func (s *Session) overError() error {
-	return &RefusalError{
+	return &refusalError{
 		Status: http.StatusPaymentRequired,
 		Detail: fmt.Sprintf("the cost of the session may have reached the %.4g USD of --max-usd: no more endpoints are rented",
 			s.set.MaxUSD),
