@@ -21,13 +21,16 @@ func warnExposed(c *settings.Config) fault.Found {
 	errs.If(!loopback(c.Listen) && c.TLS.Certificate.IsZero() && len(c.Balancers.Addresses) == 0 && len(c.Envoy.XDS.Groups) == 0, "listen",
 		"accepts unencrypted connections from other hosts: callers' keys can be read in transit; set tls, or balancers.addresses if a balancer terminates TLS")
 	guarded := !c.Admin.Token.IsZero() || len(c.Admin.Admins)+len(c.Admin.Issuers) > 0
-	errs.If(!loopback(c.Admin.Listen) && guarded && c.Admin.TLS.Certificate.IsZero(), "admin.listen", "accepts unencrypted connections from other hosts: admin tokens can be read in transit; set admin.tls")
+	errs.If(!loopback(c.Admin.Listen) && guarded && c.Admin.TLS.Certificate.IsZero(), "admin.listen",
+		"accepts unencrypted connections from other hosts: admin tokens can be read in transit; set admin.tls")
 	errs.If(clear(c.PublicURL), "public_url", "uses http: callers' keys are sent unencrypted; use https")
 	for path, o := range map[string]settings.Receiver{"telemetry.otlp": c.Telemetry.OTLP.Receiver, "audit.otlp": c.Audit.OTLP} {
-		errs.If(clear(o.Endpoint) && len(o.Headers) > 0, path+".endpoint", "uses http to another host: the export headers are sent unencrypted; use https")
+		errs.If(clear(o.Endpoint) && len(o.Headers) > 0, path+".endpoint",
+			"uses http to another host: the export headers are sent unencrypted; use https")
 	}
 	if s := c.Decisions.Service; s != nil {
-		errs.If(clear(s.URL) && s.TokenFile.IsZero(), "decisions.service.url", "uses http to another host: decisions, which contain requests, are sent unencrypted; use https")
+		errs.If(clear(s.URL) && s.TokenFile.IsZero(), "decisions.service.url",
+			"uses http to another host: decisions, which contain requests, are sent unencrypted; use https")
 	}
 	for i, caller := range c.Issuers {
 		for j, a := range caller.Audiences {
@@ -52,10 +55,12 @@ func warnShared(c *settings.Config) error {
 		path   string
 		secret *strictyaml.Secret
 	}
-	list := []named{{"admin.token", &c.Admin.Token}, {"envoy.xds.token", &c.Envoy.XDS.Token}, {"audit.webhook.secret", &c.Audit.Webhook.Secret}}
+	list := []named{{"admin.token", &c.Admin.Token}, {"envoy.xds.token", &c.Envoy.XDS.Token},
+		{"audit.webhook.secret", &c.Audit.Webhook.Secret}}
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
-		list = append(list, named{at + ".credential", &o.Credential}, named{at + ".alerts.snooze_secret", &o.Alerts.SnoozeSecret}, named{at + ".alerts.webhook.secret", &o.Alerts.Webhook.Secret})
+		list = append(list, named{at + ".credential", &o.Credential}, named{at + ".alerts.snooze_secret", &o.Alerts.SnoozeSecret},
+			named{at + ".alerts.webhook.secret", &o.Alerts.Webhook.Secret})
 	}
 	var errs fault.Found
 	first := make(map[string]string, len(list))

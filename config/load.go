@@ -140,7 +140,8 @@ func Parse(name string, data []byte, src Sources, judge Checker) (*Loaded, error
 // parse implements Parse. in holds the inputs read so far, and refused the organisation files to leave out.
 func parse(name string, data []byte, src Sources, judge Checker, in Inputs, refused map[string]string) (*Loaded, error) {
 	l := &Loaded{
-		Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance), name: name, data: data, from: src,
+		Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance),
+		name: name, data: data, from: src,
 	}
 	if src.Previous != nil {
 		src.Previous.Commit()

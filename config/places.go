@@ -30,8 +30,10 @@ func validateLogs(c *settings.Config) fault.Found {
 		return errs
 	}
 	errs.If(filepath.Clean(d.Path) == filepath.Clean(a.Path), "audit.file.path", sameLog)
-	errs.If(takes(d, a.Path), "audit.file.path", "is a name used by the rotation of decisions.file, which would replace the audit log; use another file")
-	errs.If(takes(a, d.Path) || shipped(c, d.Path), "decisions.file.path", "is a name used by the rotation or delivery of audit.file, which would replace the decision log; use another file")
+	errs.If(takes(d, a.Path), "audit.file.path",
+		"is a name used by the rotation of decisions.file, which would replace the audit log; use another file")
+	errs.If(takes(a, d.Path) || shipped(c, d.Path), "decisions.file.path",
+		"is a name used by the rotation or delivery of audit.file, which would replace the decision log; use another file")
 	return errs
 }
 

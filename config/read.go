@@ -28,7 +28,8 @@ func (a *allowance) tooSlow(name string) error {
 }
 
 func (a *allowance) tooLarge(name string) error {
-	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: the files of the configuration or organisation exceed their total limit", files.ErrTooLarge)}
+	return &fs.PathError{Op: "read", Path: name,
+		Err: fmt.Errorf("%w: the files of the configuration or organisation exceed their total limit", files.ErrTooLarge)}
 }
 
 func newAllowance(bytes int) *allowance { return &allowance{bytes, readTime} }

@@ -68,7 +68,8 @@ func validate(c *settings.Config, demoKeys bool) error {
 	}
 	for path, address := range map[string]string{"platform.lb_url": c.Platform.BalancedURL, "public_lb_url": c.PublicBalancedURL} {
 		_, rest, templated := strings.Cut(address, "://{id}.")
-		errs.If(address != "" && (!templated || strings.Contains(rest, "{")), path, "must have {id} as the first label of its host, for example https://{id}.run.example")
+		errs.If(address != "" && (!templated || strings.Contains(rest, "{")), path,
+			"must have {id} as the first label of its host, for example https://{id}.run.example")
 	}
 	if address := c.Platform.BalancedURL; address != "" {
 		errs = append(errs, fault.At("platform.lb_url", baseURL(strings.Replace(address, "{id}", "id", 1), c.Platform.AllowInsecure)))
@@ -86,7 +87,8 @@ func validate(c *settings.Config, demoKeys bool) error {
 	// needs it in order to forward the request.
 	errs.If(!loopback(c.Envoy.Listen) && c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
 		"must be on loopback, or envoy.tls must be set: the server sends platform keys to its clients")
-	errs.If(!loopback(c.Admin.Listen) && c.Admin.Token.IsZero() && len(c.Admin.Admins)+len(c.Admin.Issuers) == 0, "admin.token", "is required if the admin listener is not on loopback, unless admin.admins or admin.issuers is set")
+	errs.If(!loopback(c.Admin.Listen) && c.Admin.Token.IsZero() && len(c.Admin.Admins)+len(c.Admin.Issuers) == 0, "admin.token",
+		"is required if the admin listener is not on loopback, unless admin.admins or admin.issuers is set")
 	for i := range c.Admin.Admins {
 		errs = append(errs, fault.At(fault.Index("admin.admins", i), c.Admin.Admins[i].Validate()))
 	}
@@ -94,9 +96,11 @@ func validate(c *settings.Config, demoKeys bool) error {
 		"must have at least %d characters; generate one with openssl rand -hex 32", minToken)
 	errs.If(c.Decisions.Keep < 0 || c.Decisions.Keep > maxKept, "decisions.keep", "must be between 0 and %d", maxKept)
 	errs.If(c.Limits.Recovery == 0, "limits.recovery", "must be at least %v", redisstore.MinRecovery)
-	errs.If(!c.Redis.Embedded && c.Redis.URL.IsZero(), "redis", "must set url, or embedded: true for a single gateway whose data may be lost on restart")
+	errs.If(!c.Redis.Embedded && c.Redis.URL.IsZero(), "redis",
+		"must set url, or embedded: true for a single gateway whose data may be lost on restart")
 	errs.If(c.Redis.Embedded && !c.Redis.URL.IsZero(), "redis", "must not set both url and embedded: true")
-	errs.If(c.Policies.Deadline > 0 && c.Policies.Deadline < leastDeadline, "policies.deadline", "must be at least %s, got %s: no policy evaluation is faster", leastDeadline, c.Policies.Deadline)
+	errs.If(c.Policies.Deadline > 0 && c.Policies.Deadline < leastDeadline, "policies.deadline",
+		"must be at least %s, got %s: no policy evaluation is faster", leastDeadline, c.Policies.Deadline)
 	t := c.Timeouts
 	for path, d := range map[string]time.Duration{
 		"connect": t.Connect, "response": t.Response, "call": t.Call, "run": t.Run, "body": t.Body, "write": t.Write, "drain": t.Drain,
@@ -206,10 +210,13 @@ func baseURL(address string, allowInsecure bool) error {
 }
 
 func validateOrg(o *settings.Org, demoKeys bool) error {
-	errs := fault.Found{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()), fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate()), fault.At("idle", o.Idle.Validate()), fault.At("prices", o.Prices.Validate())}
+	errs := fault.Found{fault.At("limits", o.Limit.Validate()), fault.At("budget", o.Budget.Validate()),
+		fault.At("alerts", o.Alerts.Validate()), fault.At("over", o.Over.Validate()), fault.At("idle", o.Idle.Validate()),
+		fault.At("prices", o.Prices.Validate())}
 	for i, t := range o.Teams {
 		at := fault.Index("teams", i)
-		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()), fault.At(at+".budget", t.Budget.Validate()), fault.At(at+".over", t.Over.Validate()))
+		errs = append(errs, fault.At(at+".limits", t.Limit.Validate()), fault.At(at+".budget", t.Budget.Validate()),
+			fault.At(at+".over", t.Over.Validate()))
 		errs.If(t.Weight < 0, at+".weight", "must not be negative")
 	}
 	for name, f := range map[string]ratelimit.Failure{"read": o.Failure.Read, "write": o.Failure.Write} {

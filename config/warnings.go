@@ -24,7 +24,8 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	// A gateway without settings of the retired interfaces warns at the first call to one of them.
 	errs.If(c.Legacy.KnownName() == "" && len(c.LegacySettings) > 0, "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
-		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections need as many file descriptors, and this process may open %d: raise that limit (ulimit -n, LimitNOFILE=) or lower this setting", c.Connections.Total, most)
+		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total",
+			"%d connections need as many file descriptors, and this process may open %d: raise that limit (ulimit -n, LimitNOFILE=) or lower this setting", c.Connections.Total, most)
 	}
 	errs = append(append(errs, warnAdmin(&c.Admin, now)...), warnExposed(c)...)
 	errs = append(errs, c.Warnings(l.positions.Contains), warnShared(c), l.warnCertificates(now))
@@ -76,7 +77,8 @@ func warnOrg(o *settings.Org) []error {
 	errs := fault.Found{
 		fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
 	}
-	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential", "equals credential: runs are sent with a key that has all rights")
+	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential",
+		"equals credential: runs are sent with a key that has all rights")
 	for i, k := range o.Keys {
 		at := fault.Index("keys", i)
 		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "has no effect: the key %q is exempt", k.ID)

@@ -20,7 +20,8 @@ import (
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.view.Config()
 	door := &reverseproxy.Handler{
-		Pipeline: g.current.pipeline, Recorder: g.recorder, Balancers: cfg.Balancers, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
+		Pipeline: g.current.pipeline, Recorder: g.recorder, Balancers: cfg.Balancers, BodyTimeout: cfg.Timeouts.Body,
+		WriteTimeout: cfg.Timeouts.Write,
 	}
 	next := healthChecks{health: g.health, door: door}
 	if !cfg.Console {

@@ -39,12 +39,14 @@ import (
 // and quotas before bodies.
 func chainOrder() (order struct{ Headers, Body, Call []string }) {
 	order.Headers = []string{
-		"assign ids", "limit size", "match route", "check headers", "authenticate", "record legacy use", "limit concurrency", "rate limit", "require route",
+		"assign ids", "limit size", "match route", "check headers", "authenticate", "record legacy use", "limit concurrency",
+		"rate limit", "require route",
 	}
 	order.Body = []string{"limit size", "dry run", "answer locally", "decode body", "limit concurrency", "brownout", "translate"}
 	order.Call = []string{
 		"rate limit", "strip caller keys", "read labels", "idempotency", "check ownership", "evaluate policies", "paginate", "recheck rate limit",
-		"reserve budget", "audit", "build request", "sanitize response", "measure usage", "rewrite addresses", "recover lost create", "fair share",
+		"reserve budget", "audit", "build request", "sanitize response", "measure usage", "rewrite addresses",
+		"recover lost create", "fair share",
 	}
 	return order
 }
@@ -138,7 +140,8 @@ func (p *parts) list() []feature {
 		}},
 		{name: "approvals", rows: p.approvals.Endpoints, compile: p.compileApprovals},
 		{
-			name: "callers", rows: p.operators.Endpoints, routes: callers.Routes, answers: p.keys.Answers, compile: p.compileCallers, stages: p.callerStages,
+			name: "callers", rows: p.operators.Endpoints, routes: callers.Routes, answers: p.keys.Answers,
+			compile: p.compileCallers, stages: p.callerStages,
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
 					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.NoError(p.keys.Tokens.Issuers().Run)},
@@ -147,10 +150,12 @@ func (p *parts) list() []feature {
 			},
 		},
 		{name: "prices", compile: p.compilePrices, apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
-			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
+			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping,
+				Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
 		}},
 		{
-			name: "policies", rows: func() []adminapi.Endpoint { return slices.Concat(p.drafts.Endpoints(), p.described.Endpoints()) }, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
+			name: "policies", rows: func() []adminapi.Endpoint { return slices.Concat(p.drafts.Endpoints(), p.described.Endpoints()) },
+			compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
 			tasks: func() []tasks.Task { return []tasks.Task{{Name: "policies", Until: tasks.Stopping, Run: p.follow}} },
 		},
 		{name: "alerts", rows: p.alerts.Endpoints, tasks: func() []tasks.Task {
@@ -167,7 +172,8 @@ func (p *parts) list() []feature {
 		{name: "reference", answers: p.referenceAnswers},
 		{name: "self-service", routes: selfservice.Routes, answers: p.self.Responders},
 		{name: "questions", rows: p.questions.Endpoints, stages: p.estimateStages},
-		{name: "fleet", rows: p.fleet.Endpoints, tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
+		{name: "fleet", rows: p.fleet.Endpoints,
+			tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
 		{name: "platform's description", tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "platform's description", Until: tasks.Stopping, Run: p.follower.Run}}
 		}},
@@ -251,16 +257,19 @@ func onceStages(*compiled) stages {
 
 func (p *parts) policyStages(c *compiled) stages {
 	return stages{"call/evaluate policies": &filter.EvaluatePolicies{
-		Policies: c.engine, Reads: filter.ReadOperations(p.api), Template: p.api.Operation("getTemplate"), Templates: p.api.Operation("listTemplates"),
-		Secrets: p.api.Operation("listSecrets"), Reader: c.reader, Recorder: p.recorder,
+		Policies: c.engine, Reads: filter.ReadOperations(p.api), Template: p.api.Operation("getTemplate"),
+		Templates: p.api.Operation("listTemplates"),
+		Secrets:   p.api.Operation("listSecrets"), Reader: c.reader, Recorder: p.recorder,
 	}}
 }
 
 func (p *parts) spendStages(c *compiled) stages {
 	return stages{
-		"call/read labels":    filter.Labels{},
-		"call/reserve budget": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
-		"call/measure usage":  money.Measure{},
+		"call/read labels": filter.Labels{},
+		"call/reserve budget": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"),
+			Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved,
+			Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
+		"call/measure usage": money.Measure{},
 	}
 }
 
@@ -274,7 +283,8 @@ func auditStages(*compiled) stages {
 
 // newParts builds the values of the features in order of their dependencies. On an error it closes the files it opened.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
-	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis), room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload)}
+	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis), room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets),
+		gate: overload.New(cfg.Overload)}
 	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
 		if err := more(cfg); err != nil {
 			p.close()
@@ -345,7 +355,8 @@ func (p *parts) makeCallers(cfg *settings.Config) error {
 func (p *parts) makeRecords(cfg *settings.Config) (err error) {
 	p.decisions, err = decisions.New(cfg, decisions.Deps{
 		Redis: p.deps.Redis, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), PolicyMeter: p.meterOf("policies"),
-		Go: p.background.Go, Stdout: p.deps.Stdout, Additional: p.deps.Decisions, Current: p.current.view, Chain: p.current.chain, Draining: p.current.status.Draining(),
+		Go: p.background.Go, Stdout: p.deps.Stdout, Additional: p.deps.Decisions, Current: p.current.view, Chain: p.current.chain,
+		Draining: p.current.status.Draining(),
 	})
 	if err == nil {
 		p.audit, err = audit.OpenShipping(&cfg.Audit, p.deps.Now, p.deps.Logger, p.deps.Providers, p.meter())
@@ -361,8 +372,9 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	p.approvals = approval.NewService(p.scripts, cfg.Redis.Prefix, p.current.view)
 	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
 	p.alerts = &alerts.Alerts{
-		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), SnoozeLinks: money.SnoozeLinks{Current: p.current.view},
-		Approvals: p.approvals.Store, Notices: accounts, Sent: alerts.NewSentLog(p.deps.Redis, cfg.Redis.Prefix),
+		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(),
+		SnoozeLinks: money.SnoozeLinks{Current: p.current.view},
+		Approvals:   p.approvals.Store, Notices: accounts, Sent: alerts.NewSentLog(p.deps.Redis, cfg.Redis.Prefix),
 	}
 	history := money.NewHistory(cfg, accounts)
 	self := ledger.Holder{Incarnation: ulid.Make().String(), Gateway: p.name}
@@ -373,8 +385,10 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	}
 	p.intents.SetPeers(p.name, peers)
 	p.money = money.New(cfg, self, money.Deps{
-		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.RecordOwnAction, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
-		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history, Job: p.current.job, Current: p.current.view, Account: p.current.account,
+		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.RecordOwnAction, Now: p.deps.Now, Logger: p.deps.Logger,
+		Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
+		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history,
+		Job: p.current.job, Current: p.current.view, Account: p.current.account,
 	})
 	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}
 	p.reports = alerts.Reports{Money: p.money, Decisions: p.decisions}
@@ -385,7 +399,8 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 // restores counts.
 func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.counts, err = operator.NewLimiters(cfg, operator.LimitersDeps{
-		Store: money.LossDetector{Store: p.store, Detect: p.money.DetectLosses}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
+		Store: money.LossDetector{Store: p.store, Detect: p.money.DetectLosses}, Now: p.deps.Now, Logger: p.deps.Logger,
+		Meter: p.meterOf("ratelimit"), Gateway: p.name,
 	})
 	if err != nil {
 		return err
@@ -393,7 +408,8 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.limits = operator.Limits{Current: p.current.view, Limiter: p.counts.Limiter}
 	p.health = &health{kit: p.kit, store: p.store, counts: p.counts, catalog: p.prices, money: p.money}
 	p.access = callers.NewAccess(callers.AccessDeps{
-		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store, Engine: &p.engines.InForce, Current: p.current.view,
+		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store,
+		Engine: &p.engines.InForce, Current: p.current.view,
 	})
 	p.keep = &money.Snooze{SnoozeLinks: p.alerts.SnoozeLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
 	return nil
@@ -411,7 +427,8 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	}
 	p.described = operator.Policies{Current: p.current.view}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
-	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
+	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api),
+		Ledger: p.money.Ledger, Now: p.deps.Now}
 	p.questions = &operator.Explainer{
 		Current: p.current.view, DryRun: func() *explain.DryRun { return p.current.dryRun(dry) }, Account: p.current.account,
 		Catalog: p.prices, API: p.api, Now: p.deps.Now,
@@ -426,9 +443,11 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Undelivered: func() []string { return slices.Concat(p.decisions.Undelivered(), p.audit.Undelivered()) }, Unserved: p.follower.Refused,
 	}
 	p.revisions = &operator.Revisions{
-		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
+		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version,
+		Current: p.current.view, File: p.deps.File,
 	}
-	p.overview = operator.OverviewSources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.RefusalCounts}
+	p.overview = operator.OverviewSources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle,
+		Refused: p.decisions.RefusalCounts}
 	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Unscoped, Costs: p.money.Costs, Decision: p.decisions.Find}
 	p.fitting = operator.Fitting{Budgets: p.money.AllBudgets, Prices: p.prices.Snapshot}
 	return nil

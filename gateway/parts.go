@@ -31,7 +31,8 @@ func (p *parts) compileTraffic(c *compiled) error {
 		return err
 	}
 	c.account = upstream.NewAccount(client, p.api, userAgent(p.deps.Version))
-	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets, Health: p.runs.Operation("endpointHealth")}
+	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets,
+		Health: p.runs.Operation("endpointHealth")}
 	c.addresses = filter.RewriteAddresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
 	c.ports.Background = p.background
 	c.ports.Sender = &filter.Dispatcher{
@@ -60,7 +61,8 @@ func (p *parts) compileOverload(c *compiled) error {
 func (p *parts) compileIntents(c *compiled) error {
 	c.ports.Intents = &idempotency.Deduplicator{
 		Tracker: p.intents, Reader: c.reader, Account: c.account, Addresses: c.addresses,
-		LookupTimeout: c.cfg.Timeouts.Lookup, CallTimeout: c.cfg.Timeouts.Call + money.SettlementGrace, Unresolved: p.current.started.Spend.Unresolved,
+		LookupTimeout: c.cfg.Timeouts.Lookup, CallTimeout: c.cfg.Timeouts.Call + money.SettlementGrace,
+		Unresolved: p.current.started.Spend.Unresolved,
 	}
 	return nil
 }
@@ -130,7 +132,8 @@ func (p *parts) applyPrices(before, now *state) {
 	}
 	for _, org := range before.Config.Orgs {
 		o := now.Orgs[org.ID]
-		if before.account.Upstream.Credential(org.ID) != now.account.Upstream.Credential(org.ID) || before.Config.Platform.BaseURL != now.Config.Platform.BaseURL ||
+		if before.account.Upstream.Credential(org.ID) != now.account.Upstream.Credential(org.ID) ||
+			before.Config.Platform.BaseURL != now.Config.Platform.BaseURL ||
 			o != nil && !o.Prices.Equal(org.Prices) {
 			p.prices.Forget(org.ID)
 		}

@@ -116,9 +116,11 @@ func (h *health) ledgerState(store admin.DependencyState) admin.Dependency {
 	case store == admin.DependencyDown:
 		d.State, d.Effect = admin.DependencyDown, "the ledger is down: calls that increase costs are refused for organisations with budgets"
 	case rebuilding > 0:
-		d.State, d.Effect = admin.DependencyDown, fmt.Sprintf("rebuilding the ledgers of %d organisations: their calls that increase costs are refused", rebuilding)
+		d.State, d.Effect = admin.DependencyDown,
+			fmt.Sprintf("rebuilding the ledgers of %d organisations: their calls that increase costs are refused", rebuilding)
 	case len(losses) > 0:
-		d.State, d.Effect = admin.DependencyDegraded, fmt.Sprintf("the ledgers of %d organisations were lost within the last day and have been rebuilt", len(losses))
+		d.State, d.Effect = admin.DependencyDegraded,
+			fmt.Sprintf("the ledgers of %d organisations were lost within the last day and have been rebuilt", len(losses))
 	}
 	return d
 }
@@ -140,7 +142,8 @@ func (h *health) priceState() admin.Dependency {
 	d := admin.Dependency{Name: "prices", State: admin.DependencyUp}
 	for _, s := range h.catalog.Status() {
 		if s.Err != nil && h.deps.Now().Sub(s.Fetched) > h.current.view.Config().Catalog.MaxAge {
-			d.State, d.Effect = admin.DependencyDegraded, "an organisation's price list is unavailable: calls whose policies need a price are refused"
+			d.State, d.Effect = admin.DependencyDegraded,
+				"an organisation's price list is unavailable: calls whose policies need a price are refused"
 		}
 	}
 	return d

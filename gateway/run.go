@@ -85,12 +85,14 @@ func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 // that probes can observe draining. Requests still running when over ends are aborted.
 func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.Task {
 	list := []tasks.Task{{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
-		return on.Serve(ctx, over, on.Data(ctx, on.data, g.current.view.Config(), g.current.signers), closeConnections(stopping, g.Handler()), g.streams.End)
+		return on.Serve(ctx, over, on.Data(ctx, on.data, g.current.view.Config(), g.current.signers),
+			closeConnections(stopping, g.Handler()), g.streams.End)
 	}}}
 	if on.envoy != nil {
 		list = append(list,
 			tasks.Task{Name: "envoy door", Until: tasks.Closed, Run: func(ctx context.Context) error { return g.serveGRPC(ctx, over, on.envoy) }},
-			tasks.Task{Name: "envoy fleet", Until: tasks.Closed, Run: func(ctx context.Context) error { return g.envoyFleet().Run(ctx, on.data.Addr(), on.envoy.Addr()) }})
+			tasks.Task{Name: "envoy fleet", Until: tasks.Closed,
+				Run: func(ctx context.Context) error { return g.envoyFleet().Run(ctx, on.data.Addr(), on.envoy.Addr()) }})
 	}
 	for i := range g.features {
 		if own := g.features[i].tasks; own != nil {

@@ -179,7 +179,8 @@ func Create(ctx context.Context, d *Client, r *Request) (*Response, error) {
 		for err == nil && resp.Status == http.StatusTooManyRequests && d.Pause(ctx, resp.RetryAfter()) == nil {
 			resp, err = d.Call(ctx, r)
 		}
-		if err != nil || resp.Refused || resp.Status < http.StatusInternalServerError || faults == repeats || ctx.Err() != nil || d.Pause(ctx, backoff[faults]) != nil {
+		if err != nil || resp.Refused || resp.Status < http.StatusInternalServerError || faults == repeats || ctx.Err() != nil ||
+			d.Pause(ctx, backoff[faults]) != nil {
 			return resp, err
 		}
 	}

@@ -113,7 +113,8 @@ func AppendTime(buf []byte, s, layout string) []byte {
 	const seconds = "2006-01-02T15:04:05"
 	if layout == ScriptTime && strings.HasSuffix(s, "Z") && spelledLike(s[:min(len(s), len(seconds))], seconds) {
 		for _, part := range [...]string{
-			t.Weekday().String()[:3], " ", t.Month().String()[:3], " ", s[8:10], " ", s[:4], " ", s[11:19], ScriptTime[len("Mon Jan 02 2006 15:04:05"):],
+			t.Weekday().String()[:3], " ", t.Month().String()[:3], " ", s[8:10], " ", s[:4], " ", s[11:19],
+			ScriptTime[len("Mon Jan 02 2006 15:04:05"):],
 		} {
 			buf = append(buf, part...)
 		}

@@ -49,7 +49,8 @@ GPU type, team and label read the history of the ledger through the admin listen
 		billing
 	}{
 		{"pods", "Show the costs of pods", billing{
-			path: "/v2/billing/pods", record: "podId", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "podId", idFlag: "pod-id",
+			path: "/v2/billing/pods", record: "podId", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"},
+			fallback: "podId", idFlag: "pod-id",
 		}},
 		{"serverless", "Show the costs of endpoints", billing{
 			path: "/v2/billing/serverless", record: "serverlessId",
@@ -65,7 +66,8 @@ GPU type, team and label read the history of the ledger through the admin listen
 
 func (b *billing) command(use, short string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: named(nil), Example: "  tollgate billing " + use + " --bucket-size month --start-time 2026-01-01T00:00:00Z -o csv",
+		Use: use, Short: short, Args: named(nil),
+		Example: "  tollgate billing " + use + " --bucket-size month --start-time 2026-01-01T00:00:00Z -o csv",
 		PreRunE: func(*cobra.Command, []string) error { return b.validate() },
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			b.notes = cmd.ErrOrStderr()

@@ -30,7 +30,8 @@ type callerClient struct {
 
 // flags adds the flags for the gateway.
 func (c *callerClient) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.base, "gateway", cmp.Or(os.Getenv(gatewayEnv), defaultGateway), "address of the gateway; $"+gatewayEnv+" overrides the default")
+	cmd.Flags().StringVar(&c.base, "gateway", cmp.Or(os.Getenv(gatewayEnv), defaultGateway),
+		"address of the gateway; $"+gatewayEnv+" overrides the default")
 	cmd.Flag("gateway").DefValue = defaultGateway // help must not depend on the environment
 	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "environment variable with the caller's key")
 }

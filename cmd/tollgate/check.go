@@ -53,7 +53,8 @@ directories are not checked, so that a pull request can be checked.`,
 	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "do not check secrets")
 	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&printed, "print-schema", false, "only print the JSON Schema of the configuration")
-	cmd.Flags().BoolVar(&coverage, "coverage", false, "only print the rules that apply to each API operation; exit with 1 if an operation has no rule")
+	cmd.Flags().BoolVar(&coverage, "coverage", false,
+		"only print the rules that apply to each API operation; exit with 1 if an operation has no rule")
 	cmd.MarkFlagsMutuallyExclusive("print-schema", "output")
 	return cmd
 }

@@ -28,7 +28,8 @@ const defaultAdmin = "http://127.0.0.1:8081"
 
 // adminFlag adds --admin to a command.
 func adminFlag(cmd *cobra.Command, base *string) {
-	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin), "address of the gateway's operators' listener, see tollgate --help")
+	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin),
+		"address of the gateway's operators' listener, see tollgate --help")
 	cmd.Flag("admin").DefValue = defaultAdmin // help must not depend on the environment
 }
 
@@ -125,7 +126,8 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 		Errors []json.RawMessage
 	}
 	if json.Unmarshal(bytes.TrimSpace(body), &problem) != nil || problem.Detail == "" {
-		return nil, fmt.Errorf("%s answered %s: is it the operators' listener of a gateway? Set another address with --admin or %s", base, res.Status, adminEnv)
+		return nil, fmt.Errorf("%s answered %s: is it the operators' listener of a gateway? Set another address with --admin or %s",
+			base, res.Status, adminEnv)
 	}
 	if res.StatusCode == http.StatusUnauthorized {
 		problem.Detail += ": set it in " + tokenEnv

@@ -58,7 +58,8 @@ in identifiers of the retired interfaces (legacy.brand).`,
 		}),
 	}
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the gateway; if the port is in use, the next free one")
-	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081", "address of the admin listener; if the port is in use, the next free one")
+	cmd.Flags().StringVar(&f.admin, "admin-listen", "127.0.0.1:8081",
+		"address of the admin listener; if the port is in use, the next free one")
 	cmd.Flags().StringVar(&f.platform, "platform", "", "URL of a running emulator to use")
 	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
 	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front of the gateway, listening at this address or on the next free port")
@@ -173,7 +174,8 @@ func demoConfig(f demoFlags, public string, change func(text string) string) (*c
 	if err != nil {
 		return nil, fmt.Errorf("address of the emulator: %w", err)
 	}
-	text := strings.NewReplacer("PLATFORM\n", f.platform+"\n", "PORT\n", emulator.Port()+"\n", "GATEWAY\n", public+"\n", "BRAND\n", strconv.Quote(os.Getenv(brandEnv))+"\n").Replace(demoYAML)
+	text := strings.NewReplacer("PLATFORM\n", f.platform+"\n", "PORT\n", emulator.Port()+"\n", "GATEWAY\n", public+"\n", "BRAND\n",
+		strconv.Quote(os.Getenv(brandEnv))+"\n").Replace(demoYAML)
 	if f.redis != "" {
 		text = strings.Replace(text, "embedded: true", "url: {env: DEMO_REDIS_URL}", 1)
 	}

@@ -144,7 +144,8 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 		User: labelOf(userName()), Images: f.images, MaxUSD: f.maxUSD, Emulated: f.platform != "", Cold: f.cold, Now: time.Now, Out: out,
 	})
 	options := dev.Options{
-		Host: f.host, Listener: listener, Reload: dev.Switch(f.reload && !f.noReload), Provision: dev.Switch(f.provision), Remove: dev.Switch(f.remove),
+		Host: f.host, Listener: listener, Reload: dev.Switch(f.reload && !f.noReload),
+		Provision: dev.Switch(f.provision), Remove: dev.Switch(f.remove),
 		Agreed: dev.Switch(f.yes), Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 	}
 	if in := cmd.InOrStdin(); isTerminal(in) {

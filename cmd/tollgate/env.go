@@ -29,8 +29,10 @@ func clientExports(endpoint string) map[string][]export {
 		"tollgate": {{gatewayEnv, "", false}, {"TOLLGATE_KEY", "", true}},
 		"openai":   {{"OPENAI_BASE_URL", "/v2/" + endpoint + "/openai/v1", false}, {"OPENAI_API_KEY", "", true}},
 		"python":   {{"_API_BASE_URL", "", false}, {"_ENDPOINT_BASE_URL", "/v2", false}, key},
-		"cli":      {{"_API_URL", "/v1", false}, {"_GRAPHQL_URL", "/graphql", false}, {"_REST_V2_URL", "/v2", false}, {"_INVOKE_URL", "/v2", false}, key},
-		"flash":    {{"_API_BASE_URL", "", false}, {"_REST_API_URL", "/v1", false}, {"_ENDPOINT_BASE_URL", "/v2", false}, {"_HAPI_URL", "", false}, key},
+		"cli": {{"_API_URL", "/v1", false}, {"_GRAPHQL_URL", "/graphql", false}, {"_REST_V2_URL", "/v2", false},
+			{"_INVOKE_URL", "/v2", false}, key},
+		"flash": {{"_API_BASE_URL", "", false}, {"_REST_API_URL", "/v1", false}, {"_ENDPOINT_BASE_URL", "/v2", false},
+			{"_HAPI_URL", "", false}, key},
 		"mcp": {
 			{"_API_BASE_URL", "", false},
 			{"_REST_API_URL", "/v1", false},

@@ -106,9 +106,11 @@ envoy.tls.certificate the only other file.`,
 	f.add(cmd)
 	cmd.Flags().StringVar(&b.Node, "node", "", "node ID of the Envoy (default: the host name; envoy --service-node overrides it)")
 	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which permits every change")
-	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or DNS name and port of a gateway's envoy.listen; may be repeated, and a name may resolve to several gateways (default: the gateways in the configuration)")
+	cmd.Flags().StringSliceVar(&doors, "gateway", nil,
+		"IP address or DNS name and port of a gateway's envoy.listen; may be repeated, and a name may resolve to several gateways (default: the gateways in the configuration)")
 	addFiles(cmd, &b.Files)
-	cmd.Flags().StringVar(&serverName, "server-name", "", "first DNS name in the gateways' certificate (default: read from envoy.tls.certificate)")
+	cmd.Flags().StringVar(&serverName, "server-name", "",
+		"first DNS name in the gateways' certificate (default: read from envoy.tls.certificate)")
 	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory limit in bytes; Envoy sheds load as its usage approaches the limit (default: no limit)")
 	return cmd
 }

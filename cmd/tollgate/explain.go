@@ -59,7 +59,8 @@ explains that call; "tollgate decisions" lists past calls.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&f.method, "method", "X", "", "method; POST with a body, GET without one")
 	flags.StringVarP(&f.data, "data", "d", "", "body; @FILE reads it from a file")
-	flags.StringVarP(&f.file, "file", "f", "", "file with a captured request, as an HTTP/1.1 message or as the JSON object of the admin API; - means standard input")
+	flags.StringVarP(&f.file, "file", "f", "",
+		"file with a captured request, as an HTTP/1.1 message or as the JSON object of the admin API; - means standard input")
 	flags.StringVar(&f.key, "key", "", "ID of the caller's key")
 	flags.StringVar(&f.org, "org", "", "organisation of the caller")
 	flags.StringVar(&f.team, "team", "", "team of a caller without a key")
@@ -211,7 +212,8 @@ func captured(text []byte) (operator.ExplainRequest, error) {
 		if err := d.Decode(&m); err != nil {
 			return q, err
 		}
-		q = operator.ExplainRequest{Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team, Roles: m.Roles, Header: http.Header{}}
+		q = operator.ExplainRequest{Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team,
+			Roles: m.Roles, Header: http.Header{}}
 		for name, v := range m.Header {
 			q.Header.Set(name, v)
 		}

@@ -91,7 +91,8 @@ func readCSV(name, text string) ([]importedKey, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for i, column := range columns {
-		if !slices.Contains([]string{"id", "sha256", "team", "roles", "owner", "expires", "addresses"}, column) || slices.Contains(columns[:i], column) {
+		if !slices.Contains([]string{"id", "sha256", "team", "roles", "owner", "expires", "addresses"}, column) ||
+			slices.Contains(columns[:i], column) {
 			return nil, fmt.Errorf("%s: unknown or duplicate column %q", name, column)
 		}
 	}

@@ -46,9 +46,11 @@ file it has one account, with the key ` + platform.DefaultKey + `.`,
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "use the accounts of 'tollgate demo'")
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse calls missing from the platform's published description")
 	cmd.Flags().IntVar(&f.pageSize, "page-size", 0, "default page size of lists; 0 means 1000, and -1 disables paging")
-	cmd.Flags().StringVar(&f.worker, "worker", "", "Python interpreter that runs the functions sent to endpoints, such as python3, without a sandbox: use it only for your own code; empty runs none")
+	cmd.Flags().StringVar(&f.worker, "worker", "",
+		"Python interpreter that runs the functions sent to endpoints, such as python3, without a sandbox: use it only for your own code; empty runs none")
 	cmd.Flags().StringVar(&f.hold, "hold", "", "execute the first call of this operation, such as createPod, but never answer it")
-	cmd.Flags().StringVar(&f.startTime, "start-time", "", "start time of the clock, RFC 3339; empty means now. Stored state with a later time takes precedence")
+	cmd.Flags().StringVar(&f.startTime, "start-time", "",
+		"start time of the clock, RFC 3339; empty means now. Stored state with a later time takes precedence")
 	cmd.AddCommand(newPlatformDiff())
 	return cmd
 }

@@ -50,7 +50,9 @@ func placed(loaded *config.Loaded, err error) error {
 }
 
 // configured compiles the policies of a configuration. If with is not nil, it may modify the settings first.
-func configured(path string, isolated *policies.Isolator, with func(*policies.Limits, map[string]policies.Config)) (*policies.Engine, error) {
+func configured(
+	path string, isolated *policies.Isolator, with func(*policies.Limits, map[string]policies.Config),
+) (*policies.Engine, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err

@@ -161,7 +161,8 @@ func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policie
 	if isDir && p.config == "" {
 		limits := policyconfig.DefaultLimits()
 		unhurried(&limits)
-		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: files.UnrestrictedPath(p.policies)}}, policies.Deps{Isolate: isolated})
+		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: files.UnrestrictedPath(p.policies)}},
+			policies.Deps{Isolate: isolated})
 	}
 	path := p.policies
 	if isDir {

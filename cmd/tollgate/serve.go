@@ -112,11 +112,12 @@ func (f *followed) reread(ctx context.Context) {
 
 // watch applies changes until ctx ends.
 func (f *followed) watch(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-	config.Watch(ctx, f.loaded.Inputs, config.ReloadRequests{Signals: f.hup, Reload: f.again, Expired: f.judge.Isolate.CompileEnded()}, logger, func(asked bool) config.Inputs {
-		notifyManager(logger, reloading())
-		defer notifyManager(logger, daemon.SdNotifyReady)
-		return f.reload(g, logger, asked)
-	})
+	config.Watch(ctx, f.loaded.Inputs, config.ReloadRequests{Signals: f.hup, Reload: f.again, Expired: f.judge.Isolate.CompileEnded()},
+		logger, func(asked bool) config.Inputs {
+			notifyManager(logger, reloading())
+			defer notifyManager(logger, daemon.SdNotifyReady)
+			return f.reload(g, logger, asked)
+		})
 }
 
 // warn logs the warnings about a configuration.
@@ -218,7 +219,8 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	}
 	defer stop()
 	deps := gateway.Deps{
-		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: time.Now, Version: version(), Instance: instance, Stdout: o.stdout, State: o.state,
+		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: time.Now, Version: version(), Instance: instance,
+		Stdout: o.stdout, State: o.state,
 		Data: o.data, Admin: o.admin, Envoy: o.envoy, Isolate: o.isolate,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	}

@@ -24,7 +24,8 @@ func outcomesPage(o *decisions.OutcomeCounts, a asked) page {
 	}
 	t := o.Total
 	return page{
-		said:   []string{fmt.Sprintf("%d requests: %d allowed, %d denied, %d throttled, %d failed.", t.Sum(), t.Allowed, t.Denied, t.Throttled, t.Failed), ""},
+		said: []string{fmt.Sprintf("%d requests: %d allowed, %d denied, %d throttled, %d failed.",
+			t.Sum(), t.Allowed, t.Denied, t.Throttled, t.Failed), ""},
 		sheets: []sheet{s},
 	}
 }
@@ -48,7 +49,8 @@ func comparedPage(c *money.Comparison, a asked) page {
 		r := &c.Rows[i]
 		var line []any
 		for _, by := range groups {
-			line = append(line, costCells(&money.Cost{Team: r.Team, Key: r.Key, Kind: r.Kind, Resource: r.Resource, Name: r.Name, GPU: r.GPU, DataCenter: r.DataCenter, Labels: r.Labels}, by)...)
+			line = append(line, costCells(&money.Cost{Team: r.Team, Key: r.Key, Kind: r.Kind, Resource: r.Resource, Name: r.Name, GPU: r.GPU,
+				DataCenter: r.DataCenter, Labels: r.Labels}, by)...)
 		}
 		s = append(s, append(line, usd(r.USD), usd(r.Previous), usd(r.Difference), r.Percent))
 	}
@@ -73,7 +75,8 @@ func budgetsPage(l *money.BudgetList, _ asked) page {
 		if b.Forecast != nil {
 			forecast = of(b.Forecast.Expected)
 		}
-		s.add(b.Scope, b.Team, b.Name, of(b.Limit), of(b.Used), of(b.Reserved), of(b.Left), takenShare(b.Limit, b.Used, b.Reserved), forecast, b.UsedUp)
+		s.add(b.Scope, b.Team, b.Name, of(b.Limit), of(b.Used), of(b.Reserved), of(b.Left),
+			takenShare(b.Limit, b.Used, b.Reserved), forecast, b.UsedUp)
 	}
 	return page{sheets: []sheet{s}}.more(l.Next)
 }

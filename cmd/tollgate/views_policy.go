@@ -65,5 +65,6 @@ func decisionCells(s *explain.Summary) []any {
 			said = append(said, part.word+" "+strings.Join(part.list, ", "))
 		}
 	}
-	return []any{s.DecisionID, s.Time, s.Org, s.Team, s.Key, s.Dialect + " " + s.Operation, status(s.Status), strings.Join(said, "; "), s.Reason}
+	return []any{s.DecisionID, s.Time, s.Org, s.Team, s.Key, s.Dialect + " " + s.Operation, status(s.Status),
+		strings.Join(said, "; "), s.Reason}
 }

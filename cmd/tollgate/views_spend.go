@@ -21,7 +21,8 @@ func ledgerPage(l *money.Ledger, _ asked) page {
 	budgets := budgetSheet()
 	for _, b := range l.Scopes {
 		a, r := b.Committed, b.Reserved
-		scopes.add(b.Scope, usd(a.PerHour), usd(r.PerHour), usd(r.Runs), usd(b.Day), usd(b.Month), a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, a.Sandboxes+r.Sandboxes, cmp.Or(pairs(b.Limits, " "), "none"))
+		scopes.add(b.Scope, usd(a.PerHour), usd(r.PerHour), usd(r.Runs), usd(b.Day), usd(b.Month), a.GPUs+r.GPUs, a.Pods+r.Pods,
+			a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, a.Sandboxes+r.Sandboxes, cmp.Or(pairs(b.Limits, " "), "none"))
 		budgets.addBudgets(b.Scope, b.Budgets)
 		for _, budget := range b.Budgets {
 			if budget.Over != "" {
@@ -52,7 +53,8 @@ type resourceList struct {
 }
 
 func resourcesPage(l *resourceList, _ asked) page {
-	p := page{sheets: []sheet{resourceSheet(l.Resources)}, said: []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))}}
+	p := page{sheets: []sheet{resourceSheet(l.Resources)},
+		said: []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))}}
 	if l.Next != "" {
 		p.said = append(p.said, sentence("next", l.Next))
 	}
@@ -83,7 +85,8 @@ func (s *sheet) addBudgets(scope string, budgets []money.Budget) {
 }
 
 func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
-	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers", "gb", "sandboxes", "gateway", "decision"}}
+	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers",
+		"gb", "sandboxes", "gateway", "decision"}}
 	for _, h := range l.Holds {
 		a := h.Reserves
 		s.add(h.ID, age(h.Age), h.State, h.Until, h.Operation, h.Name, h.Resource, owner(h.Team, h.Key),
@@ -137,7 +140,8 @@ func costCells(r *money.Cost, by string) []any {
 }
 
 func forecastPage(f *money.Forecasts, _ asked) page {
-	s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}, budgetSheet()
+	s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low",
+		"month high", "days"}}, budgetSheet()
 	for _, r := range f.Scopes {
 		budgets.addBudgets(r.Scope, r.Budgets)
 		s.add(r.Scope, usd(r.PerHour), usd(r.Today), usd(r.Day.Expected), usd(r.Day.Low), usd(r.Day.High),
@@ -160,7 +164,8 @@ func idlePage(l *money.IdleList, a asked) page {
 }
 
 func adjustedLine(a *money.AdjustedAccrual) string {
-	line := fmt.Sprintf("%s: %s USD today (%s), %s USD this month (%s); request %s", a.Scope, a.Day, signed(a.DayChange), a.Month, signed(a.MonthChange), a.RequestID)
+	line := fmt.Sprintf("%s: %s USD today (%s), %s USD this month (%s); request %s",
+		a.Scope, a.Day, signed(a.DayChange), a.Month, signed(a.MonthChange), a.RequestID)
 	if a.Period != "" {
 		line = fmt.Sprintf("%s: %s USD in the %s (%s); request %s", a.Scope, a.Accrued, a.Period, signed(a.Change), a.RequestID)
 	}

@@ -41,7 +41,8 @@ func CheckProxy(address string) error {
 
 func parseProxy(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err != nil || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+	if err != nil || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) || u.Hostname() == "" ||
+		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return nil, errors.New("must be an http, https or socks5 URL of a proxy, without a path")
 	}
 	return u, CheckPort(u)

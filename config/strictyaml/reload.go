@@ -34,7 +34,8 @@ func needRestart(pl *plan, old, next reflect.Value, path, reload string) []strin
 	case pl.form == formStruct:
 		var changed []string
 		for _, f := range pl.fields {
-			changed = append(changed, needRestart(f.plan, old.FieldByIndex(f.index), next.FieldByIndex(f.index), fault.Key(path, f.name), f.reloaded(reload))...)
+			changed = append(changed, needRestart(f.plan, old.FieldByIndex(f.index), next.FieldByIndex(f.index),
+				fault.Key(path, f.name), f.reloaded(reload))...)
 		}
 		return changed
 	case pl.form == formPointer && !old.IsNil() && !next.IsNil():

@@ -130,12 +130,15 @@ func (s *source) wrongLine(data []byte, from int, message string) int {
 // explained returns a parser error in terms of a configuration file, with a hint.
 func explained(message string) (text, hint string) {
 	for _, e := range []struct{ message, text, hint string }{
-		{"did not find expected key", "the line is indented otherwise than the keys before it", "begin the keys of one mapping in the same column"},
-		{"did not find expected '-' indicator", "the line is indented otherwise than the entries before it", "begin the entries of one list with - in the same column"},
+		{"did not find expected key", "the line is indented otherwise than the keys before it",
+			"begin the keys of one mapping in the same column"},
+		{"did not find expected '-' indicator", "the line is indented otherwise than the entries before it",
+			"begin the entries of one list with - in the same column"},
 		{"did not find expected <document start>", "the line belongs to nothing before it", "begin the keys of one mapping in the same column"},
 		{"did not find expected ',' or ']'", "a list in brackets does not end", "write a comma between its entries and ] at its end"},
 		{"did not find expected ',' or '}'", "a mapping in braces does not end", "write a comma between its entries and } at its end"},
-		{"mapping values are not allowed in this context", "a colon where no key can be", "indent the key as the keys before it, or quote a text with a colon and a space in it"},
+		{"mapping values are not allowed in this context",
+			"a colon where no key can be", "indent the key as the keys before it, or quote a text with a colon and a space in it"},
 		{"block sequence entries are not allowed in this context", "a - where no entry of a list can be", "begin the list on a line of its own"},
 		{"could not find expected ':'", "a key without a colon", "write key: value"},
 		{"found character that cannot start any token", "a text begins with a character that has another meaning", "quote it"},

@@ -75,7 +75,8 @@ func (g *Guard) still(r *adminapi.Endpoint, req *http.Request, org string) func(
 func (g *Guard) admit(ctx context.Context, r *adminapi.Endpoint, s adminapi.Principal, org string) (string, error) {
 	org, err := r.Admit(s, org)
 	if err != nil {
-		g.Logger.WarnContext(ctx, "admin refused", "who", s.Name, "client.address", s.Peer.String(), "http.request.method", r.Method(), "url.path", r.Path(), "reason", err.Error())
+		g.Logger.WarnContext(ctx, "admin refused", "who", s.Name, "client.address", s.Peer.String(), "http.request.method", r.Method(),
+			"url.path", r.Path(), "reason", err.Error())
 	}
 	return org, err
 }
@@ -106,7 +107,8 @@ type TokenError struct {
 func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (adminapi.Principal, error) {
 	if g.Admins().IsOpen() {
 		if !fixedHost(r.Host) {
-			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusMisdirectedRequest, Reason: "without an admin token, requests must use an IP address or localhost as host"}}
+			return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusMisdirectedRequest,
+				Reason: "without an admin token, requests must use an IP address or localhost as host"}}
 		}
 		s := g.reaching(openAdmin())
 		s.Peer = peerOf(r)
@@ -119,10 +121,12 @@ func (g *Guard) AuthenticateRequest(r *http.Request, authorization string) (admi
 	}
 	if refused, ok := errors.AsType[TokenError](err); ok && refused.Status == http.StatusUnauthorized {
 		if ok, wait := g.Attempts.Take(peer); !ok {
-			return s, TokenError{adminapi.RefusedError{Status: http.StatusTooManyRequests, Reason: "too many invalid admin tokens from this address"}, wait}
+			return s, TokenError{adminapi.RefusedError{Status: http.StatusTooManyRequests,
+				Reason: "too many invalid admin tokens from this address"}, wait}
 		}
 	}
-	g.Logger.WarnContext(r.Context(), "invalid admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path", r.URL.Path, "reason", err.Error())
+	g.Logger.WarnContext(r.Context(), "invalid admin token", "client.address", peer.String(), "http.request.method", r.Method, "url.path",
+		r.URL.Path, "reason", err.Error())
 	return s, err
 }
 
@@ -143,7 +147,8 @@ func (g *Guard) AuthenticateAt(ctx context.Context, token string, at time.Time) 
 	case err == nil:
 		return g.reaching(s), nil
 	case errors.Is(err, identity.ErrIssuerUnavailable):
-		return adminapi.Principal{}, TokenError{adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: identity.ErrIssuerUnavailable.Error()}, issuerWait}
+		return adminapi.Principal{}, TokenError{adminapi.RefusedError{Status: http.StatusServiceUnavailable,
+			Reason: identity.ErrIssuerUnavailable.Error()}, issuerWait}
 	case errors.Is(err, errNoRole) || errors.Is(err, errNoName):
 		return adminapi.Principal{}, TokenError{RefusedError: adminapi.RefusedError{Status: http.StatusForbidden, Reason: err.Error()}}
 	}

@@ -49,7 +49,8 @@ func (d *Directory) issued(ctx context.Context, token string, at time.Time) (adm
 		return adminapi.Principal{}, errNoRole
 	}
 	names := claims.Values(cmp.Or(i.Claims.Name, "sub"))
-	if len(names) != 1 || names[0] == "" || len(names[0]) > settings.MaxAdminName || strings.ContainsFunc(names[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if len(names) != 1 || names[0] == "" || len(names[0]) > settings.MaxAdminName ||
+		strings.ContainsFunc(names[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return adminapi.Principal{}, errNoName
 	}
 	a.Name = i.ID + ":" + names[0]

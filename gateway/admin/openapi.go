@@ -36,8 +36,9 @@ func document(rows []adminapi.Endpoint) object {
 		},
 		"paths": paths,
 		"components": object{
-			"schemas":         s.schemas,
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token of admin.admins or of an issuer of admin.issuers with the required role, or admin.token, which has all roles. If none is configured, the listener only accepts loopback connections and requires no token"}},
+			"schemas": s.schemas,
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer",
+				"description": "A token of admin.admins or of an issuer of admin.issuers with the required role, or admin.token, which has all roles. If none is configured, the listener only accepts loopback connections and requires no token"}},
 		},
 	}
 }
@@ -70,13 +71,15 @@ func (s *shapes) responses(r *adminapi.Endpoint) object {
 	if r.Role == adminapi.Anyone {
 		media, answer = "application/json", reflect.TypeFor[probed]()
 	} else {
-		fails = append(fails, http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+		fails = append(fails, http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusTooManyRequests,
+			http.StatusServiceUnavailable)
 	}
 	if r.HTTPHandler == nil {
 		fails = append(fails, http.StatusBadRequest)
 	}
 	for _, p := range r.Parameters() {
-		if p.Type == reflect.TypeFor[adminapi.Org]() || p.Type == reflect.TypeFor[adminapi.Team]() || p.Type == reflect.TypeFor[adminapi.PastTeam]() {
+		if p.Type == reflect.TypeFor[adminapi.Org]() || p.Type == reflect.TypeFor[adminapi.Team]() ||
+			p.Type == reflect.TypeFor[adminapi.PastTeam]() {
 			fails = append(fails, http.StatusNotFound)
 		}
 	}

@@ -120,18 +120,21 @@ func (d budgetAlert) sentence(kind string) string {
 }
 
 func (d unusualAlert) sentence(string) string {
-	return fmt.Sprintf("Costs of %s in %s in the hour from %s: %s so far, usually %s.", d.Scope, d.Org, formatTime(d.Hour), dollars(d.Spent), dollars(d.Usual))
+	return fmt.Sprintf("Costs of %s in %s in the hour from %s: %s so far, usually %s.",
+		d.Scope, d.Org, formatTime(d.Hour), dollars(d.Spent), dollars(d.Usual))
 }
 
 func (d unmanaged) sentence(string) string {
-	return fmt.Sprintf("The %s in %s was created outside the gateway. It costs %s per hour.", resourceName(string(d.Kind), d.Name, d.Resource), d.Org, dollars(d.PerHour))
+	return fmt.Sprintf("The %s in %s was created outside the gateway. It costs %s per hour.",
+		resourceName(string(d.Kind), d.Name, d.Resource), d.Org, dollars(d.PerHour))
 }
 
 func (d drift) sentence(kind string) string {
 	if kind == "resource.removed" {
 		return fmt.Sprintf("%s was removed outside the gateway. It cost %s per hour.", d.ownedResource, dollars(d.Before))
 	}
-	return fmt.Sprintf("%s was changed outside the gateway. It costs %s per hour, and cost %s before.", d.ownedResource, dollars(d.PerHour), dollars(d.Before))
+	return fmt.Sprintf("%s was changed outside the gateway. It costs %s per hour, and cost %s before.",
+		d.ownedResource, dollars(d.PerHour), dollars(d.Before))
 }
 
 func (d incompleteList) sentence(string) string {

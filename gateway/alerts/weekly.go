@@ -122,7 +122,8 @@ func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*W
 
 func newWeekly(org, team string, to time.Time) *Weekly {
 	to = to.UTC()
-	return &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, MostExpensive: []Share{}, Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
+	return &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, MostExpensive: []Share{},
+		Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
 }
 
 // known reports whether a part of the report could be read, and records the part's name if not. A BadRequestError is not a failure, because
@@ -155,7 +156,8 @@ func (w *Weekly) addShares(costs *money.Costs) {
 func (w *Weekly) addMostExpensive(costs *money.Costs) {
 	for i := range costs.Rows[:min(len(costs.Rows), mostShares)] {
 		c := &costs.Rows[i]
-		w.MostExpensive = append(w.MostExpensive, Share{Name: strings.TrimSpace(c.Name + " " + c.Resource), Of: strings.Trim(c.GPU+", "+c.Team, ", "), USD: c.USD})
+		w.MostExpensive = append(w.MostExpensive,
+			Share{Name: strings.TrimSpace(c.Name + " " + c.Resource), Of: strings.Trim(c.GPU+", "+c.Team, ", "), USD: c.USD})
 	}
 }
 

@@ -14,9 +14,11 @@ import (
 func (l *Log) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/audit/log", Summary: "Audit log of this gateway: changes with their authors and results", AuditsReads: true, Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(l.list), ErrorStatuses: []int{http.StatusConflict},
+			Pattern: "GET /admin/audit/log", Summary: "Audit log of this gateway: changes with their authors and results", AuditsReads: true,
+			Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(l.list), ErrorStatuses: []int{http.StatusConflict},
 			Commands: []adminapi.Command{{
-				Use: "audit list", Short: "List changes with their authors and results", Example: "tollgate audit list --org acme --since 24h\ntollgate audit list --by ada --operation 'POST /admin/keys/revoke'",
+				Use: "audit list", Short: "List changes with their authors and results",
+				Example: "tollgate audit list --org acme --since 24h\ntollgate audit list --by ada --operation 'POST /admin/keys/revoke'",
 				Long: `Lists the audit log of the queried gateway, including rotated files, newest first, with
 one line for each change and its result. A list reads at most 8 MiB of the log; to
 continue, pass the number it prints with "--before". With "--reads", lists reads of
@@ -44,7 +46,8 @@ func (l *Log) list(ctx context.Context, _ adminapi.Principal, p changed) (*Page,
 		return nil, adminapi.RefusedError{Status: http.StatusConflict, Reason: "gateway has no audit log: audit.file is not set"}
 	}
 	page, err := l.List(ctx, Query{
-		Org: string(p.Org), By: p.By, Operation: p.Operation, Resource: p.Resource, Reads: p.Reads, Since: time.Time(p.Since), Before: int64(p.Before), Limit: p.Limit,
+		Org: string(p.Org), By: p.By, Operation: p.Operation, Resource: p.Resource, Reads: p.Reads, Since: time.Time(p.Since),
+		Before: int64(p.Before), Limit: p.Limit,
 	})
 	if errors.Is(err, ErrNotRegular) {
 		err = adminapi.RefusedError{Status: http.StatusConflict, Reason: err.Error()}

@@ -198,7 +198,8 @@ func (s *Shipper) taken(ctx context.Context, l *Line) {
 	s.at = at
 	s.mu.Unlock()
 	if err := replace(s.path(), at); err != nil {
-		s.logger.WarnContext(ctx, "cannot store the audit log shipping position: lines may be delivered twice", "receiver", s.name, "error", err.Error())
+		s.logger.WarnContext(ctx, "cannot store the audit log shipping position: lines may be delivered twice",
+			"receiver", s.name, "error", err.Error())
 	}
 }
 

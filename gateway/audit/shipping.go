@@ -32,7 +32,9 @@ type Shipping struct {
 }
 
 // OpenShipping opens the audit log, if one is configured, and its shippers.
-func OpenShipping(cfg *settings.Audit, now func() time.Time, logger *slog.Logger, providers *telemetry.Providers, meter metric.Meter) (_ *Shipping, err error) {
+func OpenShipping(
+	cfg *settings.Audit, now func() time.Time, logger *slog.Logger, providers *telemetry.Providers, meter metric.Meter,
+) (_ *Shipping, err error) {
 	s := &Shipping{logger: logger}
 	if cfg.File == nil {
 		return s, nil
@@ -107,9 +109,12 @@ func (s *Shipping) Undelivered() (out []string) {
 
 // measure registers metrics for the backlog of each receiver.
 func (s *Shipping) measure(m metric.Meter) {
-	lines := telemetry.Must(m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Audit log lines that a receiver has not accepted.")))
-	age := telemetry.Must(m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest undelivered audit log line was written.")))
-	lost := telemetry.Must(m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Audit log lines whose file was removed before a receiver accepted them.")))
+	lines := telemetry.Must(m.Int64ObservableGauge("tollgate.audit.backlog",
+		metric.WithDescription("Audit log lines that a receiver has not accepted.")))
+	age := telemetry.Must(m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"),
+		metric.WithDescription("Time since the oldest undelivered audit log line was written.")))
+	lost := telemetry.Must(m.Int64ObservableCounter("tollgate.audit.lost",
+		metric.WithDescription("Audit log lines whose file was removed before a receiver accepted them.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, one := range s.shippers {
 			b, to := one.Backlog(), metric.WithAttributes(attribute.String("receiver", one.Name()))
@@ -209,7 +214,8 @@ func auditRecord(l *Line) log.Record {
 	r.SetBody(attribute.StringValue(string(l.Text)))
 	r.AddAttributes(attribute.Int64("tollgate.audit.seq", l.Seq))
 	for name, value := range map[string]string{
-		"tollgate.audit.phase": string(l.Phase), "tollgate.audit.who": l.Who, "tollgate.org": l.Org, "tollgate.team": l.Team, "tollgate.key": l.Key,
+		"tollgate.audit.phase": string(l.Phase), "tollgate.audit.who": l.Who, "tollgate.org": l.Org,
+		"tollgate.team": l.Team, "tollgate.key": l.Key,
 		"tollgate.operation": l.Operation, "tollgate.decision_id": l.Decision, "tollgate.resource": l.Resource, "client.address": l.Peer,
 	} {
 		if value != "" {

@@ -94,7 +94,8 @@ func (g *Access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Respo
 func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) (*reference.Access, error) {
 	a := &reference.Access{
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
-		Limits: g.Limits(ctx, caller, tenant), Budgets: g.Budgets(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
+		Limits: g.Limits(ctx, caller, tenant), Budgets: g.Budgets(ctx, caller, tenant),
+		Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
 	addPolicies(a, Entries(g.Config(), caller.Org))
 	j, err := g.evaluate(ctx, g.Engine.Load(), a)
@@ -208,7 +209,9 @@ func hiddenInput() []string {
 
 // evaluateOperation evaluates the policies for an operation with all properties of the call unknown. A call that is
 // denied even so is always denied.
-func evaluateOperation(ctx context.Context, engine *policies.Engine, op *schema.Operation, a *reference.Access, now time.Time) (reference.Operation, error) {
+func evaluateOperation(
+	ctx context.Context, engine *policies.Engine, op *schema.Operation, a *reference.Access, now time.Time,
+) (reference.Operation, error) {
 	out := reference.Operation{ID: op.ID}
 	in := &policies.Input{
 		Request:  policies.Request{Operation: op.ID, Method: op.Method, Body: map[string]any{"action": "start"}, Dialect: string(route.V2)},
@@ -225,7 +228,8 @@ func evaluateOperation(ctx context.Context, engine *policies.Engine, op *schema.
 // be allowed.
 func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
-	judged, err := evaluateOperation(ctx, g.Engine.Load(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
+	judged, err := evaluateOperation(ctx, g.Engine.Load(), op,
+		&reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
 	if err != nil {
 		return nil, problem.PolicyUnavailable.New("policy evaluation failed").Because(err)
 	}
@@ -234,7 +238,9 @@ func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Op
 
 // evaluatePartial evaluates the policies for an input with unknown parts. refused lists the reasons for denials that do
 // not depend on these parts; open lists the policies whose decision depends on them.
-func evaluatePartial(ctx context.Context, engine *policies.Engine, org string, r *policyinput.Recorded) (refused, open []string, err error) {
+func evaluatePartial(
+	ctx context.Context, engine *policies.Engine, org string, r *policyinput.Recorded,
+) (refused, open []string, err error) {
 	d, undecided, err := engine.DecideRecorded(ctx, org, r)
 	if err != nil {
 		return nil, nil, fmt.Errorf("evaluate policies for %s: %w", r.Input.Request.Operation, err)
@@ -253,7 +259,9 @@ func evaluatePartial(ctx context.Context, engine *policies.Engine, org string, r
 }
 
 // pricesFor lists the prices of GPUs, and why policies refuse a type.
-func pricesFor(ctx context.Context, engine *policies.Engine, list *catalog.Snapshot, a *reference.Access, now time.Time) ([]reference.Price, error) {
+func pricesFor(
+	ctx context.Context, engine *policies.Engine, list *catalog.Snapshot, a *reference.Access, now time.Time,
+) ([]reference.Price, error) {
 	out := []reference.Price{}
 	for _, g := range list.GPUs() {
 		p := reference.Price{ID: g.ID, Name: g.Name}

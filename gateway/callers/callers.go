@@ -59,7 +59,8 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 		return nil, err
 	}
 	c := &Callers{
-		Callers: &filter.Callers{Directory: keys, Tenants: make(map[string]*filter.Tenant, len(cfg.Orgs))}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
+		Callers: &filter.Callers{Directory: keys, Tenants: make(map[string]*filter.Tenant, len(cfg.Orgs))}, keys: keys,
+		orgs:  make(map[string]*settings.Org, len(cfg.Orgs)),
 		plans: make(map[string]*ledger.Plan, len(cfg.Orgs)), of: make(map[string]organisation, len(cfg.Orgs)),
 		holders: make(map[identity.Digest][]keyRef),
 	}

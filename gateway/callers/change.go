@@ -158,7 +158,8 @@ func (s *Keys) rotateKey(ctx context.Context, org string, m runtimeKey, overlap 
 	secret := identity.NewKey()
 	m.Digests, m.Digest = m.Rotated(identity.DigestOf(secret), now, overlap), identity.Digest{}
 	if len(m.Digests) > maxSecrets {
-		return nil, problem.KeyConflict.Newf("key %q has reached the limit of %d valid secrets; rotate it with an overlap of 0s, or later", m.ID, maxSecrets)
+		return nil, problem.KeyConflict.Newf("key %q has reached the limit of %d valid secrets; rotate it with an overlap of 0s, or later",
+			m.ID, maxSecrets)
 	}
 	m.Revision++
 	return s.changeKey(ctx, org, m, secret)

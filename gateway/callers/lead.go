@@ -115,7 +115,8 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		k.Labels = l.key.Labels
 	}
 	for i, name := range k.Labels {
-		errs.If(!slices.ContainsFunc(l.labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Index("labels", i), "the lead's key cannot set this label")
+		errs.If(!slices.ContainsFunc(l.labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Index("labels", i),
+			"the lead's key cannot set this label")
 	}
 	for _, r := range l.labels {
 		errs.If(r.Required && k.Labels != nil && !slices.Contains(k.Labels, r.Name), "labels", "must include the required label %s", r.Name)
@@ -125,7 +126,8 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 	}
 	for i, p := range k.Addresses {
 		within := func(own netip.Prefix) bool { return own.Bits() <= p.Bits() && own.Contains(p.Addr()) }
-		errs.If(len(l.caller.Addresses) > 0 && !slices.ContainsFunc(l.caller.Addresses, within), fault.Index("addresses", i), "must be within the addresses of the lead's key")
+		errs.If(len(l.caller.Addresses) > 0 && !slices.ContainsFunc(l.caller.Addresses, within), fault.Index("addresses", i),
+			"must be within the addresses of the lead's key")
 	}
 	return k, errors.Join(errs...)
 }
@@ -310,7 +312,9 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 }
 
 // leadChange makes a change and records it in the audit log. It refuses dry runs.
-func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*keyResponse, error)) (*filter.Response, error) {
+func (s *Keys) leadChange(
+	ex *filter.Exchange, id, query string, status int, change func() (*keyResponse, error),
+) (*filter.Response, error) {
 	if !ex.Ports.LeadsMayManage {
 		return nil, problem.BadRequest.New("dry runs are not supported for changes to keys")
 	}

@@ -16,7 +16,8 @@ func Orgs(c *settings.Config) []adminapi.Tenant {
 		for _, e := range o.Policies.Policies {
 			out[i].Policies = append(out[i].Policies, e.Policy)
 			out[i].Entries = append(out[i].Entries, adminapi.Entry{
-				Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams, Roles: e.Roles, ExceptRoles: e.ExceptRoles,
+				Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams,
+				Roles: e.Roles, ExceptRoles: e.ExceptRoles,
 			})
 		}
 	}

@@ -25,7 +25,8 @@ const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 // organisation.
 func compileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
-		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.WithDefaults(cfg.Limits.Failure),
+		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(),
+		Failure: o.Failure.WithDefaults(cfg.Limits.Failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class),
 		ChangesBodies: changesBodies(o), Budgets: LedgerPlan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),
@@ -35,7 +36,8 @@ func compileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API)
 	}
 	var errs fault.Found
 	for j, path := range o.ModelPaths {
-		errs.If(!runs.Operation("modelCall").ValidPathParam("path", path), fault.Index("model_paths", j), "must be a single path segment of a-z, 0-9 and _, such as responses")
+		errs.If(!runs.Operation("modelCall").ValidPathParam("path", path), fault.Index("model_paths", j),
+			"must be a single path segment of a-z, 0-9 and _, such as responses")
 	}
 	for _, team := range o.Teams {
 		if team.Weight > 0 {
@@ -45,7 +47,8 @@ func compileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API)
 	for j, c := range o.Classes {
 		for k, op := range c.Operations {
 			at := fault.Index(fault.Index("classes", j)+".operations", k)
-			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at, "unknown operation %q; use an operation of the v2 API or the run interface", op)
+			errs.If(api.Operation(op) == nil && runs.Operation(op) == nil, at,
+				"unknown operation %q; use an operation of the v2 API or the run interface", op)
 			t.Classes[op] = append(t.Classes[op], CompileClass(c))
 			errs.If(len(t.Classes[op]) > maxClasses, at, "%s is in more than %d classes", op, maxClasses)
 		}
@@ -165,7 +168,8 @@ func CompileClass(c settings.Class) filter.Class {
 }
 
 func isolationOf(i settings.Isolation) filter.Isolation {
-	c := filter.Isolation{Read: filter.AccessScope(i.Read), Change: filter.AccessScope(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned != "org", Exempt: i.Exempt}
+	c := filter.Isolation{Read: filter.AccessScope(i.Read), Change: filter.AccessScope(cmp.Or(i.Change, i.Read)),
+		Unowned: i.Unowned != "org", Exempt: i.Exempt}
 	if len(c.Exempt) == 0 {
 		c.Exempt = []identity.Role{identity.RoleAdmin}
 	}

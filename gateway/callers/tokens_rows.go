@@ -30,10 +30,12 @@ func (t *Tokens) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
 			Pattern: "GET /admin/tokens/revoked", Summary: "List revoked tokens", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(t.list),
-			Commands: []adminapi.Command{{Use: "tokens list", Short: "List revoked tokens that could still be valid", Example: "tollgate tokens list"}},
+			Commands: []adminapi.Command{{Use: "tokens list", Short: "List revoked tokens that could still be valid",
+				Example: "tollgate tokens list"}},
 		},
 		{
-			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token, or all tokens issued to a subject so far", Role: adminapi.Admin, Mutates: true, Handler: adminapi.HandlerFor(t.revoke), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
+			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token, or all tokens issued to a subject so far", Role: adminapi.Admin,
+			Mutates: true, Handler: adminapi.HandlerFor(t.revoke), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
 			Commands: []adminapi.Command{{
 				Use: "tokens revoke ISSUER", Short: "Revoke a token, or all tokens issued to a subject so far, and close their streams",
 				Example: "tollgate tokens revoke corp --id 6f1c9a\ntollgate tokens revoke corp --subject ann@acme.example",

@@ -54,7 +54,8 @@ func (d *Decisions) newHistory(cfg *settings.Config) {
 	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, d.deps.Go, behind
 	d.archive, d.History = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
 	meter := d.deps.Meter
-	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by outcome.")))
+	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared",
+		metric.WithDescription("Explanations for the shared store, by outcome.")))
 	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for end, n := range map[string]*atomic.Int64{"written": &a.written, "dropped": &a.dropped, "failed": &a.failed} {
 			o.ObserveInt64(shared, n.Load(), metric.WithAttributes(attribute.String("end", end)))

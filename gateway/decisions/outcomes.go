@@ -322,9 +322,11 @@ func (p *countedOutcomes) sum(found map[ended]int64, buckets []OutcomeCount, tot
 
 func (d *Decisions) outcomeRow() adminapi.Endpoint {
 	return adminapi.Endpoint{
-		Pattern: "GET /admin/decisions/outcomes", Summary: "The number of requests by outcome and time", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.outcomeCounts),
+		Pattern: "GET /admin/decisions/outcomes", Summary: "The number of requests by outcome and time",
+		AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.outcomeCounts),
 		Commands: []adminapi.Command{{
-			Use: "outcomes ORG", Short: "Count requests by outcome: allowed, denied, throttled, failed", Example: "tollgate outcomes acme --since 24h\ntollgate outcomes acme --since 7d --bucket total --by team",
+			Use: "outcomes ORG", Short: "Count requests by outcome: allowed, denied, throttled, failed",
+			Example: "tollgate outcomes acme --since 24h\ntollgate outcomes acme --since 7d --bucket total --by team",
 			Long: `Counts requests by outcome and time. Throttled requests were over a rate limit, or shed
 under overload; failed ones ended with a status of 500 or above; denied ones were
 refused by the gateway for any other reason; all others were allowed. Requests without

@@ -26,22 +26,30 @@ type List struct {
 func (d *Decisions) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/decisions", Summary: "Latest decisions", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
+			Pattern: "GET /admin/decisions", Summary: "Latest decisions", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg,
+			Handler: adminapi.HandlerFor(d.list),
 			Commands: []adminapi.Command{{
-				Use: "decisions", Short: "List decisions of all gateways", Example: "tollgate decisions --org acme --team research --refused --since 24h",
+				Use: "decisions", Short: "List decisions of all gateways",
+				Example: "tollgate decisions --org acme --team research --refused --since 24h",
 				Long: `Lists the latest exchanges, newest first: all exchanges of the queried gateway and, from
 the gateways that share its Redis, the exchanges that were refused, warned about or
 excepted, or that changed something (decisions.shared). "tollgate explain ID" explains
 an exchange.`,
 			}},
 		},
-		{Pattern: "GET /admin/decisions/log", Summary: "Decision log of this gateway, one event per line", AuditsReads: true, Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.writeLog), ContentType: "application/x-ndjson", ErrorStatuses: []int{http.StatusConflict}},
-		{Pattern: "GET /admin/decisions/{id}", Summary: "Explanation of a decision, stage by stage", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.find), ErrorStatuses: []int{http.StatusNotFound}},
-		{Pattern: "GET /admin/decisions/stream", Summary: "Stream of new decisions, as server-sent events", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.stream), ContentType: "text/event-stream"},
+		{Pattern: "GET /admin/decisions/log", Summary: "Decision log of this gateway, one event per line", AuditsReads: true,
+			Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.writeLog), ContentType: "application/x-ndjson",
+			ErrorStatuses: []int{http.StatusConflict}},
+		{Pattern: "GET /admin/decisions/{id}", Summary: "Explanation of a decision, stage by stage", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectCaller, Handler: adminapi.HandlerFor(d.find), ErrorStatuses: []int{http.StatusNotFound}},
+		{Pattern: "GET /admin/decisions/stream", Summary: "Stream of new decisions, as server-sent events", AuditsReads: true,
+			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.stream), ContentType: "text/event-stream"},
 		{
-			Pattern: "GET /admin/policies/counts", Summary: "Number of calls by policy and verdict", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.policyCounts),
+			Pattern: "GET /admin/policies/counts", Summary: "Number of calls by policy and verdict", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.policyCounts),
 			Commands: []adminapi.Command{{
-				Use: "policy counts ORG", Short: "Show how many calls each policy denied, warned about, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
+				Use: "policy counts ORG", Short: "Show how many calls each policy denied, warned about, or would have denied",
+				Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
 				Long: `Counts the calls that each policy denied, warned about, would have denied (mode shadow),
 changed, or did not deny because of an exception, by team. Use the counts to see the
 effect of a policy before you enforce it. Counts are stored for 30 days, by whole hours.`,
@@ -66,7 +74,8 @@ func (d *Decisions) find(ctx context.Context, s adminapi.Principal, p identified
 			return x, err
 		}
 	}
-	return nil, adminapi.RefusedError{Status: http.StatusNotFound, Reason: "decision not found: it is too old, or it was an allowed read on another gateway"}
+	return nil, adminapi.RefusedError{Status: http.StatusNotFound,
+		Reason: "decision not found: it is too old, or it was an allowed read on another gateway"}
 }
 
 // followed selects decisions.
@@ -84,7 +93,8 @@ type followed struct {
 }
 
 func (p *followed) query() explain.Query {
-	return explain.Query{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation, Resource: p.Resource, Outcome: p.Outcome, Refused: p.Refused, Own: p.Own}
+	return explain.Query{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation,
+		Resource: p.Resource, Outcome: p.Outcome, Refused: p.Refused, Own: p.Own}
 }
 
 // selected selects the decisions to list.

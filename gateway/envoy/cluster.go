@@ -209,8 +209,9 @@ func (p Peer) secret(name string) *tlsv3.SdsSecretConfig {
 	s := &tlsv3.SdsSecretConfig{Name: name}
 	if p.Secrets != "" {
 		s.SdsConfig = &corev3.ConfigSource{
-			ResourceApiVersion:    corev3.ApiVersion_V3,
-			ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{Path: path.Join(p.Secrets, secretFile(name))}},
+			ResourceApiVersion: corev3.ApiVersion_V3,
+			ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{Path: path.Join(p.Secrets,
+				secretFile(name))}},
 		}
 	}
 	return s

@@ -48,7 +48,9 @@ func Groups(c *settings.Config) []Group {
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = Group{
 			ID: g.ID, Topology: cmp.Or(Topology(g.Topology), InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: Merge(g.Merge), Data: newPeer(c, c.TLS.Pair), Door: newPeer(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: Merge(g.Merge), Data: newPeer(c, c.TLS.Pair),
+			Door: newPeer(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c),
+			Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
@@ -63,7 +65,8 @@ func Groups(c *settings.Config) []Group {
 // tracingOf returns the trace settings of Envoys.
 func tracingOf(c *settings.Config) Tracing {
 	r := &c.Telemetry.OTLP.Receiver
-	t := Tracing{URL: r.TracesURL(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio, Trusted: c.Telemetry.Context.Trusted}
+	t := Tracing{URL: r.TracesURL(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio,
+		Trusted: c.Telemetry.Context.Trusted}
 	for name, value := range r.Headers {
 		t.Headers[name] = value.Reveal()
 	}

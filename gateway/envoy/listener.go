@@ -41,7 +41,9 @@ func (g *Group) listeners(b *builder) []types.Resource {
 }
 
 // listener returns the TCP listener for callers. shape adapts the HTTP connection manager to the protocol.
-func (g *Group) listener(b *builder, encryption *corev3.TransportSocket, shape func(*managerv3.HttpConnectionManager)) *listenerv3.Listener {
+func (g *Group) listener(
+	b *builder, encryption *corev3.TransportSocket, shape func(*managerv3.HttpConnectionManager),
+) *listenerv3.Listener {
 	l := &listenerv3.Listener{
 		Name:                          listenerName,
 		Address:                       socket(g.Listen.Addr().String(), uint32(g.Listen.Port())),
@@ -74,7 +76,8 @@ func (g *Group) listener(b *builder, encryption *corev3.TransportSocket, shape f
 func from(prefixes []netip.Prefix) *listenerv3.FilterChainMatch {
 	m := new(listenerv3.FilterChainMatch)
 	for _, p := range prefixes {
-		m.SourcePrefixRanges = append(m.SourcePrefixRanges, &corev3.CidrRange{AddressPrefix: p.Addr().String(), PrefixLen: number(uint32(p.Bits()))})
+		m.SourcePrefixRanges = append(m.SourcePrefixRanges,
+			&corev3.CidrRange{AddressPrefix: p.Addr().String(), PrefixLen: number(uint32(p.Bits()))})
 	}
 	return m
 }
@@ -231,7 +234,8 @@ func (g *Group) accessLog(b *builder) *accesslogv3.AccessLog {
 			Path: g.AccessLog, AccessLogFormat: &filev3.FileAccessLog_LogFormat{LogFormat: format},
 		})
 	}
-	return logger(b, "envoy.access_loggers.stdout", &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: format}})
+	return logger(b, "envoy.access_loggers.stdout",
+		&streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: format}})
 }
 
 func logger(b *builder, name string, config proto.Message) *accesslogv3.AccessLog {
@@ -265,14 +269,17 @@ func (g *Group) routes(b *builder) *routev3.RouteConfiguration {
 		)
 	} else {
 		routes = append(routes,
-			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)}, TypedPerFilterConfig: safeMethodOverride(b)},
-			&routev3.Route{Match: reads(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}, TypedPerFilterConfig: safeMethodOverride(b)},
+			&routev3.Route{Match: pattern(logs), Action: &routev3.Route_Route{Route: g.toPlatform(0, streamLife)},
+				TypedPerFilterConfig: safeMethodOverride(b)},
+			&routev3.Route{Match: reads(), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)},
+				TypedPerFilterConfig: safeMethodOverride(b)},
 			&routev3.Route{Match: prefix("/"), Action: &routev3.Route_Route{Route: g.toPlatform(g.Call, 0)}},
 		)
 	}
 	hosts := []*routev3.VirtualHost{{Name: listenerName, Domains: []string{"*"}, Routes: routes}}
 	if g.Runs.Domain != "" {
-		hosts = append(hosts, &routev3.VirtualHost{Name: "endpoints", Domains: []string{g.Runs.Domain}, Routes: []*routev3.Route{g.webSockets(b, "/")}})
+		hosts = append(hosts, &routev3.VirtualHost{Name: "endpoints", Domains: []string{g.Runs.Domain},
+			Routes: []*routev3.Route{g.webSockets(b, "/")}})
 	}
 	return &routev3.RouteConfiguration{
 		ResponseHeadersToAdd:     g.alternatives(),

@@ -59,11 +59,13 @@ func (s *Server) OnStreamDeltaRequest(stream int64, req *discoveryv3.DeltaDiscov
 	n := s.nodes[stream]
 	if told := req.GetNode(); told != nil && n.group == "" {
 		if s.groups[told.GetCluster()] == nil {
-			s.deps.Logger.Warn("Envoy of an unknown node group refused", "node", clipReason(told.GetId()), "group", clipReason(told.GetCluster()), "network.peer.address", n.address)
+			s.deps.Logger.Warn("Envoy of an unknown node group refused", "node", clipReason(told.GetId()), "group",
+				clipReason(told.GetCluster()), "network.peer.address", n.address)
 			return errGroup(clipReason(told.GetCluster()))
 		}
 		v := told.GetUserAgentBuildVersion().GetVersion()
-		n.id, n.group, n.version = clipReason(told.GetId()), told.GetCluster(), fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
+		n.id, n.group, n.version = clipReason(told.GetId()), told.GetCluster(),
+			fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
 		s.deps.Logger.Info("Envoy connected", "node", n.id, "group", n.group, "version", n.version, "network.peer.address", n.address)
 	}
 	t := n.of(req.GetTypeUrl())

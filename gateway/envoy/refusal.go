@@ -43,7 +43,8 @@ func (s *Server) refuse(n *node, typeURL, version, reason string) {
 	t.refused, t.reason = version, cmp.Or(clipReason(reason), "no reason given")
 	s.refused.Add(context.Background(), 1, //nolint:forbidigo // there is no request context
 		metric.WithAttributes(attribute.String("group", n.group), attribute.String("type", short(typeURL))))
-	s.deps.Logger.Error("Envoy refused its configuration", "node", n.id, "group", n.group, "type", short(typeURL), "version", version, "reason", t.reason)
+	s.deps.Logger.Error("Envoy refused its configuration", "node", n.id, "group", n.group, "type", short(typeURL),
+		"version", version, "reason", t.reason)
 	if p := s.groups[n.group]; p != nil {
 		r := &Refusal{Since: s.deps.Now(), Node: n.id, Type: short(typeURL), Version: version, Reason: t.reason, typeURL: typeURL}
 		if p.refused != nil {

@@ -29,7 +29,9 @@ type Heartbeat struct {
 }
 
 // SendHeartbeat registers self with the given heartbeat. It returns the ready gateways in order, and the reports of the other gateways.
-func SendHeartbeat(ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat) (ready []Gateway, others []Report, err error) {
+func SendHeartbeat(
+	ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat,
+) (ready []Gateway, others []Report, err error) {
 	text, err := json.Marshal(own)
 	if err != nil {
 		return nil, nil, fmt.Errorf("registry: %w", err)

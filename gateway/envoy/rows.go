@@ -22,7 +22,8 @@ type GroupSnapshot struct {
 func (s *Server) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(s.status),
+			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway",
+			Role: adminapi.Viewer, Handler: adminapi.HandlerFor(s.status),
 			Commands: []adminapi.Command{{
 				Use: "envoy status", Short: "Show groups of Envoys, connected Envoys, and the resources they refused", Example: "tollgate envoy status",
 				Long: `Shows each group of Envoys with the number of Envoys connected to all gateways and
@@ -30,7 +31,8 @@ to this one, and the resources that an Envoy refused and no Envoy has accepted s
 Then lists the Envoys connected to this gateway with the versions they have.`,
 			}},
 		},
-		{Pattern: "GET /admin/envoy/snapshot", Summary: "Resources served to a group of Envoys", Role: adminapi.Viewer, Handler: adminapi.HandlerFor(s.snapshot)},
+		{Pattern: "GET /admin/envoy/snapshot", Summary: "Resources served to a group of Envoys", Role: adminapi.Viewer,
+			Handler: adminapi.HandlerFor(s.snapshot)},
 	}
 }
 

@@ -55,7 +55,9 @@ func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Ca
 }
 
 // exchange runs a request through the chain. done releases the response.
-func (r *DryRun) exchange(ctx context.Context, in filter.Inbound, caller *identity.Caller, ports *filter.Ports) (ex *filter.Exchange, done func()) {
+func (r *DryRun) exchange(
+	ctx context.Context, in filter.Inbound, caller *identity.Caller, ports *filter.Ports,
+) (ex *filter.Exchange, done func()) {
 	in.Received = r.Now()
 	ex = r.Pipeline.NewDryRun(in, ports, caller)
 	return ex, r.Pipeline.Run(ctx, ex)
@@ -73,7 +75,8 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 		return nil, err
 	}
 	ports := &filter.Ports{
-		Background: r.Pipeline.Ports.Background, Counter: readOnlyCounter{r}, Shares: openShares{}, Prices: readOnlyPrices{r.Pipeline.Ports.Prices}, ReadCache: recent, Translators: r.Translators,
+		Background: r.Pipeline.Ports.Background, Counter: readOnlyCounter{r}, Shares: openShares{},
+		Prices: readOnlyPrices{r.Pipeline.Ports.Prices}, ReadCache: recent, Translators: r.Translators,
 		Ledger: &dryLedger{DryRun: r}, Approvals: &grants.Grants{Store: readOnlyApprovals{r}},
 		Keeper: &ledger.Snoozer{Store: readOnlyLedger{r}},
 		Sender: &sender{DryRun: r, simulated: make(map[string]any)},

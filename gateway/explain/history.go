@@ -128,7 +128,8 @@ func (h *History) kept() [2]ring {
 // isRoutine reports whether an exchange was a successful read without policy results, or was refused because of overload.
 func isRoutine(ex *filter.Exchange) bool {
 	e := ex.Event
-	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" && !Ended(ex).HasPolicyResults()
+	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 &&
+		e.Refusal == "" && !Ended(ex).HasPolicyResults()
 }
 
 // Find returns the report on an exchange in the history. ok is false if the history does not contain the exchange. chain may belong to a
@@ -200,7 +201,8 @@ func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
 		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy)) &&
 		(q.Resource == "" || q.Resource == s.Resource) && (q.Outcome == "" || q.Outcome == s.Outcome) &&
-		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) && (q.Before.IsZero() || s.Time.Before(q.Before))
+		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) &&
+		(q.Before.IsZero() || s.Time.Before(q.Before))
 }
 
 // Newest merges several lists without duplicates, newest first, up to the limit.
@@ -233,7 +235,8 @@ func (h *History) List(q Query) []Summary {
 func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
-		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, PolicyNames: x.PolicyNames,
+		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()),
+		Own: x.Own, PolicyNames: x.PolicyNames,
 		Outcome: x.outcome(), Resource: x.resource(), USDPerHour: x.price(), DurationMs: x.DurationMs,
 	}
 }

@@ -85,7 +85,8 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 	e := ex.Event
 	how := w.outcome(ex)
 	x := &Report{
-		Dry: w.dry != nil || e.DryRun != nil, Time: e.Start, Revision: e.Revision, Method: e.Method, Path: ex.In.Path, Dialect: e.Dialect, Operation: e.Operation,
+		Dry: w.dry != nil || e.DryRun != nil, Time: e.Start, Revision: e.Revision, Method: e.Method, Path: ex.In.Path,
+		Dialect: e.Dialect, Operation: e.Operation,
 		Caller: callerOf(ex.Caller), Calls: []Call{},
 		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
 		PolicyNames: PolicyNames{e.Denied, e.Warned, e.Shadowed, e.Excepted, e.Changed},

@@ -78,7 +78,9 @@ func outOfOrder(what string) error {
 
 // requestHeaders starts the exchange. The head part of the chain runs now if the headers contain the length of the body. Otherwise it runs
 // with the body, because the size is checked before everything else.
-func (se *session) requestHeaders(ctx context.Context, req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (*extprocv3.ProcessingResponse, error) {
+func (se *session) requestHeaders(
+	ctx context.Context, req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders,
+) (*extprocv3.ProcessingResponse, error) {
 	in, err := inbound(req, h)
 	if err != nil {
 		return nil, err
@@ -136,7 +138,9 @@ func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResp
 // judge runs the rest of the request phase and returns the difference between the headers Envoy has and Out, wrapped for the current phase.
 // If the response must be complete, the processor makes the call to the platform itself: two more messages to Envoy would cost more than
 // the call.
-func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
+func (se *session) judge(
+	have http.Header, wrap func(*extprocv3.CommonResponse) *extprocv3.ProcessingResponse,
+) *extprocv3.ProcessingResponse {
 	ex := se.ex
 	if !se.pipeline.Chain.RunBody(se.ctx, ex) {
 		return se.immediate()

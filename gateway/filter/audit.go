@@ -33,7 +33,8 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	r := audit.Record{
-		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Subject: ex.Caller.Subject, Peer: ex.In.Peer, Dialect: ex.Event.Dialect,
+		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Subject: ex.Caller.Subject,
+		Peer: ex.In.Peer, Dialect: ex.Event.Dialect,
 		Operation: ex.Operation.ID, Kind: string(row.Kind), Verb: string(verb), Resource: ex.Params["id"],
 		Lowers: PriorityOf(verb) == overload.ReducesCost,
 	}
@@ -62,7 +63,8 @@ func (ex *Exchange) RecordIntent(r audit.Record) (seq int64, err error) {
 	}
 	seq, err = ex.Ports.Audit.Intent(r)
 	if err != nil {
-		return 0, problem.AuditUnavailable.New("the audit log cannot be written, so changes are refused; try again later").With("Retry-After", "5").Because(err)
+		return 0, problem.AuditUnavailable.New("the audit log cannot be written, so changes are refused; try again later").With("Retry-After",
+			"5").Because(err)
 	}
 	return seq, nil
 }
@@ -86,7 +88,8 @@ func (Audit) Response(_ context.Context, ex *Exchange) error {
 	if ex.auditSeq == 0 {
 		return nil
 	}
-	r := audit.Record{Decision: ex.DecisionID, Resource: ex.Adopted, Status: ex.Response.Status, Carried: [...]string{"not sent", "sent", "answered"}[ex.Sent]}
+	r := audit.Record{Decision: ex.DecisionID, Resource: ex.Adopted, Status: ex.Response.Status,
+		Carried: [...]string{"not sent", "sent", "answered"}[ex.Sent]}
 	if r.Resource == "" && ex.Sent == Answered && ex.Response.Status < http.StatusMultipleChoices {
 		r.Resource, _ = ex.Response.UpstreamObject()["id"].(string)
 	}

@@ -67,7 +67,8 @@ func (f Authenticate) authenticate(ctx context.Context, ex *Exchange) error {
 		ex.Tenant = ex.pipeline.Callers.Tenants[f.Keyless] // may be nil: only fields that need no organisation are then served
 		return nil
 	}
-	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Authenticated}, ex.In.Received)
+	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Authenticated},
+		ex.In.Received)
 	if err != nil {
 		ex.Admission.tokenRejected = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
 		return f.refuse(ex, key, err)

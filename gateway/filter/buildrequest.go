@@ -39,7 +39,8 @@ func (f BuildRequest) Request(_ context.Context, ex *Exchange) error {
 	}
 	row, _ := operation.Lookup(op.ID)
 	// Both doors record a new resource from its record.
-	out.Buffered = out.Buffered || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
+	out.Buffered = out.Buffered || row.Kind != operation.KindCluster && row.Price != operation.PriceFree &&
+		(row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
 	out.Buffered = out.Buffered || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // the record contains the rate and the end time
 	out.Buffered = out.Buffered || row.ResourceList() != ""                                            // all pages are joined before the first byte is sent
 	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Body.Doc))

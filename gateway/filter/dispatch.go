@@ -81,7 +81,8 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	begin := d.Recorder.Now()
 	ex.MarkSent()
 	res, err := sendWithFallback(ctx, client, ex, upstream.Request{
-		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Source: ex.Out.Source, Length: ex.Out.Length,
+		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body,
+		Source: ex.Out.Source, Length: ex.Out.Length,
 		Subdomain: label, EventStream: ex.Out.Stream && !row.Synchronous, Decode: row.Kind == operation.KindJob && !row.Opaque,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)

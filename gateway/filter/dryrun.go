@@ -62,7 +62,8 @@ func (ex *Exchange) Ceilings() []*ledger.Ceiling {
 	}
 	var out []*ledger.Ceiling
 	for _, c := range ex.Cost.Reservation.Quote.Ceilings {
-		if c.Scope.Kind == ledger.KindOrg || c.Scope == (ledger.Scope{Kind: ledger.KindTeam, ID: ex.Caller.Team}) || c.Scope == (ledger.Scope{Kind: ledger.KindKey, ID: ex.Caller.Key}) {
+		if c.Scope.Kind == ledger.KindOrg || c.Scope == (ledger.Scope{Kind: ledger.KindTeam, ID: ex.Caller.Team}) ||
+			c.Scope == (ledger.Scope{Kind: ledger.KindKey, ID: ex.Caller.Key}) {
 			out = append(out, c)
 		}
 	}

@@ -186,7 +186,8 @@ func (f *EvaluatePolicies) deniedOnlyByPrice(org string, denied []policies.Viola
 // the run. Otherwise it returns nil.
 func (f *EvaluatePolicies) missingTarget(ctx context.Context, ex *Exchange, denied []policies.Violation) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
-	if row.Kind != operation.KindJob || row.Opaque || ex.Tenant.Runs.For(ex.Params["id"]).Known() || !f.deniedOnlyByPrice(ex.Caller.Org, denied) {
+	if row.Kind != operation.KindJob || row.Opaque || ex.Tenant.Runs.For(ex.Params["id"]).Known() ||
+		!f.deniedOnlyByPrice(ex.Caller.Org, denied) {
 		return nil
 	}
 	_, err := f.Reader.OwnsTarget(ctx, ex)

@@ -173,7 +173,8 @@ func newExchange(stages int) *Exchange {
 func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
 	c := newExchange(stagesOfCall)
 	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
-	c.Operation, c.Caller, c.Tenant, c.pipeline, c.Params, c.Progress.Nested, c.Admission.Slot = op, caller, ex.Tenant, ex.pipeline, params, true, ex.Admission.Slot
+	c.Operation, c.Caller, c.Tenant, c.pipeline, c.Params, c.Progress.Nested, c.Admission.Slot = op, caller, ex.Tenant, ex.pipeline,
+		params, true, ex.Admission.Slot
 	c.Event.Dialect, c.Event.Operation = ex.Event.Dialect, op.ID
 	c.Admission.provisional, c.Admission.mutates = ex.Admission.provisional, ex.Admission.mutates
 	c.Out.Buffered = true
@@ -253,8 +254,9 @@ func (ex *Exchange) Snapshot() *Exchange {
 	r.ex = Exchange{
 		In: Inbound{Path: path}, Dialect: ex.Dialect, Operation: ex.Operation, Params: params, Caller: ex.Caller,
 		Limit: ex.Limit, Event: &r.event, Sent: ex.Sent, Adopted: ex.Adopted,
-		Progress: Progress{stages: slices.Clip(ex.Progress.stages), callStart: ex.Progress.callStart, clock: ex.Progress.clock}, Body: Body{Labels: ex.Body.Labels, removedVars: ex.Body.removedVars, removedHeaders: ex.Body.removedHeaders},
-		Access: Access{hiddenNotes: ex.Access.hiddenNotes}, Evaluation: Evaluation{Input: ex.inputForRecord(), Verdict: ex.Evaluation.Verdict},
+		Progress: Progress{stages: slices.Clip(ex.Progress.stages), callStart: ex.Progress.callStart, clock: ex.Progress.clock},
+		Body:     Body{Labels: ex.Body.Labels, removedVars: ex.Body.removedVars, removedHeaders: ex.Body.removedHeaders},
+		Access:   Access{hiddenNotes: ex.Access.hiddenNotes}, Evaluation: Evaluation{Input: ex.inputForRecord(), Verdict: ex.Evaluation.Verdict},
 		Cost: Cost{Reservation: ex.Cost.Reservation.snapshot()},
 	}
 	e := &r.event

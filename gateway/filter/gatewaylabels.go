@@ -64,7 +64,8 @@ func (ex *Exchange) addLabels(row operation.Spec, doc any) any {
 func (Labels) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	a := ex.Response
-	if !operation.SupportsLabels(row.Kind) || a.Status >= http.StatusMultipleChoices || !bytes.Contains(a.Body, []byte(operation.LabelPrefix)) {
+	if !operation.SupportsLabels(row.Kind) || a.Status >= http.StatusMultipleChoices ||
+		!bytes.Contains(a.Body, []byte(operation.LabelPrefix)) {
 		return nil
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)

@@ -104,7 +104,8 @@ func (r RequireRoute) Request(_ context.Context, ex *Exchange) error {
 	switch {
 	case ex.Progress.routeErr != nil:
 		return r.forwardUnknownRead(ex)
-	case ex.Operation != nil && ex.Operation.ID == ModelCall && (catalog.IsPublicModel(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
+	case ex.Operation != nil && ex.Operation.ID == ModelCall &&
+		(catalog.IsPublicModel(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
 		return route.ErrNotFound
 	}
 	return nil

@@ -11,8 +11,10 @@ import (
 // hopHeaders lists headers that are not forwarded in either direction, because they apply to one connection (RFC 9110, section 7.6.1) or
 // belong to the gateway.
 var hopHeaders = []string{
-	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Authorization", "Cookie", "Set-Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "X-Forwarded-Client-Cert",
+	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade",
+	"Authorization", "Cookie", "Set-Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
+	"X-Real-Ip", "X-Forwarded-Client-Cert",
 	"Content-Length", headerDecision, HeaderWarning, HeaderMutation, headerUnknown, headerIgnored,
 }
 

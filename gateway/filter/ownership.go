@@ -107,7 +107,8 @@ func (f *CheckOwnership) enforce(ctx context.Context, ex *Exchange, n reference,
 	}
 	if !admitted {
 		ex.hide(n)
-		ex.Access.hiddenNotes = append(ex.Access.hiddenNotes, fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))
+		ex.Access.hiddenNotes = append(ex.Access.hiddenNotes,
+			fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))
 	}
 	return nil
 }
@@ -171,7 +172,8 @@ func (*CheckOwnership) owners(ctx context.Context, ex *Exchange, ids []string, j
 }
 
 func ownerUnknown(cause error) error {
-	return problem.LedgerUnavailable.New("the owner of this resource cannot be determined right now; try again later").With("Retry-After", "1").Because(cause)
+	return problem.LedgerUnavailable.New("the owner of this resource cannot be determined right now; try again later").With("Retry-After",
+		"1").Because(cause)
 }
 
 // ownerFromPlatform determines the owner of a resource that the ledger does not know. A pod may belong to a cluster, and a job belongs to

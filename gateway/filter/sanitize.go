@@ -107,7 +107,8 @@ func (a *Response) Events() bool { return a.media() == "text/event-stream" }
 // Lines reports whether each line of the response is a JSON document.
 func (a *Response) Lines() bool {
 	switch a.media() {
-	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/stream+json":
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
+		"application/jsonlines", "application/stream+json":
 		return true
 	}
 	return false

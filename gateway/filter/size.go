@@ -165,7 +165,8 @@ func (f ReadBody) receive(ex *Exchange, source io.Reader, limit int64) error {
 				grown = most
 			}
 			if !ex.Admission.memory.grow(grown - int64(cap(b))) {
-				return problem.Overloaded.New("not enough memory for the request body; try again later").With("Retry-After", "1").With("Connection", "close")
+				return problem.Overloaded.New("not enough memory for the request body; try again later").With("Retry-After",
+					"1").With("Connection", "close")
 			}
 			b = append(make([]byte, 0, grown), b...)
 		}

@@ -81,7 +81,8 @@ func openTunnel(ctx context.Context, ex *Exchange, body io.ReadCloser) error {
 	conn, both := body.(io.ReadWriteCloser)
 	h := a.Header
 	sum := sha1.Sum([]byte(ex.In.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // required by RFC 6455, section 4.2.2
-	fits := both && ex.Out.Tunnel && len(h["Upgrade"]) == 1 && strings.EqualFold(h.Get("Upgrade"), "websocket") && hasToken(h["Connection"], "upgrade") &&
+	fits := both && ex.Out.Tunnel && len(h["Upgrade"]) == 1 && strings.EqualFold(h.Get("Upgrade"), "websocket") &&
+		hasToken(h["Connection"], "upgrade") &&
 		slices.Equal(h["Sec-Websocket-Accept"], []string{base64.StdEncoding.EncodeToString(sum[:])})
 	if !fits {
 		_ = body.Close()

@@ -94,7 +94,8 @@ func (ex *Exchange) unknownCostReason(kind operation.Kind) string {
 // forwardUnknownRead turns an unmatched GET into a read of an unknown path, if the organisation permits it. A path below a resource belongs
 // to that resource. Paths that may be calls of the run interface are refused.
 func (r RequireRoute) forwardUnknownRead(ex *Exchange) (err error) {
-	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.Progress.routeErr, route.ErrNotFound) {
+	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet ||
+		!errors.Is(ex.Progress.routeErr, route.ErrNotFound) {
 		return ex.Progress.routeErr
 	}
 	op, of := r.API.UnknownRead(ex.In.Path, r.Run)

@@ -28,7 +28,9 @@ func (f *Deduplicator) deadline(ctx context.Context, ex *filter.Exchange) time.T
 // find searches once for the resource of an intent of the given age, and claims the resource for the intent. If the resource's ID is known,
 // it reads that resource. Otherwise it looks for a resource that matches the request and did not exist before. It returns nil if it finds
 // no such resource.
-func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *filter.DedupKeys, i *filter.Intent, age time.Duration) (map[string]any, error) {
+func (f *Deduplicator) find(
+	ctx context.Context, ex *filter.Exchange, w *filter.DedupKeys, i *filter.Intent, age time.Duration,
+) (map[string]any, error) {
 	row, _ := operation.Lookup(ex.Operation.ID)
 	if i.Resource != "" {
 		return f.get(ctx, ex, row.Kind, i.Resource)
@@ -111,6 +113,7 @@ func claimName(kind operation.Kind, id string) string { return string(kind) + "/
 
 // ClaimFound claims a resource, which the reconciler has found, for the call of a hold. It reports whether that call created the resource.
 func (d *Tracker) ClaimFound(ctx context.Context, org string, f *ledger.PlatformResource, h *ledger.Hold) (bool, error) {
-	w := filter.DedupKeys{Org: org, Owner: h.Owner.Key, Lookalikes: d.LookalikeKey(org, lookalikeDigest(f.Kind, h.Metadata.Name, h.Metadata.Description))}
+	w := filter.DedupKeys{Org: org, Owner: h.Owner.Key,
+		Lookalikes: d.LookalikeKey(org, lookalikeDigest(f.Kind, h.Metadata.Name, h.Metadata.Description))}
 	return d.Claim(ctx, &w, &filter.Intent{ID: h.ID, Name: h.Metadata.Name}, claimName(f.Kind, f.ID))
 }

@@ -44,7 +44,9 @@ func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 }
 
 // search looks for the resource of a call until its deadline, at most looks times unless looks is negative.
-func (f *Deduplicator) search(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, looks int) (found map[string]any, err error) {
+func (f *Deduplicator) search(
+	ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, looks int,
+) (found map[string]any, err error) {
 	if f.LookupTimeout == 0 && !ex.Progress.Nested {
 		return nil, nil
 	}

@@ -103,13 +103,15 @@ func (d *Tracker) orgPrefix(org string) string { return d.prefix + "{" + org + "
 // Note returns the message that records an intent as part of another store operation.
 func (d *Tracker) Note(w *filter.DedupKeys, i *filter.Intent, past []string) *ledger.IntentRecord {
 	i.Gateway = d.Gateway
-	return &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID, Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
+	return &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Intent: i.ID,
+		Row: i.Encode(), Owner: w.Owner, Ignored: append(d.outbox.endedIntents(w.Org, w.Pending), past...)}
 }
 
 // TryRecord records an intent unless the store has a response or other intents under its keys, except those in past. It returns what the
 // store has under these keys. If the intent has no ID, TryRecord only reads.
 func (d *Tracker) TryRecord(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, past []string) (filter.Pending, error) {
-	n := &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response, Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
+	n := &ledger.IntentRecord{Org: w.Org, Fingerprint: w.Pending, Lookalike: w.Lookalikes, Response: w.Response,
+		Ignored: d.outbox.endedIntents(w.Org, w.Pending)}
 	if i.ID != "" {
 		n = d.Note(w, i, past)
 	}
@@ -256,7 +258,8 @@ func (d *Tracker) reserveLocally(mine *trackedIntent) (letGo func()) {
 
 // Claim reports whether a resource was created by the given intent. The first claim of a resource wins.
 func (d *Tracker) Claim(ctx context.Context, w *filter.DedupKeys, i *filter.Intent, resource string) (bool, error) {
-	return d.store.Claim(ctx, &ledger.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
+	return d.store.Claim(ctx, &ledger.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Lookalikes, Intent: i.ID,
+		Owner: w.Owner, Named: i.Name != ""})
 }
 
 // Ending returns the message that ends or updates an intent in the store. From now on the tracker remembers the intent in its new state.
@@ -302,7 +305,8 @@ func (d *Tracker) End(ctx context.Context, w *filter.DedupKeys, i *filter.Intent
 // EndAsync ends the intent after the response has been sent.
 func (d *Tracker) EndAsync(w *filter.DedupKeys, i *filter.Intent, e *filter.IntentUpdate) {
 	if !d.outbox.add(w.Org, d.Ending(w, d.current(i), e)) {
-		d.logger.Warn("outcome queue is full: dropped the outcome of a create request; a retry may not find the created resource", "org", w.Org, "intent", i.ID)
+		d.logger.Warn("outcome queue is full: dropped the outcome of a create request; a retry may not find the created resource",
+			"org", w.Org, "intent", i.ID)
 	}
 	d.MarkEnded(i, e)
 }

@@ -87,14 +87,18 @@ func (f *Deduplicator) checkOthers(ctx context.Context, ex *filter.Exchange, see
 
 // callerGone reports whether the caller of an intent has disconnected or its gateway is dead. A call older than the maximum duration has
 // been lost with its gateway.
-func (f *Deduplicator) callerGone(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time) bool {
+func (f *Deduplicator) callerGone(
+	ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time,
+) bool {
 	return i.Age(now) > f.CallTimeout ||
 		f.Tracker.CallerStatus(ctx, ex.Caller.Org, i, o.QueriedAt) == filter.CallerGone
 }
 
 // resolve searches once for the resource of an abandoned intent and answers with it. over is set if the intent needs no further attention,
 // because it created nothing or another request has adopted its resource.
-func (f *Deduplicator) resolve(ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time) (over bool, err error) {
+func (f *Deduplicator) resolve(
+	ctx context.Context, ex *filter.Exchange, o *filter.IdempotencyState, i *filter.Intent, now time.Time,
+) (over bool, err error) {
 	f.useLookalikeOf(ex, o, i)
 	look, cancel := context.WithCancel(ctx)
 	if !o.Deadline.IsZero() {

@@ -54,7 +54,8 @@ func (a *Authority) Validate() error {
 	errs.If(a.CRL.IsZero() && a.MaxLife == 0, "max_life", "is required without crl, so that a stolen certificate expires")
 	errs.If(a.MaxLife < 0, "max_life", "must not be negative")
 	for path, name := range a.names() {
-		errs.If(!slices.Contains(append(NameKind("").Values(), trustDomain), name) && !strings.HasPrefix(name, "/"), path, "must be one of uri, dns, email, trust_domain and /NAME, got %q", name)
+		errs.If(!slices.Contains(append(NameKind("").Values(), trustDomain), name) && !strings.HasPrefix(name, "/"), path,
+			"must be one of uri, dns, email, trust_domain and /NAME, got %q", name)
 	}
 	return errors.Join(errs...)
 }

@@ -61,7 +61,8 @@ func (c TokenIssuer) Validate() error {
 		errs = append(errs, fault.At("jwks_url", checkURL(c.JWKS)))
 	}
 	errs.If(strings.ContainsAny(c.URL, "?#"), "url", "must have no query and no fragment")
-	errs.If(len(c.Audiences) == 0 || slices.Contains(c.Audiences, ""), "audiences", "must name at least one audience and no empty one; otherwise tokens for other services would be accepted")
+	errs.If(len(c.Audiences) == 0 || slices.Contains(c.Audiences, ""), "audiences",
+		"must name at least one audience and no empty one; otherwise tokens for other services would be accepted")
 	errs.If(c.MaxAge < 0, "max_age", "must not be negative")
 	return errors.Join(errs...)
 }

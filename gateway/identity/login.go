@@ -135,7 +135,8 @@ func (l *Logins) Begin(ctx context.Context, c LoginClient, redirect, proof strin
 	if err != nil {
 		return "", err
 	}
-	return config.AuthCodeURL(LoginState(proof), oauth2.S256ChallengeOption(proof), oauth2.SetAuthURLParam("nonce", derived("nonce", proof))), nil
+	return config.AuthCodeURL(LoginState(proof), oauth2.S256ChallengeOption(proof),
+		oauth2.SetAuthURLParam("nonce", derived("nonce", proof))), nil
 }
 
 // Finish exchanges the code in the query of the redirect for the person's ID token with one request. It verifies only

@@ -18,7 +18,8 @@ func LooksLikeToken(credential string) bool {
 	head, rest, _ := strings.Cut(credential, ".")
 	payload, signature, three := strings.Cut(rest, ".")
 	text, err := encoding.DecodeString(head)
-	return three && err == nil && strings.HasPrefix(strings.TrimLeft(string(text), " \t\r\n"), "{") && base64url(payload) && base64url(signature)
+	return three && err == nil && strings.HasPrefix(strings.TrimLeft(string(text), " \t\r\n"), "{") &&
+		base64url(payload) && base64url(signature)
 }
 
 var encoding = base64.RawURLEncoding.Strict()

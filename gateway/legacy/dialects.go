@@ -89,9 +89,11 @@ func (c *Calls) Translators(cfg *settings.Config, before map[route.Dialect]filte
 // configs returns the settings of v1 and GraphQL.
 func configs(cfg *settings.Config) (rest v1.Config, gql graphql.Config) {
 	l := &cfg.Legacy
-	both := shared.Config{Answers: shared.AnswerMode(l.Answers), Brand: l.Brand, Derived: l.DerivedName(), Deprecated: l.Deprecated, Sunset: l.Sunset}
+	both := shared.Config{Answers: shared.AnswerMode(l.Answers), Brand: l.Brand, Derived: l.DerivedName(),
+		Deprecated: l.Deprecated, Sunset: l.Sunset}
 	rest, gql = v1.Config{Budget: cfg.V1.Budget, VolumeBudget: cfg.V1.VolumeBudget, Legacy: both}, graphql.DefaultConfig()
-	gql.Introspection, gql.CreateTimeout, gql.Timeout, gql.Legacy = cfg.GraphQL.Introspection, cfg.GraphQL.CreateTimeout, cfg.GraphQL.Timeout, both
+	gql.Introspection, gql.CreateTimeout, gql.Timeout, gql.Legacy = cfg.GraphQL.Introspection,
+		cfg.GraphQL.CreateTimeout, cfg.GraphQL.Timeout, both
 	return rest, gql
 }
 
@@ -117,7 +119,8 @@ func (t *translator) Refuse(p *problem.Problem) *filter.Response {
 	if err != nil { // cannot happen: the problem was just encoded
 		panic(fmt.Sprintf("legacy: decode a problem: %v", err))
 	}
-	return responseOf(t.dialect.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body, Refused: true, Kind: string(p.Kind)}))
+	return responseOf(t.dialect.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body,
+		Refused: true, Kind: string(p.Kind)}))
 }
 
 // Priority implements filter.Translator.
@@ -173,7 +176,8 @@ func (c *Calls) replacements(id string) []string { return c.moves[id] }
 func Routes() []route.Route {
 	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}}
 	for _, op := range v1.Operations() {
-		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, IgnoresBody: op.IgnoresBody})
+		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path,
+			Public: op.Public, IgnoresBody: op.IgnoresBody})
 	}
 	return routes
 }

@@ -107,7 +107,9 @@ func (s *Records) AddAll(ctx context.Context, account, kind string, values map[s
 }
 
 // write writes records by id. when is "always", or "new" to keep existing records.
-func (s *Records) write(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string) error {
+func (s *Records) write(
+	ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string,
+) error {
 	index := s.index(account, kind)
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), writeBatch) {
 		keys, args := []string{index}, []any{ttl.Milliseconds(), when}

@@ -50,9 +50,11 @@ type List struct {
 func (c *Calls) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/legacy", Summary: "List the callers of the legacy APIs", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(c.list),
+			Pattern: "GET /admin/legacy", Summary: "List the callers of the legacy APIs", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(c.list),
 			Commands: []adminapi.Command{{
-				Use: "migrate report", Short: "List callers of v1 and GraphQL with call counts and replacement v2 operations", Example: "tollgate migrate report --org acme -o csv",
+				Use: "migrate report", Short: "List callers of v1 and GraphQL with call counts and replacement v2 operations",
+				Example: "tollgate migrate report --org acme -o csv",
 				Long: `Lists the remaining callers of the legacy APIs at a running gateway: one line for
 each key, program and operation, with the v2 operation that replaces it and the fields
 that v2 does not support. A GraphQL document counts for each of its root fields.`,

@@ -119,7 +119,9 @@ func (c *caller) run(ctx context.Context, ex *filter.Exchange) (*translate.Respo
 
 // create executes a create. If the time of the request ends first, the call continues in the background, because it cannot be undone. A
 // repeat of the request then receives its resource.
-func (c *caller) create(ctx context.Context, ex *filter.Exchange, onLateSuccess func(context.Context, *translate.Response)) (*translate.Response, error) {
+func (c *caller) create(
+	ctx context.Context, ex *filter.Exchange, onLateSuccess func(context.Context, *translate.Response),
+) (*translate.Response, error) {
 	type reply struct {
 		made *translate.Response
 		err  error

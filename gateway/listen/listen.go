@@ -145,7 +145,8 @@ func (ls *Listeners) judged(ctx context.Context, l net.Listener) net.Listener {
 		MaxHead: maxHeaderSize,
 		Refused: func(client net.Addr, r *wire.Refusal) {
 			ls.Recorder.Refused(ctx, "wire")
-			ls.Logger.WarnContext(ctx, "malformed request refused", "client.address", client.String(), "http.response.status_code", r.Status, "detail", r.Reason)
+			ls.Logger.WarnContext(ctx, "malformed request refused", "client.address", client.String(),
+				"http.response.status_code", r.Status, "detail", r.Reason)
 		},
 	})
 }

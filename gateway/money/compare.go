@@ -65,9 +65,11 @@ type comparing struct {
 
 func (m *Money) compareRow() adminapi.Endpoint {
 	return adminapi.Endpoint{
-		Pattern: "GET /admin/spend/compare", Summary: "Costs by group, compared with the previous period", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.compare),
+		Pattern: "GET /admin/spend/compare", Summary: "Costs by group, compared with the previous period",
+		AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.compare),
 		Commands: []adminapi.Command{{
-			Use: "spend compare ORG", Short: "Compare costs with the previous period", Example: "tollgate spend compare acme --by team --from 2026-11-01\ntollgate spend compare acme --by resource --sort difference --limit 10",
+			Use: "spend compare ORG", Short: "Compare costs with the previous period",
+			Example:  "tollgate spend compare acme --by team --from 2026-11-01\ntollgate spend compare acme --by resource --sort difference --limit 10",
 			Defaults: map[string]string{"by": "team"},
 		}},
 	}
@@ -111,8 +113,8 @@ func (m *Money) compare(ctx context.Context, s adminapi.Principal, p comparing) 
 	out.PreviousFrom, out.PreviousTo, out.Previous = earlier.From, earlier.To, earlier.Total
 	list := compared(now.Rows, earlier.Rows)
 	slices.SortStableFunc(list, func(a, b ComparedCost) int {
-		first := map[string]int{"previous": cmp.Compare(b.previous, a.previous), "difference": cmp.Compare(b.micro-b.previous, a.micro-a.previous)}[p.Sort]
-		return cmp.Or(first, cmp.Compare(b.micro, a.micro), cmp.Compare(a.id(), b.id()))
+		by := map[string]int{"previous": cmp.Compare(b.previous, a.previous), "difference": cmp.Compare(b.micro-b.previous, a.micro-a.previous)}
+		return cmp.Or(by[p.Sort], cmp.Compare(b.micro, a.micro), cmp.Compare(a.id(), b.id()))
 	})
 	out.All = len(list)
 	out.Rows, out.Next, err = adminapi.Page(list, &p.Paging, (*ComparedCost).id)
@@ -134,7 +136,8 @@ func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Cos
 func compared(now, earlier []Cost) []ComparedCost {
 	groups, total := make(map[string]*ComparedCost), int64(0)
 	of := func(c *Cost) *ComparedCost {
-		g := &ComparedCost{Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU, DataCenter: c.DataCenter, Labels: c.Labels}
+		g := &ComparedCost{Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU,
+			DataCenter: c.DataCenter, Labels: c.Labels}
 		if groups[g.id()] == nil {
 			groups[g.id()] = g
 		}

@@ -143,17 +143,23 @@ func (m *Money) costRows() []adminapi.Endpoint {
 			Pattern: "GET /admin/spend/history", Summary: "The costs of resources", AuditsReads: true, Role: adminapi.Viewer,
 			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.costs),
 			Commands: []adminapi.Command{
-				{Use: "spend history ORG", Short: "Show costs by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
-				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
+				{Use: "spend history ORG", Short: "Show costs by time and group",
+					Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
+				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5",
+					Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
 			},
 		},
 		{
-			Pattern: "GET /admin/spend/forecast", Summary: "Forecast of each scope's spending", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.forecast),
-			Commands: []adminapi.Command{{Use: "spend forecast ORG", Short: "Forecast the spend until the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
+			Pattern: "GET /admin/spend/forecast", Summary: "Forecast of each scope's spending", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.forecast),
+			Commands: []adminapi.Command{{Use: "spend forecast ORG", Short: "Forecast the spend until the end of the day and of the month",
+				Example: "tollgate spend forecast acme --team research"}},
 		},
 		{
-			Pattern: "GET /admin/spend/export", Summary: "Costs of resources in the columns of FOCUS 1.2", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.export), ContentType: "text/csv; charset=utf-8",
-			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Export costs as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
+			Pattern: "GET /admin/spend/export", Summary: "Costs of resources in the columns of FOCUS 1.2", AuditsReads: true,
+			Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.export), ContentType: "text/csv; charset=utf-8",
+			Commands: []adminapi.Command{{Use: "spend export ORG", Short: "Export costs as CSV with the columns of FOCUS 1.2",
+				Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
 		},
 	}
 }
@@ -165,7 +171,8 @@ func (m *Money) history(ctx context.Context, s adminapi.Principal, p *chosen, q 
 		if missing == "" {
 			continue
 		}
-		past, err := m.Costs(ctx, string(p.Org), &ledger.Query{From: q.From, To: q.To, Bucket: ledger.Total, Where: map[ledger.Dimension][]string{ledger.ByTeam: {string(t)}}})
+		past, err := m.Costs(ctx, string(p.Org),
+			&ledger.Query{From: q.From, To: q.To, Bucket: ledger.Total, Where: map[ledger.Dimension][]string{ledger.ByTeam: {string(t)}}})
 		if err != nil {
 			return nil, err
 		}

@@ -128,11 +128,14 @@ func (e *events) didEnd(org string, ended []ledger.EndedHold) {
 		case h.Executed:
 			what = "call executed"
 		}
-		e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Created, fmt.Sprintf("ended the reservation of %s of %s (decision %s): %s", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision, what))
+		e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Created,
+			fmt.Sprintf("ended the reservation of %s of %s (decision %s): %s", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision, what))
 	}
 }
 
 // Released implements ledger.Events.
 func (e *events) Released(org string, h *ledger.Hold) {
-	e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource, fmt.Sprintf("released the reservation of %s of %s (decision %s): its call is no longer in progress", h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision))
+	e.RecordAction(org, h.Owner, h.Metadata.Operation, h.Resource,
+		fmt.Sprintf("released the reservation of %s of %s (decision %s): its call is no longer in progress",
+			h.Metadata.Operation, h.Owner.Scopes()[0], h.Metadata.Decision))
 }

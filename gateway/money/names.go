@@ -67,7 +67,8 @@ func (m *Money) CheckOwners(ctx context.Context) {
 			}
 			m.deps.Logger.WarnContext(ctx, "spending recorded for a team or key that is not configured; no team budget includes it",
 				"org", o.ID, "team", r.Owner.Team, "key", r.Owner.Key,
-				"resources", r.Resources, "usd_per_hour", usd(r.Burn), "today_usd", usd(r.Day), "month_usd", usd(r.Month), "advice", "renamed_from, moved_from, or "+advice)
+				"resources", r.Resources, "usd_per_hour", usd(r.Burn), "today_usd", usd(r.Day), "month_usd", usd(r.Month), "advice",
+				"renamed_from, moved_from, or "+advice)
 		}
 	}
 }

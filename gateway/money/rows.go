@@ -31,27 +31,38 @@ func (m *Money) Endpoints() []adminapi.Endpoint {
 func (m *Money) ledgerRows() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/spend", Summary: "Ledger of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.spend),
-			Commands: []adminapi.Command{{Use: "spend show ORG", Short: "Show budgets, spending and counted resources", Example: "tollgate spend show acme --team research --watch 5s"}},
+			Pattern: "GET /admin/spend", Summary: "Ledger of an organisation", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.spend),
+			Commands: []adminapi.Command{{Use: "spend show ORG", Short: "Show budgets, spending and counted resources",
+				Example: "tollgate spend show acme --team research --watch 5s"}},
 		},
 		{
-			Pattern: "GET /admin/spend/resources", Summary: "Counted resources, page by page", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
-			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List counted resources, most expensive first", Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
+			Pattern: "GET /admin/spend/resources", Summary: "Counted resources, page by page", Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, AuditsReads: true, Handler: adminapi.HandlerFor(m.resources),
+			Commands: []adminapi.Command{{Use: "spend resources ORG", Short: "List counted resources, most expensive first",
+				Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
 		},
 		{
-			Pattern: "POST /admin/spend/reconcile", Summary: "Reconcile the ledger with the platform", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.reconcile),
-			Commands: []adminapi.Command{{Use: "spend reconcile ORG", Short: "Reconcile the ledger with the platform now", Example: "tollgate spend reconcile acme"}},
+			Pattern: "POST /admin/spend/reconcile", Summary: "Reconcile the ledger with the platform", Role: adminapi.Operator,
+			Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.reconcile), Commands: []adminapi.Command{
+				{Use: "spend reconcile ORG", Short: "Reconcile the ledger with the platform now", Example: "tollgate spend reconcile acme"}},
 		},
-		{Pattern: "POST /admin/spend/adopt", Summary: "Assign a resource to an owner", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adopt)},
-		{Pattern: "POST /admin/spend/adopt-team", Summary: "Move everything of a team to another team", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adoptTeam)},
+		{Pattern: "POST /admin/spend/adopt", Summary: "Assign a resource to an owner", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
+			Mutates: true, Handler: adminapi.HandlerFor(m.adopt)},
+		{Pattern: "POST /admin/spend/adopt-team", Summary: "Move everything of a team to another team",
+			Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.adoptTeam)},
 		m.adjustRow(),
 		{
-			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.holds),
-			Commands: []adminapi.Command{{Use: "spend holds ORG", Short: "List open and in-flight reservations", Example: "tollgate spend holds acme"}},
+			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.holds),
+			Commands: []adminapi.Command{{Use: "spend holds ORG", Short: "List open and in-flight reservations",
+				Example: "tollgate spend holds acme"}},
 		},
 		{
-			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.release),
-			Commands: []adminapi.Command{{Use: "spend holds release ORG ID", Short: "Release a reservation whose call has created nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
+			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: adminapi.Operator, Subject: adminapi.SubjectOrg,
+			Mutates: true, Handler: adminapi.HandlerFor(m.release),
+			Commands: []adminapi.Command{{Use: "spend holds release ORG ID", Short: "Release a reservation whose call has created nothing",
+				Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
 		},
 	}
 }
@@ -82,7 +93,8 @@ func (p *shown) keep(l *Ledger) error {
 				return true
 			}
 		}
-		return unlike(team, r.Team) || unlike(p.Key, r.Key) || unlike(p.Kind, r.Kind) || unlike(p.Resource, r.ID) || unlike(p.GPU, r.GPU) || unlike(p.DC, r.DataCenter)
+		return unlike(team, r.Team) || unlike(p.Key, r.Key) || unlike(p.Kind, r.Kind) || unlike(p.Resource, r.ID) ||
+			unlike(p.GPU, r.GPU) || unlike(p.DC, r.DataCenter)
 	})
 	if team == "" && p.Key == "" {
 		return nil
@@ -135,7 +147,8 @@ func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	})
 	slices.SortStableFunc(list, func(a, b Resource) int {
 		first := map[string]int{
-			"cost": cmp.Compare(adminapi.Decimal(b.Takes.PerHour), adminapi.Decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since), "oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
+			"cost": cmp.Compare(adminapi.Decimal(b.Takes.PerHour), adminapi.Decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since),
+			"oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
 		}[p.Sort]
 		return cmp.Or(first, cmp.Compare(a.ID, b.ID))
 	})

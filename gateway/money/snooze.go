@@ -76,7 +76,8 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 	length := snoozeTime
 	for name, values := range ex.Query {
 		var err error
-		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > ledger.MaxSnooze {
+		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil ||
+			length < 0 || length > ledger.MaxSnooze {
 			return nil, problem.BadRequest.Newf("the query must have only the parameter for, a duration such as 24h, at most %s", ledger.MaxSnooze)
 		}
 	}
@@ -115,7 +116,9 @@ func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operat
 
 // snooze snoozes a resource for a time; 0 ends the snooze. If may returns an error, nothing is changed. A change is recorded in the audit
 // log.
-func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*ledger.Record) error) (until time.Time, err error) {
+func (s *Snooze) snooze(
+	ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*ledger.Record) error,
+) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the request must have no body")
 	}

@@ -26,7 +26,8 @@ func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(ledger.Plan)), operation.HasOwner, new(ledger.State).Has, prices)
+	list, err := a.Account().Resources(ctx, org, cmp.Or(callers.LedgerPlan(o), new(ledger.Plan)), operation.HasOwner,
+		new(ledger.State).Has, prices)
 	if err != nil {
 		return nil, err
 	}

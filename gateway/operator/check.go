@@ -60,10 +60,12 @@ func (j Validator) Warnings(c *settings.Config, now time.Time) error {
 		if o.WarningsReported() {
 			continue
 		}
-		errs.If(c.Redis.Embedded && callers.HasLedger(o), at, "has budgets, but the embedded Redis loses recorded spending at each restart and, without a state directory, the owners of resources")
+		errs.If(c.Redis.Embedded && callers.HasLedger(o), at,
+			"has budgets, but the embedded Redis loses recorded spending at each restart and, without a state directory, the owners of resources")
 		errs.If(o.Alerts.Thresholds != nil && !callers.HasLedger(o), at+".alerts.thresholds", "requires budgets")
 		for j, e := range o.Policies.Policies {
-			errs.If(strings.HasPrefix(e.Policy, "run_") && compiler.IsLibraryPolicy(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
+			errs.If(strings.HasPrefix(e.Policy, "run_") && compiler.IsLibraryPolicy(e.Policy) &&
+				c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 				fault.Index(at+".policies", j)+".policy", "%s has no effect because platform.run_url is not set", e.Policy)
 		}
 		errs = append(errs, audiences(o, at)...)
@@ -77,7 +79,8 @@ func audiences(o *settings.Org, at string) fault.Found {
 	var errs fault.Found
 	for i, e := range o.Policies.Policies {
 		path := fault.Index(at+".policies", i)
-		everyTeam := len(o.Teams) > 0 && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return !slices.Contains(e.ExceptTeams, t.ID) })
+		everyTeam := len(o.Teams) > 0 && !slices.ContainsFunc(o.Teams,
+			func(t settings.Team) bool { return !slices.Contains(e.ExceptTeams, t.ID) })
 		errs.If(everyTeam, path+".except_teams", "lists all teams of the organisation: the entry applies only to callers without a team")
 		held := func(k settings.Key) bool {
 			if len(k.Roles) == 0 {
@@ -91,7 +94,8 @@ func audiences(o *settings.Org, at string) fault.Found {
 			continue
 		}
 		most, ok := e.Params["max_per_org"].(int64)
-		errs.If(ok && o.Budget.GPUs > 0 && most > o.Budget.GPUs, path+".params.max_per_org", "%d exceeds budget.gpus (%d), which refuses calls first", most, o.Budget.GPUs)
+		errs.If(ok && o.Budget.GPUs > 0 && most > o.Budget.GPUs, path+".params.max_per_org",
+			"%d exceeds budget.gpus (%d), which refuses calls first", most, o.Budget.GPUs)
 		if most, ok = e.Params["max_per_team"].(int64); !ok || len(o.Teams) == 0 {
 			continue
 		}

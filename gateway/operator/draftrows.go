@@ -73,7 +73,8 @@ func (r Drafts) Endpoints() []adminapi.Endpoint {
 			Body: reflect.TypeFor[Draft](), ErrorStatuses: fails,
 		},
 		{
-			Pattern: "POST /admin/policies/try", Summary: "Verdict of a draft policy on one call", AuditsReads: true, Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.try),
+			Pattern: "POST /admin/policies/try", Summary: "Verdict of a draft policy on one call", AuditsReads: true, Role: adminapi.Admin,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.try),
 			Body: reflect.TypeFor[Trial](), ErrorStatuses: fails,
 		},
 	}

@@ -117,7 +117,8 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU, now time.Time) *Fits {
 			}
 		case ledger.CeilingName(ledger.MaxGPUs):
 			count = min(count, n)
-		case ledger.CeilingName(ledger.PerDay), ledger.CeilingName(ledger.PerWeek), ledger.CeilingName(ledger.PerMonth), ledger.CeilingName(ledger.PerQuarter), ledger.CeilingName(ledger.InTotal):
+		case ledger.CeilingName(ledger.PerDay), ledger.CeilingName(ledger.PerWeek), ledger.CeilingName(ledger.PerMonth),
+			ledger.CeilingName(ledger.PerQuarter), ledger.CeilingName(ledger.InTotal):
 			if n < left {
 				left, out.Left, out.Budget, out.Resets = n, b.Left, b.Scope+", "+b.Name, b.Ends
 			}

@@ -26,11 +26,14 @@ type Lease struct {
 func (l Limits) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/limits", Summary: "Quota usage of an organisation", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(l.show),
-			Commands: []adminapi.Command{{Use: "limits show ORG", Short: "Show usage, remaining calls and leases of each quota window", Example: "tollgate limits show acme"}},
+			Pattern: "GET /admin/limits", Summary: "Quota usage of an organisation", AuditsReads: true, Role: adminapi.Viewer,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(l.show),
+			Commands: []adminapi.Command{{Use: "limits show ORG", Short: "Show usage, remaining calls and leases of each quota window",
+				Example: "tollgate limits show acme"}},
 		},
 		{
-			Pattern: "POST /admin/limits/reset", Summary: "Reset the quota counters of a scope, or of the whole organisation", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(l.reset),
+			Pattern: "POST /admin/limits/reset", Summary: "Reset the quota counters of a scope, or of the whole organisation",
+			Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(l.reset),
 			Commands: []adminapi.Command{{Use: "limits reset ORG", Example: "tollgate limits reset acme --scope key:ann"}},
 		},
 	}

@@ -39,7 +39,8 @@ func (from OverviewSources) Endpoints() []adminapi.Endpoint {
 		{
 			Pattern: "GET /admin/overview", Summary: "Entries that need attention: gateways, pending approvals, budgets, refusals, cost of idle resources, drift", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.read),
 			Commands: []adminapi.Command{{
-				Use: "status", Short: "Show what needs attention: gateways, approvals, budgets, refusals, cost of idle resources, drift", Example: "tollgate status\ntollgate status --org acme -o json",
+				Use: "status", Short: "Show what needs attention: gateways, approvals, budgets, refusals, cost of idle resources, drift",
+				Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; pending
 approval requests; budgets that are nearly used up; today's refusals and their reasons;
 the cost of idle resources; and ledgers that may differ from the platform. The column
@@ -126,7 +127,8 @@ func (p *orgParts) reads(ctx context.Context, from *OverviewSources) []func() {
 func (from OverviewSources) read(ctx context.Context, s adminapi.Principal, p adminapi.OptionalOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.RefusalCount{}, Idle: []money.IdleCost{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{},
+		Refused: []decisions.RefusalCount{}, Idle: []money.IdleCost{}, Drift: []Drift{}, Unknown: []string{}}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {

@@ -68,7 +68,8 @@ type policySelection struct {
 // Endpoints returns the admin API endpoint that describes policies.
 func (d Policies) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
-		Pattern: "GET /admin/policies", Summary: "Policies in force, with their parameters and an example", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
+		Pattern: "GET /admin/policies", Summary: "Policies in force, with their parameters and an example",
+		Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
 	}}
 }
 
@@ -109,7 +110,8 @@ func (l *PolicyList) add(name string, library []compiler.Policy) *PolicyDetails 
 func policyEntry(e *policies.Entry) PolicyEntry {
 	return PolicyEntry{
 		Entry: adminapi.Entry{
-			Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams, Roles: e.Roles, ExceptRoles: e.ExceptRoles,
+			Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams,
+			Roles: e.Roles, ExceptRoles: e.ExceptRoles,
 		},
 		Approvable: e.Approvable, Params: e.Params,
 	}

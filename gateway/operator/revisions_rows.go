@@ -49,16 +49,19 @@ type RevisionList struct {
 func (r *Revisions) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{
 		{
-			Pattern: "GET /admin/config", Summary: "Configuration in force as YAML, without secrets", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.inForce),
+			Pattern: "GET /admin/config", Summary: "Configuration in force as YAML, without secrets",
+			Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.inForce),
 			Commands: []adminapi.Command{{
-				Use: "config show", Short: "Show the configuration in force as YAML, without secrets", Example: "tollgate config show\ntollgate config show --org acme",
+				Use: "config show", Short: "Show the configuration in force as YAML, without secrets",
+				Example: "tollgate config show\ntollgate config show --org acme",
 				Long: `Shows the configuration in force with its defaults, its revision, and the time when it
 was loaded. Secrets are replaced by their sources; the digests of keys and tokens are
 masked. With --org, shows only the section of the organisation.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/config/revisions", Summary: "Earlier configurations", Role: adminapi.Admin, Handler: adminapi.HandlerFor(r.revisions),
+			Pattern: "GET /admin/config/revisions", Summary: "Earlier configurations", Role: adminapi.Admin,
+			Handler: adminapi.HandlerFor(r.revisions),
 			Commands: []adminapi.Command{{
 				Use: "config revisions", Short: "List the configurations that were in force on any gateway", Example: "tollgate config revisions",
 				Long: `Lists the configurations that were in force on any gateway that shares the store,
@@ -66,9 +69,11 @@ newest first. The newest 50 are stored for a year, without secrets.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/config/diff", Summary: "Differences between the configuration in force and another", Role: adminapi.Admin, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.diff), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
+			Pattern: "GET /admin/config/diff", Summary: "Differences between the configuration in force and another", Role: adminapi.Admin,
+			Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(r.diff), ErrorStatuses: []int{http.StatusNotFound, http.StatusConflict},
 			Commands: []adminapi.Command{{
-				Use: "config diff", Short: "Compare the configuration in force with an earlier revision or the file", Example: "tollgate config diff\ntollgate config diff --with file",
+				Use: "config diff", Short: "Compare the configuration in force with an earlier revision or the file",
+				Example: "tollgate config diff\ntollgate config diff --with file",
 				Long: `Compares the configuration in force with the previous revision, with a revision listed
 by "tollgate config revisions", or with the current file of the queried gateway. The
 comparison with the file shows what a reload would change, or the fault that prevents it.`,

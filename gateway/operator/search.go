@@ -76,9 +76,11 @@ type searched struct {
 // Endpoints returns the admin API endpoint that searches resources, keys, teams, decisions and policies.
 func (from Search) Endpoints() []adminapi.Endpoint {
 	return []adminapi.Endpoint{{
-		Pattern: "GET /admin/search", Summary: "Resources, keys, teams, decisions and policies by ID or name", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.search),
+		Pattern: "GET /admin/search", Summary: "Resources, keys, teams, decisions and policies by ID or name",
+		AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.search),
 		Commands: []adminapi.Command{{
-			Use: "search Q", Short: "Find resources, keys, teams, decisions and policies by ID or name", Example: "tollgate search train\ntollgate search --org acme k2n5x8",
+			Use: "search Q", Short: "Find resources, keys, teams, decisions and policies by ID or name",
+			Example: "tollgate search train\ntollgate search --org acme k2n5x8",
 		}},
 	}}
 }
@@ -132,7 +134,8 @@ func (from Search) search(ctx context.Context, s adminapi.Principal, p searched)
 	}
 	kinds := []string{FoundDecision, FoundResource, FoundKey, FoundTeam, foundPolicy}
 	slices.SortStableFunc(out.Results, func(a, b SearchResult) int {
-		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Org, b.Org), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+			cmp.Compare(a.Org, b.Org), cmp.Compare(a.ID, b.ID))
 	})
 	out.All = len(out.Results)
 	out.Results = out.Results[:min(len(out.Results), p.Limit)]
@@ -165,14 +168,16 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminap
 	if err == nil {
 		for i := range l.Resources {
 			r := &l.Resources[i]
-			add(SearchResult{Kind: FoundResource, ID: r.ID, Name: r.Name, Team: r.Team, Detail: strings.TrimSpace(r.Kind + " " + r.GPU)}, m.rank(r.ID, r.Name))
+			add(SearchResult{Kind: FoundResource, ID: r.ID, Name: r.Name, Team: r.Team, Detail: strings.TrimSpace(r.Kind + " " + r.GPU)},
+				m.rank(r.ID, r.Name))
 		}
 		if len(out.Results) == 0 { // the resource may have been deleted
 			var costs *money.Costs
 			if costs, err = from.Costs(ctx, t.ID, past(now)); err == nil {
 				for i := range costs.Rows {
 					c := &costs.Rows[i]
-					add(SearchResult{Kind: FoundResource, ID: c.Resource, Name: c.Name, Team: c.Team, Detail: strings.TrimSpace("not running, " + c.Kind + " " + c.GPU)}, m.rank(c.Resource, c.Name))
+					add(SearchResult{Kind: FoundResource, ID: c.Resource, Name: c.Name, Team: c.Team,
+						Detail: strings.TrimSpace("not running, " + c.Kind + " " + c.GPU)}, m.rank(c.Resource, c.Name))
 				}
 			}
 		}
@@ -194,11 +199,13 @@ func past(now time.Time) *ledger.Query {
 // decision returns the decision with the given ID as the only match.
 func (from Search) decision(ctx context.Context, s adminapi.Principal, id, org string) (out SearchResults) {
 	x, err := from.Decision(ctx, s, id)
-	if refused, isRefused := errors.AsType[adminapi.RefusedError](err); isRefused && refused.Status == http.StatusNotFound || x != nil && org != "" && x.Caller.Org != org {
+	if refused, isRefused := errors.AsType[adminapi.RefusedError](err); isRefused && refused.Status == http.StatusNotFound || x != nil &&
+		org != "" && x.Caller.Org != org {
 		return out
 	}
 	if err != nil {
 		return SearchResults{Unknown: []string{"decisions: shared store unavailable"}}
 	}
-	return SearchResults{Results: []SearchResult{{Kind: FoundDecision, ID: x.DecisionID, Org: x.Caller.Org, Team: x.Caller.Team, Detail: x.Operation + ", " + string(x.Verdict), rank: 3}}}
+	return SearchResults{Results: []SearchResult{{Kind: FoundDecision, ID: x.DecisionID, Org: x.Caller.Org, Team: x.Caller.Team,
+		Detail: x.Operation + ", " + string(x.Verdict), rank: 3}}}
 }

@@ -110,7 +110,8 @@ func (r Runs) Description() (file reference.File, ok bool) {
 		served[route.ID] = true
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-cache"}}
-	return reference.File{Path: reference.RunPath, Header: header, Body: sync.OnceValue(func() []byte { return r.api.Subset(served) })}, len(served) > 0
+	return reference.File{Path: reference.RunPath, Header: header, Body: sync.OnceValue(func() []byte { return r.api.Subset(served) })},
+		len(served) > 0
 }
 
 // modelsTag is the tag of operations for language model clients, batchesTag the tag of batch operations.

@@ -56,7 +56,8 @@ func (op *Operation) WithoutRefusedDefault(doc any) any {
 		doc = body
 	}
 	workers := object(body, "workers")
-	if op.defaults == nil || op.defaults.children["workers"] == nil || !idleTimeoutRefused(body) || workers["idleTimeout"] != op.defaults.children["workers"].values["idleTimeout"] {
+	if op.defaults == nil || op.defaults.children["workers"] == nil || !idleTimeoutRefused(body) ||
+		workers["idleTimeout"] != op.defaults.children["workers"].values["idleTimeout"] {
 		return doc
 	}
 	body, workers = maps.Clone(body), maps.Clone(workers)

@@ -105,7 +105,8 @@ func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) 
 		bound = s.grants(c).PerRun
 	}
 	if price, err := catalog.ParseMoney(most); err != nil || price > bound {
-		return problem.Forbidden.Newf("leads of team %s can approve at most %s USD per %s: only an approver can answer this request", c.Team, bound, r.Per)
+		return problem.Forbidden.Newf("leads of team %s can approve at most %s USD per %s: only an approver can answer this request",
+			c.Team, bound, r.Per)
 	}
 	return nil
 }

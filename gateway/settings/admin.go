@@ -30,7 +30,9 @@ var reserved = []string{adminapi.SharedAdmin, adminapi.OpenAdmin, "gateway", "li
 // Validate returns all faults, each with its path relative to the account.
 func (a *AdminAccount) Validate() error {
 	var errs fault.Found
-	errs.If(a.Name == "" || len(a.Name) > MaxAdminName || strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "", "name", "must consist of at most %d letters, digits, '-', '_', '.' and '@'", MaxAdminName)
+	errs.If(a.Name == "" || len(a.Name) > MaxAdminName ||
+		strings.Trim(a.Name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") != "", "name",
+		"must consist of at most %d letters, digits, '-', '_', '.' and '@'", MaxAdminName)
 	errs.If(slices.Contains(reserved, a.Name), "name", "%q is reserved: the audit log uses it", a.Name)
 	errs.If(len(a.Roles) == 0, "roles", "needs at least one of %s", strings.Join(adminapi.Role("").Values(), ", "))
 	return errors.Join(errs...)
@@ -80,7 +82,8 @@ type AdminClaims struct {
 // Validate returns all faults, each with its path relative to the issuer.
 func (i *AdminIssuer) Validate() error {
 	errs := fault.Found{i.TokenIssuer.Validate()}
-	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id", "must consist of at most 32 of a-z, 0-9, - and _")
+	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id",
+		"must consist of at most 32 of a-z, 0-9, - and _")
 	errs = append(errs, i.Login.validate(i.Audiences))
 	errs.If(len(i.Grants) == 0, "grants", "must grant at least one role")
 	return errors.Join(errs...)

@@ -32,7 +32,8 @@ func (a *Alerts) Validate() error {
 	errs := fault.Found{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
 	errs.If(a.Report.Hour < 0 || a.Report.Hour > 23, "report.hour", "must be from 0 to 23")
 	errs.If(a.Exceptions < 0, "exceptions", "must not be negative")
-	errs.If(a.SnoozeSecret.Resolved() && len(a.SnoozeSecret.Reveal()) < minSnoozeSecret, "snooze_secret", "must have at least %d bytes", minSnoozeSecret)
+	errs.If(a.SnoozeSecret.Resolved() && len(a.SnoozeSecret.Reveal()) < minSnoozeSecret, "snooze_secret",
+		"must have at least %d bytes", minSnoozeSecret)
 	for i, percent := range a.Thresholds {
 		errs.If(percent < 1 || percent > 100, fmt.Sprintf("thresholds[%d]", i), "must be from 1 to 100")
 	}

@@ -22,7 +22,8 @@ func (a *Audit) Validate() error {
 	if a.File != nil {
 		errs = append(errs, fault.At("file", a.File.Validate()))
 	}
-	errs.If(a.File == nil && (a.OTLP.Endpoint != "" || !a.Webhook.URL.IsZero()), "file", "is required: otlp and webhook read the lines from this file")
+	errs.If(a.File == nil && (a.OTLP.Endpoint != "" || !a.Webhook.URL.IsZero()), "file",
+		"is required: otlp and webhook read the lines from this file")
 	errs.If(a.Webhook.Format == webhook.FormatSlack, "webhook.format", "must be event: lines are sent unchanged")
 	return errors.Join(errs...)
 }

@@ -68,7 +68,8 @@ func (b *OrgBounds) Check(o *Org) error {
 		errs.If(most > 0 && own[i] == 0, at, "must be set, to at most %s (org_bounds)", ledger.AmountText(i, most))
 		errs.If(most > 0 && own[i] > most, at, "must be at most %s (org_bounds)", ledger.AmountText(i, most))
 	}
-	errs.If(o.Budget.Approvable && b.Budget.Limits() != [ledger.Ceilings]int64{} && !b.Budget.Approvable, "budget.approvable", "must be false (org_bounds)")
+	errs.If(o.Budget.Approvable && b.Budget.Limits() != [ledger.Ceilings]int64{} && !b.Budget.Approvable,
+		"budget.approvable", "must be false (org_bounds)")
 	errs = append(errs, strictyaml.Each(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }), b.confine(o))
 	for _, policy := range b.Enforce {
 		errs = append(errs, enforced(&o.Policies, policy))

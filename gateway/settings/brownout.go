@@ -71,7 +71,8 @@ func timeOfDay(s string) (time.Duration, bool) {
 
 // MarshalText formats h as "HH:MM-HH:MM".
 func (h Hours) MarshalText() ([]byte, error) {
-	return fmt.Appendf(nil, "%02d:%02d-%02d:%02d", h.Begin/time.Hour, h.Begin%time.Hour/time.Minute, h.End/time.Hour, h.End%time.Hour/time.Minute), nil
+	return fmt.Appendf(nil, "%02d:%02d-%02d:%02d", h.Begin/time.Hour, h.Begin%time.Hour/time.Minute, h.End/time.Hour,
+		h.End%time.Hour/time.Minute), nil
 }
 
 // maxBrownoutMessage is the maximum length of Brownout.Message in bytes.

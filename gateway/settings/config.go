@@ -202,12 +202,13 @@ func (LogFormat) Values() []string { return []string{"json", "text"} }
 // Default returns the configuration that a file is decoded into.
 func Default() Config {
 	return Config{
-		Listen:      "127.0.0.1:8080",
-		Console:     true,
-		Admin:       Admin{Listen: "127.0.0.1:8081", Console: true},
-		Envoy:       Envoy{XDS: XDS{PlatformCA: "/etc/ssl/certs/ca-certificates.crt"}},
-		Redis:       Redis{Prefix: defaultPrefix},
-		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
+		Listen:  "127.0.0.1:8080",
+		Console: true,
+		Admin:   Admin{Listen: "127.0.0.1:8081", Console: true},
+		Envoy:   Envoy{XDS: XDS{PlatformCA: "/etc/ssl/certs/ca-certificates.crt"}},
+		Redis:   Redis{Prefix: defaultPrefix},
+		Timeouts: Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second,
+			Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Run:         Run{Memory: 256 << 20, WebSockets: 1000},
 		Connections: Connections{Total: 10000, PerAddress: 500},
 		Overload:    overload.DefaultConfig(),
@@ -253,7 +254,8 @@ func (c *Config) Validate() error {
 		o := &c.Orgs[i]
 		for _, given := range [...]struct{ field, secret string }{{"credential", o.Credential.Reveal()}, {"run_credential", o.RunCredential.Reveal()}} {
 			other, taken := accounts[given.secret]
-			found.If(taken && other != o.ID, given.field, "organisation %q has the same credential, so each could read and delete the other's resources; use separate platform accounts", other)
+			found.If(taken && other != o.ID, given.field,
+				"organisation %q has the same credential, so each could read and delete the other's resources; use separate platform accounts", other)
 			if given.secret != "" {
 				accounts[given.secret] = o.ID
 			}
@@ -275,7 +277,8 @@ func (c *Config) Validate() error {
 		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
 	}
 	u, err := url.Parse(c.Admin.URL)
-	errs.If(c.Admin.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" || u.User != nil),
+	errs.If(c.Admin.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
+		strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" || u.User != nil),
 		"admin.url", "must be the scheme and host of an address, such as https://tollgate.example")
 	errs = append(errs, fault.At("contact", checkContact(c.Contact)), c.sharedKeys())
 	return errors.Join(append(errs, c.validateIssuers())...)
@@ -322,7 +325,8 @@ func (c *Config) sharedKeys() error {
 				}
 				first[d.Digest] = k.ID
 				if org, given := platform[d.Digest]; given {
-					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is the platform key of organisation %q, with which the caller can bypass the gateway; create another key with tollgate keys create", org)
+					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j),
+						"is the platform key of organisation %q, with which the caller can bypass the gateway; create another key with tollgate keys create", org)
 				}
 			}
 		}
@@ -414,7 +418,8 @@ func (c *Config) validateIssuers() error {
 	var errs fault.Found
 	ids, urls := make(map[string]bool), make(map[string]bool)
 	issued := func(at, id string, m *identity.Mapping, limit *ratelimit.Limit, budget *ledger.Budget) {
-		errs = append(errs, fault.At(at+".limits", limit.Validate()), fault.At(at+".budget", budget.Validate()), fault.At(at, c.validateMapping(m)))
+		errs = append(errs, fault.At(at+".limits", limit.Validate()), fault.At(at+".budget", budget.Validate()),
+			fault.At(at, c.validateMapping(m)))
 		errs.If(ids[id], at+".id", "issuer %q is already defined", id)
 		ids[id] = true
 	}
@@ -433,7 +438,8 @@ func (c *Config) validateIssuers() error {
 	for n := range c.Orgs {
 		for m, k := range c.Orgs[n].Keys {
 			if issuer, _, found := strings.Cut(k.ID, ":"); found && ids[issuer] {
-				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", n)+".keys", m)+".id", "has the prefix of the callers of issuer %q; use another id", issuer))
+				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", n)+".keys", m)+".id",
+					"has the prefix of the callers of issuer %q; use another id", issuer))
 			}
 		}
 	}
@@ -469,7 +475,8 @@ func (c *Config) validateMapping(m *identity.Mapping) error {
 	}
 	for name := range m.Labels {
 		for _, o := range c.Orgs {
-			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
+			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r ledger.LabelRule) bool { return r.Name == name }),
+				fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
 		}
 	}
 	return errors.Join(errs...)

@@ -24,10 +24,13 @@ func (c *Config) Warnings(written func(path string) bool) error {
 			continue
 		}
 		found := append(o.contradictions(), o.unused(c, func(path string) bool { return written(fault.Index("orgs", i) + "." + path) })...)
-		if n := c.Limits.Gateways; written("limits.gateways") && (c.localFailure() || o.Failure.Read == ratelimit.FailLocal || o.Failure.Write == ratelimit.FailLocal) {
+		if n := c.Limits.Gateways; written("limits.gateways") &&
+			(c.localFailure() || o.Failure.Read == ratelimit.FailLocal || o.Failure.Write == ratelimit.FailLocal) {
 			for w := range ratelimit.Windows {
 				q := o.Limit.Quota(w)
-				errs.If(q > 0 && q < int64(n), "limits.gateways", "while Redis is down, no call is admitted: each of %d gateways gets less than one of the %d calls a %s of organisation %q", n, q, ratelimit.WindowName(w), o.ID)
+				errs.If(q > 0 && q < int64(n), "limits.gateways",
+					"while Redis is down, no call is admitted: each of %d gateways gets less than one of the %d calls a %s of organisation %q",
+					n, q, ratelimit.WindowName(w), o.ID)
 			}
 		}
 		errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
@@ -55,11 +58,13 @@ func (o *Org) contradictions() fault.Found {
 	for i := range o.Teams {
 		t, at := &o.Teams[i], fault.Index("teams", i)
 		teams[t.ID] = t
-		errs = append(errs, fault.At(at, errors.Join(cheapAt(&t.Budget), beyond("the organisation", &t.Budget, &o.Budget), beyondQuota("the organisation", t.Limit, o.Limit))))
+		errs = append(errs, fault.At(at, errors.Join(cheapAt(&t.Budget), beyond("the organisation", &t.Budget, &o.Budget),
+			beyondQuota("the organisation", t.Limit, o.Limit))))
 	}
 	for i := range o.Keys {
 		k, at := &o.Keys[i], fault.Index("keys", i)
-		errs = append(errs, fault.At(at, errors.Join(cheapAt(&k.Budget), beyond("the organisation", &k.Budget, &o.Budget), beyondQuota("the organisation", k.Quotas(), o.Limit))))
+		errs = append(errs, fault.At(at, errors.Join(cheapAt(&k.Budget), beyond("the organisation", &k.Budget, &o.Budget),
+			beyondQuota("the organisation", k.Quotas(), o.Limit))))
 		if t := teams[k.Team]; t != nil {
 			of := fmt.Sprintf("team %q", t.ID)
 			errs = append(errs, fault.At(at, errors.Join(beyond(of, &k.Budget, &t.Budget), beyondQuota(of, k.Quotas(), t.Limit))))
@@ -67,7 +72,8 @@ func (o *Org) contradictions() fault.Found {
 	}
 	for i, c := range o.Classes {
 		at := fault.Index("classes", i)
-		errs.If(slices.Contains([]string{"minute", "hour", "day"}, c.ID), at+".id", "%q is also the name of a window, and ambiguous in RateLimit headers; rename it", c.ID)
+		errs.If(slices.Contains([]string{"minute", "hour", "day"}, c.ID), at+".id",
+			"%q is also the name of a window, and ambiguous in RateLimit headers; rename it", c.ID)
 		errs.If(c.Per == "team" && len(o.Teams) == 0, at+".per", "has no effect: organisation %q has no teams", o.ID)
 		if c.Per == "org" {
 			errs = append(errs, fault.At(at, beyondQuota("the organisation", c.Limit, o.Limit)))
@@ -83,7 +89,8 @@ func cheap(b *ledger.Budget) error {
 	const cent = catalog.Money(10_000)
 	var errs fault.Found
 	least := catalog.Money(policyconfig.MinPodPrice * 1_000_000)
-	errs.If(b.PerHour > 0 && b.PerHour < least, "per_hour", "%s USD is below every price: no pod costs less than %s USD an hour, so every start is refused", b.PerHour, least)
+	errs.If(b.PerHour > 0 && b.PerHour < least, "per_hour",
+		"%s USD is below every price: no pod costs less than %s USD an hour, so every start is refused", b.PerHour, least)
 	type period struct {
 		name   string
 		amount catalog.Money
@@ -105,7 +112,8 @@ func beyond(whole string, part, of *ledger.Budget) error {
 	var errs fault.Found
 	own, most := part.Limits(), of.Limits()
 	for i := range own {
-		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s exceeds %s of %s, which refuses calls first", ledger.AmountText(i, own[i]), ledger.AmountText(i, most[i]), whole)
+		errs.If(most[i] > 0 && own[i] > most[i], "budget."+ledger.CeilingName(i), "%s exceeds %s of %s, which refuses calls first",
+			ledger.AmountText(i, own[i]), ledger.AmountText(i, most[i]), whole)
 	}
 	return errors.Join(errs...)
 }

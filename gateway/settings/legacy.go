@@ -80,7 +80,8 @@ var brandPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 // Validate returns all faults, each with its path relative to the section.
 func (l *Legacy) Validate() error {
 	var errs fault.Found
-	errs.If(l.Brand != "" && !brandPattern.MatchString(l.Brand), "brand", "must be a letter followed by at most 31 letters and digits, got %q", l.Brand)
+	errs.If(l.Brand != "" && !brandPattern.MatchString(l.Brand), "brand",
+		"must be a letter followed by at most 31 letters and digits, got %q", l.Brand)
 	deprecated, err := time.Parse(time.DateOnly, l.Deprecated)
 	errs.If(err != nil, "deprecated", "must be a date like 2026-11-15, got %q", l.Deprecated)
 	if l.Sunset == "" {
@@ -100,7 +101,8 @@ func (l *Legacy) Validate() error {
 func (c V1) Validate() error {
 	var errs fault.Found
 	errs.If(c.Budget < time.Second || c.Budget > 29*time.Second, "budget", "must be between 1s and 29s, got %v", c.Budget)
-	errs.If(c.VolumeBudget < time.Second || c.VolumeBudget > c.Budget, "volume_budget", "must be between 1s and budget (%v), got %v", c.Budget, c.VolumeBudget)
+	errs.If(c.VolumeBudget < time.Second || c.VolumeBudget > c.Budget, "volume_budget", "must be between 1s and budget (%v), got %v",
+		c.Budget, c.VolumeBudget)
 	return errors.Join(errs...)
 }
 

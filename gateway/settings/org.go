@@ -26,7 +26,8 @@ func (o *Org) validate(at string) []error {
 	if err := o.Isolation.Validate(); err != nil {
 		errs = append(errs, fault.At(at+".isolation", err))
 	}
-	errs.If(o.Isolation.Applies() && o.Unknown.Members.Forwards(), at+".unknown.members", "cannot be forwarded with isolation, because the owner of the IDs in them is unknown")
+	errs.If(o.Isolation.Applies() && o.Unknown.Members.Forwards(), at+".unknown.members",
+		"cannot be forwarded with isolation, because the owner of the IDs in them is unknown")
 	labels := make(map[string]bool, len(o.Labels))
 	for i, l := range o.Labels {
 		path := fault.Index(at+".labels", i)

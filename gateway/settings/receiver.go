@@ -30,12 +30,14 @@ type Receiver struct {
 func (r *Receiver) Validate() error {
 	var errs fault.Found
 	u, err := url.Parse(r.Endpoint)
-	errs.If(r.Endpoint != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https"), "endpoint", "must be an http or https URL")
+	errs.If(r.Endpoint != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https"), "endpoint",
+		"must be an http or https URL")
 	errs = append(errs, fault.At("endpoint", egress.CheckPort(u)))
 	r.validateProtocol(&errs)
 	for name, value := range r.Headers {
 		errs.If(!httpguts.ValidHeaderFieldName(name), fault.Key("headers", name), "is not the name of a header")
-		errs.If(!httpguts.ValidHeaderFieldValue(value.Reveal()), fault.Key("headers", name), "contains characters that are not permitted in headers")
+		errs.If(!httpguts.ValidHeaderFieldValue(value.Reveal()), fault.Key("headers", name),
+			"contains characters that are not permitted in headers")
 	}
 	if _, err := r.TLS(); err != nil {
 		errs = append(errs, err)
@@ -152,7 +154,8 @@ func (r *Receiver) GRPC() bool {
 
 // validateProtocol adds faults of the protocol, and of an endpoint that does not fit it.
 func (r *Receiver) validateProtocol(errs *fault.Found) {
-	errs.If(r.Protocol != "" && r.Protocol != ProtocolHTTP && r.Protocol != ProtocolGRPC, "protocol", "must be http or grpc, got %q", string(r.Protocol))
+	errs.If(r.Protocol != "" && r.Protocol != ProtocolHTTP && r.Protocol != ProtocolGRPC, "protocol",
+		"must be http or grpc, got %q", string(r.Protocol))
 	u, err := url.Parse(r.Endpoint)
 	if err != nil || !r.GRPC() || r.Endpoint == "" {
 		return

@@ -29,7 +29,8 @@ func warnUnneeded(list []unneeded, written func(path string) bool) fault.Found {
 func (c *Config) unused(written func(path string) bool) fault.Found {
 	traced, run := c.Telemetry.OTLP.Endpoint != "", c.Platform.RunURL != ""
 	logs := c.Decisions.File != nil || c.Decisions.Stdout || c.Decisions.Service != nil
-	const noEndpoint, noLog, noRun = "has no effect without telemetry.otlp.endpoint", "has no effect: decisions has neither file, stdout nor service", "has no effect without platform.run_url"
+	const noEndpoint, noLog, noRun = "has no effect without telemetry.otlp.endpoint",
+		"has no effect: decisions has neither file, stdout nor service", "has no effect without platform.run_url"
 	list := []unneeded{
 		{"limits.lease", c.Limits.Mode == ratelimit.ModeLeased, "has no effect: limits.mode is exact"},
 		{"telemetry.sample_ratio", traced, noEndpoint},
@@ -52,9 +53,12 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 	}
 	b := &c.Balancers
 	errs := warnUnneeded(list, written)
-	errs.If(len(b.Addresses) > 0 && !b.Protocol && b.Hops == 0 && !b.Traces, "balancers.addresses", "has no effect alone: also set proxy_protocol, forwarded_hops or trace_context, which select how the caller's address is read")
-	errs.If(c.Connections.PerAddress > c.Connections.Total && c.Connections.Total > 0, "connections.per_address", "%d exceeds connections.total (%d), which refuses first", c.Connections.PerAddress, c.Connections.Total)
-	errs.If(c.OrgsFiles != "" && len(c.RejectedFiles) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }), "orgs_files", "matches no file")
+	errs.If(len(b.Addresses) > 0 && !b.Protocol && b.Hops == 0 && !b.Traces, "balancers.addresses",
+		"has no effect alone: also set proxy_protocol, forwarded_hops or trace_context, which select how the caller's address is read")
+	errs.If(c.Connections.PerAddress > c.Connections.Total && c.Connections.Total > 0, "connections.per_address",
+		"%d exceeds connections.total (%d), which refuses first", c.Connections.PerAddress, c.Connections.Total)
+	errs.If(c.OrgsFiles != "" && len(c.RejectedFiles) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }),
+		"orgs_files", "matches no file")
 	return errs
 }
 
@@ -62,9 +66,11 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 func (c *Config) unwatched(errs *fault.Found) {
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
-		errs.If(o.Alerts.Report.Weekday != "" && o.Alerts.Webhook.URL.IsZero() && c.Spend.Reports == "", at+".alerts.report", "has no receiver: set alerts.webhook.url or spend.reports")
+		errs.If(o.Alerts.Report.Weekday != "" && o.Alerts.Webhook.URL.IsZero() && c.Spend.Reports == "", at+".alerts.report",
+			"has no receiver: set alerts.webhook.url or spend.reports")
 		for j, t := range o.Teams {
-			errs.If(t.Weight > 0 && !c.Limits.FairShare.Enabled, fault.Index(at+".teams", j)+".weight", "has no effect without limits.fair_share.enabled")
+			errs.If(t.Weight > 0 && !c.Limits.FairShare.Enabled, fault.Index(at+".teams", j)+".weight",
+				"has no effect without limits.fair_share.enabled")
 		}
 	}
 }
@@ -96,7 +102,8 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")
 	}
 	over("", &o.Budget, o.Over)
-	approvable := slices.ContainsFunc(o.Policies.Policies, func(e policyconfig.Entry) bool { return e.Approvable }) || o.anyBudget(func(b ledger.Budget) bool { return b.Approvable })
+	approvable := slices.ContainsFunc(o.Policies.Policies, func(e policyconfig.Entry) bool { return e.Approvable }) ||
+		o.anyBudget(func(b ledger.Budget) bool { return b.Approvable })
 	for i := range o.Teams {
 		t, at := &o.Teams[i], fault.Index("teams", i)
 		over(at+".", &t.Budget, t.Over)
@@ -105,7 +112,8 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	for i := range o.Keys {
 		k, at := &o.Keys[i], fault.Index("keys", i)
 		for j, d := range k.Digests {
-			errs.If(!k.Expires.IsZero() && !d.NotBefore.IsZero() && !d.NotBefore.Before(k.Expires), fault.Index(at+".digests", j)+".not_before", "is later than the end of the key: this digest is never accepted")
+			errs.If(!k.Expires.IsZero() && !d.NotBefore.IsZero() && !d.NotBefore.Before(k.Expires), fault.Index(at+".digests", j)+".not_before",
+				"is later than the end of the key: this digest is never accepted")
 		}
 	}
 	return errs
@@ -114,5 +122,6 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 // anyBudget reports whether a budget of the organisation, its teams, its keys or its issuers satisfies has.
 func (o *Org) anyBudget(has func(ledger.Budget) bool) bool {
 	return has(o.Budget) || slices.ContainsFunc(o.Teams, func(t Team) bool { return has(t.Budget) }) ||
-		slices.ContainsFunc(o.Keys, func(k Key) bool { return has(k.Budget) }) || slices.ContainsFunc(o.Issued, func(i Issued) bool { return has(i.Budget) })
+		slices.ContainsFunc(o.Keys, func(k Key) bool { return has(k.Budget) }) ||
+		slices.ContainsFunc(o.Issued, func(i Issued) bool { return has(i.Budget) })
 }

@@ -55,14 +55,16 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 		s.panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", name)))
 		if s.tooMany() {
 			err := fmt.Errorf("%d task panics within %v, the last in %q: %w", maxPanics, window, name, p)
-			s.logger.ErrorContext(ctx, "too many task panics, stopping the process", "task", name, "error", p.Error(), "exception.stacktrace", p.Stack)
+			s.logger.ErrorContext(ctx, "too many task panics, stopping the process",
+				"task", name, "error", p.Error(), "exception.stacktrace", p.Stack)
 			select {
 			case s.fatal <- err:
 			default: // another task has already stopped the process
 			}
 			return err
 		}
-		s.logger.ErrorContext(ctx, "task panicked, restarting it", "task", name, "error", p.Error(), "pause", pause.String(), "exception.stacktrace", p.Stack)
+		s.logger.ErrorContext(ctx, "task panicked, restarting it", "task", name, "error", p.Error(), "pause", pause.String(),
+			"exception.stacktrace", p.Stack)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -11,7 +11,8 @@ import (
 
 // MeasureGate registers metrics of the gateway's concurrency limits.
 func MeasureGate(m metric.Meter, gate *overload.Gate) {
-	slots := Must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests in progress by state, and their limits.")))
+	slots := Must(m.Int64ObservableGauge("tollgate.overload.slots",
+		metric.WithDescription("Requests in progress by state, and their limits.")))
 	waiting := Must(m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests waiting for admission.")))
 	shed := Must(m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests refused because of overload.")))
 	Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {

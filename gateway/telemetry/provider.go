@@ -66,11 +66,13 @@ func (p *Providers) Sample(ratio float64) {
 // data that cannot be sent.
 func NewProviders(ctx context.Context, cfg settings.Telemetry, of Process) (*Providers, error) {
 	p := &Providers{
-		resource: resource.NewSchemaless(semconv.ServiceName("tollgate"), semconv.ServiceVersion(of.Version), semconv.ServiceInstanceID(of.Instance)),
+		resource: resource.NewSchemaless(semconv.ServiceName("tollgate"), semconv.ServiceVersion(of.Version),
+			semconv.ServiceInstanceID(of.Instance)),
 		registry: prometheus.NewRegistry(),
 		traces:   noop.NewTracerProvider(), // spans that are not exported are pure cost
 	}
-	p.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(of.Version))
+	p.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(of.Version))
 	scraped, err := otelprom.New(otelprom.WithRegisterer(p.registry), otelprom.WithoutScopeInfo())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: prometheus: %w", err)

@@ -162,7 +162,8 @@ func (r *Recorder) Record(ctx context.Context, e *Event) {
 	took := now.Sub(e.Start)
 	e.log(ctx, r.logger, now)
 
-	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status}, series.attributes).record...)
+	r.duration.Record(ctx, took.Seconds(), r.exchanges.of(series{e.Operation, e.Door, e.Dialect, e.Outcome, e.Status},
+		series.attributes).record...)
 	if e.Refusal != "" {
 		r.refuse(ctx, refusal{e.Refusal, e.Dialect, e.Org, e.Team})
 	}

@@ -49,7 +49,8 @@ func (r *Recorder) Begin(ctx context.Context, header http.Header, peer string) (
 
 func (r *Recorder) trusts(peer string) bool {
 	addr, err := netip.ParseAddr(peer)
-	return err == nil && slices.ContainsFunc(r.contexts.Load().Trusted, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
+	return err == nil && slices.ContainsFunc(r.contexts.Load().Trusted,
+		func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
 }
 
 // Stage starts a child span for a stage that waits for something outside the process.

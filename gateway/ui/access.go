@@ -35,14 +35,18 @@ func keyList(v *visit, list *callers.List) listing {
 	l := v.filtered(
 		field{Name: "search", Label: "Name, team or owner", Type: "search"},
 		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
-		field{Name: "state", Label: "State", Type: "select", Options: []option{{"", "All states", false}, {"in force", "Active", false}, {"not in force", "Inactive", false}, {"expired", "Expired", false}, {"revoked", "Revoked", false}}},
+		field{Name: "state", Label: "State", Type: "select",
+			Options: []option{{"", "All states", false}, {"in force", "Active", false}, {"not in force", "Inactive", false},
+				{"expired", "Expired", false}, {"revoked", "Revoked", false}}},
 	)
 	if v.may(createKey) {
 		l.About.Actions = []button{{Title: "Create key", Icon: "plus", Path: v.Link("create-key"), Main: true}}
 	}
 	l.Table = newTable(v, list.Keys, tableSpec[callers.Key]{
-		Name: "keys", Caption: "Keys of " + v.org, Columns: keyColumns(v), Path: func(k *callers.Key) string { return v.Link("keys/" + url.PathEscape(k.ID)) },
-		Muted: func(k *callers.Key) bool { return k.State != "in force" }, Next: v.older("cursor", list.Next), Prev: v.newest("cursor"), Empty: l.empty(v, noKeys(v)),
+		Name: "keys", Caption: "Keys of " + v.org, Columns: keyColumns(v),
+		Path:  func(k *callers.Key) string { return v.Link("keys/" + url.PathEscape(k.ID)) },
+		Muted: func(k *callers.Key) bool { return k.State != "in force" }, Next: v.older("cursor", list.Next),
+		Prev: v.newest("cursor"), Empty: l.empty(v, noKeys(v)),
 	})
 	l.Table.Shown = plural(list.All, "key")
 	return l
@@ -50,7 +54,8 @@ func keyList(v *visit, list *callers.List) listing {
 
 // noKeys returns the empty state of the key list.
 func noKeys(v *visit) empty {
-	return empty{Icon: "key", Title: "No keys yet", Text: "Callers authenticate with a key. Create one here, or on the command line:", Code: &code{"command that creates a key", "tollgate keys create " + cmp.Or(v.org, "ORG") + "/batch --team TEAM"}}
+	return empty{Icon: "key", Title: "No keys yet", Text: "Callers authenticate with a key. Create one here, or on the command line:",
+		Code: &code{"command that creates a key", "tollgate keys create " + cmp.Or(v.org, "ORG") + "/batch --team TEAM"}}
 }
 
 func keyColumns(v *visit) []column[callers.Key] {
@@ -60,8 +65,10 @@ func keyColumns(v *visit) []column[callers.Key] {
 		{Key: "team", Title: "Team", Cell: func(k *callers.Key) cell { return textCell(k.Team) }},
 		{Key: "roles", Title: "Roles", Cell: func(k *callers.Key) cell { return textCell(roleNames(&k.KeyRecord)) }},
 		{Key: "used", Title: "Last used", Param: "used", Cell: func(k *callers.Key) cell { return v.whenOr(k.Used, "No recent use") }},
-		{Key: "today", Title: "Today", Number: true, Off: true, Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.Today, "0"))) }},
-		{Key: "month", Title: "Month to date", Number: true, Param: "spend", Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.ThisMonth, "0"))) }},
+		{Key: "today", Title: "Today", Number: true, Off: true,
+			Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.Today, "0"))) }},
+		{Key: "month", Title: "Month to date", Number: true, Param: "spend",
+			Cell: func(k *callers.Key) cell { return textCell(amount(cmp.Or(k.ThisMonth, "0"))) }},
 		{Key: "expires", Title: "Expires", Param: "expires", Cell: func(k *callers.Key) cell { return v.whenOr(k.Expires, "Never") }},
 		{Key: "limits", Title: "Rate limits", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: limitLines(k.Limits)} }},
 		{Key: "budget", Title: "Budgets", Off: true, Cell: func(k *callers.Key) cell { return cell{Lines: budgetLines(k.Budget)} }},
@@ -141,7 +148,8 @@ func keyPage(v *visit) (any, int, string) {
 func newKeyData(v *visit, k callers.Key) keyData {
 	d := keyData{Key: k, Facts: keyFacts(v, &k), parents: []link{{Title: "Keys", Path: v.Link("keys")}}}
 	d.links = []button{
-		{Title: "Requests", Icon: "list", Path: v.Link("requests", "key", k.ID)}, {Title: "Cost", Icon: "chart", Path: v.Link("cost", "key", k.ID, "by", "gpu")},
+		{Title: "Requests", Icon: "list", Path: v.Link("requests", "key", k.ID)},
+		{Title: "Cost", Icon: "chart", Path: v.Link("cost", "key", k.ID, "by", "gpu")},
 	}
 	if v.may(rotateKey) && !k.Created.IsZero() && k.Revoked.IsZero() {
 		if k.State != "expired" {
@@ -233,7 +241,8 @@ func newKey(v *visit) (any, int, string) {
 	if !v.may(createKey) {
 		return nil, http.StatusForbidden, "the role admin is required"
 	}
-	return newKeyForm{v.keyForm(v.Teams(), []string{"viewer", "operator", "admin", "lead"}), []link{{Title: "Keys", Path: v.Link("keys")}}}, 0, ""
+	return newKeyForm{v.keyForm(v.Teams(), []string{"viewer", "operator", "admin", "lead"}),
+		[]link{{Title: "Keys", Path: v.Link("keys")}}}, 0, ""
 }
 
 // keyForm returns the form that creates a key with a team and roles from the given lists. It has no team field if teams is empty.
@@ -243,14 +252,16 @@ func (v *visit) keyForm(teams, roles []string) form {
 		fields = append(fields, field{Name: "team", Label: "Team", Type: "select", Options: names("No team", teams, "")})
 	}
 	fields = append(fields,
-		field{Name: "owner", Label: "Owner", Max: 200, Placeholder: "person@example.com"}, field{Name: "expires", Label: "Expires (00:00 UTC)", Type: "date", Hint: "Empty: never"},
+		field{Name: "owner", Label: "Owner", Max: 200, Placeholder: "person@example.com"},
+		field{Name: "expires", Label: "Expires (00:00 UTC)", Type: "date", Hint: "Empty: never"},
 		field{Name: "roles", Label: "Roles", Type: "checks", Options: options(roles)},
 	)
 	for _, w := range []string{"minute", "hour", "day"} {
 		fields = append(fields, field{Name: "limit." + w, Label: "Requests per " + w, Type: "number", Placeholder: "No limit of its own"})
 	}
 	for _, b := range []string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total"} {
-		fields = append(fields, field{Name: "budget." + b, Label: sentence(words(b)) + ", USD", Type: "number", Placeholder: "No limit of its own"})
+		fields = append(fields, field{Name: "budget." + b, Label: sentence(words(b)) + ", USD", Type: "number",
+			Placeholder: "No limit of its own"})
 	}
 	f := v.post("keys/create", "", "Create key", fields...)
 	f.Main = true
@@ -265,7 +276,8 @@ func changes(v *visit) (any, int, string) {
 // changeList returns the page of the audit log.
 func changeList(v *visit, p *audit.Page) listing {
 	l := v.filtered(
-		field{Name: "by", Label: "Key or operator"}, field{Name: "operation", Label: "Operation"}, field{Name: "resource", Label: "Resource ID or name"},
+		field{Name: "by", Label: "Key or operator"}, field{Name: "operation", Label: "Operation"},
+		field{Name: "resource", Label: "Resource ID or name"},
 		field{Name: "reads", Label: "Show", Type: "select", Options: []option{{"", "Changes", false}, {"true", "Reads by operators", false}}},
 	)
 	l.About.Text = "Who changed what, and with which result, newest first. Each gateway keeps its own audit log: this is the log of the gateway that serves this page."
@@ -277,8 +289,10 @@ func changeList(v *visit, p *audit.Page) listing {
 		next = strconv.FormatInt(p.Next, 10)
 	}
 	l.Table = newTable(v, p.Changes, tableSpec[audit.Change]{
-		Name: "audit", Caption: "Changes in " + v.org + ", newest first", Columns: changeColumns(v), Next: v.older("before", next), Prev: v.newest("before"),
-		Empty: l.empty(v, empty{Icon: "book", Title: "No changes in this period", Text: "Creates, deletes and other changes appear here, with the key or operator that made them. Choose a longer time range to see older ones."}),
+		Name: "audit", Caption: "Changes in " + v.org + ", newest first", Columns: changeColumns(v),
+		Next: v.older("before", next), Prev: v.newest("before"),
+		Empty: l.empty(v, empty{Icon: "book", Title: "No changes in this period",
+			Text: "Creates, deletes and other changes appear here, with the key or operator that made them. Choose a longer time range to see older ones."}),
 	})
 	return l
 }
@@ -299,7 +313,8 @@ func changeColumns(v *visit) []column[audit.Change] {
 		}},
 		{Key: "operation", Title: "Operation", Off: true, Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) }},
 		{Key: "address", Title: "Address", Off: true, Cell: func(c *audit.Change) cell { return textCell(c.Peer) }},
-		{Key: "cost", Title: "Cost per hour", Number: true, Off: true, Cell: func(c *audit.Change) cell { return textCell(amount(c.PerHour.String())) }},
+		{Key: "cost", Title: "Cost per hour", Number: true, Off: true,
+			Cell: func(c *audit.Change) cell { return textCell(amount(c.PerHour.String())) }},
 		{Key: "result", Title: "Result", Cell: func(c *audit.Change) cell { return resultCell(c) }},
 		{Key: "request", Title: "Request", Cell: func(c *audit.Change) cell {
 			if c.Decision == "" {

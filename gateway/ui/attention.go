@@ -62,7 +62,8 @@ func gatewayItems(v *visit, o *operator.Overview) (out []item) {
 		g := &o.Gateways[i]
 		if s := gatewayState(g); s.Level != levelGood {
 			text := strings.Join(slices.Concat(present(g.Fault), g.Restart, g.Undelivered), "; ")
-			out = append(out, item{Level: s.Level, Icon: "network", Title: "Gateway " + g.Instance + ": " + strings.ToLower(s.Word), Text: text, Path: v.Link("gateways")})
+			out = append(out, item{Level: s.Level, Icon: "network", Title: "Gateway " + g.Instance + ": " + strings.ToLower(s.Word),
+				Text: text, Path: v.Link("gateways")})
 		}
 	}
 	return out
@@ -114,7 +115,9 @@ func idleItems(v *visit, list []money.IdleResource) (out []item) {
 	slices.SortStableFunc(list, func(a, b money.IdleResource) int { return cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)) })
 	for i := range list {
 		r := &list[i]
-		x := item{Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)), Text: idleReason(r.Reason) + " for " + age(v.now(), r.Since) + " · " + amount(r.Cost) + " so far, " + amount(r.PerMonth) + " per month if it stays idle"}
+		x := item{Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)),
+			Text: idleReason(r.Reason) + " for " + age(v.now(),
+				r.Since) + " · " + amount(r.Cost) + " so far, " + amount(r.PerMonth) + " per month if it stays idle"}
 		if r.Team != "" {
 			x.Text += " · " + r.Team
 		}

@@ -135,7 +135,8 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 			return cell{Bar: &shape, Sub: strconv.Itoa(b.Percent) + "%"}
 		}},
 		{Key: "used", Title: "Used", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Used)) }},
-		{Key: "reserved", Title: "Reserved", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Reserved)) }},
+		{Key: "reserved", Title: "Reserved", Number: true,
+			Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Reserved)) }},
 		{Key: "left", Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
 		{Key: "limit", Title: "Limit", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Limit)) }},
 		{Key: "forecast", Title: "Forecast", Number: true, Cell: func(b *money.BudgetRow) cell {
@@ -157,7 +158,8 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 			}
 			return v.Link("cost", "range", monthToDate)
 		},
-		Empty: empty{Icon: "wallet", Title: "No budgets", Text: "Budgets of the organisation, its teams and keys appear here. Set budget in the configuration."},
+		Empty: empty{Icon: "wallet", Title: "No budgets",
+			Text: "Budgets of the organisation, its teams and keys appear here. Set budget in the configuration."},
 	}
 	if list.Next != "" {
 		spec.Next = v.With("cursor", list.Next)
@@ -257,7 +259,10 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 		Name: "fits", Caption: "GPU hours that fit into the remaining budget", Whole: true,
 		Columns: []column[operator.GPUFit]{
 			{Title: "GPU", Cell: func(g *operator.GPUFit) cell { return textCell(g.GPU) }},
-			{Title: "Lowest price", Number: true, Cell: func(g *operator.GPUFit) cell { return textCell(amount(g.PerHour)+" per hour", g.Cloud+" cloud") }},
+			{Title: "Lowest price", Number: true, Cell: func(g *operator.GPUFit) cell {
+				return textCell(amount(g.PerHour)+" per hour",
+					g.Cloud+" cloud")
+			}},
 			{Title: "One GPU runs for", Number: true, Cell: hours},
 			{Title: "GPUs at once", Number: true, Cell: func(g *operator.GPUFit) cell {
 				if n := cmp.Or(g.UntilReset, g.AtOnce); n != nil {
@@ -266,6 +271,7 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 				return textCell("No limit")
 			}},
 		},
-		Empty: empty{Icon: "wallet", Title: "No limit", Text: "A budget of the organisation, or of the team that is chosen above, limits how many hours of which GPU fit."},
+		Empty: empty{Icon: "wallet", Title: "No limit",
+			Text: "A budget of the organisation, or of the team that is chosen above, limits how many hours of which GPU fit."},
 	})
 }

@@ -81,7 +81,8 @@ func (d *costData) before(v *visit, q url.Values) (out part[money.Costs]) {
 	if !d.Compared.OK() || c.Unknown != "" {
 		return out
 	}
-	return ask[money.Costs](v, history, with(q, "bucket", v.period.Bucket(), "from", c.PreviousFrom.Format(time.RFC3339), "to", c.PreviousTo.Format(time.RFC3339)))
+	return ask[money.Costs](v, history, with(q, "bucket", v.period.Bucket(), "from", c.PreviousFrom.Format(time.RFC3339), "to",
+		c.PreviousTo.Format(time.RFC3339)))
 }
 
 // with returns a copy of a query with additional parameters.
@@ -140,7 +141,8 @@ func costExplorer(v *visit) (any, int, string) {
 
 // kinds returns the options of a filter by resource kind.
 func kinds(all string) []option {
-	return append([]option{{"", all, false}}, options([]string{"pod", "endpoint", "network_volume", "cluster", "sandbox", "job", "adjustment"})...)
+	return append([]option{{"", all, false}},
+		options([]string{"pod", "endpoint", "network_volume", "cluster", "sandbox", "job", "adjustment"})...)
 }
 
 // costFilterForm returns the filters of the cost explorer.
@@ -197,7 +199,8 @@ func (d *costData) forecast(v *visit, f *money.Forecast) {
 func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	total, previous := decimal(d.Compared.Is.Total), decimal(d.Compared.Is.Previous)
 	than := "the previous period"
-	sum := tile{Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than), Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
+	sum := tile{Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than),
+		Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
 	from, since := v.period.From, ""
 	if first := d.first(); !first.IsZero() {
 		from, since = first, ", since "+first.Format("2 Jan")
@@ -207,19 +210,23 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 		sum.Note = "The previous period is no longer kept"
 	}
 	hours := max(1, v.period.To.Sub(from).Hours())
-	tiles := []tile{sum, {Label: "Average per day", Value: usdOf(total / max(1, hours/24)), Note: fmt.Sprintf("over %.1f days", max(1, hours/24)) + since}}
+	tiles := []tile{sum, {Label: "Average per day", Value: usdOf(total / max(1, hours/24)),
+		Note: fmt.Sprintf("over %.1f days", max(1, hours/24)) + since}}
 	if hours <= 48 {
 		tiles[1] = tile{Label: "Average per hour", Value: usdOf(total / hours), Note: fmt.Sprintf("over %.0f hours", hours) + since}
 	}
 	if f != nil {
-		tiles = append(tiles, tile{Label: "Burn rate now", Value: amount(f.PerHour), Unit: "per hour", Note: usdOf(decimal(f.PerHour)*hoursPerMonth) + " per month at this rate"}, monthOf(v, f))
+		tiles = append(tiles, tile{Label: "Burn rate now", Value: amount(f.PerHour), Unit: "per hour",
+			Note: usdOf(decimal(f.PerHour)*hoursPerMonth) + " per month at this rate"}, monthOf(v, f))
 	}
 	return tiles
 }
 
 // monthOf shows the cost of a scope this month with its forecast, compared with the monthly budget of the scope.
 func monthOf(v *visit, f *money.Forecast) tile {
-	t := tile{Label: "Month to date", Value: amount(f.ThisMonth), Note: "Forecast " + amount(f.Month.Expected) + " (" + amount(f.Month.Low) + " to " + amount(f.Month.High) + ")", Path: v.Link("budgets", "team", v.Query("team"))}
+	t := tile{Label: "Month to date", Value: amount(f.ThisMonth),
+		Note: "Forecast " + amount(f.Month.Expected) + " (" + amount(f.Month.Low) + " to " + amount(f.Month.High) + ")",
+		Path: v.Link("budgets", "team", v.Query("team"))}
 	for i := range f.Budgets {
 		if b := &f.Budgets[i]; b.Name == "per_month" {
 			full := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), decimal(f.Month.Expected))
@@ -267,7 +274,8 @@ func (d *costData) links(v *visit, q url.Values) {
 func (d *costData) table(v *visit) table {
 	rows := d.Compared.Is.Rows
 	of := func(c *money.ComparedCost) *money.Cost {
-		return &money.Cost{Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU, DataCenter: c.DataCenter, Labels: c.Labels}
+		return &money.Cost{Team: c.Team, Key: c.Key, Kind: c.Kind, Resource: c.Resource, Name: c.Name, GPU: c.GPU,
+			DataCenter: c.DataCenter, Labels: c.Labels}
 	}
 	shown := make([]groupSum, len(rows))
 	for i := range rows {
@@ -278,7 +286,8 @@ func (d *costData) table(v *visit) table {
 		{Key: "group", Title: title(groupTitle(d.by)), Cell: func(c *money.ComparedCost) cell { return d.groupCell(c, of(c)) }},
 		{Key: "cost", Title: "Cost", Number: true, Param: "usd", Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.USD)) }},
 		{Key: "share", Title: "Share", Cell: func(c *money.ComparedCost) cell { return cell{Share: shareOf(c.Percent / 100)} }},
-		{Key: "previous", Title: "Previous period", Number: true, Param: "previous", Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.Previous)) }},
+		{Key: "previous", Title: "Previous period", Number: true, Param: "previous",
+			Cell: func(c *money.ComparedCost) cell { return textCell(amount(c.Previous)) }},
 		{Key: "change", Title: "Change", Number: true, Param: "difference", Cell: func(c *money.ComparedCost) cell {
 			switch {
 			case !d.first().IsZero():
@@ -294,9 +303,12 @@ func (d *costData) table(v *visit) table {
 		}},
 	}
 	return newTable(v, rows, tableSpec[money.ComparedCost]{
-		Name: "costs", Caption: "Cost by " + groupTitle(d.by), Columns: columns, Next: v.older("cursor", d.Compared.Is.Next), Prev: v.newest("cursor"), Path: func(c *money.ComparedCost) string { return d.drill(v, c) },
+		Name: "costs", Caption: "Cost by " + groupTitle(d.by), Columns: columns, Next: v.older("cursor", d.Compared.Is.Next),
+		Prev: v.newest("cursor"), Path: func(c *money.ComparedCost) string { return d.drill(v, c) },
 		Empty: (&listing{Chips: d.Chips}).empty(v, empty{
-			Icon: "chart", Title: "No cost in this period", Text: "Choose a longer time range. Costs appear here as soon as a resource is created through the gateway. Create one:", Code: firstCall(),
+			Icon: "chart", Title: "No cost in this period",
+			Text: "Choose a longer time range. Costs appear here as soon as a resource is created through the gateway. Create one:",
+			Code: firstCall(),
 		}),
 	})
 }

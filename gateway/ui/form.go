@@ -41,7 +41,8 @@ func unconfirmed(action string, form url.Values) *confirmation {
 		c.Button = "Reset all rate limits of " + scope
 		c.Text = "All windows are emptied: minute, hour and day. The requests of " + scope + " so far no longer count against its limits. This cannot be undone."
 	case "spend/holds/release":
-		c.Button, c.Text = "Release reservation "+id, "The cost of reservation "+id+" no longer counts against any budget, even if its resource exists. This cannot be undone."
+		c.Button, c.Text = "Release reservation "+id,
+			"The cost of reservation "+id+" no longer counts against any budget, even if its resource exists. This cannot be undone."
 	default:
 		return nil
 	}

@@ -59,7 +59,8 @@ func my(v *visit) (any, int, string) {
 		func() { f.resources = own[ownResources](v, "resources", nil) },
 		func() { f.requests = own[ownApprovals](v, "approvals", nil) },
 		func() {
-			f.denied = own[decisions.List](v, "decisions", url.Values{"refused": {"true"}, "since": {"168h"}, "limit": {strconv.Itoa(countedDenials)}})
+			f.denied = own[decisions.List](v, "decisions",
+				url.Values{"refused": {"true"}, "since": {"168h"}, "limit": {strconv.Itoa(countedDenials)}})
 		},
 	)
 	return newMy(v, &f), f.me.Status, f.me.Fault
@@ -105,7 +106,8 @@ func myIdentity(v *visit, me *selfservice.Me) []fact {
 	if me.Subject != "" {
 		facts = append(facts, fact{"Signed in as", textCell(me.Subject)})
 	}
-	facts = append(facts, fact{"Organisation", textCell(me.Org)}, fact{"Team", textCell(cmp.Or(me.Team, "–"))}, fact{"Roles", textCell(strings.Join(me.Roles, ", "))})
+	facts = append(facts, fact{"Organisation", textCell(me.Org)}, fact{"Team", textCell(cmp.Or(me.Team, "–"))},
+		fact{"Roles", textCell(strings.Join(me.Roles, ", "))})
 	if me.Until != nil {
 		facts = append(facts, fact{"Expires", v.whenCell(me.Until)})
 	}
@@ -123,7 +125,8 @@ func myMonth(v *visit, list []reference.Budget) *tile {
 	}
 	b := &list[i]
 	full := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), 0)
-	return &tile{Label: "Month to date", Value: amount(b.Used), Unit: "of " + amount(b.Limit), Bar: &full, Note: title(b.Scope), Path: v.Link("cost", "range", monthToDate)}
+	return &tile{Label: "Month to date", Value: amount(b.Used), Unit: "of " + amount(b.Limit), Bar: &full, Note: title(b.Scope),
+		Path: v.Link("cost", "range", monthToDate)}
 }
 
 // myTiles returns tiles for the hourly cost of the caller's resources, the cost of idle resources, pending approval requests and denied
@@ -149,10 +152,14 @@ func myTiles(v *visit, f *myFacts) []tile {
 		denied += "+"
 	}
 	tiles := []tile{
-		{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: plural(len(f.resources.Is.Resources), "resource"), Path: v.Link("resources"), Fault: f.resources.Fault},
-		{Label: "Idle", Value: usdOf(waste), Unit: "per month", Note: plural(idle, "idle resource"), Path: v.Link("resources"), Fault: f.resources.Fault},
-		{Label: "Pending approvals", Value: strconv.Itoa(pending), Note: plural(len(f.requests.Is.Approvals), "recent request"), Path: v.Link("approvals"), Fault: f.requests.Fault},
-		{Label: "Denied, 7 days", Value: denied, Note: "requests of " + ownSubject(v), Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault},
+		{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: plural(len(f.resources.Is.Resources), "resource"),
+			Path: v.Link("resources"), Fault: f.resources.Fault},
+		{Label: "Idle", Value: usdOf(waste), Unit: "per month", Note: plural(idle, "idle resource"),
+			Path: v.Link("resources"), Fault: f.resources.Fault},
+		{Label: "Pending approvals", Value: strconv.Itoa(pending), Note: plural(len(f.requests.Is.Approvals), "recent request"),
+			Path: v.Link("approvals"), Fault: f.requests.Fault},
+		{Label: "Denied, 7 days", Value: denied, Note: "requests of " + ownSubject(v),
+			Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault},
 	}
 	if t := myMonth(v, f.me.Is.Budgets); t != nil && waste == 0 {
 		tiles[1] = *t
@@ -183,7 +190,9 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 		}
 		a.Items = append(a.Items, item{
 			Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources"),
-			Text: idleReason(r.Idle.Reason) + " for " + age(v.now(), r.Idle.Since) + " · " + amount(r.Idle.Cost) + " so far, " + amount(r.Idle.PerMonth) + " per month if it stays idle", Forms: ownActions(v, r),
+			Text: idleReason(r.Idle.Reason) + " for " + age(v.now(),
+				r.Idle.Since) + " · " + amount(r.Idle.Cost) + " so far, " + amount(r.Idle.PerMonth) + " per month if it stays idle",
+			Forms: ownActions(v, r),
 		})
 	}
 	if n := len(a.Items) - attentionSize; n > 0 {
@@ -238,7 +247,8 @@ func ownBudgets(v *visit, list []reference.Budget) table {
 			{Title: "Remaining", Number: true, Cell: func(b *reference.Budget) cell { return known(b, b.Left) }},
 			{Title: "Resets", Cell: func(b *reference.Budget) cell { return v.whenCell(b.Ends) }},
 		},
-		Empty: empty{Icon: "wallet", Title: "No budgets", Text: "No budget applies to you. Budgets of your key, team and organisation appear here, with the remaining amounts."},
+		Empty: empty{Icon: "wallet", Title: "No budgets",
+			Text: "No budget applies to you. Budgets of your key, team and organisation appear here, with the remaining amounts."},
 	})
 }
 
@@ -265,13 +275,15 @@ func ownLimits(v *visit, list []reference.Limit) table {
 // ownDenied lists denied requests with their reasons.
 func ownDenied(v *visit, list []explain.Summary) table {
 	return newTable(v, list, tableSpec[explain.Summary]{
-		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Name: "denied", Caption: "Latest denied requests",
+		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
 			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Key) }},
 			{Title: "Reason", Cell: reasonCell},
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
-		Empty: empty{Icon: "check", Title: "No denials in the last 7 days", Text: "Denied requests appear here, with the reason and what would have to change."},
+		Empty: empty{Icon: "check", Title: "No denials in the last 7 days",
+			Text: "Denied requests appear here, with the reason and what would have to change."},
 	})
 }
 
@@ -280,13 +292,17 @@ func ownResourceTable(v *visit, list []selfservice.Resource) table {
 	return newTable(v, list, tableSpec[selfservice.Resource]{
 		Name: "resources", Caption: "Your resources", Whole: true,
 		Columns: []column[selfservice.Resource]{
-			{Key: "resource", Title: "Resource", Compare: byText(func(r *selfservice.Resource) string { return cmp.Or(r.Name, r.ID) }), Cell: func(r *selfservice.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
+			{Key: "resource", Title: "Resource", Compare: byText(func(r *selfservice.Resource) string { return cmp.Or(r.Name, r.ID) }),
+				Cell: func(r *selfservice.Resource) cell { return resourceCell(r.Name, r.ID, r.Kind) }},
 			{Key: "state", Title: "State", Cell: func(r *selfservice.Resource) cell { return ownState(v, r) }},
 			{Key: "key", Title: "Key", Cell: func(r *selfservice.Resource) cell { return textCell(r.Key) }},
 			{Key: "gpu", Title: "GPU", Cell: func(r *selfservice.Resource) cell { return textCell(r.GPU, present(r.DataCenter)...) }},
-			{Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(r *selfservice.Resource) string { return r.Takes.PerHour }), Cell: func(r *selfservice.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
-			{Key: "month", Title: "Per month", Number: true, Off: true, Cell: func(r *selfservice.Resource) cell { return textCell(usdOf(decimal(r.Takes.PerHour) * hoursPerMonth)) }},
-			{Key: "since", Title: "Created", Compare: byTime(func(r *selfservice.Resource) time.Time { return r.Since }), Cell: func(r *selfservice.Resource) cell { return v.whenCell(r.Since) }},
+			{Key: "hour", Title: "Per hour", Number: true, Compare: byAmount(func(r *selfservice.Resource) string { return r.Takes.PerHour }),
+				Cell: func(r *selfservice.Resource) cell { return textCell(amount(r.Takes.PerHour)) }},
+			{Key: "month", Title: "Per month", Number: true, Off: true,
+				Cell: func(r *selfservice.Resource) cell { return textCell(usdOf(decimal(r.Takes.PerHour) * hoursPerMonth)) }},
+			{Key: "since", Title: "Created", Compare: byTime(func(r *selfservice.Resource) time.Time { return r.Since }),
+				Cell: func(r *selfservice.Resource) cell { return v.whenCell(r.Since) }},
 			{Title: "Actions", Cell: func(r *selfservice.Resource) cell {
 				c := cell{Menu: "Actions", Forms: ownActions(v, r)}
 				if r.Decision != "" {
@@ -295,7 +311,8 @@ func ownResourceTable(v *visit, list []selfservice.Resource) table {
 				return c
 			}},
 		},
-		Empty: empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes that you create appear here, with their cost. Create one:", Code: firstCall()},
+		Empty: empty{Icon: "server", Title: "No resources",
+			Text: "Pods, endpoints and volumes that you create appear here, with their cost. Create one:", Code: firstCall()},
 	})
 }
 
@@ -309,7 +326,9 @@ func ownState(v *visit, r *selfservice.Resource) cell {
 // ownActions returns the forms that stop a pod and snooze an idle resource.
 func ownActions(v *visit, r *selfservice.Resource) (out []form) {
 	if r.Idle != nil {
-		out = append(out, v.post("resources/snooze", r.ID, "Snooze", field{Name: "for", Label: "Snooze for", Type: "select", Options: []option{{"24h", "1 day", true}, {"72h", "3 days", false}, {"168h", "1 week", false}}}))
+		out = append(out, v.post("resources/snooze", r.ID, "Snooze",
+			field{Name: "for", Label: "Snooze for", Type: "select",
+				Options: []option{{"24h", "1 day", true}, {"72h", "3 days", false}, {"168h", "1 week", false}}}))
 	}
 	if r.Kind == "pod" && decimal(r.Takes.PerHour) > 0 {
 		stop := v.post("resources/stop", r.ID, "Stop")
@@ -344,7 +363,8 @@ func ownRequests(v *visit, list *decisions.List) listing {
 		l.Notes = []note{{levelWarn, list.Incomplete}}
 	}
 	l.Table = newTable(v, list.Decisions, tableSpec[explain.Summary]{
-		Name: "requests", Caption: "Your requests, newest first", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Name: "requests", Caption: "Your requests, newest first",
+		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
 			{Key: "operation", Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, s.Dialect) }},
 			{Key: "outcome", Title: "Outcome", Cell: func(s *explain.Summary) cell { return statusCell(string(s.Verdict)) }},
@@ -353,7 +373,8 @@ func ownRequests(v *visit, list *decisions.List) listing {
 			{Key: "reason", Title: "Reason", Cell: reasonCell},
 			{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
-		Empty: l.empty(v, empty{Icon: "list", Title: "No requests in this period", Text: "Requests with your key appear here, with their outcome. Choose a longer time range, or make one:", Code: firstCall()}),
+		Empty: l.empty(v, empty{Icon: "list", Title: "No requests in this period",
+			Text: "Requests with your key appear here, with their outcome. Choose a longer time range, or make one:", Code: firstCall()}),
 	})
 	return l
 }

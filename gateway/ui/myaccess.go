@@ -51,7 +51,8 @@ func (v *visit) Approved(r *selfservice.Request) string {
 func newOwnRequest(v *visit, d *selfservice.Decision) ownRequest {
 	x := ownRequest{Decision: *d, parents: []link{{Title: "Requests", Path: v.Link("requests")}}}
 	x.Detail = withoutAdvice(x.Detail)
-	x.ToPass = slices.DeleteFunc(slices.Clone(x.ToPass), func(line string) bool { return x.Approval != "" && strings.HasPrefix(line, "or have it approved") })
+	x.ToPass = slices.DeleteFunc(slices.Clone(x.ToPass),
+		func(line string) bool { return x.Approval != "" && strings.HasPrefix(line, "or have it approved") })
 	for i := range x.Calls {
 		x.Calls[i].Detail = withoutAdvice(x.Calls[i].Detail)
 	}
@@ -101,7 +102,8 @@ func newApprovalPage(v *visit, list []selfservice.Request) approvalPage {
 	for i := range e.Rows {
 		p.Cards = append(p.Cards, newApprovalCard(v, &e.Rows[i]))
 	}
-	p.Empty = empty{Icon: "inbox", Title: "No requests for approval", Text: "A denied request that may be approved appears here. A lead or an operator answers it, and the same request passes once."}
+	p.Empty = empty{Icon: "inbox", Title: "No requests for approval",
+		Text: "A denied request that may be approved appears here. A lead or an operator answers it, and the same request passes once."}
 	return p
 }
 
@@ -144,7 +146,8 @@ func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
 func answerForms(v *visit, r *selfservice.Request) (out []form) {
 	if r.MayGrant {
 		f := v.post("approvals/grant", r.ID, "Approve",
-			field{Name: "for", Label: "Valid for", Value: "1h"}, field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: r.USD, Required: r.USD == ""},
+			field{Name: "for", Label: "Valid for", Value: "1h"},
+			field{Name: "max_usd", Label: "Price limit, USD per " + string(r.Per), Type: "number", Placeholder: r.USD, Required: r.USD == ""},
 			field{Name: "reason", Label: "Note, shown to the caller (optional)", Max: 500, Wide: true})
 		f.Main = true
 		out = append(out, f)
@@ -154,7 +157,8 @@ func answerForms(v *visit, r *selfservice.Request) (out []form) {
 		if r.State == approval.Granted {
 			button = "Withdraw"
 		}
-		out = append(out, v.post("approvals/deny", r.ID, button, field{Name: "reason", Label: "Reason, shown to the caller", Max: 500, Wide: true}))
+		out = append(out, v.post("approvals/deny", r.ID, button,
+			field{Name: "reason", Label: "Reason, shown to the caller", Max: 500, Wide: true}))
 	}
 	return out
 }
@@ -180,7 +184,8 @@ func teamKeyList(v *visit, list []teamKey) (l listing) {
 	l.Table = newTable(v, list, tableSpec[teamKey]{
 		Name: "keys", Caption: "Keys of your team", Whole: true, Muted: func(k *teamKey) bool { return k.State != "in force" },
 		Columns: []column[teamKey]{
-			{Key: "key", Title: "Key", Compare: byText(func(k *teamKey) string { return k.ID }), Cell: func(k *teamKey) cell { return textCell(k.ID, present(k.Owner)...) }},
+			{Key: "key", Title: "Key", Compare: byText(func(k *teamKey) string { return k.ID }),
+				Cell: func(k *teamKey) cell { return textCell(k.ID, present(k.Owner)...) }},
 			{Key: "state", Title: "State", Cell: func(k *teamKey) cell { return statusCell(k.State) }},
 			{Key: "roles", Title: "Roles", Cell: func(k *teamKey) cell { return textCell(roleNames(&k.KeyRecord)) }},
 			{Key: "used", Title: "Last used", Cell: func(k *teamKey) cell { return v.whenCell(k.Used) }},
@@ -198,7 +203,8 @@ func teamKeyList(v *visit, list []teamKey) (l listing) {
 // teamKeyForms returns the forms that rotate and revoke a key, if the lead may do so.
 func teamKeyForms(v *visit, k *teamKey) (out []form) {
 	if k.MayRotate {
-		out = append(out, v.post("keys/rotate", k.ID, "Rotate", field{Name: "overlap", Label: "Old secret ends after", Value: "24h", Required: true}))
+		out = append(out, v.post("keys/rotate", k.ID, "Rotate",
+			field{Name: "overlap", Label: "Old secret ends after", Value: "24h", Required: true}))
 	}
 	if k.MayRevoke {
 		revoke := v.post("keys/revoke", k.ID, "Revoke")

@@ -90,7 +90,8 @@ func outcome(action string, form url.Values, answer any) string {
 		}
 	case "spend/reconcile":
 		if r, err := as[money.Reconciled](answer); err == nil {
-			return fmt.Sprintf("The ledger was compared with the platform: %d resources, %d adopted, %d removed, %d changed.", r.Resources, r.Adopted, r.Removed, r.Changed)
+			return fmt.Sprintf("The ledger was compared with the platform: %d resources, %d adopted, %d removed, %d changed.",
+				r.Resources, r.Adopted, r.Removed, r.Changed)
 		}
 	case "approvals/grant", "approvals/deny":
 		if r, err := as[approval.Record](answer); err == nil {
@@ -109,7 +110,8 @@ func answered(r *approval.Record) string {
 	if r.Answer != nil && r.Answer.MaxUSD != "" {
 		most = fmt.Sprintf(", for at most %s per %s", amount(r.Answer.MaxUSD), r.Per)
 	}
-	return fmt.Sprintf("Approved: %s can send the request once until %s%s. You can revoke the approval under All.", r.Key, moment(&r.Until), most)
+	return fmt.Sprintf("Approved: %s can send the request once until %s%s. You can revoke the approval under All.",
+		r.Key, moment(&r.Until), most)
 }
 
 // as converts the response of an action to type T. A response of the data listener is decoded from JSON.

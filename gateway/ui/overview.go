@@ -94,7 +94,8 @@ func newOverview(v *visit, f *overviewFacts) overviewData {
 	if f.costs.OK() {
 		d.Cost = overviewChart(v, &f.costs.Is, scope)
 		if decimal(f.costs.Is.Total) == 0 {
-			d.First = &empty{Icon: "chart", Title: "No cost in this period", Text: "The cost of each team appears here as soon as a resource is created through the gateway. Create one:", Code: firstCall()}
+			d.First = &empty{Icon: "chart", Title: "No cost in this period",
+				Text: "The cost of each team appears here as soon as a resource is created through the gateway. Create one:", Code: firstCall()}
 		}
 	}
 	d.Attention = newAttention(v, f)
@@ -124,7 +125,8 @@ func scopeOf(list []money.Forecast, scope string) *money.Forecast {
 // burnTile shows the current hourly cost and its trend in the last 24 hours.
 func burnTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	rate := decimal(scope.PerHour)
-	t := tile{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: usdOf(rate*hoursPerMonth) + " per month at this rate", Path: v.path + "cost?" + url.Values{"org": {v.org}, "range": {last24Hours}}.Encode(), Fault: f.forecasts.Fault}
+	t := tile{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: usdOf(rate*hoursPerMonth) + " per month at this rate",
+		Path: v.path + "cost?" + url.Values{"org": {v.org}, "range": {last24Hours}}.Encode(), Fault: f.forecasts.Fault}
 	if hours := sumsOf(&f.hours.Is, "hour", 24); len(hours) > 1 {
 		t.Spark = newSpark(hours, "Cost by hour, last 24 hours, up to "+usdOf(slices.Max(hours)))
 	}
@@ -147,7 +149,8 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 // monthTile shows the cost this month with the forecast, compared with the organisation's monthly budget.
 func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	used, expected := decimal(scope.ThisMonth), decimal(scope.Month.Expected)
-	t := tile{Label: "Month to date", Value: usdOf(used), Path: v.path + "budgets?" + url.Values{"org": {v.org}}.Encode(), Fault: f.forecasts.Fault}
+	t := tile{Label: "Month to date", Value: usdOf(used),
+		Path: v.path + "budgets?" + url.Values{"org": {v.org}}.Encode(), Fault: f.forecasts.Fault}
 	t.Note = usdOf(expected) + " forecast, no budget"
 	i := slices.IndexFunc(f.budgets.Is.Budgets, func(b money.BudgetRow) bool { return b.Kind == "organisation" && b.Name == "per_month" })
 	if i < 0 {
@@ -180,7 +183,8 @@ func dayOf(date string) string {
 
 // deniedTile shows the number of denied and throttled requests in the last 24 hours.
 func deniedTile(v *visit, f *overviewFacts) tile {
-	t := tile{Label: "Denied or throttled, 24 h", Path: v.path + "requests?" + url.Values{"org": {v.org}, "refused": {"true"}}.Encode(), Fault: f.outcomes.Fault}
+	t := tile{Label: "Denied or throttled, 24 h",
+		Path: v.path + "requests?" + url.Values{"org": {v.org}, "refused": {"true"}}.Encode(), Fault: f.outcomes.Fault}
 	border := v.now().Add(-24 * time.Hour)
 	var now, before decisions.OutcomeCount
 	var hours []float64
@@ -235,20 +239,23 @@ func overviewBudgets(v *visit, list []money.BudgetRow) table {
 			{Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
 			{Title: "Outlook", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
 		},
-		Empty: empty{Icon: "wallet", Title: "No budgets yet", Text: "Budgets of the organisation, its teams and keys appear here, those that run out first. Set one under budget in the configuration."},
+		Empty: empty{Icon: "wallet", Title: "No budgets yet",
+			Text: "Budgets of the organisation, its teams and keys appear here, those that run out first. Set one under budget in the configuration."},
 	})
 }
 
 // deniedTable lists the latest denied requests with their reasons.
 func deniedTable(v *visit, list []explain.Summary) table {
 	return newTable(v, list, tableSpec[explain.Summary]{
-		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Name: "denied", Caption: "Latest denied requests",
+		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
 			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, callerText(s.Key, s.Team)) }},
 			{Title: "Reason", Cell: reasonCell},
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
-		Empty: empty{Icon: "check", Title: "No denials in the last 24 hours", Text: "Requests that a policy, a budget or a rate limit denies appear here, with the reason."},
+		Empty: empty{Icon: "check", Title: "No denials in the last 24 hours",
+			Text: "Requests that a policy, a budget or a rate limit denies appear here, with the reason."},
 	})
 }
 

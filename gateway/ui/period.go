@@ -88,7 +88,8 @@ func (p period) Label() string {
 		return p.From.Format("2 Jan 2006") + " – " + p.LastDay().Format("2 Jan 2006")
 	}
 	return map[string]string{
-		lastHour: "Last hour", last24Hours: "Last 24 hours", last7Days: "Last 7 days", last30Days: "Last 30 days", monthToDate: "Month to date", lastMonth: "Last month",
+		lastHour: "Last hour", last24Hours: "Last 24 hours", last7Days: "Last 7 days", last30Days: "Last 30 days",
+		monthToDate: "Month to date", lastMonth: "Last month",
 	}[p.Name]
 }
 
@@ -152,7 +153,8 @@ func (f *frame) Zone() string {
 func (f *frame) Periods() (out []link) {
 	for _, name := range []string{lastHour, last24Hours, last7Days, last30Days, monthToDate, lastMonth} {
 		p := period{Name: name}
-		out = append(out, link{Title: p.Label(), Path: f.With("range", name, "from", "", "to", "", "cursor", "", "before", "", "page", ""), Here: name == f.period.Name})
+		out = append(out, link{Title: p.Label(),
+			Path: f.With("range", name, "from", "", "to", "", "cursor", "", "before", "", "page", ""), Here: name == f.period.Name})
 	}
 	return out
 }

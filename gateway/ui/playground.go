@@ -132,7 +132,8 @@ func (c *Console) playground(v *visit) {
 	lines := strings.NewReplacer("\r\n", "\n") // forms submit CRLF
 	p := &playground{
 		Draft:    operator.Draft{Rego: lines.Replace(v.r.PostFormValue("rego")), Policies: lines.Replace(v.r.PostFormValue("policies"))},
-		Decision: strings.TrimSpace(v.r.PostFormValue("decision")), Input: lines.Replace(v.r.PostFormValue("input")), Since: v.r.PostFormValue("since"),
+		Decision: strings.TrimSpace(v.r.PostFormValue("decision")), Input: lines.Replace(v.r.PostFormValue("input")),
+		Since: v.r.PostFormValue("since"),
 	}
 	do := doTry
 	if v.r.PostFormValue("do") == doReplay {
@@ -313,7 +314,8 @@ func (p playground) Differences(f *frame) table {
 		{Title: "Policies", Cell: func(g *replay.Group) cell { return countLines(g.Policies) }},
 	}
 	if slices.ContainsFunc(groups, func(g replay.Group) bool { return len(g.Missing) > 0 }) {
-		columns = append(columns, column[replay.Group]{Title: "Not in the log", Cell: func(g *replay.Group) cell { return countLines(g.Missing) }})
+		columns = append(columns, column[replay.Group]{Title: "Not in the log",
+			Cell: func(g *replay.Group) cell { return countLines(g.Missing) }})
 	}
 	return newTable(f.visit, groups, tableSpec[replay.Group]{Name: "replay", Caption: "Results of the replay", Columns: columns})
 }

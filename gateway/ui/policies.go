@@ -81,7 +81,8 @@ func effects(list []operator.PolicyDetails, counts part[decisions.PolicyCounts],
 			i, out = len(out), append(out, policyEffect{PolicyDetails: operator.PolicyDetails{Policy: c.Policy}})
 		}
 		out[i].add(c.Verdict, c.Calls)
-		if ago := int(now.Sub(c.Hour) / (24 * time.Hour)); (c.Verdict == "denies" || c.Verdict == "would deny") && ago >= 0 && ago < policyRetention {
+		if ago := int(now.Sub(c.Hour) / (24 * time.Hour)); (c.Verdict == "denies" || c.Verdict == "would deny") &&
+			ago >= 0 && ago < policyRetention {
 			out[i].Days[policyRetention-1-ago] += float64(c.Calls)
 		}
 	}
@@ -123,7 +124,8 @@ func (d policyData) Table(f *frame) table {
 		Path:  func(e *policyEffect) string { return f.Link("policies/" + url.PathEscape(e.Policy)) },
 		Muted: func(e *policyEffect) bool { return len(e.InForce) == 0 },
 		Columns: []column[policyEffect]{
-			{Key: "policy", Title: "Policy", Compare: byText(func(e *policyEffect) string { return e.Policy }), Cell: func(e *policyEffect) cell { return textCell(e.Policy, differing(e.Title, e.Policy)...) }},
+			{Key: "policy", Title: "Policy", Compare: byText(func(e *policyEffect) string { return e.Policy }),
+				Cell: func(e *policyEffect) cell { return textCell(e.Policy, differing(e.Title, e.Policy)...) }},
 			{Key: "mode", Title: "Mode", Cell: modeCell},
 			{Key: "for", Title: "Applies to", Cell: func(e *policyEffect) cell { return appliesCell(e.InForce) }},
 			number("denied", "Denied", func(e *policyEffect) int64 { return e.Denied }),
@@ -219,20 +221,29 @@ func appliesTo(e *adminapi.Entry) string {
 
 // HeldTable lists existing resources with the results of policies.
 func (d policyData) HeldTable(f *frame) table {
-	list := slices.DeleteFunc(slices.Clone(d.Held.Is.Resources), func(s explain.AuditedResource) bool { return s.Verdict == explain.Allowed && len(s.Policies) == 0 })
-	none := empty{Icon: "server", Title: "No resources", Text: "Pods, endpoints and volumes of the organisation appear here with the policies that they violate."}
+	list := slices.DeleteFunc(slices.Clone(d.Held.Is.Resources),
+		func(s explain.AuditedResource) bool { return s.Verdict == explain.Allowed && len(s.Policies) == 0 })
+	none := empty{Icon: "server", Title: "No resources",
+		Text: "Pods, endpoints and volumes of the organisation appear here with the policies that they violate."}
 	if n := len(d.Held.Is.Resources); n > 0 {
-		none = empty{Icon: "check", Title: "No violations", Text: "All existing resources meet the policies in force: " + plural(n, "resource") + " checked."}
+		none = empty{Icon: "check", Title: "No violations",
+			Text: "All existing resources meet the policies in force: " + plural(n, "resource") + " checked."}
 	}
 	return newTable(f.visit, list, tableSpec[explain.AuditedResource]{
 		Name: "held", Caption: "Existing resources and the results of policies", Whole: true,
 		Empty: none,
 		Path:  func(s *explain.AuditedResource) string { return f.Link("resources/" + url.PathEscape(s.ID)) },
 		Columns: []column[explain.AuditedResource]{
-			{Key: "resource", Title: "Resource", Cell: func(s *explain.AuditedResource) cell { return textCell(cmp.Or(s.Name, s.ID), s.Kind, s.ID) }},
-			{Key: "owner", Title: "Owner", Compare: byText(func(s *explain.AuditedResource) string { return s.Team }), Cell: func(s *explain.AuditedResource) cell { return textCell(s.Team, "key "+s.Key) }},
-			{Key: "cost", Title: "Per month", Number: true, Compare: byAmount(func(s *explain.AuditedResource) string { return s.USDPerMonth }), Cell: func(s *explain.AuditedResource) cell { return textCell(amount(s.USDPerMonth)) }},
-			{Key: "result", Title: "Result", Compare: byText(func(s *explain.AuditedResource) string { return string(s.Verdict) }), Cell: func(s *explain.AuditedResource) cell { return statusCell(string(s.Verdict)) }},
+			{Key: "resource", Title: "Resource", Cell: func(s *explain.AuditedResource) cell {
+				return textCell(cmp.Or(s.Name, s.ID), s.Kind,
+					s.ID)
+			}},
+			{Key: "owner", Title: "Owner", Compare: byText(func(s *explain.AuditedResource) string { return s.Team }),
+				Cell: func(s *explain.AuditedResource) cell { return textCell(s.Team, "key "+s.Key) }},
+			{Key: "cost", Title: "Per month", Number: true, Compare: byAmount(func(s *explain.AuditedResource) string { return s.USDPerMonth }),
+				Cell: func(s *explain.AuditedResource) cell { return textCell(amount(s.USDPerMonth)) }},
+			{Key: "result", Title: "Result", Compare: byText(func(s *explain.AuditedResource) string { return string(s.Verdict) }),
+				Cell: func(s *explain.AuditedResource) cell { return statusCell(string(s.Verdict)) }},
 			{Key: "policies", Title: "Policies", Cell: heldPolicies},
 		},
 	})

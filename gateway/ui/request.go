@@ -58,7 +58,8 @@ func (d requestData) Head(f *frame) head {
 		h.Actions = append(h.Actions, d.dryRun(f))
 	}
 	if f.Can(tryRow) {
-		h.Actions = append(h.Actions, button{Title: "Test a policy on this request", Icon: "flask", Path: f.Link("playground", "decision", d.DecisionID)})
+		h.Actions = append(h.Actions, button{Title: "Test a policy on this request", Icon: "flask",
+			Path: f.Link("playground", "decision", d.DecisionID)})
 	}
 	return h
 }
@@ -66,7 +67,8 @@ func (d requestData) Head(f *frame) head {
 // dryRun returns the button that leads to the dry run form with the known parts of the request. If they are too long for an address, the
 // button submits them.
 func (d requestData) dryRun(f *frame) button {
-	b := button{Title: "Run as dry run", Icon: "play", Path: f.Link("dry-run", "key", d.Caller.Key, "method", d.Method, "path", d.Path, "body", d.body())}
+	b := button{Title: "Run as dry run", Icon: "play",
+		Path: f.Link("dry-run", "key", d.Caller.Key, "method", d.Method, "path", d.Path, "body", d.body())}
 	if len(b.Path) > maxAddress {
 		b.Path, b.Post = "", f.path+"dry-run"
 		b.Hidden = []hiddenField{{"org", f.org}, {"key", d.Caller.Key}, {"method", d.Method}, {"path", d.Path}, {"body", d.body()}}
@@ -241,7 +243,10 @@ func (s callSection) Budgets(f *frame) table {
 			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { x := checkBar(b); return cell{Bar: &x} }},
 			{Title: "Before", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, before(b))) }},
 			{Title: "Request", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell("+" + ofBudget(b, b.Needs)) }},
-			{Title: "After", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, b.After), "of "+ofBudget(b, b.Limit)) }},
+			{Title: "After", Number: true, Cell: func(b *explain.BudgetCheck) cell {
+				return textCell(ofBudget(b, b.After),
+					"of "+ofBudget(b, b.Limit))
+			}},
 			{Title: "Result", Cell: func(b *explain.BudgetCheck) cell {
 				if b.Exceeded {
 					return cell{Status: &status{levelBad, "Exceeded"}}

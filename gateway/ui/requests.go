@@ -39,7 +39,8 @@ func loadRequests(v *visit) (any, int, string) {
 		q.Set("limit", strconv.Itoa(mostListed))
 	}
 	var list part[decisions.List]
-	d.Uncounted = slices.ContainsFunc([]string{"key", "operation", "policy", "resource", "own", "refused"}, func(name string) bool { return q.Has(name) })
+	d.Uncounted = slices.ContainsFunc([]string{"key", "operation", "policy", "resource", "own", "refused"},
+		func(name string) bool { return q.Has(name) })
 	together(
 		func() { list = ask[decisions.List](v, decisionList, q) },
 		func() {
@@ -228,7 +229,10 @@ func requestColumns(v *visit) []column[explain.Summary] {
 	return []column[explain.Summary]{
 		{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.exactCell(s.Time) }},
 		{Key: "outcome", Title: "Outcome", Cell: outcomeCell},
-		{Key: "operation", Title: "Operation", Cell: func(s *explain.Summary) cell { return textCell(operationName(s.Operation), dialectName(s.Dialect)) }},
+		{Key: "operation", Title: "Operation", Cell: func(s *explain.Summary) cell {
+			return textCell(operationName(s.Operation),
+				dialectName(s.Dialect))
+		}},
 		{Key: "caller", Title: "Caller", Cell: func(s *explain.Summary) cell { return textCell(s.Key, teamName(s.Team)) }},
 		{Key: "resource", Title: "Resource", Cell: func(s *explain.Summary) cell {
 			if s.Resource == "" {

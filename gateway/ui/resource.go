@@ -77,7 +77,8 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 	gone := r == nil
 	if gone {
 		c := &d.Costs.Is.Rows[len(d.Costs.Is.Rows)-1]
-		r = &money.Resource{ID: d.id, Kind: c.Kind, Name: c.Name, Team: c.Team, Key: c.Key, GPU: c.GPU, DataCenter: c.DataCenter, Decision: c.Decision, Labels: c.Labels}
+		r = &money.Resource{ID: d.id, Kind: c.Kind, Name: c.Name, Team: c.Team, Key: c.Key, GPU: c.GPU, DataCenter: c.DataCenter,
+			Decision: c.Decision, Labels: c.Labels}
 	}
 	if r.Name != "" {
 		d.name = r.Name
@@ -110,10 +111,12 @@ func (d *oneResource) describe(v *visit, r *money.Resource, list *money.IdleList
 	total := decimal(d.Costs.Is.Total)
 	d.Tiles = []tile{{Label: "Cost, " + strings.ToLower(v.period.Label()), Value: usdOf(total)}}
 	if !gone {
-		d.Tiles = append([]tile{{Label: "Burn rate now", Value: amount(r.Takes.PerHour), Unit: "per hour", Note: amount(month(r.Takes.PerHour)) + " per month at this rate"}}, d.Tiles...)
+		d.Tiles = append([]tile{{Label: "Burn rate now", Value: amount(r.Takes.PerHour), Unit: "per hour",
+			Note: amount(month(r.Takes.PerHour)) + " per month at this rate"}}, d.Tiles...)
 	}
 	if d.Idle != nil {
-		d.Tiles = append(d.Tiles, tile{Label: "Idle cost so far", Value: amount(d.Idle.Cost), Note: state.Sub + ", " + amount(d.Idle.PerMonth) + " per month if it stays idle"})
+		d.Tiles = append(d.Tiles, tile{Label: "Idle cost so far", Value: amount(d.Idle.Cost),
+			Note: state.Sub + ", " + amount(d.Idle.PerMonth) + " per month if it stays idle"})
 	}
 	d.change(v, r, gone)
 	if !gone && r.Kind == "pod" && decimal(r.Takes.PerHour) > 0 {
@@ -144,7 +147,8 @@ func (d *oneResource) change(v *visit, r *money.Resource, gone bool) {
 		d.Snooze = &f
 	}
 	if teams := v.Teams(); len(teams) > 0 {
-		f := v.post(adoptAction, r.ID, "Change owner", field{Name: "team", Label: "New owner (team)", Type: "select", Options: chosenOf(teams, r.Team)})
+		f := v.post(adoptAction, r.ID, "Change owner",
+			field{Name: "team", Label: "New owner (team)", Type: "select", Options: chosenOf(teams, r.Team)})
 		d.Adopt = &f
 	}
 }
@@ -160,7 +164,8 @@ func requestTable(v *visit, list []explain.Summary) table {
 			{Title: "Caller", Cell: func(s *explain.Summary) cell { return ownerCell(s.Team, s.Key) }},
 			{Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(s.Reason) }},
 		},
-		Path:  func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
-		Empty: empty{Icon: "list", Title: "No requests", Text: "No recent request names this resource. Reads are kept by the gateway that served them alone."},
+		Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
+		Empty: empty{Icon: "list", Title: "No requests",
+			Text: "No recent request names this resource. Reads are kept by the gateway that served them alone."},
 	})
 }

@@ -77,7 +77,8 @@ type people interface {
 func New(guard *admin.Guard, rows []adminapi.Endpoint, sessions *Sessions) *Console {
 	c := &Console{
 		path: Path, cookies: "/ui", secureCookies: "__Host-tollgate", asks: "the token of an admin", pages: pages(), people: operators{guard},
-		now: guard.Now, logger: guard.Logger, sessions: sessions, rows: adminapi.NewTable(rows, guard), unrecorded: adminapi.NewTable(rows, adminapi.Direct{}),
+		now: guard.Now, logger: guard.Logger, sessions: sessions, rows: adminapi.NewTable(rows, guard),
+		unrecorded: adminapi.NewTable(rows, adminapi.Direct{}),
 	}
 	c.serveCommon()
 	for i := range rows {

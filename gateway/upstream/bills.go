@@ -58,5 +58,6 @@ func billOf(record map[string]any, id string) (bill ledger.Bill, ok bool) {
 	usd, err2 := number.Float64()
 	bill.Resource, _ = record[id].(string)
 	bill.Hour, bill.Micro = start.UTC(), int64(math.Round(usd*1e6))
-	return bill, err == nil && err2 == nil && bill.Resource != "" && bill.Hour.Equal(ledger.Hourly.Start(start)) && math.Abs(usd) < ledger.MaxBurn/1e6
+	return bill, err == nil && err2 == nil && bill.Resource != "" && bill.Hour.Equal(ledger.Hourly.Start(start)) &&
+		math.Abs(usd) < ledger.MaxBurn/1e6
 }

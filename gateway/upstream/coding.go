@@ -21,7 +21,8 @@ const maxCodings = 4
 
 // decode removes the content codings (RFC 9110, section 8.4) of a response if all of them are supported.
 func decode(res *http.Response) {
-	codings := strings.FieldsFunc(strings.Join(res.Header.Values("Content-Encoding"), ","), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	codings := strings.FieldsFunc(strings.Join(res.Header.Values("Content-Encoding"), ","),
+		func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 	if len(codings) == 0 || len(codings) > maxCodings {
 		return
 	}

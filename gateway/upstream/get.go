@@ -17,7 +17,9 @@ const getTimeout = 10 * time.Second
 
 // Get reads one resource and its amounts for the given plan. It returns nil if the platform responds with 404. Any other response without
 // the resource is an error.
-func (c *Account) Get(ctx context.Context, org string, plan *ledger.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*ledger.PlatformResource, error) {
+func (c *Account) Get(
+	ctx context.Context, org string, plan *ledger.Plan, kind operation.Kind, id string, prices *catalog.Snapshot,
+) (*ledger.PlatformResource, error) {
 	op := c.Gets[kind]
 	if op == nil {
 		return nil, fmt.Errorf("no operation reads kind %s", kind)

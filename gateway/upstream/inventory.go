@@ -23,7 +23,9 @@ type Listed struct {
 
 // Inventory lists all resources of the given kinds with their amounts for the given plan. The parameter known is
 // described at Records.
-func (c *Account) Inventory(ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]ledger.PlatformResource, error) {
+func (c *Account) Inventory(
+	ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot,
+) ([]ledger.PlatformResource, error) {
 	all, err := c.Resources(ctx, org, plan, kinds, known, prices)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,9 @@ func (c *Account) Inventory(ctx context.Context, org string, plan *ledger.Plan, 
 }
 
 // Resources is like Inventory but includes the platform's records.
-func (c *Account) Resources(ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
+func (c *Account) Resources(
+	ctx context.Context, org string, plan *ledger.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot,
+) ([]Listed, error) {
 	all, err := c.Records(ctx, org, kinds, known)
 	if err != nil {
 		return nil, err
@@ -170,7 +174,8 @@ func meansEmpty(err error, counts, known bool) bool {
 
 // listed converts a record that the platform returned at the given time.
 func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
-	f := ledger.PlatformResource{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: ledger.LabelledOwner(record), Print: ledger.Describe(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
+	f := ledger.PlatformResource{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: ledger.LabelledOwner(record),
+		Print: ledger.Describe(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
 	f.ID, _ = record["id"].(string)
 	f.Name, _ = record["name"].(string)
 	f.GPU, f.DataCenter = ledger.Machine(kind, record)

@@ -96,7 +96,8 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("upstream: base URL: %w", err)
 	}
-	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || strings.Trim(base.Path, "/") != "" {
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" ||
+		strings.Trim(base.Path, "/") != "" {
 		return nil, errors.New("upstream: base URL must be an http or https URL with only a host")
 	}
 	if base.Host, err = ascii(base); err != nil {
@@ -106,7 +107,8 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	c := &Client{base: base, stalls: newStalls(cfg.Timeout), credentials: credentials, standard: map[string]*http.Transport{"": cfg.standard(base.Scheme, dial)}}
+	c := &Client{base: base, stalls: newStalls(cfg.Timeout), credentials: credentials,
+		standard: map[string]*http.Transport{"": cfg.standard(base.Scheme, dial)}}
 	for _, cred := range credentials {
 		c.standard[cred.authorization()] = cfg.standard(base.Scheme, dial)
 	}

@@ -70,7 +70,8 @@ func (c *Config) reachable() error {
 	addr, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && c.guard().SafeAddr(addr.Unmap()) != nil:
-		return fmt.Errorf("must list the network of the receiver, such as %s/%d, to allow deliveries to the private address %s", addr, addr.BitLen(), addr)
+		return fmt.Errorf("must list the network of the receiver, such as %s/%d, to allow deliveries to the private address %s",
+			addr, addr.BitLen(), addr)
 	case err != nil && len(c.Networks) == 0 && privateName(host) && !egress.UsesProxy(u):
 		return fmt.Errorf("must list the network of the receiver: %s has no public address", host)
 	}
@@ -83,7 +84,8 @@ func privateName(host string) bool {
 	if !strings.Contains(host, ".") {
 		return host != ""
 	}
-	return slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".svc", ".intranet", ".corp", ".private"}, func(zone string) bool {
+	return slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".svc", ".intranet", ".corp",
+		".private"}, func(zone string) bool {
 		return strings.HasSuffix(host, zone)
 	})
 }

@@ -66,7 +66,8 @@ func input() []byte {
 			m.Doc += " Has the members of `input.spend.key`."
 		case m.Path == "catalog.gpus.<name>.secure":
 			m.Doc += " Has the members of `community`."
-		case strings.HasPrefix(m.Path, "spend.org.") || strings.HasPrefix(m.Path, "spend.team.") || strings.HasPrefix(m.Path, "catalog.gpus.<name>.secure."):
+		case strings.HasPrefix(m.Path, "spend.org.") || strings.HasPrefix(m.Path, "spend.team.") ||
+			strings.HasPrefix(m.Path, "catalog.gpus.<name>.secure."):
 			continue
 		}
 		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))

@@ -46,7 +46,8 @@ func DefaultConfig() Config {
 		MaxAge:  time.Hour,
 		Timeout: 10 * time.Second,
 		Retry:   5 * time.Second,
-		Storage: Storage{Standard: "0.07", StandardAbove: "0.05", HighPerformance: "0.14", Container: "0.10", Persistent: "0.10", PersistentStopped: "0.20", DefaultDisk: 20},
+		Storage: Storage{Standard: "0.07", StandardAbove: "0.05", HighPerformance: "0.14", Container: "0.10", Persistent: "0.10",
+			PersistentStopped: "0.20", DefaultDisk: 20},
 	}
 }
 

@@ -75,8 +75,10 @@ func (r RunPrice) Validate() error {
 		errs = append(errs, errors.New("requires exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
 	}
 	errs.If((r.PerInput > 0 || r.FreeInput) && r.PerTokens == 0 && !r.Free, "usd_per_million_input_tokens", "requires usd_per_million_tokens")
-	errs.If((r.PerCached > 0 || r.FreeCached) && r.PerTokens == 0 && !r.Free, "usd_per_million_cached_tokens", "requires usd_per_million_tokens")
-	errs.If(r.PerTokens > 0 && r.PerCached > r.prompt(), "usd_per_million_cached_tokens", "must not exceed the price of other prompt tokens, because runs are reserved at that price")
+	errs.If((r.PerCached > 0 || r.FreeCached) && r.PerTokens == 0 && !r.Free, "usd_per_million_cached_tokens",
+		"requires usd_per_million_tokens")
+	errs.If(r.PerTokens > 0 && r.PerCached > r.prompt(), "usd_per_million_cached_tokens",
+		"must not exceed the price of other prompt tokens, because runs are reserved at that price")
 	for name, n := range map[string]int64{
 		"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens, "round_seconds": r.RoundSeconds,
 		"default_width": r.DefaultWidth, "default_height": r.DefaultHeight,

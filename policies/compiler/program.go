@@ -59,7 +59,9 @@ type known struct {
 // CompileProgram returns the program for rules, given as references below data, and their dependencies. root is the root of data
 // that contains only rules: the program cannot read data. functions resolves built-in functions by name. c must have compiled the
 // modules.
-func CompileProgram(ctx context.Context, c *ast.Compiler, rules []string, root string, functions func(name string) topdown.BuiltinFunc) (*Program, error) {
+func CompileProgram(
+	ctx context.Context, c *ast.Compiler, rules []string, root string, functions func(name string) topdown.BuiltinFunc,
+) (*Program, error) {
 	plan, err := planOf(ctx, c, rules)
 	if err != nil {
 		return nil, fmt.Errorf("accept: plan: %w", err)

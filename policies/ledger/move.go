@@ -66,7 +66,8 @@ func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request 
 	var list []*Adjustment
 	for i := range state.Resources {
 		if known := &state.Resources[i]; m.of(known.Owner) {
-			list = append(list, &Adjustment{Kind: known.Kind, Resource: known.ID, Version: known.Version, Amounts: known.Amounts, Owner: &Owner{Team: m.To, Key: known.Owner.Key}})
+			list = append(list, &Adjustment{Kind: known.Kind, Resource: known.ID, Version: known.Version, Amounts: known.Amounts,
+				Owner: &Owner{Team: m.To, Key: known.Owner.Key}})
 		}
 	}
 	done, err := r.Store.Adjust(ctx, org, list...)
@@ -85,7 +86,8 @@ func (r *Reconciler) moveOwner(ctx context.Context, org string, m Move, request 
 			c.Pending++
 		}
 	}
-	out, err := r.Store.MoveAccrual(ctx, org, &AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id()), Permanent: request == ""})
+	out, err := r.Store.MoveAccrual(ctx, org,
+		&AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id()), Permanent: request == ""})
 	if err != nil {
 		return c, err
 	}

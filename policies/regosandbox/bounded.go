@@ -104,15 +104,16 @@ var replacements = sync.OnceValue(func() map[string]*topdown.Builtin {
 		f := topdown.GetBuiltin(b.Name)
 		decl := *b.Builtin
 		decl.Name = boundedPrefix + b.Name
-		out[decl.Name] = &topdown.Builtin{Decl: &decl, Func: func(bctx topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
-			if b.left(operands) < 0 {
-				return &topdown.Error{
-					Code: topdown.BuiltinErr, Location: bctx.Location,
-					Message: b.Name + ": operands or result too large",
+		out[decl.Name] = &topdown.Builtin{Decl: &decl,
+			Func: func(bctx topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
+				if b.left(operands) < 0 {
+					return &topdown.Error{
+						Code: topdown.BuiltinErr, Location: bctx.Location,
+						Message: b.Name + ": operands or result too large",
+					}
 				}
-			}
-			return f(bctx, operands, iter)
-		}}
+				return f(bctx, operands, iter)
+			}}
 	}
 	return out
 })

@@ -196,7 +196,8 @@ func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 		}
 		o.MasterName = path
 	default:
-		return fmt.Errorf("unknown scheme %q: must be redis, rediss, redis+cluster, rediss+cluster, redis+sentinel, rediss+sentinel or unix", u.Scheme)
+		return fmt.Errorf("unknown scheme %q: must be redis, rediss, redis+cluster, rediss+cluster, redis+sentinel, rediss+sentinel or unix",
+			u.Scheme)
 	}
 	if len(hosts) > 1 && o.MasterName == "" && !o.IsClusterMode {
 		return errors.New("several addresses require the scheme redis+cluster or redis+sentinel")

@@ -130,7 +130,8 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	case !refused && len(faults) > 0:
 		return a.rejected(faults)
 	case refused, in.Account == "" && !op.public:
-		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized + ": " + translate.MissingKeyText, code: codeUnauthenticated, status: http.StatusUnauthorized})
+		return a.refused(http.StatusUnauthorized,
+			&fault{message: textUnauthorized + ": " + translate.MissingKeyText, code: codeUnauthenticated, status: http.StatusUnauthorized})
 	}
 	budget, timeout := a.cfg.Timeout, a.cfg.Timeout
 	if op.creates {

@@ -111,7 +111,8 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 // would be harmful.
 func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, error) {
 	switch {
-	case a.object("savingsPlan").text("planLength") != "" || a.object("savingsPlan")["upfrontCost"] != nil && a.object("savingsPlan")["upfrontCost"] != 0.0:
+	case a.object("savingsPlan").text("planLength") != "" || a.object("savingsPlan")["upfrontCost"] != nil &&
+		a.object("savingsPlan")["upfrontCost"] != 0.0:
 		return nil, badInput("savingsPlan: savings plans are not available")
 	case a.text("volumeKey") != "":
 		return nil, badInput("volumeKey: encrypted volumes are not available")

@@ -29,7 +29,8 @@ func queries() map[string]rootField {
 	}
 	return map[string]rootField{
 		// null without a credential
-		"myself":             open(root(myself), "listPods", "listEndpoints", "listTemplates", "listNetworkVolumes", "listRegistries", "getSshKeys", "listBilling"),
+		"myself": open(root(myself), "listPods", "listEndpoints", "listTemplates", "listNetworkVolumes",
+			"listRegistries", "getSshKeys", "listBilling"),
 		"pod":                {resolve: byID("input.podId", podByID), v2: []string{"getPod"}},
 		"gpuTypes":           open(root(gpuTypes), "listGpuTypes"),
 		"cpuTypes":           open(root(cpuFlavors), "listCpuTypes"),
@@ -99,7 +100,8 @@ func resolvers(cfg Config) map[string]objectType {
 		all["Mutation"][name] = invalidating(f.resolve)
 	}
 	for _, family := range []map[string]objectType{
-		podTypes(), catalogTypes(), accountTypes(), billingTypes(cfg.Legacy), endpointTypes(), templateTypes(cfg.Legacy.Name()), storageTypes(), clusterTypes(),
+		podTypes(), catalogTypes(), accountTypes(), billingTypes(cfg.Legacy), endpointTypes(), templateTypes(cfg.Legacy.Name()),
+		storageTypes(), clusterTypes(),
 	} {
 		maps.Copy(all, family)
 	}

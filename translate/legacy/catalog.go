@@ -12,7 +12,8 @@ import (
 
 // catalog reads from the shared cache. Each distinct call is made once per request.
 func (s *Session) catalog(ctx context.Context, operation, member string, query url.Values) ([]any, error) {
-	list, err := s.MemoizeForRequest(operation+"\x00"+query.Encode(), func() (any, error) { return s.readCatalog(ctx, operation, member, query) })
+	list, err := s.MemoizeForRequest(operation+"\x00"+query.Encode(),
+		func() (any, error) { return s.readCatalog(ctx, operation, member, query) })
 	items, _ := list.([]any)
 	return items, err
 }
@@ -95,7 +96,9 @@ type FlavourInput struct {
 
 // Flavours selects up to most CPU flavours of a product: the given ones that exist and have the vCPU count, or the
 // cheapest in stock by the given price. It also returns the catalog records, or nil if the catalog cannot be read.
-func (s *Session) Flavours(ctx context.Context, w *FlavourInput, product, price string, most int) (chosen []string, records []any, err error) {
+func (s *Session) Flavours(
+	ctx context.Context, w *FlavourInput, product, price string, most int,
+) (chosen []string, records []any, err error) {
 	records, err = s.CPUs(ctx, product, w.VCPUs)
 	given := translate.Unique(w.IDs)
 	switch {

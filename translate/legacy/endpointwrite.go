@@ -149,7 +149,8 @@ func (e *endpointWrite) change(ctx context.Context, id string) error {
 	if kind, ok := e.w.Type.Get(); ok && kind != e.kind() {
 		return invalid("", "type of an endpoint cannot be changed")
 	}
-	gpu := len(translate.Unique(e.w.GPUs.Value())) > 0 || e.Quirks.StrictComputeType && (e.w.GPUCount.IsSet() || e.w.CUDAVersions.IsSet() || e.w.MinCUDA.Value() != "")
+	gpu := len(translate.Unique(e.w.GPUs.Value())) > 0 || e.Quirks.StrictComputeType &&
+		(e.w.GPUCount.IsSet() || e.w.CUDAVersions.IsSet() || e.w.MinCUDA.Value() != "")
 	if e.now.IsCPU() && gpu || !e.now.IsCPU() && e.w.CPU {
 		return invalid("", "compute type of an endpoint cannot be changed")
 	}

@@ -204,7 +204,8 @@ func (c *podCreate) mount(ctx context.Context, b v2.Pod) error {
 }
 
 func (c *podCreate) mountNetwork(ctx context.Context, b v2.Pod) error {
-	body, err := c.Read(ctx, Purpose{Verb: "read network volume", Noun: NounVolume, BodyID: c.want.NetworkVolume}, "getNetworkVolume", c.want.NetworkVolume)
+	body, err := c.Read(ctx, Purpose{Verb: "read network volume", Noun: NounVolume, BodyID: c.want.NetworkVolume},
+		"getNetworkVolume", c.want.NetworkVolume)
 	if err != nil {
 		return err
 	}

@@ -205,7 +205,8 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 	if err != nil {
 		f := a.faultOf(err)
 		out.Status = f.status
-		if wait := r.Header().Get("Retry-After"); wait != "" && (f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable) {
+		if wait := r.Header().Get("Retry-After"); wait != "" &&
+			(f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable) {
 			out.Header.Set("Retry-After", wait)
 		}
 		if f.wait > 0 {

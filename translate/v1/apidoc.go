@@ -65,7 +65,8 @@ func getOpenAPI(ctx context.Context, r *request) (*reply, error) {
 
 // patchLists replaces the fixed lists of ids: the data centres of pod creates, and every list of GPU types.
 func patchLists(doc any, centres, types []string) {
-	if field := translate.Members(doc, "components", "schemas", "PodCreateInput", "properties", "dataCenterIds"); field != nil && len(centres) > 0 {
+	if field := translate.Members(doc, "components", "schemas", "PodCreateInput", "properties", "dataCenterIds"); field != nil &&
+		len(centres) > 0 {
 		field["default"] = translate.List(centres)
 		if items := translate.Members(field, "items"); items != nil {
 			items["enum"] = translate.List(centres)

@@ -175,7 +175,8 @@ func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	records, err := r.List(ctx, legacy.Purpose{Verb: "network volume billing", Noun: legacy.NounVolume}, "listNetworkVolumeBilling", "records", query)
+	records, err := r.List(ctx, legacy.Purpose{Verb: "network volume billing", Noun: legacy.NounVolume},
+		"listNetworkVolumeBilling", "records", query)
 	if err != nil {
 		return nil, err
 	}

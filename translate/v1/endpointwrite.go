@@ -75,8 +75,9 @@ func (r *request) endpointInput() *legacy.EndpointInput {
 		Name: optional[string](in, "name"), TemplateID: optional[string](in, "templateId"),
 		GPUs: optional[[]string](in, "gpuTypeIds"), GPUCount: optional[int64](in, "gpuCount"),
 		CUDAVersions: optional[[]string](in, "allowedCudaVersions"), MinCUDA: optional[string](in, "minCudaVersion"),
-		WorkersMin: optional[int64](in, "workersMin"), WorkersMax: optional[int64](in, "workersMax"), IdleTimeout: optional[int64](in, "idleTimeout"),
-		Scaler: optional[string](in, "scalerType"), ScalerValue: optional[int64](in, "scalerValue"),
+		WorkersMin: optional[int64](in, "workersMin"), WorkersMax: optional[int64](in, "workersMax"),
+		IdleTimeout: optional[int64](in, "idleTimeout"),
+		Scaler:      optional[string](in, "scalerType"), ScalerValue: optional[int64](in, "scalerValue"),
 		TimeoutMS: optional[int64](in, "executionTimeoutMs"), FlashbootOn: optional[bool](in, "flashboot"),
 		CPU: len(in.texts("cpuFlavorIds")) > 0 || in.has("vcpuCount"), Hooks: endpointHooks{r},
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 var registryCreateForm = form{
-	{name: "name", plain: true, required: true}, {name: "username", plain: true, required: true}, {name: "password", plain: true, required: true},
+	{name: "name", plain: true, required: true}, {name: "username", plain: true, required: true},
+	{name: "password", plain: true, required: true},
 }
 
 // registryAuth returns registry credentials in v1's form, which has only the id and the name.

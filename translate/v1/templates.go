@@ -46,7 +46,8 @@ func (r *request) templateInput() *legacy.TemplateInput {
 // containerInput reads the settings that templates and pods share.
 func containerInput(in input) legacy.Container {
 	w := legacy.Container{
-		Image: optional[string](in, "imageName"), Entrypoint: optional[[]string](in, "dockerEntrypoint"), Cmd: optional[[]string](in, "dockerStartCmd"),
+		Image: optional[string](in, "imageName"), Entrypoint: optional[[]string](in, "dockerEntrypoint"),
+		Cmd:  optional[[]string](in, "dockerStartCmd"),
 		Disk: optional[int64](in, "containerDiskInGb"), Ports: optional[[]string](in, "ports"), Env: optional[map[string]string](in, "env"),
 		Registry: optional[string](in, "containerRegistryAuthId"),
 	}

@@ -77,7 +77,8 @@ func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawM
 	case err != nil:
 		return "", nil, err
 	case done.Status == "TIMED_OUT", done.Status == "FAILED" && done.took() >= r.Endpoint.patience():
-		return done.ID, nil, fmt.Errorf("%w: the platform ended the job; execution_timeout_ms of the endpoint allows %s", errSlow, r.Endpoint.patience())
+		return done.ID, nil, fmt.Errorf("%w: the platform ended the job; execution_timeout_ms of the endpoint allows %s",
+			errSlow, r.Endpoint.patience())
 	case done.Status != "COMPLETED":
 		text, _ := done.Error.(string)
 		return done.ID, nil, &failure{cmp.Or(text, "the job is "+done.Status)}
@@ -105,7 +106,9 @@ func (s *Session) Balanced(ctx context.Context, p *Project, r *Route, in incomin
 }
 
 // Forward sends a request to a load-balanced endpoint and returns its response.
-func (s *Session) Forward(ctx context.Context, p *Project, e *Endpoint, method, path string, header http.Header, body []byte) (a *answer, err error) {
+func (s *Session) Forward(
+	ctx context.Context, p *Project, e *Endpoint, method, path string, header http.Header, body []byte,
+) (a *answer, err error) {
 	err = s.attempt(ctx, p, e, func(ctx context.Context, endpoint string) (err error) {
 		for {
 			a, err = s.gateway.send(ctx, method, "/lb/"+url.PathEscape(endpoint)+path, header, body)
@@ -173,7 +176,8 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 	}
 	raw, err = json.Marshal(request)
 	if len(raw) > maxPayload {
-		return nil, &refusalError{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a call may have at most %d MiB, including its source", maxPayload>>20)}
+		return nil, &refusalError{Status: http.StatusRequestEntityTooLarge,
+			Detail: fmt.Sprintf("a call may have at most %d MiB, including its source", maxPayload>>20)}
 	}
 	return raw, err
 }
@@ -299,7 +303,8 @@ func (s *Session) ready(ctx context.Context, e *Endpoint, id string) error {
 		case err == nil && w.Running+w.Idle > 0:
 			return nil
 		case err == nil:
-			s.say("%s%s: waiting for a worker for %s (initializing %d, without room %d, unhealthy %d)", livePrefix, e.name(), quiet+waited, w.Initializing, w.Throttled, w.Unhealthy)
+			s.say("%s%s: waiting for a worker for %s (initializing %d, without room %d, unhealthy %d)",
+				livePrefix, e.name(), quiet+waited, w.Initializing, w.Throttled, w.Unhealthy)
 		case ctx.Err() == nil:
 			s.say("%s%s: waiting for a worker; %v", livePrefix, e.name(), err)
 		}

@@ -23,12 +23,14 @@ func openAPI(p *Project) []byte {
 	}
 	for path, summary := range map[string]string{"/": "Health of the server", "/ping": "Health of the server"} {
 		paths[path] = map[string]any{"get": map[string]any{
-			"operationId": "get" + folded(strings.ReplaceAll(path, "/", "_")), "summary": summary, "tags": []string{"health"}, "responses": answers("The server is up", nil),
+			"operationId": "get" + folded(strings.ReplaceAll(path, "/", "_")), "summary": summary, "tags": []string{"health"},
+			"responses": answers("The server is up", nil),
 		}}
 	}
 	document, err := json.Marshal(map[string]any{
 		"openapi": "3.1.0",
-		"info":    map[string]string{"title": "tollgate dev", "version": "1", "description": "Functions of this directory. Their bodies run on the platform."},
+		"info": map[string]string{"title": "tollgate dev", "version": "1",
+			"description": "Functions of this directory. Their bodies run on the platform."},
 		"servers": []map[string]string{{"url": "/"}},
 		"paths":   paths,
 	})

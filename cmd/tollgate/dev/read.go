@@ -44,7 +44,8 @@ func FindPython(ctx context.Context) Python {
 		return Python{}
 	}
 	p := Python{path: path}
-	if out, err := p.run(ctx, readPatience, nil, "import sys; print(sys.executable)"); err == nil && filepath.IsAbs(strings.TrimSpace(string(out))) {
+	if out, err := p.run(ctx, readPatience, nil, "import sys; print(sys.executable)"); err == nil &&
+		filepath.IsAbs(strings.TrimSpace(string(out))) {
 		p.path = strings.TrimSpace(string(out))
 	}
 	return p

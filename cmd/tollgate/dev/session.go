@@ -226,7 +226,8 @@ func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body ma
 		if old := all.in(s.gateway.URL)[e.name()]; old != nil {
 			entry.Generation = old.Generation + 1
 		}
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.state.project, s.gateway.URL, e.name(), entry.Body, entry.Generation))
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.state.project, s.gateway.URL, e.name(),
+			entry.Body, entry.Generation))
 		entry.Key = "dev-" + hex.EncodeToString(sum[:])
 		all.in(s.gateway.URL)[e.name()] = entry
 	})

@@ -50,7 +50,8 @@ func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, b
 		s.say("%s%s: the gateway has no price for this endpoint, with workers %d", livePrefix, e.name(), e.Config.Workers[1])
 		return q, s.room(e, q)
 	}
-	line := []string{fmt.Sprintf("%s%s: at most %.4g USD an hour, %.2f a month, with workers %d", livePrefix, e.name(), q.hourly, q.monthly, e.Config.Workers[1])}
+	line := []string{fmt.Sprintf("%s%s: at most %.4g USD an hour, %.2f a month, with workers %d",
+		livePrefix, e.name(), q.hourly, q.monthly, e.Config.Workers[1])}
 	for _, b := range q.budgets {
 		if strings.Contains(b.Budget, " per_") {
 			line = append(line, fmt.Sprintf("%s then has %.4g of %.4g USD left", b.Budget, max(b.Limit-b.After, 0), b.Limit))
@@ -74,7 +75,8 @@ func (s *Session) room(e *Endpoint, q quote) error {
 	case !q.priced && q.refusal.Status != 0:
 		return &q.refusal
 	case !q.priced:
-		return &refusalError{Status: http.StatusPaymentRequired, Detail: "--max-usd requires a price, but the gateway has no price for this endpoint: nothing was rented"}
+		return &refusalError{Status: http.StatusPaymentRequired,
+			Detail: "--max-usd requires a price, but the gateway has no price for this endpoint: nothing was rented"}
 	}
 	if rate += q.hourly - s.rented[e.name()].hourly; rate > 0 {
 		lasts := time.Duration(min(left/rate, 1e5) * float64(time.Hour)).Round(time.Second)

@@ -136,7 +136,8 @@ func (s *State) Read() (entries, error) {
 		return nil, fmt.Errorf("state: %s: %w", stateFile, err)
 	}
 	if kept.Project != s.project {
-		return nil, fmt.Errorf("state: %s was written in another directory or by another user; remove it if its endpoints are not yours", stateFile)
+		return nil, fmt.Errorf("state: %s was written in another directory or by another user; remove it if its endpoints are not yours",
+			stateFile)
 	}
 	for _, all := range kept.Gateways {
 		for name, e := range all {

@@ -40,7 +40,9 @@ const maxShown = 4 << 10
 
 // Approve uses a grant that covers the violations, and returns the violations that the grant overrides. Without a grant it creates an
 // approval request and adds the ID of the request to p. If the store is unavailable, p is unchanged.
-func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted {
+func (f *Grants) Approve(
+	ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem,
+) []policies.Excepted {
 	refusals := make([]approval.Refusal, len(violations))
 	for i, v := range violations {
 		refusals[i] = approval.Refusal{By: v.Policy, Message: v.Message}
@@ -225,7 +227,8 @@ func addAdvice(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
 		p.Detail += "; an operator can approve this call: make the call to request approval"
 		return
 	default:
-		p.Detail += approval.Advice + fmt.Sprintf("ask an operator to run 'tollgate approvals grant %s %s', then repeat the call", ex.Caller.Org, r.ID)
+		p.Detail += approval.Advice + fmt.Sprintf("ask an operator to run 'tollgate approvals grant %s %s', then repeat the call",
+			ex.Caller.Org, r.ID)
 	}
 	p.Approval = &problem.Approval{ID: r.ID, State: string(r.State), Until: r.Until}
 }

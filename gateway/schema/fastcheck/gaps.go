@@ -26,7 +26,8 @@ var none = reflect.ValueOf(jsonschema.Schema{
 })
 
 // others are the fields of a schema that programs do not implement.
-var others = slices.DeleteFunc(reflect.VisibleFields(none.Type()), func(f reflect.StructField) bool { return !f.IsExported() || implemented[f.Name] })
+var others = slices.DeleteFunc(reflect.VisibleFields(none.Type()),
+	func(f reflect.StructField) bool { return !f.IsExported() || implemented[f.Name] })
 
 // gaps returns the parts of root and its subschemas that a program does not implement, each as the location of the schema
 // and the reason, sorted.

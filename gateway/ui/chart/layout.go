@@ -106,7 +106,8 @@ func (c Chart) layout() *drawing {
 	tall := cmp.Or(float64(c.Height), plotHeight)
 	baseline := plotTop + tall
 	d := &drawing{
-		Left: c.crop(), Height: number(baseline + axisHeight), Baseline: number(baseline), PlotTop: number(plotTop), PlotHeight: number(tall), LineWidth: number(lineWidth),
+		Left: c.crop(), Height: number(baseline + axisHeight), Baseline: number(baseline), PlotTop: number(plotTop),
+		PlotHeight: number(tall), LineWidth: number(lineWidth),
 	}
 	if c.Zone == nil {
 		c.Zone = time.UTC

@@ -107,7 +107,9 @@ func (p *ReplayRequest) engine(ctx context.Context) (*policies.Engine, error) {
 
 // Replay evaluates a draft for the calls written by log, in a child of r, or in this process if r is nil. Faults of the draft are
 // returned as joined *policyconfig.Error values.
-func Replay(ctx context.Context, r *isolate.Runner, p *ReplayRequest, log func(ctx context.Context, w io.Writer) error) (*replay.Report, error) {
+func Replay(
+	ctx context.Context, r *isolate.Runner, p *ReplayRequest, log func(ctx context.Context, w io.Writer) error,
+) (*replay.Report, error) {
 	if r != nil {
 		var out replay.Report
 		err := r.Run(ctx, &isolate.Job{Org: p.Source.Org, Name: replayJob, Deadline: ReplayTime, Request: p, Input: log}, &out)

@@ -204,7 +204,9 @@ func (s *Intents) Forget(ctx context.Context, org string, ids ...string) error {
 
 // run runs a script and returns its reply without the head, the store's clock, and the time of sending. If whole is set, it waits until
 // the intents are complete.
-func (s *Intents) run(ctx context.Context, script *redis.Script, org string, args []any, whole bool) (reply []any, now, sent time.Time, err error) {
+func (s *Intents) run(
+	ctx context.Context, script *redis.Script, org string, args []any, whole bool,
+) (reply []any, now, sent time.Time, err error) {
 	for {
 		sent = time.Now()
 		keys, first := s.opening(org)
