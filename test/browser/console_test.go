@@ -242,7 +242,7 @@ func TestLiveDecisionsInTheConsole(t *testing.T) {
 	h.quiet(t, b)
 }
 
-// click presses an element, once the page has it: a page that is still being parsed can show a text before the button below it.
+// click presses an element, once the page has it.
 func click(t *testing.T, b *tab, selector string) {
 	t.Helper()
 	element := "document.querySelector(`" + selector + "`)"

@@ -35,7 +35,7 @@ func openTab(t *testing.T) *tab {
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.WindowSize(1300, 1600))
 	allocated, endAllocated := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), opts...)
 	ctx, end := chromedp.NewContext(allocated)
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 6*time.Minute)
 	t.Cleanup(func() { cancel(); end(); endAllocated() })
 	b := &tab{ctx: ctx}
 	err := chromedp.Listen(ctx, func(event any) {
@@ -105,7 +105,7 @@ func (b *tab) untilOr(t *testing.T, condition, again string) {
 	b.until(t, condition)
 }
 
-// poll evaluates a condition until it holds, for the given time at most. The interval is kept here and not in the page
+// poll evaluates a condition of a page that is parsed until it holds, for the given time at most. The interval is kept here and not in the page
 // (as chromedp.Poll does), because timers and animation frames of a page do not fire while its scripts are switched off.
 func (b *tab) poll(condition string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(b.ctx, limit)
@@ -113,7 +113,7 @@ func (b *tab) poll(condition string, limit time.Duration) error {
 	interval := time.NewTicker(20 * time.Millisecond)
 	defer interval.Stop()
 	for {
-		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+condition+")"))
+		holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState !== "loading" && !!(`+condition+`)`))
 		if holds {
 			return nil
 		}
