@@ -32,7 +32,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		kit: k, features: p.list(), rows: p.rows, health: p.health, counts: p.counts, keys: p.keys, decisions: p.decisions, audit: p.audit,
 		envoys: p.envoys, questions: p.questions, closeFiles: p.close,
 	}
-	telemetry.MeasureGate(k.meter(), p.gate)
+	telemetry.MeasureGate(k.meter(), p.room.Gate)
 	telemetry.MeasureSources(k.meter(), deps.Now, g.sources)
 	if err := g.Swap(cfg); err != nil {
 		p.close()

@@ -22,7 +22,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
@@ -95,7 +94,6 @@ type parts struct {
 	counts    *operator.Limiters
 	limits    operator.Limits
 	room      filter.Capacity
-	gate      *overload.Gate
 	access    *callers.Access
 	keep      *money.Snooze
 	self      *selfservice.Service
@@ -283,8 +281,8 @@ func auditStages(*compiled) stages {
 
 // newParts builds the values of the features in order of their dependencies. On an error it closes the files it opened.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
-	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis), room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets),
-		gate: overload.New(cfg.Overload)}
+	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis),
+		room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets, cfg.Overload)}
 	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
 		if err := more(cfg); err != nil {
 			p.close()

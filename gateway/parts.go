@@ -54,7 +54,7 @@ func (p *parts) compileQuotas(c *compiled) error {
 }
 
 func (p *parts) compileOverload(c *compiled) error {
-	c.ports.Gate = p.gate
+	c.ports.Gate = p.room.Gate
 	return nil
 }
 
