@@ -23,7 +23,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
@@ -55,9 +54,8 @@ type feature struct {
 	name string
 	// rows returns the admin API rows of the feature. It must work without a gateway, for documentation.
 	rows func() []adminapi.Endpoint
-	// routes returns the v2 routes that the feature serves itself, and answers their responders by route ID.
-	routes  func() []route.Route
-	answers func() map[string]filter.Responder
+	// routes returns the routes that the feature serves.
+	routes func() []filter.Served
 	// compile adds the contributions of the feature to a configuration. It must not change anything else.
 	compile func(c *compiled) error
 	// stages returns the filters of the feature by stage name; chainOrder lists the names. It is called for each configuration after the
@@ -138,7 +136,7 @@ func (p *parts) list() []feature {
 		}},
 		{name: "approvals", rows: p.approvals.Endpoints, compile: p.compileApprovals},
 		{
-			name: "callers", rows: p.operators.Endpoints, routes: callers.Routes, answers: p.keys.Answers,
+			name: "callers", rows: p.operators.Endpoints, routes: p.keys.Routes,
 			compile: p.compileCallers, stages: p.callerStages,
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
@@ -165,10 +163,9 @@ func (p *parts) list() []feature {
 			}
 		}},
 		{name: "reports", rows: p.reports.Endpoints},
-		{name: "snooze", routes: money.SnoozeRoutes, answers: p.keep.Answers},
-		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
-		{name: "reference", answers: p.referenceAnswers},
-		{name: "self-service", routes: selfservice.Routes, answers: p.self.Responders},
+		{name: "snooze", routes: p.keep.Routes},
+		{name: "access", routes: p.access.Routes},
+		{name: "self-service", routes: p.self.Routes},
 		{name: "questions", rows: p.questions.Endpoints, stages: p.estimateStages},
 		{name: "fleet", rows: p.fleet.Endpoints,
 			tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
@@ -216,7 +213,7 @@ func (p *parts) trafficStages(c *compiled) stages {
 	return stages{
 		"headers/assign ids":     filter.AssignIDs{},
 		"headers/limit size":     filter.LimitSize{},
-		"headers/match route":    filter.MatchRoute{Table: c.table, API: p.api, Run: p.runs},
+		"headers/match route":    filter.MatchRoute{Table: c.pipeline.Table, API: p.api, Run: p.runs},
 		"headers/check headers":  filter.CheckHeaders{},
 		"headers/require route":  filter.RequireRoute{API: p.api, Run: p.runs},
 		"body/limit size":        filter.ReadBody{Memory: p.room.Bodies, Keyless: p.room.Keyless},
