@@ -16,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
-	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
@@ -29,7 +28,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -372,18 +370,17 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 		Approvals:   p.approvals.Store, Notices: accounts, Sent: alerts.NewSentLog(p.deps.Redis, cfg.Redis.Prefix),
 	}
 	history := money.NewHistory(cfg, accounts)
-	self := ledger.Holder{Incarnation: ulid.Make().String(), Gateway: p.name}
-	p.intents = idempotency.NewTracker(p.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, p.background.Go, p.deps.Logger)
+	p.intents = idempotency.NewTracker(p.scripts, cfg.Redis.Prefix.Intents(), ulid.Make().String(), p.background.Go, p.deps.Logger)
 	peers := p.store.Alive
 	if cfg.Redis.Embedded {
 		peers = nil
 	}
 	p.intents.SetPeers(p.name, peers)
-	p.money = money.New(cfg, self, money.Deps{
+	p.money = money.New(cfg, p.name, money.Deps{
 		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.RecordOwnAction, Now: p.deps.Now, Logger: p.deps.Logger,
 		Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
 		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history,
-		Job: p.current.job, Current: p.current.view, Account: p.current.account,
+		Current: p.current.view, Account: p.current.account, Runs: p.current.run,
 	})
 	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}
 	p.reports = alerts.Reports{Money: p.money, Decisions: p.decisions}
@@ -406,7 +403,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store,
 		Engine: &p.engines.InForce, Current: p.current.view,
 	})
-	p.keep = &money.Snooze{SnoozeLinks: p.alerts.SnoozeLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
+	p.keep = &money.Snooze{SnoozeLinks: p.alerts.SnoozeLinks, Access: p.access, Updates: filter.UpdateOperations(p.api)}
 	return nil
 }
 
@@ -422,11 +419,9 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	}
 	p.described = operator.Policies{Current: p.current.view}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
-	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api),
-		Ledger: p.money.Ledger, Now: p.deps.Now}
 	p.questions = &operator.Explainer{
-		Current: p.current.view, DryRun: func() *explain.DryRun { return p.current.dryRun(dry) }, Account: p.current.account,
-		Catalog: p.prices, API: p.api, Now: p.deps.Now,
+		Current: p.current.view, Compiled: p.current.compiled, Account: p.current.account, Catalog: p.prices, API: p.api, Now: p.deps.Now,
+		Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Ledger: p.money.Ledger,
 	}
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())
 	p.fleet = &operator.Fleet{
