@@ -32,7 +32,7 @@ func (p *parts) compileTraffic(c *compiled) error {
 	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets,
 		Health: p.runs.Operation("endpointHealth")}
 	c.addresses = filter.RewriteAddresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
-	c.pipeline.Ports.Background = p.background
+	c.pipeline.Ports.Background = p.background.Go
 	c.pipeline.Ports.Sender = &filter.Dispatcher{
 		Upstream: client, Run: c.runs.Client, Balanced: c.runs.Balanced, Recorder: p.recorder, Deadline: c.cfg.Timeouts.Call,
 		Streams: p.streams, WebSockets: p.room.WebSockets, Lists: p.room.Lists,
