@@ -122,17 +122,17 @@ func (p *parts) list() []feature {
 				{Name: "reconciler", Until: tasks.Stopping, Run: p.money.Loop.Run},
 			}
 		}},
-		{name: "quotas", rows: p.limits.Endpoints, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
+		{name: "quotas", rows: p.limits.Endpoints, stages: p.countStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "limiter", Until: tasks.Drained, Run: p.counts.Run}, // permits acquired during draining are returned too
 				{Name: "store check", Until: tasks.Drained, Run: p.health.watchStore},
 			}
 		}},
-		{name: "overload", compile: p.compileOverload, stages: overloadStages},
+		{name: "overload", stages: overloadStages},
 		{name: "idempotency", compile: p.compileIntents, stages: onceStages, tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "intents", Until: tasks.Drained, Run: p.intents.Run}}
 		}},
-		{name: "approvals", rows: p.approvals.Endpoints, compile: p.compileApprovals},
+		{name: "approvals", rows: p.approvals.Endpoints},
 		{
 			name: "callers", rows: p.operators.Endpoints, routes: p.keys.Routes,
 			compile: p.compileCallers, stages: p.callerStages,
@@ -143,7 +143,7 @@ func (p *parts) list() []feature {
 				}
 			},
 		},
-		{name: "prices", compile: p.compilePrices, apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
+		{name: "prices", apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping,
 				Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
 		}},
@@ -173,9 +173,9 @@ func (p *parts) list() []feature {
 		{name: "Envoy", rows: p.envoys.Endpoints},
 		{name: "revisions", rows: p.revisions.Endpoints},
 		// Deliveries to other systems end first: the counts after them wait for a store that may be down.
-		{name: "audit", rows: p.audit.Endpoints, compile: p.compileAudit, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
+		{name: "audit", rows: p.audit.Endpoints, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
 		{
-			name: "decisions", rows: p.decisions.Endpoints, compile: p.compileDecisions, tasks: p.decisions.Tasks,
+			name: "decisions", rows: p.decisions.Endpoints, tasks: p.decisions.Tasks,
 			apply: func(_, now *state) { p.decisions.Apply(now.Config) },
 		},
 		p.legacyFeature(),

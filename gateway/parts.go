@@ -16,8 +16,18 @@ import (
 // userAgent returns the User-Agent sent to the platform.
 func userAgent(version string) string { return "tollgate/" + version }
 
-// compileTraffic adds the platform clients and the ports that every call uses.
+// ports returns the ports that are the same with every configuration.
+func (p *parts) ports() filter.Ports {
+	return filter.Ports{
+		Background: p.background.Go, Gate: p.room.Gate, Counter: p.counts.Limiter, Shares: p.counts.Shares, Ledger: p.money.Ledger,
+		Keeper: p.money.Keeper, Prices: p.prices, Audit: p.audit.Log, Observer: p.decisions, Decisions: p.decisions.Recorder(),
+		Approvals: &grants.Grants{Store: alerts.Approvals{Store: p.approvals.Store, Alerts: p.alerts}}, LeadsMayManage: true,
+	}
+}
+
+// compileTraffic adds the platform clients and the ports that use them.
 func (p *parts) compileTraffic(c *compiled) error {
+	c.pipeline.Ports = p.ports()
 	client, err := platform.New(c.cfg)
 	if err != nil {
 		return err
@@ -32,7 +42,6 @@ func (p *parts) compileTraffic(c *compiled) error {
 	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets,
 		Health: p.runs.Operation("endpointHealth")}
 	c.addresses = filter.RewriteAddresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
-	c.pipeline.Ports.Background = p.background.Go
 	c.pipeline.Ports.Sender = &filter.Dispatcher{
 		Upstream: client, Run: c.runs.Client, Balanced: c.runs.Balanced, Recorder: p.recorder, Deadline: c.cfg.Timeouts.Call,
 		Streams: p.streams, WebSockets: p.room.WebSockets, Lists: p.room.Lists,
@@ -41,19 +50,8 @@ func (p *parts) compileTraffic(c *compiled) error {
 }
 
 func (p *parts) compileSpending(c *compiled) (err error) {
-	c.pipeline.Ports.Ledger, c.pipeline.Ports.Keeper = p.money.Ledger, p.money.Keeper
 	c.refusing, err = money.NewStreamOptions(p.deps.Now)
 	return err
-}
-
-func (p *parts) compileQuotas(c *compiled) error {
-	c.pipeline.Ports.Counter, c.pipeline.Ports.Shares = p.counts.Limiter, p.counts.Shares
-	return nil
-}
-
-func (p *parts) compileOverload(c *compiled) error {
-	c.pipeline.Ports.Gate = p.room.Gate
-	return nil
 }
 
 func (p *parts) compileIntents(c *compiled) error {
@@ -65,13 +63,7 @@ func (p *parts) compileIntents(c *compiled) error {
 	return nil
 }
 
-func (p *parts) compileApprovals(c *compiled) error {
-	c.pipeline.Ports.Approvals = &grants.Grants{Store: alerts.Approvals{Store: p.approvals.Store, Alerts: p.alerts}}
-	return nil
-}
-
 func (p *parts) compileCallers(c *compiled) (err error) {
-	c.pipeline.Ports.LeadsMayManage = true
 	if c.callers, err = p.keys.Callers(c.cfg); err != nil {
 		return err
 	}
@@ -83,24 +75,9 @@ func (p *parts) compileCallers(c *compiled) (err error) {
 	return err
 }
 
-func (p *parts) compilePrices(c *compiled) error {
-	c.pipeline.Ports.Prices = p.prices
-	return nil
-}
-
 func (p *parts) compilePolicies(c *compiled) (err error) {
 	c.engine, err = p.engines.New(c.cfg, p.current.engine())
 	return err
-}
-
-func (p *parts) compileAudit(c *compiled) error {
-	c.pipeline.Ports.Audit = p.audit.Log
-	return nil
-}
-
-func (p *parts) compileDecisions(c *compiled) error {
-	c.pipeline.Ports.Observer, c.pipeline.Ports.Decisions = p.decisions, p.decisions.Recorder()
-	return nil
 }
 
 // applyCallers drops keys of token issuers that are no longer configured.
