@@ -33,7 +33,7 @@ type AccessDeps struct {
 	API     *schema.API
 	Catalog *catalog.Catalog
 	Limiter *ratelimit.Limiter
-	Ledger  ledger.Store
+	Ledger  ledger.Accounts
 	// Engine is the policy engine of the current configuration.
 	Engine *atomic.Pointer[policies.Engine]
 	*view.Current
