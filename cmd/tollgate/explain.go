@@ -145,7 +145,8 @@ func explainOffline(ctx context.Context, path string, q operator.ExplainRequest)
 		return nil, err
 	}
 	defer g.Close()
-	return g.Questions().ExplainOffline(ctx, q)
+	q.Offline = true
+	return g.Questions().Explain(ctx, q)
 }
 
 // question returns the request described by flags, arguments and a captured file.

@@ -38,6 +38,8 @@ type ExplainRequest struct {
 	// Team and Roles describe a caller without a key.
 	Team  string
 	Roles []identity.Role
+	// Offline reads neither from the platform nor from the shared store.
+	Offline bool
 }
 
 // explainTimeout limits one explanation, including reads.
@@ -79,15 +81,6 @@ func (a *Explainer) dryRun() *explain.DryRun {
 // Explain predicts the outcome of a request with the configuration in force. It sends only reads, and counts and stores nothing. It
 // returns an error if the request is invalid.
 func (a *Explainer) Explain(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
-	return a.explain(ctx, q, false)
-}
-
-// ExplainOffline is like Explain but reads neither from the platform nor from the shared store.
-func (a *Explainer) ExplainOffline(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
-	return a.explain(ctx, q, true)
-}
-
-func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool) (*explain.Report, error) {
 	caller, err := a.caller(q)
 	if err != nil {
 		return nil, err
@@ -97,7 +90,7 @@ func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool)
 		return nil, err
 	}
 	run := a.dryRun()
-	run.Offline = offline
+	run.Offline = q.Offline
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	return run.Run(ctx, in, caller)
