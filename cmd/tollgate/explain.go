@@ -145,7 +145,6 @@ func explainOffline(ctx context.Context, path string, q operator.ExplainRequest)
 		return nil, err
 	}
 	defer g.Close()
-	q.Offline = true
 	return g.Questions().Explain(ctx, q)
 }
 
@@ -182,7 +181,7 @@ func (f *explainFlags) question(args []string, stdin io.Reader) (operator.Explai
 	case q.Method == "":
 		q.Method = http.MethodGet
 	}
-	q.Org, q.Key, q.Team = cmp.Or(f.org, q.Org), cmp.Or(f.key, q.Key), cmp.Or(f.team, q.Team)
+	q.Org, q.Key, q.Team, q.Offline = cmp.Or(f.org, q.Org), cmp.Or(f.key, q.Key), cmp.Or(f.team, q.Team), f.config != ""
 	for _, r := range f.roles {
 		q.Roles = append(q.Roles, identity.Role(r))
 	}
