@@ -78,10 +78,7 @@ func Routes(api *schema.API, runs Runs) ([]filter.Served, error) {
 	if err != nil {
 		return nil, err
 	}
-	routes := runs.routes()
-	if len(routes) > 0 {
-		pages = append(pages, runs.description(routes))
-	}
+	var routes []filter.Served
 	for _, op := range api.Operations() {
 		row, _ := operation.Lookup(op.ID)
 		one := filter.Serve(op.ID, op.Method, op.Path, nil)
@@ -91,6 +88,9 @@ func Routes(api *schema.API, runs Runs) ([]filter.Served, error) {
 			one.Answer = filter.StaticResponse(header, api.Document)
 		}
 		routes = append(routes, one)
+	}
+	if own := runs.routes(); len(own) > 0 {
+		routes, pages = append(routes, own...), append(pages, runs.description(own))
 	}
 	for _, f := range pages {
 		page := filter.Serve("docs:"+f.Path, http.MethodGet, f.Path, filter.StaticResponse(f.Header, f.Body))
