@@ -32,7 +32,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		kit: k, features: p.list(), rows: p.rows, health: p.health, counts: p.counts, keys: p.keys, decisions: p.decisions, audit: p.audit,
 		envoys: p.envoys, questions: p.questions, closeFiles: p.close,
 	}
-	telemetry.MeasureGate(k.meter(), p.gate)
+	telemetry.MeasureGate(k.meter(), p.room.Gate)
 	telemetry.MeasureSources(k.meter(), deps.Now, g.sources)
 	if err := g.Swap(cfg); err != nil {
 		p.close()
@@ -60,7 +60,8 @@ func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 		deps: deps, name: cmp.Or(cfg.Instance, deps.Instance, rand.Text()), api: deps.API, background: &tasks.Group{Logger: deps.Logger},
 		current: &current{view: view.New(deps.Now), swapped: make(chan struct{}, 1), started: cfg},
 	}
-	k.tasks = newSupervisor(deps.Logger, k.meter())
+	k.tasks = tasks.NewSupervisor(deps.Logger, telemetry.Must(k.meter().Int64Counter("tollgate.task.panics",
+		metric.WithDescription("Panics of background tasks. Each task was restarted."))))
 	k.streams = filter.NewStreams(func(s filter.Stream) (time.Duration, bool) { return k.current.allows(s, deps.Now()) })
 	if k.api == nil {
 		if k.api, err = schema.Load(); err != nil {

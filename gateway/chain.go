@@ -37,7 +37,8 @@ func arrange(features []feature, c *compiled) error {
 		return list
 	}
 	order := chainOrder()
-	c.chain.Headers, c.chain.Body, c.chain.Call = part("headers", order.Headers), part("body", order.Body), part("call", order.Call)
+	chain := c.pipeline.Chain
+	chain.Headers, chain.Body, chain.Call = part("headers", order.Headers), part("body", order.Body), part("call", order.Call)
 	for name := range all {
 		faults = append(faults, fmt.Errorf("stage %q is missing from the order of the chain", name))
 	}

@@ -27,10 +27,11 @@ func TestStagesHaveOneSupplier(t *testing.T) {
 		"no feature supplies stage \"call/evaluate policies\"":                                            {all(func(m stages) { delete(m, "call/evaluate policies") })},
 		"stage \"call/convene jury\" is missing from the order of the chain":                              {all(func(m stages) { m["call/convene jury"] = filter.AssignIDs{} })},
 	} {
-		c := &compiled{chain: new(filter.Chain)}
+		chain := new(filter.Chain)
+		c := &compiled{state: &state{pipeline: &filter.Pipeline{Chain: chain}}}
 		err := arrange(features, c)
-		if want == "" && (err != nil || len(c.chain.Call) != len(chainOrder().Call)) || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%v and %d stages, want %q", err, len(c.chain.Call), want)
+		if want == "" && (err != nil || len(chain.Call) != len(chainOrder().Call)) || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%v and %d stages, want %q", err, len(chain.Call), want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"crypto/x509"
 	"sync"
 	"sync/atomic"
@@ -9,17 +8,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // state is one compiled configuration. It is immutable.
@@ -63,6 +58,8 @@ func (c *current) engine() *policies.Engine {
 
 func (c *current) account() *upstream.Account { return c.Load().account }
 
+func (c *current) run() *upstream.Client { return c.Load().runs.Client }
+
 func (c *current) admins() *admin.Directory { return c.Load().admins }
 
 func (c *current) callers() *callers.Callers { return c.Load().callers }
@@ -79,16 +76,6 @@ func (c *current) revocations() map[string]time.Time {
 	return c.pipeline().Callers.Directory.Revocations()
 }
 
-// job asks the platform for the outcome of the job of a hold.
-func (c *current) job(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error) {
-	now := c.Load()
-	o := now.Orgs[org]
-	if o == nil || now.runs.Client == nil {
-		return nil, nil //nolint:nilnil // nothing is known about the job
-	}
-	return money.JobOutcome(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.For(h.Metadata.Name))
-}
-
 // allows reports whether an open event stream may continue, and for how long; 0 means no limit.
 func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok bool) {
 	now := c.Load()
@@ -103,14 +90,8 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 	return left, ok
 }
 
-// dryRun returns a dry run of the state in force. The fields of run that do not depend on the state must be set.
-func (c *current) dryRun(run explain.DryRun) *explain.DryRun {
+// compiled returns what a dry run uses of the state in force.
+func (c *current) compiled() operator.Compiled {
 	now := c.Load()
-	run.Pipeline, run.Reader, run.Engine = now.pipeline, now.reader, now.engine
-	run.Translators = make(map[route.Dialect]filter.Translator)
-	for dialect, t := range now.pipeline.Ports.Translators {
-		run.Translators[dialect] = t.ForDryRun()
-	}
-	run.Entries = func(org string) []policies.Entry { return callers.Entries(now.Config, org) }
-	return &run
+	return operator.Compiled{Config: now.Config, Pipeline: now.pipeline, Reader: now.reader, Engine: now.engine}
 }

@@ -16,22 +16,18 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
-	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -56,9 +52,8 @@ type feature struct {
 	name string
 	// rows returns the admin API rows of the feature. It must work without a gateway, for documentation.
 	rows func() []adminapi.Endpoint
-	// routes returns the v2 routes that the feature serves itself, and answers their responders by route ID.
-	routes  func() []route.Route
-	answers func() map[string]filter.Responder
+	// routes returns the routes that the feature serves.
+	routes func() []filter.Served
 	// compile adds the contributions of the feature to a configuration. It must not change anything else.
 	compile func(c *compiled) error
 	// stages returns the filters of the feature by stage name; chainOrder lists the names. It is called for each configuration after the
@@ -95,7 +90,6 @@ type parts struct {
 	counts    *operator.Limiters
 	limits    operator.Limits
 	room      filter.Capacity
-	gate      *overload.Gate
 	access    *callers.Access
 	keep      *money.Snooze
 	self      *selfservice.Service
@@ -128,19 +122,19 @@ func (p *parts) list() []feature {
 				{Name: "reconciler", Until: tasks.Stopping, Run: p.money.Loop.Run},
 			}
 		}},
-		{name: "quotas", rows: p.limits.Endpoints, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
+		{name: "quotas", rows: p.limits.Endpoints, stages: p.countStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "limiter", Until: tasks.Drained, Run: p.counts.Run}, // permits acquired during draining are returned too
 				{Name: "store check", Until: tasks.Drained, Run: p.health.watchStore},
 			}
 		}},
-		{name: "overload", compile: p.compileOverload, stages: overloadStages},
+		{name: "overload", stages: overloadStages},
 		{name: "idempotency", compile: p.compileIntents, stages: onceStages, tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "intents", Until: tasks.Drained, Run: p.intents.Run}}
 		}},
-		{name: "approvals", rows: p.approvals.Endpoints, compile: p.compileApprovals},
+		{name: "approvals", rows: p.approvals.Endpoints},
 		{
-			name: "callers", rows: p.operators.Endpoints, routes: callers.Routes, answers: p.keys.Answers,
+			name: "callers", rows: p.operators.Endpoints, routes: p.keys.Routes,
 			compile: p.compileCallers, stages: p.callerStages,
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
@@ -149,7 +143,7 @@ func (p *parts) list() []feature {
 				}
 			},
 		},
-		{name: "prices", compile: p.compilePrices, apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
+		{name: "prices", apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping,
 				Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
 		}},
@@ -167,10 +161,9 @@ func (p *parts) list() []feature {
 			}
 		}},
 		{name: "reports", rows: p.reports.Endpoints},
-		{name: "snooze", routes: money.SnoozeRoutes, answers: p.keep.Answers},
-		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
-		{name: "reference", answers: p.referenceAnswers},
-		{name: "self-service", routes: selfservice.Routes, answers: p.self.Responders},
+		{name: "snooze", routes: p.keep.Routes},
+		{name: "access", routes: p.access.Routes},
+		{name: "self-service", routes: p.self.Routes},
 		{name: "questions", rows: p.questions.Endpoints, stages: p.estimateStages},
 		{name: "fleet", rows: p.fleet.Endpoints,
 			tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
@@ -180,9 +173,9 @@ func (p *parts) list() []feature {
 		{name: "Envoy", rows: p.envoys.Endpoints},
 		{name: "revisions", rows: p.revisions.Endpoints},
 		// Deliveries to other systems end first: the counts after them wait for a store that may be down.
-		{name: "audit", rows: p.audit.Endpoints, compile: p.compileAudit, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
+		{name: "audit", rows: p.audit.Endpoints, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
 		{
-			name: "decisions", rows: p.decisions.Endpoints, compile: p.compileDecisions, tasks: p.decisions.Tasks,
+			name: "decisions", rows: p.decisions.Endpoints, tasks: p.decisions.Tasks,
 			apply: func(_, now *state) { p.decisions.Apply(now.Config) },
 		},
 		p.legacyFeature(),
@@ -218,7 +211,7 @@ func (p *parts) trafficStages(c *compiled) stages {
 	return stages{
 		"headers/assign ids":     filter.AssignIDs{},
 		"headers/limit size":     filter.LimitSize{},
-		"headers/match route":    filter.MatchRoute{Table: c.table, API: p.api, Run: p.runs},
+		"headers/match route":    filter.MatchRoute{Table: c.pipeline.Table, API: p.api, Run: p.runs},
 		"headers/check headers":  filter.CheckHeaders{},
 		"headers/require route":  filter.RequireRoute{API: p.api, Run: p.runs},
 		"body/limit size":        filter.ReadBody{Memory: p.room.Bodies, Keyless: p.room.Keyless},
@@ -283,8 +276,8 @@ func auditStages(*compiled) stages {
 
 // newParts builds the values of the features in order of their dependencies. On an error it closes the files it opened.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
-	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis), room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets),
-		gate: overload.New(cfg.Overload)}
+	p := &parts{kit: k, scripts: store.NewBatchClient(k.deps.Redis),
+		room: filter.NewCapacity(cfg.Run.Memory, cfg.Run.WebSockets, cfg.Overload)}
 	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
 		if err := more(cfg); err != nil {
 			p.close()
@@ -377,18 +370,17 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 		Approvals:   p.approvals.Store, Notices: accounts, Sent: alerts.NewSentLog(p.deps.Redis, cfg.Redis.Prefix),
 	}
 	history := money.NewHistory(cfg, accounts)
-	self := ledger.Holder{Incarnation: ulid.Make().String(), Gateway: p.name}
-	p.intents = idempotency.NewTracker(p.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, p.background.Go, p.deps.Logger)
+	p.intents = idempotency.NewTracker(p.scripts, cfg.Redis.Prefix.Intents(), ulid.Make().String(), p.background.Go, p.deps.Logger)
 	peers := p.store.Alive
 	if cfg.Redis.Embedded {
 		peers = nil
 	}
 	p.intents.SetPeers(p.name, peers)
-	p.money = money.New(cfg, self, money.Deps{
+	p.money = money.New(cfg, p.name, money.Deps{
 		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.RecordOwnAction, Now: p.deps.Now, Logger: p.deps.Logger,
 		Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
 		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history,
-		Job: p.current.job, Current: p.current.view, Account: p.current.account,
+		Current: p.current.view, Account: p.current.account, Runs: p.current.run,
 	})
 	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}
 	p.reports = alerts.Reports{Money: p.money, Decisions: p.decisions}
@@ -411,7 +403,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store,
 		Engine: &p.engines.InForce, Current: p.current.view,
 	})
-	p.keep = &money.Snooze{SnoozeLinks: p.alerts.SnoozeLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
+	p.keep = &money.Snooze{SnoozeLinks: p.alerts.SnoozeLinks, Access: p.access, Updates: filter.UpdateOperations(p.api)}
 	return nil
 }
 
@@ -427,11 +419,9 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	}
 	p.described = operator.Policies{Current: p.current.view}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
-	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api),
-		Ledger: p.money.Ledger, Now: p.deps.Now}
 	p.questions = &operator.Explainer{
-		Current: p.current.view, DryRun: func() *explain.DryRun { return p.current.dryRun(dry) }, Account: p.current.account,
-		Catalog: p.prices, API: p.api, Now: p.deps.Now,
+		Current: p.current.view, Compiled: p.current.compiled, Account: p.current.account, Catalog: p.prices, API: p.api, Now: p.deps.Now,
+		Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Ledger: p.money.Ledger,
 	}
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())
 	p.fleet = &operator.Fleet{

@@ -3,7 +3,6 @@ package gateway
 import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -24,11 +23,11 @@ func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 }
 
 func (p *parts) compileLegacy(c *compiled) (err error) {
-	var before map[route.Dialect]filter.Translator
-	if now := p.current.Load(); now != nil {
-		before = now.pipeline.Ports.Translators
+	var now filter.Ports
+	if s := p.current.Load(); s != nil {
+		now = s.pipeline.Ports
 	}
-	c.ports.Translators, err = p.legacy.Translators(c.cfg, before)
+	c.pipeline.Ports.Translators, err = p.legacy.Translators(c.cfg, now.Translators)
 	return err
 }
 

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"net/http"
-
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
@@ -18,8 +16,18 @@ import (
 // userAgent returns the User-Agent sent to the platform.
 func userAgent(version string) string { return "tollgate/" + version }
 
-// compileTraffic adds the platform clients and the ports that every call uses.
+// ports returns the ports that are the same with every configuration.
+func (p *parts) ports() filter.Ports {
+	return filter.Ports{
+		Background: p.background.Go, Gate: p.room.Gate, Counter: p.counts.Limiter, Shares: p.counts.Shares, Ledger: p.money.Ledger,
+		Keeper: p.money.Keeper, Prices: p.prices, Audit: p.audit.Log, Observer: p.decisions, Decisions: p.decisions.Recorder(),
+		Approvals: &grants.Grants{Store: alerts.Approvals{Store: p.approvals.Store, Alerts: p.alerts}}, LeadsMayManage: true,
+	}
+}
+
+// compileTraffic adds the platform clients and the ports that use them.
 func (p *parts) compileTraffic(c *compiled) error {
+	c.pipeline.Ports = p.ports()
 	client, err := platform.New(c.cfg)
 	if err != nil {
 		return err
@@ -27,15 +35,14 @@ func (p *parts) compileTraffic(c *compiled) error {
 	if c.runs, err = platform.NewRuns(c.cfg, p.runs); err != nil {
 		return err
 	}
-	if c.ports.ReadCache, err = filter.NewReadCache(p.deps.Now); err != nil {
+	if c.pipeline.Ports.ReadCache, err = filter.NewReadCache(p.deps.Now); err != nil {
 		return err
 	}
-	c.account = upstream.NewAccount(client, p.api, userAgent(p.deps.Version))
+	c.pipeline.Upstream, c.account = client, upstream.NewAccount(client, p.api, userAgent(p.deps.Version))
 	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets,
 		Health: p.runs.Operation("endpointHealth")}
 	c.addresses = filter.RewriteAddresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
-	c.ports.Background = p.background
-	c.ports.Sender = &filter.Dispatcher{
+	c.pipeline.Ports.Sender = &filter.Dispatcher{
 		Upstream: client, Run: c.runs.Client, Balanced: c.runs.Balanced, Recorder: p.recorder, Deadline: c.cfg.Timeouts.Call,
 		Streams: p.streams, WebSockets: p.room.WebSockets, Lists: p.room.Lists,
 	}
@@ -43,23 +50,12 @@ func (p *parts) compileTraffic(c *compiled) error {
 }
 
 func (p *parts) compileSpending(c *compiled) (err error) {
-	c.ports.Ledger, c.ports.Keeper = p.money.Ledger, p.money.Keeper
 	c.refusing, err = money.NewStreamOptions(p.deps.Now)
 	return err
 }
 
-func (p *parts) compileQuotas(c *compiled) error {
-	c.ports.Counter, c.ports.Shares = p.counts.Limiter, p.counts.Shares
-	return nil
-}
-
-func (p *parts) compileOverload(c *compiled) error {
-	c.ports.Gate = p.gate
-	return nil
-}
-
 func (p *parts) compileIntents(c *compiled) error {
-	c.ports.Intents = &idempotency.Deduplicator{
+	c.pipeline.Ports.Intents = &idempotency.Deduplicator{
 		Tracker: p.intents, Reader: c.reader, Account: c.account, Addresses: c.addresses,
 		LookupTimeout: c.cfg.Timeouts.Lookup, CallTimeout: c.cfg.Timeouts.Call + money.SettlementGrace,
 		Unresolved: p.current.started.Spend.Unresolved,
@@ -67,16 +63,11 @@ func (p *parts) compileIntents(c *compiled) error {
 	return nil
 }
 
-func (p *parts) compileApprovals(c *compiled) error {
-	c.ports.Approvals = &grants.Grants{Store: alerts.Approvals{Store: p.approvals.Store, Alerts: p.alerts}}
-	return nil
-}
-
 func (p *parts) compileCallers(c *compiled) (err error) {
-	c.ports.LeadsMayManage = true
 	if c.callers, err = p.keys.Callers(c.cfg); err != nil {
 		return err
 	}
+	c.pipeline.Callers = c.callers.Callers
 	admins, err := operator.Admins(&c.cfg.Admin)
 	if err == nil {
 		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.keys.Tokens.Issuers()).WithOrgs(callers.Orgs(c.cfg))
@@ -84,31 +75,9 @@ func (p *parts) compileCallers(c *compiled) (err error) {
 	return err
 }
 
-func (p *parts) compilePrices(c *compiled) error {
-	c.ports.Prices = p.prices
-	return nil
-}
-
 func (p *parts) compilePolicies(c *compiled) (err error) {
 	c.engine, err = p.engines.New(c.cfg, p.current.engine())
 	return err
-}
-
-func (p *parts) compileAudit(c *compiled) error {
-	c.ports.Audit = p.audit.Log
-	return nil
-}
-
-func (p *parts) compileDecisions(c *compiled) error {
-	c.ports.Observer, c.ports.Decisions = p.decisions, p.decisions.Recorder()
-	return nil
-}
-
-// referenceAnswers returns the responders of reference pages that are independent of the configuration.
-func (p *parts) referenceAnswers() map[string]filter.Responder {
-	return map[string]filter.Responder{
-		"getOpenAPI": filter.StaticResponse(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, p.api.Document),
-	}
 }
 
 // applyCallers drops keys of token issuers that are no longer configured.

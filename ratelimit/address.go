@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -42,7 +41,7 @@ func (c AddressConfig) Validate() error {
 // It uses one bucket per address that refills at a steady rate (the generic cell rate algorithm), so twice the limit cannot pass at the
 // boundary of two windows. It is safe for concurrent use.
 type AddressLimiter struct {
-	clock    Clock
+	now      func() time.Time
 	interval time.Duration
 	depth    time.Duration
 	most     int
@@ -53,15 +52,14 @@ type AddressLimiter struct {
 	due map[netip.Addr]time.Time
 }
 
-// NewAddressLimiter returns an AddressLimiter. A nil clock uses the system clock.
-func NewAddressLimiter(config AddressConfig, clock Clock) (*AddressLimiter, error) {
+// NewAddressLimiter returns an AddressLimiter.
+func NewAddressLimiter(config AddressConfig, now func() time.Time) (*AddressLimiter, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("ratelimit: addresses: %w", err)
 	}
-	clock = cmp.Or[Clock](clock, systemClock{})
 	interval := time.Minute / time.Duration(config.Rate)
 	return &AddressLimiter{
-		clock: clock, interval: interval, depth: interval * time.Duration(config.Burst),
+		now: now, interval: interval, depth: interval * time.Duration(config.Burst),
 		most: config.Addresses, prefix: config.IPv6Prefix, due: make(map[netip.Addr]time.Time),
 	}, nil
 }
@@ -70,7 +68,7 @@ func NewAddressLimiter(config AddressConfig, clock Clock) (*AddressLimiter, erro
 // and retryAfter is the time until addr has one.
 func (l *AddressLimiter) Take(addr netip.Addr) (ok bool, retryAfter time.Duration) {
 	addr = l.normal(addr)
-	now := l.clock.Now()
+	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	due, known := l.due[addr]

@@ -17,7 +17,7 @@ func newAddressLimiter(t *testing.T, change func(*ratelimit.AddressConfig)) (*ra
 		change(&config)
 	}
 	clock := newManual()
-	l, err := ratelimit.NewAddressLimiter(config, clock)
+	l, err := ratelimit.NewAddressLimiter(config, clock.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestOnePartIsAway(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			clock := newManual()
 			store := sharded{storetest.NewMemory(clock.Now), map[string]bool{"org_a": true}}
-			l := limiterOn(t, store, clock, func(c *ratelimit.Config) { c.Mode, c.Failure.Read = mode, ratelimit.FailClosed })
+			l := limiterOn(t, store, clock.Now, func(c *ratelimit.Config) { c.Mode, c.Failure.Read = mode, ratelimit.FailClosed })
 			for i := range 10 {
 				for _, org := range []string{"org_a", "org_b"} {
 					tk := tiny()

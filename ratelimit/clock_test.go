@@ -29,7 +29,7 @@ func newStepped(t *testing.T, gateways *manual, clock *manual, store ratelimit.S
 		config := ratelimit.DefaultConfig()
 		// A name, because the order in which a store answers may depend on it.
 		config.Mode, config.Gateway, config.Timeout = ratelimit.ModeLeased, fmt.Sprintf("gw%d", i), 10*time.Second
-		l, err := ratelimit.New(config, ratelimit.Deps{Store: store, Clock: gateways})
+		l, err := ratelimit.New(config, ratelimit.Deps{Store: store, Now: gateways.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func (h *history) gate() *ratelimit.Limiter {
 	config := ratelimit.DefaultConfig()
 	config.Mode, config.Breaker.Failures = h.mode, 1000
 	config.Failure.Read = ratelimit.FailClosed
-	l, err := ratelimit.New(config, ratelimit.Deps{Store: h.store, Clock: h.clock})
+	l, err := ratelimit.New(config, ratelimit.Deps{Store: h.store, Now: h.clock.Now})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -246,7 +246,7 @@ func TestWindowTurnsDuringAnExchange(t *testing.T) {
 			clock := newManual()
 			model := storetest.NewMemory(clock.Now)
 			store := &faulty{Store: model, clock: clock}
-			a, b := limiterOn(t, store, clock, leased), limiterOn(t, model, clock, nil)
+			a, b := limiterOn(t, store, clock.Now, leased), limiterOn(t, model, clock.Now, nil)
 			tk := only(ratelimit.Limit{Minute: 100})
 			tk.Cost = 1
 			held := hold(t, a, clock, tk)
@@ -293,7 +293,7 @@ func TestClockSteps(t *testing.T) {
 		store := storetest.NewMemory(storeClock.Now)
 		var gates []*ratelimit.Limiter
 		for range 2 {
-			l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Clock: gatewayClock})
+			l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Now: gatewayClock.Now})
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -16,8 +16,9 @@ import (
 type Deps struct {
 	// Store is required.
 	Store Store
-	// Clock defaults to the system clock.
-	Clock Clock
+	// Now returns the current time, by default that of the system. Only differences are used, so the wall clock may be wrong; the times must
+	// carry a monotonic reading or come from one source.
+	Now func() time.Time
 	// Logger logs when the store goes down and when it recovers. Nil disables logging.
 	Logger *slog.Logger
 	// ObserveLatency is called with the duration of each exchange with the store. It may be nil.
@@ -70,14 +71,16 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	if config.Memory.Refusal == 0 && config.Mode == ModeLeased {
 		config.Memory.Refusal = time.Second
 	}
-	deps.Clock = cmp.Or[Clock](deps.Clock, systemClock{})
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
 	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.ObserveLatency == nil {
 		deps.ObserveLatency = func(context.Context, time.Duration) {}
 	}
 	l := &Limiter{
 		config: config, deps: deps,
-		base:     deps.Clock.Now(),
+		base:     deps.Now(),
 		book:     newAccountTable(config.Memory.Scopes),
 		renewals: make(chan renewal, renewalQueue),
 		debtor:   rand.Text(),
@@ -94,7 +97,7 @@ func New(config Config, deps Deps) (*Limiter, error) {
 func (l *Limiter) Down() bool { return l.breakers.of("").open.Load() }
 
 // tick returns the time since l was created.
-func (l *Limiter) tick() tick { return l.deps.Clock.Now().Sub(l.base) }
+func (l *Limiter) tick() tick { return l.deps.Now().Sub(l.base) }
 
 // Take counts a call and decides whether it may pass. The error wraps ErrInvalid or ErrUnavailable; a refusal is not an error.
 //

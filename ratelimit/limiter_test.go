@@ -47,17 +47,17 @@ func newLimiter(t testing.TB, change func(*ratelimit.Config)) (*ratelimit.Limite
 	t.Helper()
 	clock := newManual()
 	store := storetest.NewMemory(clock.Now)
-	return limiterOn(t, store, clock, change), store, clock
+	return limiterOn(t, store, clock.Now, change), store, clock
 }
 
-func limiterOn(t testing.TB, store ratelimit.Store, clock ratelimit.Clock, change func(*ratelimit.Config)) *ratelimit.Limiter {
+func limiterOn(t testing.TB, store ratelimit.Store, now func() time.Time, change func(*ratelimit.Config)) *ratelimit.Limiter {
 	t.Helper()
 	config := ratelimit.DefaultConfig()
 	config.Timeout = 5 * time.Second
 	if change != nil {
 		change(&config)
 	}
-	l, err := ratelimit.New(config, ratelimit.Deps{Store: store, Clock: clock})
+	l, err := ratelimit.New(config, ratelimit.Deps{Store: store, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestGroupCommit(t *testing.T) {
 				Store: storetest.NewMemory(clock.Now), groups: tt.groups,
 				arrived: make(chan int, callers), proceed: make(chan struct{}),
 			}
-			l := limiterOn(t, store, clock, func(c *ratelimit.Config) { c.Commit.MaxInFlight = tt.flights })
+			l := limiterOn(t, store, clock.Now, func(c *ratelimit.Config) { c.Commit.MaxInFlight = tt.flights })
 			var admitted [4]atomic.Int64
 			remaining := make(chan int64, callers*tt.orgs)
 			var wg sync.WaitGroup
@@ -298,7 +298,7 @@ func TestGroupsForm(t *testing.T) {
 		Store: storetest.NewMemory(clock.Now), groups: func(string) string { return "" },
 		arrived: make(chan int), proceed: make(chan struct{}),
 	}
-	l := limiterOn(t, store, clock, func(c *ratelimit.Config) { c.Commit = ratelimit.CommitConfig{MaxInFlight: 1, MaxBatch: 10} })
+	l := limiterOn(t, store, clock.Now, func(c *ratelimit.Config) { c.Commit = ratelimit.CommitConfig{MaxInFlight: 1, MaxBatch: 10} })
 	var wg sync.WaitGroup
 	call := func() { wg.Go(func() { _, _ = l.Take(context.Background(), tiny()) }) }
 	call()

@@ -44,7 +44,7 @@ func simulate(t *testing.T, sim simScale, change func(*ratelimit.Config)) simRes
 	store := storetest.NewMemory(clock.Now)
 	gates := make([]*ratelimit.Limiter, sim.gateways)
 	for i := range gates {
-		gates[i] = limiterOn(t, store, clock, change)
+		gates[i] = limiterOn(t, store, clock.Now, change)
 		gates[i].SetLive(int64(sim.gateways))
 	}
 	takes := make([]ratelimit.Take, sim.keys)

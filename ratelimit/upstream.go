@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"cmp"
 	"net/http"
 	"strconv"
 	"sync"
@@ -33,7 +32,7 @@ func DefaultUpstreamConfig() UpstreamConfig {
 // use.
 type Upstream struct {
 	config UpstreamConfig
-	clock  Clock
+	now    func() time.Time
 
 	mu          sync.Mutex
 	credentials map[string]*credential
@@ -61,10 +60,9 @@ type teamUse struct {
 	last         time.Time
 }
 
-// NewUpstream returns an Upstream. A nil clock uses the system clock.
-func NewUpstream(config UpstreamConfig, clock Clock) *Upstream {
-	clock = cmp.Or[Clock](clock, systemClock{})
-	return &Upstream{config: config, clock: clock, credentials: make(map[string]*credential)}
+// NewUpstream returns an Upstream.
+func NewUpstream(config UpstreamConfig, now func() time.Time) *Upstream {
+	return &Upstream{config: config, now: now, credentials: make(map[string]*credential)}
 }
 
 // Admit reports whether a team may use a credential for one call now. If not, retryAfter is the time to wait before asking again. name
@@ -76,7 +74,7 @@ func (u *Upstream) Admit(name, team string, weight int64) (ok bool, retryAfter t
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now := u.clock.Now()
+	now := u.now()
 	c := u.credential(name)
 	t := c.teams[team]
 	if t == nil {
@@ -160,7 +158,7 @@ func (u *Upstream) Observe(name string, status int, h http.Header) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now := u.clock.Now()
+	now := u.now()
 	c := u.credential(name)
 	c.flying = max(0, c.flying-1)
 	if status == http.StatusTooManyRequests {

@@ -145,7 +145,7 @@ func explainOffline(ctx context.Context, path string, q operator.ExplainRequest)
 		return nil, err
 	}
 	defer g.Close()
-	return g.Questions().ExplainOffline(ctx, q)
+	return g.Questions().Explain(ctx, q)
 }
 
 // question returns the request described by flags, arguments and a captured file.
@@ -181,7 +181,7 @@ func (f *explainFlags) question(args []string, stdin io.Reader) (operator.Explai
 	case q.Method == "":
 		q.Method = http.MethodGet
 	}
-	q.Org, q.Key, q.Team = cmp.Or(f.org, q.Org), cmp.Or(f.key, q.Key), cmp.Or(f.team, q.Team)
+	q.Org, q.Key, q.Team, q.Offline = cmp.Or(f.org, q.Org), cmp.Or(f.key, q.Key), cmp.Or(f.team, q.Team), f.config != ""
 	for _, r := range f.roles {
 		q.Roles = append(q.Roles, identity.Role(r))
 	}

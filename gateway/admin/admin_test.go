@@ -59,7 +59,7 @@ func directory(token string, accounts ...settings.AdminAccount) *admin.Directory
 func attempts(burst, rate int64) *ratelimit.AddressLimiter {
 	cfg := ratelimit.DefaultAddressConfig()
 	cfg.Burst, cfg.Rate = burst, rate
-	l, err := ratelimit.NewAddressLimiter(cfg, clock{})
+	l, err := ratelimit.NewAddressLimiter(cfg, clock{}.Now)
 	if err != nil {
 		panic(err) // a test has a wrong configuration
 	}

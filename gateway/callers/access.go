@@ -33,7 +33,7 @@ type AccessDeps struct {
 	API     *schema.API
 	Catalog *catalog.Catalog
 	Limiter *ratelimit.Limiter
-	Ledger  ledger.Store
+	Ledger  ledger.Accounts
 	// Engine is the policy engine of the current configuration.
 	Engine *atomic.Pointer[policies.Engine]
 	*view.Current
@@ -71,14 +71,9 @@ func NewAccess(d AccessDeps) *Access {
 // not.
 const accessRoute = "docs.access"
 
-// AccessRoutes lists the routes of Access.
-func AccessRoutes() []route.Route {
-	return []route.Route{{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath}}
-}
-
-// Answers maps route ids to handlers.
-func (g *Access) Answers() map[string]filter.Responder {
-	return map[string]filter.Responder{accessRoute: g.answer}
+// Routes returns the route of the caller's permissions.
+func (g *Access) Routes() []filter.Served {
+	return []filter.Served{filter.Serve(accessRoute, http.MethodGet, reference.AccessPath, g.answer)}
 }
 
 // answer responds with the caller's permissions.

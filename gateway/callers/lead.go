@@ -34,16 +34,6 @@ const (
 	leadOverlap = 24 * time.Hour // default overlap of a rotation
 )
 
-// Routes lists the routes.
-func Routes() []route.Route {
-	return []route.Route{
-		{ID: listKeysID, Dialect: route.V2, Method: http.MethodGet, Pattern: keysPath},
-		{ID: makeKeyID, Dialect: route.V2, Method: http.MethodPost, Pattern: keysPath},
-		{ID: rotateKeyID, Dialect: route.V2, Method: http.MethodPost, Pattern: keysPath + "/{id}/rotate"},
-		{ID: revokeKeyID, Dialect: route.V2, Method: http.MethodDelete, Pattern: keysPath + "/{id}"},
-	}
-}
-
 // lead is a caller that may manage keys of its team, with the limits for the keys that it creates.
 type lead struct {
 	caller *identity.Caller
@@ -152,9 +142,14 @@ func atMost[T ~int64](name string, of *T, own, team T) error {
 	return nil
 }
 
-// Answers maps route ids to handlers.
-func (s *Keys) Answers() map[string]filter.Responder {
-	return map[string]filter.Responder{listKeysID: s.answer, makeKeyID: s.answer, rotateKeyID: s.answer, revokeKeyID: s.answer}
+// Routes returns the routes for leads.
+func (s *Keys) Routes() []filter.Served {
+	return []filter.Served{
+		filter.Serve(listKeysID, http.MethodGet, keysPath, s.answer),
+		filter.Serve(makeKeyID, http.MethodPost, keysPath, s.answer),
+		filter.Serve(rotateKeyID, http.MethodPost, keysPath+"/{id}/rotate", s.answer),
+		filter.Serve(revokeKeyID, http.MethodDelete, keysPath+"/{id}", s.answer),
+	}
 }
 
 // answer responds to a request of a lead.

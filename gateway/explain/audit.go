@@ -51,17 +51,6 @@ type Auditor struct {
 	Engine  *policies.Engine
 }
 
-// UpdatesOf returns the update operations of an API by kind of resource.
-func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
-	updates := make(map[operation.Kind]*schema.Operation)
-	for _, row := range operation.All() {
-		if row.Verb == operation.VerbUpdate && row.ReadOperation != "" {
-			updates[row.Kind] = api.Operation(row.ID)
-		}
-	}
-	return updates
-}
-
 // Run checks the resources of an organisation. owners lists the owners of the resources in the same order, and is nil if they are
 // unknown. in contains the input common to all resources.
 func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, owners []ledger.Owner, in policies.Input) *Audit {

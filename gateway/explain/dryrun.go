@@ -22,8 +22,6 @@ import (
 // DryRun runs the chain of a pipeline with ports that have no side effects.
 type DryRun struct {
 	Pipeline *filter.Pipeline
-	// Translators serve the legacy dialects. They must not keep state between runs.
-	Translators map[route.Dialect]filter.Translator
 	// Limiter provides the current counts of quotas, Ledger the reserved and committed amounts.
 	Limiter *ratelimit.Limiter
 	Ledger  *ledger.Ledger
@@ -74,9 +72,13 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 	if err != nil {
 		return nil, err
 	}
+	translators := make(map[route.Dialect]filter.Translator)
+	for dialect, t := range r.Pipeline.Ports.Translators {
+		translators[dialect] = t.ForDryRun()
+	}
 	ports := &filter.Ports{
 		Background: r.Pipeline.Ports.Background, Counter: readOnlyCounter{r}, Shares: openShares{},
-		Prices: readOnlyPrices{r.Pipeline.Ports.Prices}, ReadCache: recent, Translators: r.Translators,
+		Prices: readOnlyPrices{r.Pipeline.Ports.Prices}, ReadCache: recent, Translators: translators,
 		Ledger: &dryLedger{DryRun: r}, Approvals: &grants.Grants{Store: readOnlyApprovals{r}},
 		Keeper: &ledger.Snoozer{Store: readOnlyLedger{r}},
 		Sender: &sender{DryRun: r, simulated: make(map[string]any)},

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -9,6 +10,33 @@ import (
 
 // Responder returns the response to a request that the gateway answers itself.
 type Responder func(ctx context.Context, ex *Exchange) (*Response, error)
+
+// Served is a route that the gateway serves itself. Answer is nil if a translator serves it.
+type Served struct {
+	route.Route
+	Answer Responder
+}
+
+// Serve returns a v2 route that the gateway serves itself, for callers with credentials.
+func Serve(id, method, pattern string, answer Responder) Served {
+	return Served{route.Route{ID: id, Dialect: route.V2, Method: method, Pattern: pattern}, answer}
+}
+
+// NewTable returns the table of the routes, and their responders by route ID.
+func NewTable(served []Served) (*route.Table, map[string]Responder, error) {
+	routes, answers := make([]route.Route, len(served)), make(map[string]Responder)
+	for i, s := range served {
+		routes[i] = s.Route
+		if s.Answer != nil {
+			answers[s.ID] = s.Answer
+		}
+	}
+	table, err := route.NewTable(routes)
+	if err != nil {
+		return nil, nil, fmt.Errorf("routes: %w", err)
+	}
+	return table, answers, nil
+}
 
 // StaticResponse returns a Responder that always returns the same header and body. Neither may be changed.
 func StaticResponse(header http.Header, body func() []byte) Responder {

@@ -1,6 +1,10 @@
 package filter
 
-import "golang.org/x/sync/semaphore"
+import (
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tollgate-dev/tollgate/gateway/overload"
+)
 
 const (
 	// keylessMemory limits the memory for request bodies of anonymous callers, in bytes. It holds 160 of the largest bodies.
@@ -10,14 +14,16 @@ const (
 	listsMemory = 80 << 20
 )
 
-// Capacity limits the memory and the number of WebSockets of all exchanges of a gateway.
+// Capacity limits the concurrent work, the memory and the number of WebSockets of all exchanges of a gateway.
 type Capacity struct {
 	// Bodies limits request bodies, Keyless bodies of anonymous callers, and Lists translated lists.
 	Bodies, Keyless, Lists *Memory
 	WebSockets             *semaphore.Weighted
+	Gate                   *overload.Gate
 }
 
 // NewCapacity returns a Capacity for the given bytes of bodies and number of WebSockets.
-func NewCapacity(bodies, webSockets int64) Capacity {
-	return Capacity{NewMemory(bodies), NewMemory(keylessMemory), NewMemory(listsMemory), semaphore.NewWeighted(webSockets)}
+func NewCapacity(bodies, webSockets int64, concurrency overload.Config) Capacity {
+	return Capacity{NewMemory(bodies), NewMemory(keylessMemory), NewMemory(listsMemory), semaphore.NewWeighted(webSockets),
+		overload.New(concurrency)}
 }

@@ -38,8 +38,8 @@ type Ports struct {
 	Approvals Approvals
 	// Keeper exempts resources from idle handling.
 	Keeper *ledger.Snoozer
-	// Background runs creates that may outlive their requests. It ends with the process.
-	Background interface{ Go(f func()) }
+	// Background runs a create that may outlive its request. It ends with the process.
+	Background func(create func())
 	// Sender sends the checked call to the platform.
 	Sender Sender
 	// ReadCache caches recent reads from the platform.

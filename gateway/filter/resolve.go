@@ -24,6 +24,17 @@ func ReadOperations(api *schema.API) map[string]*schema.Operation {
 	return reads
 }
 
+// UpdateOperations returns the update operations by kind of resource.
+func UpdateOperations(api *schema.API) map[operation.Kind]*schema.Operation {
+	updates := make(map[operation.Kind]*schema.Operation)
+	for _, row := range operation.All() {
+		if row.Verb == operation.VerbUpdate && row.ReadOperation != "" {
+			updates[row.Kind] = api.Operation(row.ID)
+		}
+	}
+	return updates
+}
+
 // resolve sets ex.Evaluation.Input to everything the policies need: the body with the platform's defaults, the resource after the change
 // including its template, and the price. Policies decide about the resulting resource, not just about the request.
 //

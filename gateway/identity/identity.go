@@ -181,9 +181,6 @@ func (c *Caller) accepted(now time.Time) bool {
 	return !now.Before(c.from) && (c.Until.IsZero() || now.Before(c.Until))
 }
 
-// Has reports whether text is a key of a caller, whether or not the key is currently valid.
-func (d *Directory) Has(text string) bool { return d.HasDigest(DigestOf(text)) }
-
 // HasDigest reports whether digest is the digest of a key of a caller, whether or not the key is currently valid.
 func (d *Directory) HasDigest(digest Digest) bool { return d.caller(digest) != nil }
 

@@ -249,8 +249,8 @@ func TestWith(t *testing.T) {
 		if got := err == nil; got != (tt.want != "") || got && c.Key != tt.want {
 			t.Errorf("%s finds %q as %+v, %v, want %q", tt.name, tt.key, c, err, tt.want)
 		}
-		if tt.d.Has(tt.key) != (tt.want != "") {
-			t.Errorf("%s has %q: %t", tt.name, tt.key, tt.d.Has(tt.key))
+		if tt.d.HasDigest(identity.DigestOf(tt.key)) != (tt.want != "") {
+			t.Errorf("%s has %q: %t", tt.name, tt.key, tt.d.HasDigest(identity.DigestOf(tt.key)))
 		}
 		if c != nil {
 			if _, ok := second.StillAccepts(c, time.Now()); ok != (tt.key != "key_made_first") {

@@ -173,11 +173,12 @@ func bodyOf(ex *filter.Exchange) *translate.Incoming {
 func (c *Calls) replacements(id string) []string { return c.moves[id] }
 
 // Routes lists the routes of the legacy dialects.
-func Routes() []route.Route {
-	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}}
+func Routes() []filter.Served {
+	graphQL := route.Route{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}
+	routes := []filter.Served{{Route: graphQL}}
 	for _, op := range v1.Operations() {
-		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path,
-			Public: op.Public, IgnoresBody: op.IgnoresBody})
+		routes = append(routes, filter.Served{Route: route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path,
+			Public: op.Public, IgnoresBody: op.IgnoresBody}})
 	}
 	return routes
 }

@@ -128,7 +128,7 @@ func (c *caller) create(
 	}
 	ended, outlived := make(chan reply, 1), make(chan bool, 1)
 	row, _ := operation.Lookup(ex.Operation.ID)
-	ex.Ports.Background.Go(func() {
+	ex.Ports.Background(func() {
 		made, err := c.run(ctx, ex)
 		ended <- reply{made, err}
 		if <-outlived && err == nil && made.OK() && onLateSuccess != nil {

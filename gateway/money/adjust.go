@@ -97,7 +97,7 @@ func (m *Money) adjust(ctx context.Context, _ adminapi.Principal, a adjusting) (
 	if adjustment.Micro, err = adjustedBy(adjustment.Kind, a.Amount); err != nil {
 		return nil, err
 	}
-	out, err := m.Ledger.Store.AdjustAccrual(ctx, org, adjustment)
+	out, err := m.Outbox.AdjustAccrual(ctx, org, adjustment)
 	if err != nil {
 		return nil, err
 	}

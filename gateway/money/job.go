@@ -17,9 +17,9 @@ import (
 // jobTime limits the request for the status of one job.
 const jobTime = 10 * time.Second
 
-// JobOutcome requests the status of the job of an open hold from the platform's run interface, and returns a settlement with the job's
+// jobOutcome requests the status of the job of an open hold from the platform's run interface, and returns a settlement with the job's
 // cost. It returns nil while the job runs or if its outcome is unknown.
-func JobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *ledger.Hold, price catalog.RunPrice) (*ledger.Settlement, error) {
+func jobOutcome(ctx context.Context, runs *upstream.Client, agent, org string, h *ledger.Hold, price catalog.RunPrice) (*ledger.Settlement, error) {
 	id, isJob := strings.CutPrefix(h.ID, jobHold(h.Metadata.Name, ""))
 	if !isJob {
 		return nil, nil //nolint:nilnil // the call did not return a job

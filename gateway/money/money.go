@@ -61,12 +61,12 @@ type Deps struct {
 	RecordAction func(org string, of ledger.Owner, operation, resource, text string)
 	// Intents tracks the intents that are recorded together with reservations.
 	Intents *idempotency.Tracker
-	// Job requests the outcome of a hold's job from the platform. It returns nil if the outcome is unknown.
-	Job func(ctx context.Context, org string, h *ledger.Hold) (*ledger.Settlement, error)
 
 	*view.Current
-	// Account returns the client for the platform accounts of the configuration in force.
+	// Account returns the client for the platform accounts of the configuration in force, and Runs the client of its run interface, which may
+	// be nil.
 	Account func() *upstream.Account
+	Runs    func() *upstream.Client
 }
 
 // Money is the ledger together with the components that maintain it.
@@ -97,15 +97,16 @@ func NewHistory(cfg *settings.Config, accounts *spendstore.Store) *ledger.Histor
 	return &ledger.History{Store: accounts, Retention: cfg.Spend.History}
 }
 
-// New returns the ledger and the background loops that keep it consistent with the platform. It starts nothing.
-func New(cfg *settings.Config, self ledger.Holder, deps Deps) *Money {
+// New returns the ledger and the background loops that keep it consistent with the platform. name is the name of this gateway. New starts
+// nothing.
+func New(cfg *settings.Config, name string, deps Deps) *Money {
 	d, store := &deps, deps.Accounts
 	store.Now, store.Intents = d.Now, d.Intents.Store()
 	store.SetServer(d.Limits.Server())
 	journal := openJournal(cfg, d)
 	books := ledger.New(ledger.Deps{
 		Store: store, Platform: platform{d}, Gateway: gateway{d}, Events: newEvents(cfg, d), Leadership: store.Leader(3 * cfg.Spend.Reconcile),
-		Logger: d.Logger, Now: d.Now, Self: self, SingleGateway: d.SingleGateway, Journal: journal,
+		Logger: d.Logger, Now: d.Now, Self: ledger.Holder{Incarnation: d.Intents.Gateway, Gateway: name}, SingleGateway: d.SingleGateway, Journal: journal,
 		History: d.History, BillDelay: cfg.Spend.Bills, Interval: cfg.Spend.Reconcile, PollInterval: headInterval,
 		CallTimeout: cfg.Timeouts.Call + SettlementGrace, Unresolved: cfg.Spend.Unresolved, PeerTimeout: peerPatience,
 	})

@@ -19,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -38,15 +37,6 @@ const (
 	snoozeLinkTime = 7 * 24 * time.Hour // validity of a link
 )
 
-// SnoozeRoutes returns the routes.
-func SnoozeRoutes() []route.Route {
-	return []route.Route{
-		{ID: snoozeRoute, Dialect: route.V2, Method: http.MethodPost, Pattern: snoozePath + "/{id}"},
-		{ID: snoozePageID, Dialect: route.V2, Method: http.MethodGet, Pattern: snoozePath, Public: true},
-		{ID: snoozeLinkID, Dialect: route.V2, Method: http.MethodPost, Pattern: snoozePath, Public: true},
-	}
-}
-
 // SnoozeLinks creates and verifies signed links.
 type SnoozeLinks struct{ *view.Current }
 
@@ -59,9 +49,12 @@ type Snooze struct {
 	Access *callers.Access
 }
 
-// Answers returns the responders of the routes.
-func (s *Snooze) Answers() map[string]filter.Responder {
-	return map[string]filter.Responder{snoozeRoute: s.answerSnooze, snoozePageID: s.answerSnoozePage, snoozeLinkID: s.answerSnoozeLink}
+// Routes returns the routes.
+func (s *Snooze) Routes() []filter.Served {
+	page := filter.Serve(snoozePageID, http.MethodGet, snoozePath, s.answerSnoozePage)
+	link := filter.Serve(snoozeLinkID, http.MethodPost, snoozePath, s.answerSnoozeLink)
+	page.Public, link.Public = true, true
+	return []filter.Served{filter.Serve(snoozeRoute, http.MethodPost, snoozePath+"/{id}", s.answerSnooze), page, link}
 }
 
 // snoozeResult is the response to a caller who snoozes a resource.

@@ -7,6 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -21,7 +22,7 @@ func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	run := a.DryRun()
+	run := a.dryRun()
 	prices, err := a.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (a *Explainer) Audit(ctx context.Context, org string) (*explain.Audit, erro
 			reason, owners = err.Error(), nil
 		}
 	}
-	auditor := &explain.Auditor{Updates: explain.UpdatesOf(a.API), Engine: run.Engine}
+	auditor := &explain.Auditor{Updates: filter.UpdateOperations(a.API), Engine: run.Engine}
 	audit := auditor.Run(ctx, org, list, owners, policies.Input{Catalog: prices, Time: a.Now()})
 	audit.Ownerless = reason
 	return audit, nil

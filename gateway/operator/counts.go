@@ -37,22 +37,16 @@ type LimitersDeps struct {
 	Gateway string
 }
 
-// clock adapts a function to ratelimit.Clock.
-type clock func() time.Time
-
-// Now implements ratelimit.Clock.
-func (c clock) Now() time.Time { return c() }
-
 // NewLimiters returns the limiters for a configuration. It does not dial.
 func NewLimiters(cfg *settings.Config, deps LimitersDeps) (*Limiters, error) {
-	c, now := new(Limiters), clock(deps.Now)
+	c, now := new(Limiters), deps.Now
 	var err error
 	if c.metrics, err = NewInstruments(deps.Meter); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	quota := cfg.Limits.Config
 	quota.Gateway = deps.Gateway
-	c.Limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: deps.Store, Clock: now, Logger: deps.Logger,
+	c.Limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: deps.Store, Now: now, Logger: deps.Logger,
 		ObserveLatency: c.metrics.RecordDuration})
 	if err == nil {
 		err = c.metrics.Observe(c.Limiter)

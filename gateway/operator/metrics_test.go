@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Clock: clock, ObserveLatency: n.RecordDuration})
+	l, err := ratelimit.New(ratelimit.DefaultConfig(), ratelimit.Deps{Store: store, Now: clock.Now, ObserveLatency: n.RecordDuration})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,19 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
 // ExplainRequest describes a request whose outcome is to be predicted. It names the caller; no secret is needed, because only reads
@@ -33,6 +38,8 @@ type ExplainRequest struct {
 	// Team and Roles describe a caller without a key.
 	Team  string
 	Roles []identity.Role
+	// Offline reads neither from the platform nor from the shared store.
+	Offline bool
 }
 
 // explainTimeout limits one explanation, including reads.
@@ -41,27 +48,39 @@ const explainTimeout = 30 * time.Second
 // Explainer predicts the outcome of requests. All fields are required.
 type Explainer struct {
 	*view.Current
-	// DryRun returns a dry run of the configuration in force. Account returns the client of its platform accounts.
-	DryRun  func() *explain.DryRun
-	Account func() *upstream.Account
+	// Compiled returns the configuration in force. Account returns the client of its platform accounts.
+	Compiled func() Compiled
+	Account  func() *upstream.Account
 
-	Catalog *catalog.Catalog
-	API     *schema.API
-	Now     func() time.Time
+	Catalog   *catalog.Catalog
+	API       *schema.API
+	Limiter   *ratelimit.Limiter
+	Approvals *approval.Store
+	Ledger    *ledger.Ledger
+	Now       func() time.Time
+}
+
+// Compiled is one compiled configuration.
+type Compiled struct {
+	Config   *settings.Config
+	Pipeline *filter.Pipeline
+	Reader   *filter.Reader
+	Engine   *policies.Engine
+}
+
+// dryRun returns a dry run of the configuration in force.
+func (a *Explainer) dryRun() *explain.DryRun {
+	now := a.Compiled()
+	return &explain.DryRun{
+		Pipeline: now.Pipeline, Reader: now.Reader, Engine: now.Engine, Reads: filter.ReadOperations(a.API), Limiter: a.Limiter,
+		Approvals: a.Approvals, Ledger: a.Ledger, Now: a.Now,
+		Entries: func(org string) []policies.Entry { return callers.Entries(now.Config, org) },
+	}
 }
 
 // Explain predicts the outcome of a request with the configuration in force. It sends only reads, and counts and stores nothing. It
 // returns an error if the request is invalid.
 func (a *Explainer) Explain(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
-	return a.explain(ctx, q, false)
-}
-
-// ExplainOffline is like Explain but reads neither from the platform nor from the shared store.
-func (a *Explainer) ExplainOffline(ctx context.Context, q ExplainRequest) (*explain.Report, error) {
-	return a.explain(ctx, q, true)
-}
-
-func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool) (*explain.Report, error) {
 	caller, err := a.caller(q)
 	if err != nil {
 		return nil, err
@@ -70,8 +89,8 @@ func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool)
 	if err != nil {
 		return nil, err
 	}
-	run := a.DryRun()
-	run.Offline = offline
+	run := a.dryRun()
+	run.Offline = q.Offline
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	return run.Run(ctx, in, caller)
@@ -81,7 +100,7 @@ func (a *Explainer) explain(ctx context.Context, q ExplainRequest, offline bool)
 func (a *Explainer) Estimate(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	estimate, err := a.DryRun().Estimate(ctx, ex)
+	estimate, err := a.dryRun().Estimate(ctx, ex)
 	if err != nil {
 		return nil, err
 	}

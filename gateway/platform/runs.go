@@ -71,22 +71,37 @@ func PublicBalanced(c *settings.Config) string {
 	return ""
 }
 
-// Routes lists the routes of the platform's v2 API. The operations that the gateway itself describes there need no credential.
-func Routes(api *schema.API) []route.Route {
-	operations := api.Operations()
-	routes := make([]route.Route, 0, len(operations))
-	for _, op := range operations {
-		row, _ := operation.Lookup(op.ID)
-		routes = append(routes, route.Route{
-			ID: op.ID, Dialect: route.V2, Method: op.Method, Pattern: op.Path, Public: row.Kind == operation.KindGateway,
-		})
+// Routes returns the routes of the platform's v2 API, of the served parts of the run interface, and of the pages that describe them. The
+// operations that the gateway itself describes in the API need no credential.
+func Routes(api *schema.API, runs Runs) ([]filter.Served, error) {
+	pages, err := reference.Files()
+	if err != nil {
+		return nil, err
 	}
-	return routes
+	var routes []filter.Served
+	for _, op := range api.Operations() {
+		row, _ := operation.Lookup(op.ID)
+		one := filter.Serve(op.ID, op.Method, op.Path, nil)
+		one.Public = row.Kind == operation.KindGateway
+		if op.ID == "getOpenAPI" {
+			header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}
+			one.Answer = filter.StaticResponse(header, api.Document)
+		}
+		routes = append(routes, one)
+	}
+	if own := runs.routes(); len(own) > 0 {
+		routes, pages = append(routes, own...), append(pages, runs.description(own))
+	}
+	for _, f := range pages {
+		page := filter.Serve("docs:"+f.Path, http.MethodGet, f.Path, filter.StaticResponse(f.Header, f.Body))
+		page.Public = true
+		routes = append(routes, page)
+	}
+	return routes, nil
 }
 
-// Routes returns the routes of the served parts of the run interface.
-func (r Runs) Routes() []route.Route {
-	var routes []route.Route
+// routes returns the routes of the served parts of the run interface.
+func (r Runs) routes() (routes []filter.Served) {
 	for _, op := range r.api.Operations() {
 		this := route.Route{ID: op.ID, Dialect: route.Run, Method: op.Method, Pattern: op.Path}
 		client := r.Client
@@ -97,21 +112,20 @@ func (r Runs) Routes() []route.Route {
 			this.Method, this.Pattern, client = route.AnyMethod, filter.BalancedPath+"{id}/{path...}", r.Balanced
 		}
 		if client != nil && (r.batches || op.Tag != batchesTag) && (r.paths || op.ID != "modelCall") {
-			routes = append(routes, this)
+			routes = append(routes, filter.Served{Route: this})
 		}
 	}
 	return routes
 }
 
-// Description returns the API description of the served parts of the run interface. ok is false if nothing is served.
-func (r Runs) Description() (file reference.File, ok bool) {
+// description returns the API description of the served parts of the run interface.
+func (r Runs) description(routes []filter.Served) reference.File {
 	served := make(map[string]bool)
-	for _, route := range r.Routes() {
-		served[route.ID] = true
+	for i := range routes {
+		served[routes[i].ID] = true
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-cache"}}
-	return reference.File{Path: reference.RunPath, Header: header, Body: sync.OnceValue(func() []byte { return r.api.Subset(served) })},
-		len(served) > 0
+	return reference.File{Path: reference.RunPath, Header: header, Body: sync.OnceValue(func() []byte { return r.api.Subset(served) })}
 }
 
 // modelsTag is the tag of operations for language model clients, batchesTag the tag of batch operations.

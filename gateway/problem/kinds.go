@@ -1,6 +1,9 @@
 package problem
 
-import "net/http"
+import (
+	"cmp"
+	"net/http"
+)
 
 // Kind names a type of refusal. The list is closed: every response that the gateway generates by itself has one of these
 // kinds, so that operators can count them and the documentation can list them.
@@ -44,74 +47,53 @@ const (
 	Internal               Kind = "internal"
 )
 
-type row struct {
-	status int
-	title  string
-	// meaning is the description in docs/errors.md.
-	meaning string
-}
-
-// kinds describes every kind; docs/errors.md is generated from it.
-var kinds = map[Kind]row{
-	TooLarge:   {http.StatusRequestEntityTooLarge, "Content Too Large", "the body exceeds the size limit; this is checked first"},
-	BadRequest: {http.StatusBadRequest, "Bad Request", "the request line, headers, path or query is malformed or ambiguous"},
-	VersionUnsupported: {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported",
-		"only HTTP/1.1, HTTP/1.0 and HTTP/2 are supported"},
-	HeadersTooLarge: {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large",
-		"there are too many headers, or a header is too long"},
-	NotFound: {http.StatusNotFound, "Not Found",
-		"no operation has this path, a run names neither an endpoint nor a public model, the resource, key or approval request does not exist, or the link is invalid"},
-	Misdirected: {http.StatusMisdirectedRequest, "Misdirected Request",
-		"the run interface is served by the gateway's own listener, not through Envoy's ext_proc filter"},
-	MethodNotAllowed: {http.StatusMethodNotAllowed, "Method Not Allowed", "the path does not support this method; see Allow"},
-	Unauthorized:     {http.StatusUnauthorized, "Unauthorized", "the key is missing or unknown; detail says which"},
-	RateLimited:      {http.StatusTooManyRequests, "Too Many Requests", "a rate limit window is full; retry after Retry-After seconds"},
-	LimitsUnavailable: {http.StatusServiceUnavailable, "Service Unavailable",
-		"rate limits cannot be counted, and this call is not allowed without counting"},
-	UnsupportedMedia: {http.StatusUnsupportedMediaType, "Unsupported Media Type", "the body is not plain application/json"},
-	BadSyntax:        {http.StatusBadRequest, "Bad Request", "the body is not strict JSON"},
-	Invalid: {http.StatusUnprocessableEntity, "Unprocessable Entity",
-		"the body does not match the operation's schema, abbreviates a GPU id, or sets labels that are not allowed; errors lists every violation"},
-	RuleBroken: {http.StatusBadRequest, "Bad Request", "fields of the body contradict each other, or a job has no input"},
-	Forbidden:  {http.StatusForbidden, "Forbidden", "a policy of the organisation denies the call; policies lists every denial"},
-	PolicyUnavailable: {http.StatusServiceUnavailable, "Service Unavailable",
-		"the policies could not be evaluated, so the call is refused"},
-	PriceUnavailable: {http.StatusServiceUnavailable, "Service Unavailable",
-		"the price list is unavailable, so calls whose price a policy needs are refused; or it cannot be determined whether a run without a price uses an endpoint of the organisation"},
-	PriceUnknown: {http.StatusForbidden, "Forbidden",
-		"the price of the resource or run is unknown and a cost budget applies; another choice may have a price"},
-	BudgetExceeded: {http.StatusPaymentRequired, "Payment Required",
-		"a budget is exhausted; budget, limit, used, reserved, needs and room_at give details"},
-	LedgerUnavailable: {http.StatusServiceUnavailable, "Service Unavailable",
-		"the spending ledger is unavailable, so calls that increase cost are refused"},
-	AuditUnavailable: {http.StatusServiceUnavailable, "Service Unavailable", "the audit log cannot be written, so changes are refused"},
-	KeyReused: {http.StatusUnprocessableEntity, "Unprocessable Entity",
-		"the Idempotency-Key was already used for a different request"},
-	InProgress: {http.StatusConflict, "Conflict",
-		"a request with this Idempotency-Key is in progress, or its outcome is unknown; retry after Retry-After seconds"},
-	IdempotencyUnavailable: {http.StatusServiceUnavailable, "Service Unavailable",
-		"the Idempotency-Key cannot be checked, so the call is refused"},
-	KeyConflict: {http.StatusConflict, "Conflict",
-		"the key cannot be created or changed: its id or secret is in use, or another request has changed it"},
-	KeysUnavailable: {http.StatusServiceUnavailable, "Service Unavailable", "the keys created at run time cannot be read or changed"},
-	IssuerUnavailable: {http.StatusServiceUnavailable, "Service Unavailable",
-		"the token cannot be verified, because the keys of its issuer are unavailable"},
-	OutcomeUnknown: {http.StatusGatewayTimeout, "Gateway Timeout",
-		"the outcome of a create is unknown; send the same request again to get the resource"},
-	UpstreamFailed:  {http.StatusBadGateway, "Bad Gateway", "the platform sent no complete response"},
-	UpstreamTimeout: {http.StatusGatewayTimeout, "Gateway Timeout", "the platform did not answer in time"},
-	UpstreamRefused: {http.StatusBadGateway, "Bad Gateway", "the platform refused the gateway's own credential"},
-	Brownout:        {http.StatusServiceUnavailable, "Service Unavailable", "a legacy API is in a scheduled brownout; see Retry-After"},
-	Overloaded: {http.StatusServiceUnavailable, "Service Unavailable",
-		"the gateway is overloaded, or too many connections or large bodies of the run interface are open; see Retry-After"},
-	Internal: {http.StatusInternalServerError, "Internal Server Error",
-		"an internal error of the gateway; the log contains the cause under the request id"},
+// kinds maps every kind to its status. docs/errors.md describes the kinds.
+var kinds = map[Kind]int{
+	TooLarge:               http.StatusRequestEntityTooLarge,
+	BadRequest:             http.StatusBadRequest,
+	VersionUnsupported:     http.StatusHTTPVersionNotSupported,
+	HeadersTooLarge:        http.StatusRequestHeaderFieldsTooLarge,
+	NotFound:               http.StatusNotFound,
+	Misdirected:            http.StatusMisdirectedRequest,
+	MethodNotAllowed:       http.StatusMethodNotAllowed,
+	Unauthorized:           http.StatusUnauthorized,
+	RateLimited:            http.StatusTooManyRequests,
+	LimitsUnavailable:      http.StatusServiceUnavailable,
+	UnsupportedMedia:       http.StatusUnsupportedMediaType,
+	BadSyntax:              http.StatusBadRequest,
+	Invalid:                http.StatusUnprocessableEntity,
+	RuleBroken:             http.StatusBadRequest,
+	Forbidden:              http.StatusForbidden,
+	PolicyUnavailable:      http.StatusServiceUnavailable,
+	PriceUnavailable:       http.StatusServiceUnavailable,
+	PriceUnknown:           http.StatusForbidden,
+	BudgetExceeded:         http.StatusPaymentRequired,
+	LedgerUnavailable:      http.StatusServiceUnavailable,
+	AuditUnavailable:       http.StatusServiceUnavailable,
+	KeyReused:              http.StatusUnprocessableEntity,
+	InProgress:             http.StatusConflict,
+	IdempotencyUnavailable: http.StatusServiceUnavailable,
+	KeyConflict:            http.StatusConflict,
+	KeysUnavailable:        http.StatusServiceUnavailable,
+	IssuerUnavailable:      http.StatusServiceUnavailable,
+	OutcomeUnknown:         http.StatusGatewayTimeout,
+	UpstreamFailed:         http.StatusBadGateway,
+	UpstreamTimeout:        http.StatusGatewayTimeout,
+	UpstreamRefused:        http.StatusBadGateway,
+	Brownout:               http.StatusServiceUnavailable,
+	Overloaded:             http.StatusServiceUnavailable,
+	Internal:               http.StatusInternalServerError,
 }
 
 // Status returns the HTTP status of the kind, or 500 for an unknown kind.
 func (k Kind) Status() int {
-	if r, ok := kinds[k]; ok {
-		return r.status
+	return cmp.Or(kinds[k], http.StatusInternalServerError)
+}
+
+// title returns the title of the kind's problems: the reason phrase of its status.
+func (k Kind) title() string {
+	if k == TooLarge {
+		return "Content Too Large" // RFC 9110; net/http has the former phrase
 	}
-	return http.StatusInternalServerError
+	return http.StatusText(k.Status())
 }

@@ -73,8 +73,7 @@ type Approval struct {
 
 // New returns a Problem of kind k with the given detail.
 func (k Kind) New(detail string) *Problem {
-	r := kinds[k]
-	return &Problem{Kind: k, Title: r.title, Status: r.status, Detail: detail}
+	return &Problem{Kind: k, Title: k.title(), Status: k.Status(), Detail: detail}
 }
 
 // Newf is like New, with a formatted detail.

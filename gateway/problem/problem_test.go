@@ -47,8 +47,8 @@ func TestErrorsPageListsEveryKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, meaning := range problem.Meanings() {
-		row := "| `" + string(kind) + "` | " + strconv.Itoa(kind.Status()) + " | " + meaning + " |"
+	for kind := range problem.Kinds() {
+		row := "| `" + string(kind) + "` | " + strconv.Itoa(kind.Status()) + " | "
 		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/errors.md lacks the row\n%s", row)
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
@@ -70,40 +69,35 @@ func endpoints() []endpoint {
 }
 
 // Routes returns the routes for callers.
-func Routes() []route.Route {
-	var out []route.Route
+func (s *Service) Routes() (out []filter.Served) {
 	for _, e := range endpoints() {
-		out = append(out, route.Route{ID: e.id, Dialect: route.V2, Method: e.method, Pattern: e.path})
+		out = append(out, filter.Serve(e.id, e.method, e.path, func(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
+			return s.serve(ctx, ex, &e)
+		}))
 	}
 	return out
 }
 
-// Responders returns the responders by route ID.
-func (s *Service) Responders() map[string]filter.Responder {
-	out := make(map[string]filter.Responder)
-	for _, e := range endpoints() {
-		out[e.id] = func(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
-			if ex.Caller == nil || ex.Caller.Key == "" { // the view of a caller without a key would not be restricted
-				return nil, problem.Forbidden.New("authenticate with a key, token or certificate to see your own records")
-			}
-			if len(ex.In.Body) > 0 {
-				return nil, problem.BadRequest.New("the operation does not accept a body")
-			}
-			if !s.busy.TryAcquire(1) {
-				return nil, problem.Overloaded.New("too many concurrent self-service requests, try again").With("Retry-After", "1")
-			}
-			defer s.busy.Release(1)
-			if leads(ex.Caller) && e.method == http.MethodGet && e.id != "self.me" {
-				ex.RecordRead()
-			}
-			v, err := e.answer(s, ctx, ex)
-			if err != nil {
-				return nil, refusal(err)
-			}
-			return answer(v)
-		}
+// serve responds to a request of a caller.
+func (s *Service) serve(ctx context.Context, ex *filter.Exchange, e *endpoint) (*filter.Response, error) {
+	if ex.Caller == nil || ex.Caller.Key == "" { // the view of a caller without a key would not be restricted
+		return nil, problem.Forbidden.New("authenticate with a key, token or certificate to see your own records")
 	}
-	return out
+	if len(ex.In.Body) > 0 {
+		return nil, problem.BadRequest.New("the operation does not accept a body")
+	}
+	if !s.busy.TryAcquire(1) {
+		return nil, problem.Overloaded.New("too many concurrent self-service requests, try again").With("Retry-After", "1")
+	}
+	defer s.busy.Release(1)
+	if leads(ex.Caller) && e.method == http.MethodGet && e.id != "self.me" {
+		ex.RecordRead()
+	}
+	v, err := e.answer(s, ctx, ex)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	return answer(v)
 }
 
 // answer returns a JSON response for one caller that must not be cached.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,7 +36,8 @@ func spendBy(ask func(p asked) (any, error)) filter.Responder {
 		}},
 		Current: view.New(func() time.Time { return time.Unix(0, 0) }),
 	})
-	return s.Responders()["self.spend"]
+	all := s.Routes()
+	return all[slices.IndexFunc(all, func(r filter.Served) bool { return r.ID == "self.spend" })].Answer
 }
 
 // caller is an exchange of a caller with query parameters.

@@ -25,7 +25,7 @@ const (
 type Supervisor struct {
 	logger *slog.Logger
 	panics metric.Int64Counter
-	fatal  chan error
+	fatal  chan error // receives an error when the process must stop because of too many panics
 
 	mu     sync.Mutex // guards recent
 	recent []time.Time
@@ -35,9 +35,6 @@ type Supervisor struct {
 func NewSupervisor(logger *slog.Logger, panics metric.Int64Counter) *Supervisor {
 	return &Supervisor{logger: logger, panics: panics, fatal: make(chan error, 1)}
 }
-
-// Fatal returns a channel that receives an error when the process must stop because of too many panics.
-func (s *Supervisor) Fatal() <-chan error { return s.fatal }
 
 // Run runs a task until it returns, and returns its error. After a panic it cancels the context of the task and restarts the task after a
 // pause. It returns nil if ctx ends during the pause, and an error after the fifth panic of all tasks within a minute.

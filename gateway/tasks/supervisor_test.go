@@ -53,7 +53,7 @@ func TestATaskIsRestarted(t *testing.T) {
 		if counted.n != 3 || ended.Load() != 3 {
 			t.Errorf("%d panics counted and %d goroutines ended, want 3 of each", counted.n, ended.Load())
 		}
-		if n := len(s.Fatal()); n > 0 {
+		if n := len(s.fatal); n > 0 {
 			t.Error("the process ends")
 		}
 		for _, want := range []string{"boom", "task=renewal", "TestATaskIsRestarted"} {
@@ -78,15 +78,15 @@ func TestTooManyPanics(t *testing.T) {
 				panic("boom")
 			})
 		}
-		if err := panics(9, 20*time.Second); err != nil || len(s.Fatal()) > 0 {
-			t.Errorf("a panic each 20 s: %v; the process ends: %t", err, len(s.Fatal()) > 0)
+		if err := panics(9, 20*time.Second); err != nil || len(s.fatal) > 0 {
+			t.Errorf("a panic each 20 s: %v; the process ends: %t", err, len(s.fatal) > 0)
 		}
 		time.Sleep(time.Minute)
 		other := make(chan error)
 		go func() { other <- s.Run(t.Context(), "look", func(context.Context) error { panic("bang") }) }()
 		err := panics(2, 2*time.Second)
-		got, fatal := <-other, <-s.Fatal()
-		if err == nil && got == nil || !strings.Contains(fatal.Error(), "5 task panics within 1m0s") || len(s.Fatal()) > 0 {
+		got, fatal := <-other, <-s.fatal
+		if err == nil && got == nil || !strings.Contains(fatal.Error(), "5 task panics within 1m0s") || len(s.fatal) > 0 {
 			t.Errorf("five panics in a minute: %v, %v, %v", err, got, fatal)
 		}
 	})

@@ -117,14 +117,6 @@ func (v *visit) Failed(action, id string) bool {
 	return v.typed != nil && v.action == action && (id == "" || v.typed.Get("id") == id)
 }
 
-// Typed returns the submitted value of a field if the submission of its form failed, and otherwise the given value.
-func (v *visit) Typed(action, id, name, otherwise string) string {
-	if v.Failed(action, id) {
-		return v.typed.Get(name)
-	}
-	return otherwise
-}
-
 // Chosen reports whether a value of a field was selected in a form with a failed submission.
 func (v *visit) Chosen(action, name, value string) bool {
 	return v.Failed(action, "") && slices.Contains(v.typed[name], value)

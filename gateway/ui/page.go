@@ -77,12 +77,14 @@ func (c *Console) show(v *visit, p *page) {
 		parts = append(parts, v.readBadges)
 	}
 	together(parts...)
-	if d, ok := data.(interface{ organisation() string }); ok {
-		v.org = d.organisation()
-	}
-	if d, ok := data.(interface{ location() string }); ok && status == 0 && d.location() != "" {
-		http.Redirect(v.w, v.r, d.location(), http.StatusSeeOther)
-		return
+	switch d := data.(type) {
+	case requestData:
+		v.org = d.Caller.Org
+	case searchData:
+		if status == 0 && d.only != "" {
+			http.Redirect(v.w, v.r, d.only, http.StatusSeeOther)
+			return
+		}
 	}
 	switch {
 	case status == http.StatusUnauthorized: // the key of the session was revoked

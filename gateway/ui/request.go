@@ -31,16 +31,13 @@ func loadRequest(v *visit) (any, int, string) {
 	}
 	d := requestData{Report: x.Is}
 	if d.Approval != "" {
-		list := ask[approval.List](v, approvalList, url.Values{"org": {d.organisation()}})
+		list := ask[approval.List](v, approvalList, url.Values{"org": {d.Caller.Org}})
 		if i := slices.IndexFunc(list.Is.Approvals, func(r approval.Record) bool { return r.ID == d.Approval }); i >= 0 {
 			d.Pending = &list.Is.Approvals[i]
 		}
 	}
 	return d, 0, ""
 }
-
-// organisation returns the ID of the caller's organisation, which becomes the organisation of the page.
-func (d requestData) organisation() string { return d.Caller.Org }
 
 // Head returns the header: the operation with its outcome, and links to run the request as a dry run and to test a policy on it.
 func (d requestData) Head(f *frame) head {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
@@ -93,8 +93,7 @@ func TestEveryCallerByEveryRoute(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(teamText, "    keys:\n", "    keys:\n      - {id: vic, team: research, roles: [viewer], sha256: SHA256(key_of_vic)}\n", 1)
 	c := startTeam(t, text, miniredis.RunT(t))
-	var routes []route.Route
-	routes = append(append(append(routes, selfservice.Routes()...), callers.Routes()...), money.SnoozeRoutes()...)
+	routes := slices.Concat((*selfservice.Service)(nil).Routes(), (*callers.Keys)(nil).Routes(), (*money.Snooze)(nil).Routes())
 	for _, r := range routes {
 		lead, isDecided := ofLeads[r.ID]
 		if !isDecided {

@@ -16,12 +16,9 @@ type searchData struct {
 	Table table
 
 	text string
-	// only is the page of the only result if its ID is the search text.
+	// only is the page of the only result if its ID is the search text. It is shown in place of the results.
 	only string
 }
-
-// location returns the page to show in place of the results: a search for an ID leads to its page.
-func (d searchData) location() string { return d.only }
 
 // Head implements headed.
 func (d searchData) Head(*frame) head {

@@ -187,3 +187,6 @@ func (i *Item) covers(o Owner) bool {
 	}
 	return true
 }
+
+// Fingerprint encodes the move. Two moves with the same ID and Fingerprint are the same request.
+func (a *AccrualMove) Fingerprint() string { return "move " + a.From + " " + a.To + " " + a.Key }

@@ -5,13 +5,6 @@ import (
 	"time"
 )
 
-// Become gives the store the contents of another, which nothing else uses.
-func (m *Memory) Become(other *Memory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.orgs = other.orgs
-}
-
 // Path returns the path of the journal's file.
 func (j *Journal) Path() string { return j.path }
 

@@ -13,7 +13,7 @@ import (
 
 // Ledger admits calls against the budgets of organisations.
 type Ledger struct {
-	Store Store
+	Store Accounts
 	// Costs are the costs of recent runs.
 	Costs *RunCosts
 	// Loop reconciles the ledger; nil for a complete copy of a ledger.

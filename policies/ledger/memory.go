@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Memory is an in-memory [Store]: the reference implementation, and the store of dry runs. It is safe for concurrent use.
+// Memory is an in-memory [Accounts], for dry runs. With its roll-ups, it is also the model that tests compare other stores with.
+// It is safe for concurrent use.
 type Memory struct {
 	now   func() time.Time
 	zones Zones
@@ -25,10 +26,8 @@ type ledger struct {
 	complete  bool
 	token     string
 	seq       int64
-	repairs   int64
 	epoch     int64
 	began     int64 // start of the epoch
-	offers    map[int64]*offered
 	accounts  map[Scope]*account
 	resources map[string]*Record
 	holds     map[string]*hold
@@ -36,9 +35,7 @@ type ledger struct {
 	wishes    map[string]map[string]string // fingerprint -> intent ID -> row
 	jobs      map[Job]note
 	history   memoryHistory
-	noticed   map[string]string
-	gone      map[string]gone        // by ID
-	accruals  map[string]madeAccrual // by request ID
+	gone      map[string]gone // by ID
 }
 
 // gone is the last record of a resource removed by an adjustment, and the time until which its owner is kept.
@@ -73,8 +70,7 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 		l = &ledger{
 			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
 			holds: make(map[string]*hold), settled: make(map[string]int64), wishes: make(map[string]map[string]string),
-			noticed: make(map[string]string),
-			jobs:    make(map[Job]note), gone: make(map[string]gone), accruals: make(map[string]madeAccrual),
+			jobs: make(map[Job]note), gone: make(map[string]gone),
 		}
 		m.orgs[id] = l
 	}
@@ -439,20 +435,4 @@ func (m *Memory) FinishRebuild(_ context.Context, org, token string) (bool, erro
 		l.complete = true
 	}
 	return l.complete, nil
-}
-
-// Repair implements Store.
-func (m *Memory) Repair(_ context.Context, org string, r *Repair) (bool, error) {
-	l, now, done := m.open(org)
-	defer done()
-	if l.repairs != r.Version {
-		return false, nil
-	}
-	for _, d := range r.Differences {
-		a := l.account(d.Scope, now)
-		a.committed.add(d.Committed, 1)
-		a.reserved.add(d.Reserved, 1)
-	}
-	l.repairs++
-	return true, nil
 }

@@ -41,7 +41,7 @@ func (m *Memory) SetJobOwner(_ context.Context, org string, j Job, o Owner, keep
 func (m *Memory) Show(_ context.Context, org string) (State, error) {
 	l, now, done := m.open(org)
 	defer done()
-	s := State{Now: time.UnixMilli(now), Zone: l.zone, Epoch: l.epoch, Complete: l.complete, Repairs: l.repairs}
+	s := State{Now: time.UnixMilli(now), Zone: l.zone, Epoch: l.epoch, Complete: l.complete}
 	for scope, a := range l.accounts {
 		shown := *a
 		shown.touch(now, &l.calendar)
@@ -50,18 +50,6 @@ func (m *Memory) Show(_ context.Context, org string) (State, error) {
 	for _, r := range l.resources {
 		s.Resources = append(s.Resources, *r)
 	}
-	for _, h := range l.holds {
-		s.Holds = append(s.Holds, h.Hold)
-	}
-	s.Sort()
-	return s, nil
-}
-
-// Holds implements Store.
-func (m *Memory) Holds(_ context.Context, org string) (State, error) {
-	l, now, done := m.open(org)
-	defer done()
-	s := State{Now: time.UnixMilli(now), Zone: l.zone}
 	for _, h := range l.holds {
 		s.Holds = append(s.Holds, h.Hold)
 	}
@@ -78,6 +66,14 @@ func (m *Memory) Balances(_ context.Context, org string, o Owner) (State, error)
 		s.Balances = append(s.Balances, a.balance(o.Scopes()[i]))
 	}
 	return s, nil
+}
+
+// accrued returns the accrued costs of the account.
+func (a *account) accrued() (out [periods]int64) {
+	for i, p := range a.periods {
+		out[i] = p.accrued
+	}
+	return out
 }
 
 func (a *account) balance(s Scope) Balance {

@@ -302,12 +302,8 @@ type Job struct {
 	Endpoint, ID string
 }
 
-// Store stores ledgers. Each method is atomic and safe to repeat with the same arguments. Implementations are safe for concurrent use.
-type Store interface {
-	RollupStore
-	RecoveryStore
-	accrualStore
-	NoticeStore
+// Accounts is the part of a [Store] that a [Ledger] uses.
+type Accounts interface {
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle commits, releases or opens a hold. Settling an ended hold changes nothing. If the hold is missing after a loss of data, a
 	// commit still records the resource or its one-time cost, or removes the resource if no other call about it is in progress. It never
@@ -316,6 +312,23 @@ type Store interface {
 	// Adjust makes adjustments and returns the outcome of each. Each adjustment is atomic by itself: if an error is returned, the first
 	// adjustments may have been made.
 	Adjust(ctx context.Context, org string, list ...*Adjustment) ([]AdjustResult, error)
+	// Owners returns the owners of resources, followed by the owners of jobs, and reports whether the ledger is complete. The owner is
+	// zero if unknown.
+	Owners(ctx context.Context, org string, resources []string, jobs ...Job) (owners []Owner, complete bool, err error)
+	// SetJobOwner records the owner of a job for the given time. A later call for the same job changes nothing.
+	SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error
+	Show(ctx context.Context, org string) (State, error)
+	// Balances returns the state with the balances of an owner's scopes only, in the order of the scopes.
+	Balances(ctx context.Context, org string, o Owner) (State, error)
+}
+
+// Store stores ledgers. Each method is atomic and safe to repeat with the same arguments. Implementations are safe for concurrent use.
+type Store interface {
+	Accounts
+	RollupStore
+	RecoveryStore
+	accrualStore
+	NoticeStore
 	// Lock waits for a limited time until no other caller reconciles the ledger.
 	Lock(ctx context.Context, org string) (unlock func(), err error)
 	// BeginRebuild announces that the ledger is being rebuilt. FinishRebuild declares the ledger complete, unless data was lost since
@@ -324,23 +337,15 @@ type Store interface {
 	FinishRebuild(ctx context.Context, org, token string) (bool, error)
 	// Repair adds differences to sums, and reports whether it did; see [Repair].
 	Repair(ctx context.Context, org string, r *Repair) (bool, error)
-	// Owners returns the owners of resources, followed by the owners of jobs, and reports whether the ledger is complete. The owner is
-	// zero if unknown.
-	Owners(ctx context.Context, org string, resources []string, jobs ...Job) (owners []Owner, complete bool, err error)
-	// SetJobOwner records the owner of a job for the given time. A later call for the same job changes nothing.
-	SetJobOwner(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error
-	Show(ctx context.Context, org string) (State, error)
 	// Holds returns the state with the holds only.
 	Holds(ctx context.Context, org string) (State, error)
-	// Balances returns the state with the balances of an owner's scopes only, in the order of the scopes.
-	Balances(ctx context.Context, org string, o Owner) (State, error)
 }
 
 // ErrUnavailable means that the ledger cannot be read or changed at the moment.
 var ErrUnavailable = errors.New("ledger unavailable")
 
 // Adjust makes a single adjustment, and reports whether it was made.
-func Adjust(ctx context.Context, s Store, org string, a *Adjustment) (bool, error) {
+func Adjust(ctx context.Context, s Accounts, org string, a *Adjustment) (bool, error) {
 	made, err := s.Adjust(ctx, org, a)
 	return err == nil && made[0] != AdjustSkipped, err
 }

@@ -44,7 +44,7 @@ func TestUnusualHours(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			now := start
-			store := ledger.NewMemory(func() time.Time { return now }, nil)
+			store := ledger.NewModel(func() time.Time { return now }, nil)
 			history := &ledger.History{Store: store, Retention: ledger.DefaultConfig().History}
 			var told []string
 			alerts := &ledger.Alerts{

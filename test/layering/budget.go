@@ -57,30 +57,30 @@ func CodeLines(file []byte) int {
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1450},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10407},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6079},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1352},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 10431},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6115},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4399},
 		{"idempotency, approvals and their store", []string{"gateway/idempotency/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2878},
-		{"callers", []string{"gateway/identity"}, 1896},
+		{"callers", []string{"gateway/identity"}, 1895},
 		{"Envoy", []string{"gateway/extproc/..."}, 518},
 		{"leaves of the gateway", []string{
 			"gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 9464},
+		}, 9441},
 		{"explanations, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4796},
-		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8184},
-		{"what callers see of themselves", []string{"gateway/selfservice"}, 465},
+		}, 4790},
+		{"console", []string{"gateway/ui", "gateway/ui/chart"}, 8178},
+		{"what callers see of themselves", []string{"gateway/selfservice"}, 459},
 		{"policies", []string{"policies/..."}, 14385},
-		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8894},
-		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4041},
+		{"ledger and its store", []string{"policies/ledger", "policies/ledger/redisstore"}, 8646},
+		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4032},
 		{"old dialects", []string{"translate/..."}, 12235},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6760},
 		{"command line", []string{"cmd/tollgate"}, 7198},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2272},
-		{"emulator of the platform", []string{"test/platform/..."}, 10007},
+		{"emulator of the platform", []string{"test/platform/..."}, 10005},
 	}
 }
 
@@ -117,7 +117,7 @@ func Large() []string {
 // Wide maps each package with more than [WideImports] imports of ours to their number. They gain none, and no other may become one.
 func Wide() map[string]int {
 	return map[string]int{
-		"cmd/tollgate": 32, "gateway": 36, "gateway/callers": 21, "gateway/filter": 17, "gateway/legacy": 18, "gateway/money": 19, "gateway/operator": 34, "gateway/ui": 23,
+		"cmd/tollgate": 32, "gateway": 30, "gateway/callers": 21, "gateway/filter": 17, "gateway/legacy": 18, "gateway/money": 18, "gateway/operator": 34, "gateway/ui": 23,
 	}
 }
 

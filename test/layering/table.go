@@ -98,7 +98,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/adminapi", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/idempotency", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/ledger", "policies/ledger/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/adminapi", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/idempotency", "gateway/problem", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/ledger", "policies/ledger/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"gateway/identity"}, // to make exchanges
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},

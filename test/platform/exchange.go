@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/test/platform/published"
 )
 
 // exchange is one request being answered. Handlers are its methods; the
@@ -254,7 +252,7 @@ func (x *exchange) described() error {
 	if _, err := x.decode(); err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	if faults := published.Faults(x.route.operation, x.raw); faults != nil {
+	if faults := PublishedFaults(x.route.operation, x.raw); faults != nil {
 		return invalid(faults...)
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	description "github.com/tollgate-dev/tollgate/test/platform/published"
+	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -126,7 +126,7 @@ func published(t *testing.T, v2 *script) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, fault := range description.Faults(call.Operation, body) {
+		for _, fault := range platform.PublishedFaults(call.Operation, body) {
 			t.Errorf("%s %s: %s", call.Operation, body, fault)
 		}
 	}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -26,8 +27,8 @@ func testModel(h *harness) {
 		m.memory = ledger.NewMemory(func() time.Time { return m.now }, func(string) ledger.Zone { return h.zone })
 		h.SetTime(m.now)
 		h.in("UTC")
-		m.both(func(s ledger.Store) (any, error) { return nil, s.BeginRebuild(h.Context(), m.org, "t") })
-		m.both(func(s ledger.Store) (any, error) { return s.FinishRebuild(h.Context(), m.org, "t") })
+		m.both(func(s modelled) (any, error) { return nil, s.BeginRebuild(h.Context(), m.org, "t") })
+		m.both(func(s modelled) (any, error) { return s.FinishRebuild(h.Context(), m.org, "t") })
 		t.Repeat(map[string]func(*rapid.T){
 			"":        m.check,
 			"create":  m.create,
@@ -42,6 +43,14 @@ func testModel(h *harness) {
 			"billed":  m.billed,
 		})
 	})
+}
+
+// modelled is the part of a [ledger.Store] that has a model.
+type modelled interface {
+	ledger.Accounts
+	ledger.RollupStore
+	BeginRebuild(ctx context.Context, org, token string) error
+	FinishRebuild(ctx context.Context, org, token string) (bool, error)
 }
 
 // same leaves out what stores number as they like.
@@ -62,7 +71,7 @@ type model struct {
 }
 
 // both runs a step on both stores and wants the same of both.
-func (m *model) both(step func(s ledger.Store) (any, error)) any {
+func (m *model) both(step func(s modelled) (any, error)) any {
 	m.Helper()
 	want, err1 := step(m.memory)
 	got, err2 := step(m.harness.Store)
@@ -76,7 +85,7 @@ func (m *model) both(step func(s ledger.Store) (any, error)) any {
 }
 
 func (m *model) show() ledger.State {
-	return m.both(func(s ledger.Store) (any, error) {
+	return m.both(func(s modelled) (any, error) {
 		state, err := s.Show(m.harness.Context(), m.org)
 		// Which scopes it has that nothing is counted for is a store's own affair.
 		state.Balances = slices.DeleteFunc(state.Balances, func(b ledger.Balance) bool { return b == ledger.Balance{Scope: b.Scope} })
@@ -151,7 +160,7 @@ func (m *model) budget(t *rapid.T) {
 // reserve reserves on both, and compares the admitted amounts with the ceilings.
 func (m *model) reserve(r ledger.Reservation) {
 	r.Limits, r.Horizon = limits(&m.plan, r.Owner), m.plan.Horizon
-	out := m.both(func(s ledger.Store) (any, error) { return s.Reserve(m.harness.Context(), m.org, &r) }).(ledger.Outcome)
+	out := m.both(func(s modelled) (any, error) { return s.Reserve(m.harness.Context(), m.org, &r) }).(ledger.Outcome)
 	for i, levels := range out.Levels {
 		for c, l := range levels {
 			if limit := r.Limits[i][c]; out.Status == ledger.Admitted && !r.Free && limit > 0 && l.Needs > 0 && l.Sum() > limit {
@@ -225,7 +234,7 @@ func (m *model) settle(t *rapid.T) {
 	if len(known.Resources) > 0 && rapid.IntRange(0, 5).Draw(t, "other") == 0 {
 		s.Resource = rapid.SampledFrom(known.Resources).Draw(t, "resource").ID
 	}
-	m.both(func(st ledger.Store) (any, error) { return nil, st.Settle(m.harness.Context(), m.org, &s) })
+	m.both(func(st modelled) (any, error) { return nil, st.Settle(m.harness.Context(), m.org, &s) })
 }
 
 func (m *model) adjust(t *rapid.T) {
@@ -236,7 +245,7 @@ func (m *model) adjust(t *rapid.T) {
 		a.Resource = rapid.SampledFrom(known).Draw(t, "resource").ID
 	}
 	stale := rapid.IntRange(0, 4).Draw(t, "stale") == 0
-	m.both(func(s ledger.Store) (any, error) {
+	m.both(func(s modelled) (any, error) {
 		a := a
 		state, err := s.Show(m.harness.Context(), m.org)
 		if err != nil {
@@ -254,7 +263,7 @@ func (m *model) adjust(t *rapid.T) {
 // roll rolls up in both, and wants the same roll-ups of the last days.
 func (m *model) roll(t *rapid.T) {
 	m.T = t
-	m.both(func(s ledger.Store) (any, error) {
+	m.both(func(s modelled) (any, error) {
 		h := ledger.History{Store: s, Retention: ledger.Retention{Hourly: 400, Daily: 400}}
 		if err := h.RollUp(m.harness.Context(), m.org); err != nil {
 			return nil, err
@@ -273,7 +282,7 @@ func (m *model) billed(t *rapid.T) {
 		Item:  ledger.Item{Resource: "billed", Kind: "pod", Owner: rapid.SampledFrom(owners).Draw(t, "owner")},
 		Micro: rapid.Int64Range(-5_000_000, 5_000_000).Draw(t, "micro"),
 	}
-	m.both(func(s ledger.Store) (any, error) {
+	m.both(func(s modelled) (any, error) {
 		at, err := s.RollupInput(m.harness.Context(), m.org)
 		if err != nil || at.Version == 0 {
 			return false, err

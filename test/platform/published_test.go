@@ -1,4 +1,4 @@
-package published
+package platform
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFaults(t *testing.T) {
+func TestPublishedFaults(t *testing.T) {
 	const scaling = `,"scaling":{"type":"QUEUE_DELAY","queueDelay":4}`
 	for _, tt := range []struct {
 		operation, body string
@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 		{"createSandbox", `{"bogus":1}`, nil}, // no machine-readable description has sandboxes
 		{"listPods", `{}`, nil},
 	} {
-		if diff := cmp.Diff(tt.want, Faults(tt.operation, []byte(tt.body))); diff != "" {
+		if diff := cmp.Diff(tt.want, PublishedFaults(tt.operation, []byte(tt.body))); diff != "" {
 			t.Errorf("%s %s (-want +got):\n%s", tt.operation, tt.body, diff)
 		}
 	}

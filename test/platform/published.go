@@ -1,4 +1,4 @@
-package published
+package platform
 
 import (
 	"bytes"
@@ -12,14 +12,18 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
+// published is the platform's published description: the schemas of its request bodies without prose. There is one
+// difference: createEndpoint requires neither name nor type, since a template has its name and a queue needs no type at the
+// platform. It shares nothing with the gateway's own description, which is wider.
+//
 //go:embed published.json
-var description []byte
+var published []byte
 
-// Faults lists what the published description finds wrong with the body of an
+// PublishedFaults lists what the published description finds wrong with the body of an
 // operation, nil if it fits or the operation has no body. It panics if the body is no
 // JSON.
-func Faults(operation string, body []byte) []string {
-	schema, ok := schemas()[operation]
+func PublishedFaults(operation string, body []byte) []string {
+	schema, ok := publishedSchemas()[operation]
 	if !ok {
 		return nil
 	}
@@ -34,12 +38,12 @@ func Faults(operation string, body []byte) []string {
 	return leaves(violation)
 }
 
-// schemas are those of request bodies by operation.
-var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema { //nolint:gochecknoglobals // compiled once
+// publishedSchemas are those of request bodies by operation.
+var publishedSchemas = sync.OnceValue(func() map[string]*jsonschema.Schema { //nolint:gochecknoglobals // compiled once
 	var doc map[string]any
-	must(json.Unmarshal(description, &doc))
+	must(json.Unmarshal(published, &doc))
 	c := jsonschema.NewCompiler()
-	must(c.AddResource("published.json", bytes.NewReader(description)))
+	must(c.AddResource("published.json", bytes.NewReader(published)))
 	out := make(map[string]*jsonschema.Schema)
 	for operation, name := range doc["operations"].(map[string]any) {
 		out[operation] = c.MustCompile(fmt.Sprintf("published.json#/components/schemas/%s", name))
