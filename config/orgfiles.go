@@ -75,7 +75,7 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	}
 	dir = filepath.Dir(pattern)
 	if strings.ContainsAny(dir, "*?[\\") {
-		return nil, fault.Errorf("orgs_files", "must not have a pattern in the directory, got %s", dir)
+		return nil, fault.Errorf("orgs_files", "must not contain a pattern in the directory, got %s", dir)
 	}
 	names, err := files.WithTimeout("open", dir, func() ([]string, error) {
 		if _, err := os.ReadDir(dir); err != nil {

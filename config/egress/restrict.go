@@ -18,7 +18,7 @@ var (
 	errUnplaced = fmt.Errorf("%w: the permitted addresses of the URL are not set", ErrForbidden)
 	errOwn      = fmt.Errorf("%w: loopback addresses and addresses of this host are never allowed", ErrForbidden)
 	errLocal    = fmt.Errorf("%w: link-local, multicast and cloud metadata addresses are never allowed", ErrForbidden)
-	errPrivate  = fmt.Errorf("%w: its private network is not listed in org_bounds.networks", ErrForbidden)
+	errPrivate  = fmt.Errorf("%w: private network is not listed in org_bounds.networks", ErrForbidden)
 )
 
 // metadata lists the addresses, beyond the link-local ones, at which cloud providers serve credentials to virtual machines.
