@@ -119,7 +119,7 @@ func weak() map[string]wrong {
 		"admin in the clear":     {top: "admin: {listen: §\"0.0.0.0:8081\", token: {env: ADMIN_TOKEN}}", want: "admin.listen: accepts unencrypted connections from other hosts, so admin tokens can be read in transit; set admin.tls"},
 		"callers in the clear":   {top: "listen: §0.0.0.0:8080\nconsole: false", want: "listen: accepts unencrypted connections from other hosts: callers' keys can be read in transit"},
 		"public URL over http":   {top: "public_url: §http://gateway.example", want: "public_url: uses http, so callers' keys are sent unencrypted; use https"},
-		"name of the platform":   {platform: `platform: {base_url: "https://10.0.0.9"}`, top: "§v1: {}", want: "legacy: brand is not set, and platform.base_url does not contain the platform's name"},
+		"name of the platform":   {platform: `platform: {base_url: "https://10.0.0.9"}`, top: "§v1: {}", want: "legacy: brand is not set, and platform.base_url does not contain the name of the platform"},
 		"address of everyone":    {keys: `keys: [{id: ann, addresses: [§"0.0.0.0/0"], sha256: "` + strings.Repeat("5f", 32) + `"}]`, want: "orgs[0].keys[0].addresses[0]: 0.0.0.0/0 contains all addresses, so the key is accepted from anywhere"},
 		"one secret for two":     {top: "public_url: https://gateway.example", org: "idle: {for: 1h}\nalerts: {snooze_secret: {env: SECRET}, webhook: {url: https://hooks.test/, §secret: {env: SECRET}}}", want: "orgs[0].alerts.webhook.secret: has the same value as orgs[0].alerts.snooze_secret"},
 		"bundle polled too much": {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, poll: §1ms}`, want: "orgs[0].bundle.poll: requests the bundle 1000 times a second"},

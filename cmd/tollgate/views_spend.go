@@ -12,7 +12,7 @@ import (
 func ledgerPage(l *money.Ledger, _ asked) page {
 	var p page
 	if !l.Complete {
-		p.said = append(p.said, "The ledger is incomplete: calls that raise cost are refused until it has been compared with the platform.", "")
+		p.said = append(p.said, "The ledger is incomplete: calls that raise cost are refused until the next reconciliation.", "")
 	}
 	if l.Loss != nil {
 		p.said = append(p.said, lossText(l.Loss), "")
@@ -66,9 +66,9 @@ func resourcesPage(l *resourceList, _ asked) page {
 func lossText(l *money.Loss) string {
 	text := "The ledger was lost at " + moment(&l.At) + ": " + l.Reason + ". "
 	if l.Rebuilt == nil {
-		return text + "It is being rebuilt."
+		return text + "The ledger is being rebuilt."
 	}
-	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner again, %d have no owner.",
+	return text + fmt.Sprintf("The ledger was rebuilt at %s: %d resources have an owner again, %d do not.",
 		moment(l.Rebuilt), l.Returned, l.Unowned)
 }
 
@@ -170,7 +170,7 @@ func adjustedLine(a *money.AdjustedAccrual) string {
 		line = fmt.Sprintf("%s: %s USD in the %s (%s); request %s", a.Scope, a.Accrued, a.Period, signed(a.Change), a.RequestID)
 	}
 	if a.Repeated {
-		line += " made this adjustment before, nothing was changed"
+		line += " made this adjustment before; nothing was changed"
 	}
 	return line
 }

@@ -169,7 +169,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 	if err := os.WriteFile(path, []byte("no certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.wait(t, `"msg":"configuration refused, keeping the previous one"`)
+	p.wait(t, `"msg":"configuration refused, keeping the previous configuration"`)
 	wait(20)
 	end()
 	group.Wait()

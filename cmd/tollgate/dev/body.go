@@ -128,7 +128,7 @@ func (c *Config) onCPU(body map[string]any, types []cpuType) error {
 	for _, name := range c.CPU {
 		parts := shape.FindStringSubmatch(name)
 		if parts == nil {
-			return fmt.Errorf("cpu: %s is not a shape such as cpu3c-2-4", shortened(name))
+			return fmt.Errorf("cpu: %s must be a shape such as cpu3c-2-4", shortened(name))
 		}
 		i := slices.IndexFunc(types, func(t cpuType) bool { return t.ID == parts[1] })
 		if i < 0 {
@@ -196,7 +196,7 @@ func (c *Config) onGPU(types []gpuType) (map[string]any, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("gpu: the price list has neither a pool %s nor a type of a pool", shortened(name))
+			return nil, fmt.Errorf("gpu: %s is neither a pool nor a GPU type of a pool in the price list", shortened(name))
 		}
 	}
 	for _, t := range types {

@@ -187,7 +187,7 @@ func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("gateway %s does not serve %s: set %s in its configuration", g.URL, what, setting)
+	return fmt.Errorf("gateway %s does not serve %s: set %s in the configuration of the gateway", g.URL, what, setting)
 }
 
 // quote is the maximum cost of a change in USD, with the budgets after the change.

@@ -193,7 +193,7 @@ func (s *Server) job(ctx context.Context, p *Project, route *Route, body []byte)
 		for i, p := range f.Params {
 			names[i] = fmt.Sprintf("%q: ...", p.Name)
 		}
-		return nil, &inputError{`body: want the wrapper "input" around the arguments: {"input": {` + strings.Join(names, ", ") + "}}"}
+		return nil, &inputError{`body: arguments must be wrapped in "input": {"input": {` + strings.Join(names, ", ") + "}}"}
 	}
 	id, output, err := s.session.Job(ctx, p, route, input)
 	if err != nil {
