@@ -45,8 +45,8 @@ func (l *Loaded) Warnings(now time.Time) []error {
 			at+".run_credential", "has no effect because neither platform.run_url nor platform.lb_url is set")
 		errs = append(errs, fault.At(at, errors.Join(warnOrg(o)...)))
 	}
-	if l.judge != nil {
-		errs = append(errs, l.judge.Warnings(c, now))
+	if l.checker != nil {
+		errs = append(errs, l.checker.Warnings(c, now))
 	}
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(errors.Join(errs...)))
 	out := make([]error, len(found))

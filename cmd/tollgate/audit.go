@@ -68,10 +68,10 @@ func auditPage(l *audit.Page, _ asked) (p page) {
 			usd(c.PerHour), endOf(&c), c.Carried)
 	}
 	if p.sheets = []sheet{s}; l.Incomplete != "" {
-		p.said = append(p.said, l.Incomplete)
+		p.text = append(p.text, l.Incomplete)
 	}
 	if l.Next > 0 {
-		p.said = append(p.said, fmt.Sprintf("Older changes: --before %d", l.Next))
+		p.text = append(p.text, fmt.Sprintf("Older changes: --before %d", l.Next))
 	}
 	return p
 }

@@ -268,7 +268,7 @@ func TestRefreshThatFails(t *testing.T) {
 	for login, want := range map[string]string{
 		expiredLogin(issuer.URL, "r0"): "login expired, run tollgate login ",
 		expiredLogin(issuer.URL, ""):   "login expired, run tollgate login ",
-		expiredLogin(gone.URL, "r1"):   "refresh the login at " + gone.URL + ": ",
+		expiredLogin(gone.URL, "r1"):   "failed to refresh the login at " + gone.URL + ": ",
 	} {
 		storeLogin(t, login)
 		if _, err := storedToken(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -26,7 +26,7 @@ func legacyPage(l *legacy.List, a asked) page {
 		return page{sheets: []sheet{t}}
 	}
 	if len(l.Calls) == 0 {
-		return page{said: []string{"No calls to retired interfaces."}}
+		return page{text: []string{"No calls to retired interfaces."}}
 	}
 	t := sheet{{"org", "key", "program", "interface", "operation", "calls", "failed", "last seen", "in v2", "not in v2"}}
 	for _, c := range l.Calls {

@@ -154,8 +154,8 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 	return nil
 }
 
-// engine compiles the policies to replay with: those of a configuration, those of a directory, or those of a configuration with some
-// replaced by a directory.
+// engine compiles the policies for the replay: from a configuration, from a directory, or from a configuration in which a directory
+// replaces some policies.
 func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policies.Engine, error) {
 	unhurried := func(l *policies.Limits) { l.Deadline, l.Remember = max(l.Deadline, replayDeadline), 0 }
 	if isDir && p.config == "" {

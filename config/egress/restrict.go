@@ -90,8 +90,8 @@ func (r reach) public() *ssrf.Guardian {
 	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 }
 
-// judge returns an error if a restricted URL may not reach an address. own lists the addresses of this host.
-func judge(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
+// checkAddr returns an error if a restricted URL may not reach an address. own lists the addresses of this host.
+func checkAddr(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
 	if err := CheckForbidden(addr); err != nil {
 		return err
 	}

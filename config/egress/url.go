@@ -111,7 +111,7 @@ func (u URL) Check() error {
 		return errOwn
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return judge(addr, u.reach.public(), nil)
+		return checkAddr(addr, u.reach.public(), nil)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (u URL) withReach(guard Guard) Guard {
 			if err != nil {
 				return fmt.Errorf("%w: cannot list the addresses of this host: %w", ErrForbidden, err)
 			}
-			if err = judge(to.Addr(), public, own); err == nil && guard != nil {
+			if err = checkAddr(to.Addr(), public, own); err == nil && guard != nil {
 				err = guard(network, address, c)
 			}
 			return err

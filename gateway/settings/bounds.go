@@ -104,7 +104,7 @@ func (b *OrgBounds) allowsFile(org, file string) bool {
 	return within(b.Files, literal.Replace(org), file)
 }
 
-// within reports whether name matches one of the patterns, in which {id} is replaced by id.
+// within reports whether name matches one of the patterns after {id} is replaced by id.
 func within(patterns []string, id, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(strings.ReplaceAll(pattern, "{id}", id), name)

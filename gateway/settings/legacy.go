@@ -117,8 +117,8 @@ func (c GraphQL) Validate() error {
 	return errors.Join(errs...)
 }
 
-// KnownName returns the platform's name in identifiers: the configured one, or the one derived from the platform's address, or "" if there
-// is none.
+// KnownName returns the platform's name in identifiers: the configured one, or the name derived from the platform's address, or "" if
+// neither is known.
 func (l *Legacy) KnownName() string { return cmp.Or(l.Brand, l.DerivedName()) }
 
 // DerivedName returns the name of the registered domain of the platform's address, in letters and digits: AcmeCloud for

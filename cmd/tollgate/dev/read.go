@@ -65,8 +65,8 @@ func (p Python) run(ctx context.Context, patience time.Duration, input []byte, p
 	out, faults := &bounded{left: maxOutput}, &bounded{left: 1 << 16}
 	cmd.Stdout, cmd.Stderr = out, faults
 	if err := cmd.Run(); err != nil {
-		said := strings.TrimSpace(faults.String())
-		return nil, fmt.Errorf("python3: %s", cmp.Or(said[strings.LastIndexByte(said, '\n')+1:], err.Error()))
+		output := strings.TrimSpace(faults.String())
+		return nil, fmt.Errorf("python3: %s", cmp.Or(output[strings.LastIndexByte(output, '\n')+1:], err.Error()))
 	}
 	return out.Bytes(), nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 )
 
-// Options are the settings of a server, in addition to those of its session.
+// Options are the settings of a server, in addition to the settings of its session.
 type Options struct {
 	// Host is the address to bind, and Listener the socket bound to it.
 	Host     string

@@ -50,7 +50,7 @@ func (s *Server) Serve(p *Project) {
 	s.now.Store(&site{project: p, routes: p.Routes(), openapi: openAPI(p)})
 }
 
-// Hosts returns the host names by which a browser may reach a listener. For a listener on all addresses, these are all addresses of this
+// Hosts returns the host names that a browser can use to reach a listener. For a listener on all addresses, these are all addresses of this
 // machine.
 func Hosts(host string, addr net.Addr) ([]string, error) {
 	_, port, err := net.SplitHostPort(addr.String())
