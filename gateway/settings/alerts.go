@@ -16,7 +16,8 @@ type Alerts struct {
 	Thresholds []int64        `yaml:"thresholds" doc:"percentages of a budget at which an alert is sent, once per budget period, or once a day for a budget without a period. If absent, alerts are sent at 50, 80 and 100" unit:"percent"`
 	Unusual    ledger.Unusual `yaml:"unusual" doc:"alerts for hours that cost many times the usual amount"`
 	Exceptions time.Duration  `yaml:"exceptions" doc:"time before the end of a policy exception at which a single alert is sent; 0 means 72h"`
-	Webhook    webhook.Config `yaml:"webhook" doc:"webhook for alerts, in addition to the log and metrics. If url is not set, none is called"`
+
+	Webhook webhook.Config `yaml:"webhook" doc:"webhook for alerts, in addition to log and metrics. If url is not set, no webhook is called"`
 
 	Report Report `yaml:"report" doc:"weekly report on the organisation and each team, sent to webhook and written to spend.reports"`
 

@@ -9,7 +9,7 @@ import (
 
 // Archive limits the decisions stored in Redis.
 type Archive struct {
-	For time.Duration `yaml:"for" doc:"time that calls which were refused, caused a warning, used an exception or changed something stay in Redis, so that any gateway can explain them; 0 disables the storage"`
+	For time.Duration `yaml:"for" doc:"retention in Redis of calls that were refused, caused a warning, used an exception or changed something, so that any gateway can explain these calls; 0 stores none"`
 	Max int           `yaml:"max" doc:"maximum number of stored calls per organisation. Each call takes about 2.5 KB" unit:"exchanges"`
 }
 

@@ -13,7 +13,7 @@ import (
 // shutdown. If Daily is zero, it is a single window from From to Until. Otherwise it recurs daily, and From and Until are
 // optional bounds on the recurrence.
 type Brownout struct {
-	Dialects []Dialect `yaml:"dialects,required" doc:"legacy APIs to refuse calls to: v1, graphql"`
+	Dialects []Dialect `yaml:"dialects,required" doc:"legacy APIs with refused calls: v1, graphql"`
 	From     time.Time `yaml:"from" doc:"start time (RFC 3339)"`
 	Until    time.Time `yaml:"until" doc:"end time (RFC 3339)"`
 	Daily    Hours     `yaml:"daily" doc:"daily time range in UTC, such as 10:00-10:30, or 23:30-00:30 for a range across midnight"`

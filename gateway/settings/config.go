@@ -166,7 +166,7 @@ type Limits struct {
 
 	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"rate limit of each address that sends requests without a valid key"`
 	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"networks that are exempt from limits.anonymous, such as 10.0.0.5/32 for a load balancer that forwards the requests of all callers"`
-	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"division of a platform account among teams near the account's rate limit"`
+	FairShare       ratelimit.UpstreamConfig `yaml:"fair_share" doc:"division of a platform account among teams when the account is near its own rate limit"`
 }
 
 // Decisions configures the decision log and how long decisions are stored.

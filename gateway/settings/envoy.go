@@ -41,7 +41,9 @@ type XDS struct {
 
 	Gateways   []PeerGateway `yaml:"gateways" doc:"other gateways; required only if the gateways do not share a Redis" reload:"live"`
 	PlatformCA string        `yaml:"platform_ca" doc:"file on Envoy's machine with the certificate authorities that verify the platform, for groups with topology ext_proc, and an OTLP receiver without ca" reload:"live"`
-	Secrets    string        `yaml:"secrets" doc:"directory on Envoy's machine with the files that tollgate envoy secrets writes, which contain the paths of the certificates for TLS to gateways. If set, Envoys use renewed certificates immediately, otherwise after a restart" reload:"live"`
+
+	Secrets string `yaml:"secrets" doc:"directory on Envoy's machine with the files that tollgate envoy secrets writes, which contain the paths of the certificates for TLS to gateways. If set, Envoys use renewed certificates immediately, otherwise after a restart" reload:"live"`
+
 	// Token, if set, has the minimum length of an admin token.
 	Token  strictyaml.Secret `yaml:"token" doc:"token of at least 16 characters that Envoys must present to get their configuration, in addition to a certificate if envoy.tls is set. The output of tollgate envoy bootstrap contains the token" reload:"live"`
 	Groups []NodeGroup       `yaml:"groups" doc:"groups of Envoys to configure" reload:"live"`

@@ -33,12 +33,14 @@ type Key struct {
 	Team      string          `yaml:"team" doc:"team of the caller"`
 	MovedFrom string          `yaml:"moved_from" doc:"former team of the key. If set, the key's resources and the amounts accrued in the current periods move to the new team; otherwise they stay with the former team. See docs/spend.md"`
 	Digest    identity.Digest `yaml:"sha256" doc:"SHA-256 of the key as 64 hexadecimal digits; required unless digests is set"`
-	Digests   []Digest        `yaml:"digests" doc:"several accepted keys with their validity periods, in place of sha256, such as the old and the new key during a rotation"`
-	Roles     []identity.Role `yaml:"roles" doc:"roles of the caller, which policies can read. If absent, the caller has the role operator. A lead can create keys for the team, see docs/keys.md"`
-	Limit     ratelimit.Limit `yaml:"limits" doc:"rate limits of the key"`
-	Budget    ledger.Budget   `yaml:"budget" doc:"budget of the key"`
 
-	Labels []string `yaml:"labels" doc:"organisation's labels that the caller can set. If absent, all labels are permitted; [] permits none"`
+	Digests []Digest `yaml:"digests" doc:"accepted keys with their validity periods, such as two keys during a rotation; replaces sha256"`
+
+	Roles  []identity.Role `yaml:"roles" doc:"roles of the caller, which policies can read. If absent, the caller has the role operator. A lead can create keys for the team, see docs/keys.md"`
+	Limit  ratelimit.Limit `yaml:"limits" doc:"rate limits of the key"`
+	Budget ledger.Budget   `yaml:"budget" doc:"budget of the key"`
+
+	Labels []string `yaml:"labels" doc:"labels of the organisation that the caller can set. If absent, all are permitted; [] permits none"`
 
 	Exempt bool `yaml:"exempt" doc:"exempt the caller from rate limits, and omit RateLimit headers from responses"`
 

@@ -53,7 +53,7 @@ const UnnamedPlatform = "brand is not set, and platform.base_url does not contai
 type Keyless struct {
 	Org string `yaml:"org" doc:"ID of the organisation whose platform key is used. If empty, requests without a key are refused"`
 
-	Limit ratelimit.AddressConfig `yaml:"limit" doc:"rate limit of each address. Only answered requests count" reload:"restart"`
+	Limit ratelimit.AddressConfig `yaml:"limit" doc:"rate limit of each address for requests without a key. Only answered requests count" reload:"restart"`
 }
 
 func defaultLegacy() Legacy {

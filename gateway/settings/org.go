@@ -181,12 +181,12 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 // Team is a team of an organisation.
 type Team struct {
 	ID     string                  `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Former string                  `yaml:"renamed_from" doc:"former ID of the team. Resources and accrued amounts recorded under the former ID belong to this team, so that renaming a team does not refill its budgets. See docs/spend.md"`
+	Former string                  `yaml:"renamed_from" doc:"former ID of the team. Resources of the former ID, and amounts accrued in the current periods, belong to this team, so that renaming a team does not refill its budgets. See docs/spend.md"`
 	Limit  ratelimit.Limit         `yaml:"limits" doc:"rate limits shared by the callers of the team"`
 	Budget ledger.Budget           `yaml:"budget" doc:"budget shared by the callers of the team"`
 	Over   ledger.OverBudgetAction `yaml:"over" doc:"action when the budget of the team is exceeded"`
 	Grants Grants                  `yaml:"grants" doc:"limits within which leads can approve requests of their team. If absent, leads cannot approve requests. See docs/selfservice.md"`
-	Weight int64                   `yaml:"weight" doc:"team's relative share of the platform account (see limits.fair_share); 0 means 1"`
+	Weight int64                   `yaml:"weight" doc:"relative share of the platform account (see limits.fair_share); 0 means 1"`
 }
 
 // Grants limits the cost of calls that team leads may approve. The zero Grants permits no approvals by leads.
