@@ -112,8 +112,8 @@ func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
 	return l.readFor(&settings.Org{File: name}, files.ConfinedPath(dir, filepath.Base(name)), strictyaml.MaxSize)
 }
 
-// includeOrgs adds the organisations of files to the organisations of the main file. Unchanged files come first, so that if two files define an entry
-// that must be unique, the changed file has the fault. It returns faults of form separately from other faults.
+// includeOrgs adds the organisations of files to the organisations of the main file. Unchanged files come first, so that if two files
+// define an entry that must be unique, the changed file has the fault. It returns faults of form separately from other faults.
 func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other error) {
 	var before orgFiles
 	if l.from.Previous != nil {

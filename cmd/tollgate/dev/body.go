@@ -171,8 +171,7 @@ func folded(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToUpper(name))
 }
 
-// onGPU returns the GPU selection. If only some types of a pool are named, the pool is selected and its
-// other types are excluded.
+// onGPU returns the GPU selection. If only some types of a pool are named, the pool is selected, and its other types are excluded.
 func (c *Config) onGPU(types []gpuType) (map[string]any, error) {
 	var pools, excluded []string
 	whole, named := map[string]bool{}, map[string]bool{}
